@@ -1,4 +1,4 @@
-"""Where the demo volume lies when nobody names a folder: the user's cache, made on first use.
+"""The folder of the demo volume if none is named: in the user's cache, made on first use.
 
 `ZARRSCOPE_CACHE` if set, else `$XDG_CACHE_HOME/zarrscope` or `~/.cache/zarrscope`.
 """
@@ -12,7 +12,7 @@ from typing import Literal
 
 
 def demo_folder(size: Literal["small", "full"] = "full", progress: Callable[[int, int], None] | None = None) -> Path:
-    """The folder of the volume, which is made unless it is there. Waits: call it in a background job."""
+    """The folder of the volume, which is made if it is missing. It may take long: call it in a background job."""
     from zarrscope_resources.demo import make
 
     return make(cache_folder() / f"organoids-{size}.ome.zarr", size, progress)

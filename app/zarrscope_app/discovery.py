@@ -1,11 +1,12 @@
-"""For which paths zarrscope's reader is offered in napari.
+"""Decides for which paths napari offers zarrscope's reader.
 
-npe2 offers a reader that accepts folders for every folder, and asks which one to take where there are two; it matches
-patterns with the last part of a path only. So a manifest cannot say "folders that are Zarr". `narrow` makes npe2's
-public `iter_compatible_readers` leave out our reader, and only ours, where `claims` says no, and give it where it says
-yes. Without it the manifest holds: asked for too often, never too seldom.
+npe2 offers a reader that accepts folders for every folder, and asks the user if there are two such readers; its
+patterns match only the last part of a path. So a manifest cannot say "folders that are Zarr". `narrow` makes npe2's
+public `iter_compatible_readers` leave out zarrscope's reader where `claims` is false, and return it where `claims` is
+true; other readers are not affected. Without `narrow` the manifest applies: the reader is then offered too often, never
+too rarely.
 
-Imports nothing of zarrscope: this runs when napari looks for plug-ins.
+This module imports nothing of zarrscope, because it runs when napari looks for plug-ins.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ LISTED = 1000
 
 
 def claims(path: str, others: bool = False) -> bool:
-    """Whether a path leads to Zarr, as far as names tell, and one look into a folder or an archive. `others`: another
-    reader takes it; then an address without any sign of Zarr is theirs."""
+    """Whether a path leads to Zarr, judged by names and one look into a folder or an archive. `others`: another reader
+    accepts it; then an address without any sign of Zarr is left to that reader."""
     parts = path.replace(os.sep, "/").rstrip("/").lower().split("/")
     if any(part.partition("::")[0].partition("|")[0].endswith(SUFFIXES) for part in parts):
         return True
@@ -52,7 +53,7 @@ def _holds_documents(path: str) -> bool:
 
 
 def narrow() -> None:
-    """Makes npe2 offer our reader where it is wanted; once in a process."""
+    """Makes npe2 offer zarrscope's reader only for suitable paths; once per process."""
     try:
         from npe2 import PluginManager
     except ImportError:
@@ -75,7 +76,7 @@ def narrow() -> None:
             yield from _ours(self)
 
     narrowed.narrowed = True  # type: ignore[attr-defined]  # a mark on the function
-    PluginManager.iter_compatible_readers = narrowed  # type: ignore[method-assign]  # for lack of a hook of npe2's
+    PluginManager.iter_compatible_readers = narrowed  # type: ignore[method-assign]  # npe2 has no hook for this
 
 
 def _ours(manager: Any) -> list[Any]:

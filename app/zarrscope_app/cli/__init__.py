@@ -1,13 +1,12 @@
 """The command line. Verbs: open (the default), ls, tree, info, attrs, image, read, render, create, resize, remove,
 move, copy, consolidate, check, diff, convert, demo, tui, serve.
 
-Promises: values and listings go to stdout, messages to stderr; `--json` is deterministic (sorted, no times) and plain
-ASCII; text from files cannot steer the terminal; after `| head` verbs that print end, and
-verbs that act go on; a mistake of the user is told in one line, without a traceback.
-Exit codes, kept for good: 0 done · 1 failed, or findings · 2 wrong usage · 3 not found, or not Zarr · 130 interrupted
-(INT), 143 (TERM), 129 (HUP).
+Guarantees: values and listings go to stdout, messages to stderr; `--json` is deterministic (sorted, no times) and plain
+ASCII; text from files cannot control the terminal; after `| head` verbs that only print end, and verbs that change data
+continue; a user's mistake is reported in one line, without a traceback. Exit codes, which never change: 0 done · 1
+failed, or findings · 2 wrong usage · 3 not found, or not Zarr · 130 interrupted (INT), 143 (TERM), 129 (HUP).
 
-Nothing but click is imported here and in the modules of the verbs until a verb runs: help answers at once.
+Only click is imported here and in the modules of the verbs until a verb runs, so help is shown at once.
 """
 
 from __future__ import annotations
@@ -100,9 +99,9 @@ def _print_version(context: click.Context, _: click.Parameter, value: bool) -> N
 )
 @click.pass_context
 def cli(context: click.Context) -> None:
-    """Looks into Zarr hierarchies of every age, from anywhere.
+    """Opens, shows, checks and changes Zarr hierarchies of any version, on disk or remote.
 
-    URL is a folder, a .zip or .ozx file, or an address such as https://…; NODE a path in it ("/", "labels/nuclei").
+    URL is a folder, a .zip or .ozx file, or an address such as https://…; NODE is a path in it ("/", "labels/nuclei").
 
     \b
     Examples:
@@ -149,7 +148,7 @@ cli.add_command(also_known_as(check.check, "validate"))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs one command and leaves the process with its exit code."""
+    """Runs one command and ends the process with its exit code."""
     own_process()
     make_inert()
     # A signal raises Interrupted, so the command cleans up and exits with that signal's code.

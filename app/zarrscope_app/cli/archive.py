@@ -1,4 +1,4 @@
-"""`repack`: a zip archive written anew without what was erased and replaced in it."""
+"""`repack`: writes a zip archive again without its erased and replaced entries."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from zarrscope_app.cli.console import Failed, show, show_json
 @click.option("--dry-run", is_flag=True, help="Say what it would bring, do nothing.")
 @click.option("--json", "as_json", is_flag=True, help="What is done, or would be, as JSON.")
 def repack(url: str, dry_run: bool, as_json: bool) -> None:
-    """Compacts a .zip or .ozx file on this computer: what was erased or replaced in it takes room until then.
+    """Compacts a .zip or .ozx file on this computer: erased and replaced entries take space until then.
 
-    An .ozx file comes into the order that RFC-9 of OME-Zarr asks for: the root's zarr.json first, then the others. The
-    new file takes the old one's place at the end, all at once.
+    The entries of an .ozx file get the order that RFC-9 of OME-Zarr requires: the root's zarr.json first, then the
+    others. The new file replaces the old one at the end, in one step.
 
     \b
     Examples:

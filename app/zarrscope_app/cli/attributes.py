@@ -1,4 +1,5 @@
-"""`attrs`: show attributes, change one, take one out. A change is spliced into the document; all other bytes stay."""
+"""`attrs`: shows attributes, sets one, removes one. Only the changed part of the document is written anew; all other
+bytes stay."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ DRY = click.option("--dry-run", is_flag=True, help="Show the change and the oper
 def attrs() -> None:
     """Shows or changes the attributes of a node.
 
-    FIELD is a JSON pointer (/ome/multiscales/0/name) or dotted (ome.multiscales.0.name).
+    FIELD is a JSON pointer (/ome/multiscales/0/name) or a dotted name (ome.multiscales.0.name).
 
     \b
     Examples:
@@ -60,7 +61,7 @@ def get(url: str, node: str | None, field: str | None, as_json: bool) -> None:
 
 
 def _outdented(text: str) -> str:
-    """Removes the indentation that a value has within a document."""
+    """Removes the indentation that a value has because of its place in a document."""
     first, *rest = text.split("\n")
     indent = len(rest[-1]) - len(rest[-1].lstrip()) if rest else 0
     return "\n".join([first, *(line[min(indent, len(line) - len(line.lstrip())) :] for line in rest)])
@@ -90,7 +91,7 @@ def _field(attributes: Any, where: str) -> Any:
 def set_(url: str, node: str, field: str, value: str, allow_nan: bool, dry_run: bool) -> None:
     """Sets one FIELD to VALUE, which is JSON: 0.108, '"text"', '[1, 2]'. Objects above it must exist.
 
-    Prints the change. What others changed meanwhile is not overwritten.
+    Prints the change. Changes that others made meanwhile are not overwritten.
 
     \b
     Examples:
@@ -109,7 +110,7 @@ def set_(url: str, node: str, field: str, value: str, allow_nan: bool, dry_run: 
 
 
 def _set(document: Document, base: str, where: str, value: str) -> Document:
-    """Sets the value. A node without attributes may lack the object that holds them, or have null there."""
+    """Sets the value. The object that holds the attributes may be missing or null in a node without attributes."""
     return (document.with_object(base) if base and where else document).set_text(base + where, value)
 
 
@@ -120,7 +121,7 @@ def _set(document: Document, base: str, where: str, value: str) -> Document:
 @DRY
 @acting
 def unset(url: str, node: str, field: str, dry_run: bool) -> None:
-    """Takes one FIELD out.
+    """Removes one FIELD.
 
     \b
     Examples:
@@ -130,7 +131,7 @@ def unset(url: str, node: str, field: str, dry_run: bool) -> None:
 
 
 def pointer(field: str) -> str:
-    """A JSON pointer as it stands; "a.b.0" becomes "/a/b/0"."""
+    """A JSON pointer, unchanged; "a.b.0" becomes "/a/b/0"."""
     if field == "" or field.startswith("/"):
         return field
     return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in field.split("."))

@@ -1,4 +1,4 @@
-"""`check`: what is wrong with a hierarchy, one line per finding; exit code 1 when one of them is an error."""
+"""`check`: reports the faults of a hierarchy, one line per finding; exit code 1 if one of them is an error."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def check(
     scheduler: str | Path | None,
     missing_is_fill: bool,
 ) -> int:
-    """Checks documents, consistency and every stored chunk of NODE and all beneath it. Changes nothing.
+    """Checks documents, consistency and every stored chunk of NODE and everything beneath it. Changes nothing.
 
     A finding is an error, a warning or information. A chunk that is not stored is information: it reads as the fill
     value. Exit code 1 when there is an error, else 0. At the end stands how much was read, and which arrays have no
@@ -124,7 +124,7 @@ def check(
 
 
 def line(finding: Finding) -> str:
-    """One finding as a line of text, whatever the file says: "error  chunk-truncated  /0  Chunk (1, 2) has …"."""
+    """One finding as one line of text, safe for the terminal: "error  chunk-truncated  /0  Chunk (1, 2) has …"."""
     from zarrscope_app.presenters import strings
 
     where = f"key {finding.key!r}" if finding.key is not None else ""
@@ -244,10 +244,11 @@ def _identity(url: str, path: str, chunks: bool, expect_all: bool, links: bool) 
 
 
 class _Journal:
-    """The state of a check in a file: a line of JSON tells what is checked, then one per step with its findings.
+    """The state of a check in a file: the first line of JSON states what is checked; then there is one line per step
+    with its findings.
 
-    A step is appended in one write before its findings are shown. If a kill cut the last line short, it is ignored and
-    its step is repeated.
+    Each step is appended in one write before its findings are shown. If a kill cut the last line short, that line is
+    ignored and its step is repeated.
     """
 
     def __init__(self, name: str | None, what: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Verbs about what is stored: `chunks` of one array, `stats` of all arrays beneath a node. No chunk is read."""
+"""Verbs that count stored chunks: `chunks` of one array, `stats` of all arrays beneath a node. No chunk is read."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PLAIN_COLUMNS = ("path", "kind", "present", "total", "stored_nbytes", "nbytes", 
 def chunks(url: str, node: str | None, which: str | None, most: int, as_json: bool, **how: Any) -> None:
     """Counts the stored chunks of an array, and their bytes. Reads none.
 
-    Where there are shards, these are counted. A chunk that is not stored reads as the fill value.
+    In a sharded array the shards are counted. A chunk that is not stored reads as the fill value.
     --plain prints the fields of --json, one a line; with --list the columns key, index, bytes.
 
     \b
@@ -129,7 +129,7 @@ def facts(array: Array, inventory: Inventory) -> dict[str, Any]:
 @opening
 @JSON
 def stats(url: str, node: str | None, as_json: bool, **how: Any) -> None:
-    """Tells for every array beneath a node how many chunks are stored, and their bytes. Reads no chunk.
+    """Counts the stored chunks of every array beneath a node, and their bytes. Reads no chunk.
 
     The columns of --plain: path, "chunk" or "shard", stored, all, stored bytes, bytes of values, ratio.
 

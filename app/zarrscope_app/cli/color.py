@@ -1,6 +1,6 @@
-"""Colour in the output: whether, by --color before or after the verb, and what is printed in it.
+"""Colour in the output: whether to use it (--color before or after the verb), and the colours of each kind of text.
 
-Text that is printed stays inert (streams.py); only these sequences reach the terminal as they are.
+Printed text cannot control the terminal (streams.py); only the sequences from this module reach it unchanged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _STARTS = {"+": "added", "-": "removed"}
 
 
 def take_color(context: click.Context, _: click.Parameter, value: str | None) -> None:
-    """Of the option, wherever it stands: what comes later counts."""
+    """Handles the option at any place; the last one counts."""
     root = context.find_root()
     if value is not None:
         root.meta[__name__] = value
@@ -41,7 +41,7 @@ def chosen(context: click.Context | None = None) -> str:
 
 
 def option() -> click.Option:
-    """--color of a verb."""
+    """The option --color of a verb."""
     return click.Option(
         ["--color"],
         type=click.Choice(CHOICES),
@@ -52,7 +52,7 @@ def option() -> click.Option:
 
 
 def colored() -> bool:
-    """Whether stdout gets colours."""
+    """Whether text on stdout gets colours."""
     if plain():
         return False
     context = click.get_current_context(silent=True)
@@ -61,7 +61,7 @@ def colored() -> bool:
 
 
 def show_pieces(pieces: Iterable[tuple[str, str]]) -> None:
-    """One line on stdout made of (text, role); text from files is made inert."""
+    """Prints one line of (text, role) pieces on stdout; text from files cannot control the terminal."""
     from zarrscope.errors.visible import visible_lines
 
     if not colored():
@@ -84,7 +84,7 @@ def show_changes(text: str) -> None:
 
 
 def steer_stdout(sequence: str) -> None:
-    """A control sequence of our own to stdout."""
+    """Writes a control sequence of zarrscope's own to stdout."""
     if isinstance(sys.stdout, InertStream):
         sys.stdout.steer(sequence)
     else:

@@ -1,4 +1,4 @@
-"""`diff`: what two hierarchies differ in, one line each; exit code 1 when there is a difference."""
+"""`diff`: lists the differences between two hierarchies, one per line; exit code 1 if there is a difference."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 @MISSING_IS_FILL
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable: sorted JSON.")
 def diff(left: str, right: str, values: bool, strict: bool, missing_is_fill: bool, as_json: bool) -> int:
-    """Compares two hierarchies, or nodes of two: nodes, metadata by its meaning, attributes, with --values all values.
+    """Compares two hierarchies, or a node of each: nodes, the meaning of metadata, attributes, with --values all
+    values.
 
-    Each line tells what differs, LEFT first. Exit code 1 when anything does, else 0.
+    Each line describes one difference, LEFT first. Exit code 1 if there is any, else 0.
     The columns of --plain: path, what differs, pointer, index, count.
 
     \b

@@ -1,5 +1,5 @@
-"""What the verbs share: a group with a default verb, opening what the arguments name, and printing so that nothing from
-a file reaches the terminal raw."""
+"""Shared by the verbs: a group with a default verb, opening the node that the arguments name, and printing so that no
+text from a file reaches the terminal unfiltered."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class DefaultGroup(click.Group):
 
 
 def opening(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options that say how to open what is not understood; `opened` accepts them."""
+    """Adds the options for opening nodes that demand unknown features; `opened` accepts them."""
     fallbacks = click.option(
         "--fallbacks/--no-fallbacks", default=True, help="Show unknown data types by the fallback of their document."
     )
@@ -97,8 +97,8 @@ def _follow(context: click.Context, _: click.Parameter, value: bool) -> None:
 
 
 def following(command: click.Command) -> click.Command:
-    """Gives a verb, and those beneath it, the options of addresses: to follow links (`follow_links` tells what was
-    chosen), and whose credentials a bucket is asked with, which come into the verb's addresses."""
+    """Gives a verb, and its subcommands, the options of addresses: following links (`follow_links` returns the choice),
+    and the credentials for a bucket, which are added to the verb's addresses."""
     if isinstance(command, click.Group):
         for each in command.commands.values():
             following(each)
@@ -189,12 +189,12 @@ def follow_links() -> bool:
 
 
 def storage_options(missing_is_fill: bool) -> dict[str, Any] | None:
-    """The options of `zarrscope.open` for distant stores, as the command line gives them."""
+    """The command line's options of `zarrscope.open` for remote stores."""
     return {"missing_is_fill": True} if missing_is_fill else None
 
 
 def acting(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Marks a verb that changes something: when its output is cut off (`| head -1`), its work goes on."""
+    """Marks a verb that changes data: when its output is cut off (`| head -1`), it continues."""
 
     @wraps(verb)
     def act(*arguments: Any, **options: Any) -> Any:
@@ -243,12 +243,12 @@ def show(text: str = "") -> None:
 
 
 def show_json(value: Any) -> None:
-    """JSON that any parser takes: sorted, printable ASCII, NaN and infinities as strings."""
+    """Prints JSON that any parser accepts: sorted, printable ASCII, NaN and infinities as strings."""
     click.echo(_json(value))
 
 
 def show_json_items(items: Iterable[Any]) -> bool:
-    """A JSON array, item by item as they come; False when none came."""
+    """Prints a JSON array, item by item as they arrive; returns False if there were none."""
     shown = False
     for item in items:
         click.echo(f"{',' if shown else '['}\n{indent(_json(item), '  ')}", nl=False)
@@ -285,7 +285,7 @@ def opened(
 ) -> tuple[Any, Any]:
     """Opens a hierarchy.
 
-    Returns it, and the path of the node: as given, else as the address names it, else the root.
+    Returns it, and the path of the node: from the argument, else from the address, else the root.
     """
     import zarrscope
 
@@ -318,7 +318,7 @@ def summary(metadata: ArrayMetadata | GroupMetadata | None, error: BaseException
 
 @uninterrupted
 def write_whole(path: str, data: bytes) -> None:
-    """Writes a result file, whole or not at all; "-" is stdout."""
+    """Writes a result file, completely or not at all; "-" is stdout."""
     if path == "-":
         if sys.stdout.isatty():
             raise Failed("A terminal cannot show this output. Name a file, or redirect stdout.")

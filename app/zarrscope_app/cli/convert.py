@@ -1,4 +1,5 @@
-"""`convert`: a hierarchy, or a part of it, written anew in another dialect: planned, shown, carried out, compared."""
+"""`convert`: writes a hierarchy, or a part of it, in another dialect: plans it, shows the plan, carries it out,
+compares."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ HOW = {
 
 
 class DialectName(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.4
-    """A dialect that can be written, by its id: one of zarrscope's own, or of another package that is installed."""
+    """A dialect that can be written, by its id: one of zarrscope's own, or one of another installed package."""
 
     name = "dialect"
 
@@ -165,16 +166,16 @@ def convert(
     verify: bool,
     as_json: bool,
 ) -> None:
-    """Writes SOURCE anew at DESTINATION, a new place, in another dialect, or with other levels of its images.
+    """Writes SOURCE anew at DESTINATION, a new place, in another dialect, or with new levels of its images.
 
-    Chunks are copied as they are where their bytes mean the same in both dialects, and encoded anew elsewhere or where
-    --chunks, --shards or --codec ask for it. OME-Zarr 0.4 becomes 0.5 on the way from v2 to v3, and back. What the
-    destination cannot hold is listed first; without --allow-losses nothing is then written. A conversion that was
-    stopped goes on when the same command is run again.
+    Chunks are copied unchanged if their bytes mean the same in both dialects; they are encoded anew otherwise, or if
+    --chunks, --shards or --codec ask for it. OME-Zarr 0.4 becomes 0.5 from v2 to v3, and the reverse. Losses, which the
+    destination cannot express, are listed first; without --allow-losses nothing is written then. Running the same
+    command again continues a conversion that was stopped.
 
-    With --pyramid every image gets new levels, each made of the one above: spatial axes become shorter, others stay.
-    With --in-place this happens in SOURCE: readers see the former levels until the new ones are whole. With --in-place
-    --to v3 a v2 hierarchy gets v3's documents beside its own, and its chunks stay where they are.
+    With --pyramid every image gets new levels, each made from the one above: spatial axes become shorter, others stay.
+    With --in-place this happens in SOURCE: readers see the former levels until the new ones are complete. With
+    --in-place --to v3 a v2 hierarchy gets v3's documents beside its own, and its chunks stay where they are.
 
     \b
     Examples:
@@ -309,7 +310,7 @@ def _tell_result(told: dict[str, Any], as_json: bool, work: Any) -> None:
 
 
 def _compared(result: Any, plan: dict[str, Any]) -> str:
-    """The sentence about the comparison; it claims nothing about elements that were not read."""
+    """The sentence about the comparison; it says nothing about elements that were not read."""
     if not result.verified:
         return "not compared."
     if all(node["how"] == "group" for node in plan["nodes"]):

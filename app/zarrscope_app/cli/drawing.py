@@ -1,4 +1,4 @@
-"""From an image and a selection to one picture: which level, which planes, which contrast."""
+"""Draws an image and a selection as one picture: chooses the level, the planes and the contrast."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RENDER_LIMIT = 1 << 28
 
 
 class Drawing:
-    """`chosen` indexes the finest level; `size` is the longest side in pixels; `level` None: the one that fits."""
+    """`chosen` indexes the finest level; `size` is the longest side in pixels; `level` None: the best fitting one."""
 
     def __init__(self, image: Image, chosen: tuple[Any, ...], size: int, level: int | None, labels: bool) -> None:
         self.image, self.size, self.labels = image, size, labels
@@ -37,8 +37,8 @@ class Drawing:
         self.level = image.levels[level]
 
     def _complete(self, chosen: tuple[Any, ...]) -> list[Any]:
-        """Completes the selection to one index or slice per axis: all of the shown axes and channels, the default index
-        of the others."""
+        """Completes the selection to one index or slice per axis: everything of the shown axes and channels, the
+        default index of the others."""
         image = self.image
         rank = len(image.axes)
         given = list(chosen)
@@ -111,7 +111,7 @@ class Drawing:
         return blend(planes, displays, NOT_A_NUMBER)
 
     def _span(self, level: Level, axis: int) -> slice:
-        """The part of a shown axis of a level that covers the selection."""
+        """The part of a shown axis of a level that contains the selection."""
         span = self.spans[axis]
         low, high = min(span[0], span[-1]), max(span[0], span[-1]) + 1
         factor = level.factors[axis]
@@ -160,7 +160,7 @@ class Drawing:
         return overlay(picture, label_colors(plane[rows][:, columns], found.label_colors, outline=True), 0.9)
 
     def _fitted(self, picture: Picture) -> Picture:
-        """Shrinks the picture to at most `size` pixels a side by averaging blocks, where there is no coarser level."""
+        """Shrinks the picture to at most `size` pixels a side by averaging blocks, if there is no coarser level."""
         step = -(-max(picture.shape[:2]) // self.size)
         if step <= 1:
             return picture

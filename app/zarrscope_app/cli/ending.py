@@ -1,8 +1,8 @@
-"""Ends our process promptly, even while threads wait for a server, a name server or a frozen terminal.
+"""Ends this process quickly, even while threads wait for a server, a name server or a frozen terminal.
 
-Before it exits, Python joins all threads that are no daemons, such as those in which asyncio resolves host names, and
+Before it exits, Python joins all threads that are not daemons, such as those in which asyncio resolves host names, and
 clears its modules, which takes a second on a busy machine once the libraries for buckets are loaded. After Ctrl-C a
-person should wait for neither.
+person should not have to wait for this.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ EXIT_SECONDS = 0.5
 
 
 def end_process(code: int) -> NoReturn:
-    """Ends the process without waiting for its threads. What is registered with atexit runs first."""
+    """Ends the process without waiting for its threads. Functions registered with atexit run first."""
 
     def insist() -> None:
         time.sleep(EXIT_SECONDS)
@@ -49,7 +49,7 @@ INSIST_SECONDS = 4.0
 
 
 def timeout_option() -> click.Option:
-    """--timeout of a verb."""
+    """The option --timeout of a verb."""
     return click.Option(
         ["--timeout"],
         type=click.FloatRange(0.001),
@@ -61,7 +61,7 @@ def timeout_option() -> click.Option:
 
 
 def take_timeout(context: click.Context, _: click.Parameter, seconds: float | None) -> None:
-    """Interrupts the main thread once so many seconds are over, as Ctrl-C does: what is under way cleans up."""
+    """Interrupts the main thread after this many seconds, as Ctrl-C does, so that running work cleans up."""
     if seconds is None:
         return
     over = threading.Event()
@@ -82,7 +82,7 @@ def take_timeout(context: click.Context, _: click.Parameter, seconds: float | No
 
 
 def _interrupt() -> None:
-    """A real signal where there are some, for it ends waiting in the system, too."""
+    """Sends a real signal on systems that have them, because it also ends waiting in the system."""
     if hasattr(signal, "pthread_kill"):
         with suppress(OSError):
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
@@ -91,5 +91,5 @@ def _interrupt() -> None:
 
 
 def timed_out() -> float | None:
-    """The seconds of --timeout, where they are over."""
+    """The seconds of --timeout, if they are over; else None."""
     return _timed_out[0] if _timed_out else None

@@ -42,11 +42,11 @@ def export(
     as_json: bool,
     **how: Any,
 ) -> int:
-    """Writes a view, a region or a node as PNG, TIFF, OME-TIFF, npy, CSV or Zarr. Size and time are said first.
+    """Writes a view, a region or a node as PNG, TIFF, OME-TIFF, npy, CSV or Zarr. Prints size and time first.
 
     A view is the picture as it is painted (PNG, TIFF); a region (--select, --level) and a node are values, with pixel
-    sizes and channel names where the format holds them. --select counts in the finest level. OUT appears whole or not
-    at all, and is not overwritten unless you say so.
+    sizes and channel names if the format can hold them. --select counts in elements of the finest level. OUT is written
+    completely or not at all, and an existing file is overwritten only on request.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`image`: what images state of themselves, and mending it in many of them at once: all are saved, or none."""
+"""`image`: shows the metadata of images, and corrects them in several images at once: all are saved, or none."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ def image(
     as_json: bool,
     dry_run: bool,
 ) -> None:
-    """Shows or changes what images state: pixel size, units, axes, channels, name.
+    """Shows or changes the metadata of images: pixel size, units, axes, channels, name.
 
-    URL leads to the group of an OME-Zarr image, 0.1 to 0.6. A pixel size changes the scale and the translation of every
-    level. Prints the change of each document; with several URLs all are saved, or none.
+    URL leads to the group of an OME-Zarr image, 0.1 to 0.6. A new pixel size changes the scale and the translation of
+    every level. Prints the change to each document; with several URLs all are saved, or none.
 
     \b
     Examples:
@@ -71,7 +71,7 @@ def image(
 def _asked(
     pixel_size: str | None, unit: str | None, name: str | None, axis: Sequence[str], channel: Sequence[str]
 ) -> list[Asked]:
-    """The changes that the options ask for. Pixel sizes come first, because they add axes to images that have none."""
+    """The changes that the options ask for. Pixel sizes come first, because they add axes to images without axes."""
     from zarrscope.errors import Refused
     from zarrscope_app.presenters.form import mending
 

@@ -1,4 +1,4 @@
-"""`info`: what a node is, in words and as facts."""
+"""`info`: describes a node, in words and as facts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Machine-readable: s
 
 
 def told(metadata: ArrayMetadata, part: str, value: Any) -> Any:
-    """The value that the document gives, or None if that part could not be understood and `value` is a stand-in."""
+    """The value from the document, or None if that part could not be understood and `value` is a stand-in."""
     return None if part in metadata.unread else value
 
 
@@ -33,7 +33,7 @@ def told(metadata: ArrayMetadata, part: str, value: Any) -> Any:
 @opening
 @JSON
 def info(url: str, node: str | None, as_json: bool, **how: Any) -> None:
-    """Says what a node is: shape, type, chunks, codecs, image.
+    """Describes a node: shape, type, chunks, codecs, image.
 
     --plain prints the fields of --json, one a line: its name, such as image/levels/0/path, and its value.
 
@@ -96,7 +96,7 @@ def _meaning(hierarchy: Hierarchy, node: Group | Array) -> tuple[Any, Any, list[
 
 
 def _stored_bytes(hierarchy: Hierarchy, node: Group | Array, most: int = 5000) -> int | None:
-    """The stored size of an array's chunks, for a local folder with not too many files; else None."""
+    """The stored size of an array's chunks, if it is in a local folder with not too many files; else None."""
     root = getattr(hierarchy.store, "root", None)
     if node.kind != "array" or root is None:
         return None

@@ -1,8 +1,8 @@
-"""The fields of `--json`, verb by verb: the page of the command line is made from this table, and a test compares it
-with what the verbs print.
+"""The fields of `--json`, verb by verb. The page about the command line is generated from this table, and a test
+compares it with the output of the verbs.
 
 A field is named by its JSON pointer without the first slash; `*` stands for every member of a list. A list of plain
-values has one row. `…` stands for what the store's own documents hold.
+values has one row. `…` stands for content of the store's own documents.
 """
 
 from __future__ import annotations

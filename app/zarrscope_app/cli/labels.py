@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 @JSON
 @acting
 def add_labels(url: str, name: str, image: str, dtype: str, dry_run: bool, as_json: bool) -> None:
-    """Adds the empty label image NAME to an OME-Zarr image: its levels and pixel sizes are the image's, its values 0.
+    """Adds the empty label image NAME to an OME-Zarr image: with the levels and pixel sizes of the image, and all
+    values 0.
 
     \b
     Examples:

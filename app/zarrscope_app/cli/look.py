@@ -1,4 +1,4 @@
-"""Verbs that show: open, tui, ls, tree."""
+"""Verbs that show a hierarchy: open, tui, ls, tree."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def open_(
     view: dict[str, Any] | None = None,
     missing_is_fill: bool = False,
 ) -> int:
-    """Opens URLs in the window, or in the terminal where there is no display. A URL may be a copied view.
+    """Opens URLs in the window, or in the terminal if there is no display. A URL may be a copied view.
 
     \b
     Examples:
@@ -103,7 +103,7 @@ def open_(
 
 
 def _why_no_window() -> str:
-    """Why no window can open here, "" when one can."""
+    """The reason why no window can open here; "" if one can."""
     from zarrscope_app.presenters.installation import choose_qt, lacking, qt_fails
 
     if not has_display():
@@ -142,9 +142,9 @@ def tui(
     view: dict[str, Any] | None,
     missing_is_fill: bool,
 ) -> int:
-    """Explores URL in the terminal. It may be left out where a view names the place.
+    """Explores URL in the terminal. URL may be left out if --state gives a view that names an address.
 
-    Colours and pictures are as the terminal says that it can; --color and --image tell better.
+    Colours and pictures follow the terminal's own report; --color and --image override it.
 
     \b
     Examples:
@@ -220,8 +220,8 @@ def ls(url: str, node: str | None, sort: bool, long_: bool, as_json: bool, **how
 
 
 def _listed(group: Group, sort: bool, documents: bool) -> tuple[int, bool, Iterator[Child]]:
-    """(length of the longest name, whether there are too many to sort by default, the children). `documents`: read
-    every child's documents."""
+    """(length of the longest name, whether there are too many children to sort by default, the children). `documents`:
+    read every child's documents."""
     from zarrscope.model.node_path import natural
 
     names = group.list_names()
@@ -230,12 +230,12 @@ def _listed(group: Group, sort: bool, documents: bool) -> tuple[int, bool, Itera
     if sort or not large:
         return width, large, group.inspect(sorted(chain(head, names), key=lambda child: natural(child.name)))
     if group.hierarchy.store.bulk.scans_children and not documents:
-        return width, large, group.names()  # one pass over the folder tells the kinds
+        return width, large, group.names()  # one pass over the folder shows the kinds
     return width, large, group.inspect(chain(head, names))
 
 
 def _show_children(children: Iterator[Listed], width: int, as_json: bool) -> bool:
-    """Shows children as they come; False when none came."""
+    """Prints children as they arrive; returns False if there were none."""
     if as_json:
         return show_json_items(_entry(*child) for child in children)
     shown = False
@@ -276,7 +276,7 @@ def _sorted(group: Group, tree: Tree | None = None) -> list[Child]:
 
 
 def _first(group: Group, tree: Tree | None, most: int) -> tuple[list[Child], int]:
-    """The first children in order, and how many more there are: of those no document is read."""
+    """The first children in order, and the number of the others, whose documents are not read."""
     from zarrscope.model.node_path import natural
 
     seen = count()
@@ -289,7 +289,7 @@ def _first(group: Group, tree: Tree | None, most: int) -> tuple[list[Child], int
 
 
 def _demand(metadata: Metadata) -> ZarrscopeError | None:
-    """The extension that a group demands and zarrscope lacks, so that nothing beneath it is listed; else None."""
+    """The extension that a group demands and zarrscope lacks, which prevents listing beneath it; else None."""
     return metadata.listing_problem if metadata is not None and metadata.kind == "group" else None
 
 
@@ -320,7 +320,7 @@ def tree(url: str, node: str | None, depth: int, most: int, as_json: bool, **how
       zarrscope tree cells.zarr labels --depth 1
     """
     hierarchy, top = opened(url, node, **how)
-    tree = hierarchy.tree(top.path) if depth > 1 else None  # one listing of all levels, where that is cheaper
+    tree = hierarchy.tree(top.path) if depth > 1 else None  # one listing of all levels, if that is cheaper
     if as_json:
         show_json(_branch(top, tree, depth))
         return
@@ -385,7 +385,7 @@ def _list_beneath(group: Group, tree: Any, depth: int, most: int) -> None:
 
 
 def _open_child(group: Group, child: Child) -> Group | None:
-    """The child when it is a group that opens, else None."""
+    """The child as a node if it is a group that can be opened, else None."""
     from zarrscope.errors import ZarrscopeError
 
     if child.kind != "group":

@@ -1,7 +1,7 @@
 """Verbs that change nodes: create, resize, remove, move, copy, consolidate. `--dry-run` shows the exact operations.
 
-A dry run is the verb itself over a rehearsal of the store (zarrscope.stores.dry_run). Verbs that erase data ask first
-on a terminal, and need --yes elsewhere.
+A dry run is the verb itself on a rehearsal of the store (zarrscope.stores.dry_run). Verbs that erase data ask first on
+a terminal, and need --yes elsewhere.
 """
 
 from __future__ import annotations
@@ -122,9 +122,9 @@ def create(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Makes a group, or with --shape and --dtype an array, and the groups above it that are missing.
+    """Makes a group, or with --shape and --dtype an array, and the missing groups above it.
 
-    Where nothing is at URL, a new hierarchy is made there.
+    If there is no hierarchy at URL, a new one is made there.
 
     \b
     Examples:
@@ -160,7 +160,7 @@ def create(
 
 
 def _to_extend(url: str, dialect: str | None, log: list[Any] | None, new: str = "v3") -> Hierarchy:
-    """Opens the hierarchy at `url`, or creates one of `dialect` (else `new`). With a log it is rehearsed only."""
+    """Opens the hierarchy at `url`, or creates one of `dialect` (else `new`). With a log it is only rehearsed."""
     from zarrscope.dialects import Detected, dialect_named
     from zarrscope.errors import NotFound
     from zarrscope.nodes.context import NodeContext
@@ -192,9 +192,10 @@ def _to_extend(url: str, dialect: str | None, log: list[Any] | None, new: str = 
 @JSON
 @acting
 def resize(url: str, node: str, shape: tuple[int, ...], dry_run: bool, yes: bool, as_json: bool) -> None:
-    """Gives the array NODE another SHAPE. Growing changes the metadata only; shrinking erases the chunks outside.
+    """Changes the shape of the array NODE to SHAPE. Growing changes the metadata only; shrinking erases the chunks
+    outside.
 
-    A chunk at the new edge keeps what it holds beyond it.
+    A chunk at the new edge keeps its values beyond the edge.
 
     \b
     Examples:
@@ -223,7 +224,7 @@ def resize(url: str, node: str, shape: tuple[int, ...], dry_run: bool, yes: bool
 @JSON
 @acting
 def remove(url: str, node: str, to_trash: bool, dry_run: bool, yes: bool, as_json: bool) -> None:
-    """Erases NODE and all beneath it. With --to-trash it can be had again.
+    """Erases NODE and everything beneath it. With --to-trash it can be restored.
 
     \b
     Examples:
@@ -268,10 +269,11 @@ def remove(url: str, node: str, to_trash: bool, dry_run: bool, yes: bool, as_jso
 def move(
     url: str, node: str, to: str, into: str | None, replace: bool, dry_run: bool, yes: bool, as_json: bool
 ) -> None:
-    """Moves NODE, with all beneath it, to the path TO; a rename where it stays in its group.
+    """Moves NODE, with everything beneath it, to the path TO; within its group that is a rename.
 
-    A TO that ends in a slash is the group to move it into. Chunks are never decoded; on a disk folders are renamed at
-    once. Whenever it is stopped, NODE is whole at its old place or at its new one.
+    A TO that ends in a slash is the group to move it into. Chunks are never decoded; on a local disk folders are
+    renamed, which takes no longer for large nodes. If the move is interrupted, NODE is complete at its old place or at
+    its new one.
 
     \b
     Examples:
@@ -304,9 +306,9 @@ def copy(
     as_json: bool,
     missing_is_fill: bool,
 ) -> None:
-    """Copies NODE, with all beneath it, to the path TO, byte for byte.
+    """Copies NODE, with everything beneath it, to the path TO, byte for byte.
 
-    A TO that ends in a slash is the group to copy it into. To another dialect, convert.
+    A TO that ends in a slash is the group to copy it into. To copy to another dialect, use convert.
 
     \b
     Examples:
@@ -377,7 +379,8 @@ def _carry(
 @JSON
 @acting
 def consolidate(url: str, dry_run: bool, as_json: bool) -> None:
-    """Puts a copy of all documents at the root, so that far readers need one request; in place of one that is stale.
+    """Writes a copy of all documents at the root, replacing an older one, so that readers of a remote store need one
+    request.
 
     \b
     Examples:

@@ -56,7 +56,7 @@ def parse_selection(text: str | None) -> tuple[Any, ...]:
 @opening
 @click.option("--json", "as_json", is_flag=True, help="The values as nested JSON lists.")
 def read(url: str, node: str | None, selection: str | None, output: str | None, as_json: bool, **how: Any) -> None:
-    """Reads values of an array, to print or into a .npy file.
+    """Reads values of an array, and prints them or writes them to a .npy file.
 
     \b
     Examples:
@@ -124,8 +124,9 @@ def render(
 ) -> None:
     """Draws one plane as a PNG, all active channels together. Needs no display.
 
-    --select counts in the finest level: an index for each axis not shown, a range to crop or to choose channels.
-    --state draws a view as it was copied; URL may then be left out, or name another place that holds the same.
+    --select counts in elements of the finest level: an index for each axis that is not shown, a range to crop an axis
+    or to choose channels. --state draws a copied view; URL may then be left out, or be another address with the same
+    data.
 
     \b
     Examples:
@@ -179,7 +180,7 @@ def _render_view(view: dict[str, Any], url: str, output: str, size: int, how: di
 @click.option("--size", type=click.Choice(["small", "full"]), default="full", show_default=True)
 @acting
 def demo(folder: str | None, size: Any) -> None:
-    """Makes the demo volume, unless it is there, and prints where it lies.
+    """Makes the demo volume, unless it exists, and prints its path.
 
     small is 2 x 3 x 16 x 256 x 256 and takes a second; full is 2 x 3 x 64 x 1024 x 1024 and takes half a minute.
 

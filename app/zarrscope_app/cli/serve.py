@@ -1,4 +1,4 @@
-"""The verb that answers the other side of ssh:// addresses."""
+"""`serve`: answers the requests of ssh:// addresses from another machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 @click.command("serve", short_help="Answers another zarrscope that came by ssh.")
 @click.option("--stdio", is_flag=True, required=True, help="On standard input and output, until the input ends.")
 def serve(stdio: bool) -> None:
-    """Answers another zarrscope that came by ssh; addresses ssh://host/path run it on the far side.
+    """Answers the requests of another zarrscope that connected by ssh. Addresses ssh://host/path run it on that host.
 
     \b
     Examples:

@@ -58,9 +58,10 @@ def show(
     labels: bool,
     **how: Any,
 ) -> None:
-    """Draws one plane on the terminal, and ends. An array of one axis is drawn as a line.
+    """Draws one plane on the terminal, and returns to the prompt. An array of one axis is drawn as a line.
 
-    --select counts in the finest level: an index for each axis not shown, a range to crop or to choose channels.
+    --select counts in elements of the finest level: an index for each axis that is not shown, a range to crop an axis
+    or to choose channels.
 
     \b
     Examples:
@@ -90,7 +91,7 @@ def show(
 
 
 def _room(columns: int | None, lines: int | None) -> tuple[int, int]:
-    """(lines, columns) for the picture: the prompt stays in sight."""
+    """(lines, columns) for the picture, which leave space for the prompt."""
     size = shutil.get_terminal_size((COLUMNS, LINES))
     return lines or max(2, size.lines - 2), columns or max(8, size.columns)
 
@@ -110,7 +111,7 @@ def _terminal(drawing: str) -> Terminal:
 
 
 def _fitted(picture: npt.NDArray[np.uint8], height: int, width: int) -> tuple[npt.NDArray[np.uint8], int, int]:
-    """The picture as large as it goes in so many square pixels; (it, its height, its width)."""
+    """The picture scaled to at most this many square pixels; (picture, height, width)."""
     import numpy as np
 
     scale = min(height / picture.shape[0], width / picture.shape[1])

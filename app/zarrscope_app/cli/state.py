@@ -1,4 +1,4 @@
-"""Views as the command line takes them: an option, or in place of a URL."""
+"""Views on the command line: as an option, or in place of a URL."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ SIGN = "zarrscope:"
 
 
 def decoded(text: str) -> dict[str, Any]:
-    """The view that a text tells. Raises Refused."""
+    """The view that a text encodes. Raises Refused."""
     from zarrscope_app.presenters.session.state_text import decode_view
 
     return decode_view(text)
 
 
 def is_state(text: str) -> bool:
-    """Whether an argument is a view and no address."""
+    """Whether an argument is a view instead of an address."""
     return text.startswith((SIGN, "{"))
 
 
 def place_of_view(view: dict[str, Any] | None, url: str | None) -> str:
-    """The place that the argument names, else the place of the view."""
+    """The address from the argument, else from the view."""
     if url is not None:
         return url
     if view is None:

@@ -1,7 +1,7 @@
-"""stdout and stderr of the command line, filtered so that no text can steer the terminal.
+"""stdout and stderr of the command line, filtered so that no text can control the terminal.
 
-`show` and `say` clean what they print; this is for all that does not pass them: messages of click that quote arguments,
-questions, tracebacks, warnings, lines of logging. What is meant to steer the terminal goes through `steer`.
+`show` and `say` filter the text that they print. This module filters all other output: messages of click that quote
+arguments, questions, tracebacks, warnings, lines of logging. Intended control sequences go through `steer`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from zarrscope_app.cli.plain import plain
 
 
 class InertStream(io.TextIOWrapper):
-    """Text on a terminal or in a pipe, with what steers or deceives spelled out. Bytes (`buffer`) pass as they are."""
+    """Text on a terminal or in a pipe, with control and invisible characters escaped. Bytes (`buffer`)
+    pass unchanged."""
 
     confidential = False
     """Whether addresses in the text lose their passwords: in messages, not in values that were asked for."""
@@ -30,7 +31,7 @@ class InertStream(io.TextIOWrapper):
         return len(text)
 
     def steer(self, sequence: str) -> None:
-        """Writes a control sequence of zarrscope itself."""
+        """Writes a control sequence of zarrscope's own."""
         try:
             super().write(sequence)
         except OSError as error:
@@ -43,7 +44,7 @@ class InertStream(io.TextIOWrapper):
             self._lost(error)
 
     def _lost(self, error: OSError) -> None:
-        """The reader of the pipe, or the terminal, is gone."""
+        """Called when the reader of the pipe, or the terminal, is gone."""
         if not self.outlives_reader or error.errno not in _CLOSED:
             raise error
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -62,7 +63,7 @@ def outlive_reader() -> None:
 
 
 def make_inert() -> None:
-    """Makes sys.stdout and sys.stderr write text that no terminal obeys."""
+    """Makes sys.stdout and sys.stderr write text without terminal control sequences."""
     sys.stdout, sys.stderr = _inert(sys.stdout), _inert(sys.stderr)
     if isinstance(sys.stderr, InertStream):
         sys.stderr.confidential = True
@@ -73,7 +74,8 @@ def _inert(stream: TextIO) -> TextIO:
         return stream  # closed (None), or replaced by a test
     encoding, buffering = stream.encoding, stream.line_buffering
     stream.flush()
-    # Text from a file may not fit the terminal's encoding. The former stream stays open, because others may hold it.
+    # Text from a file may not fit the terminal's encoding. The former stream stays open, because other code may hold
+    # it.
     made = InertStream(stream.buffer, encoding=encoding, errors="backslashreplace", line_buffering=buffering)
     _kept.append(stream)
     return made
@@ -83,7 +85,7 @@ _kept: list[TextIO] = []
 
 
 def steer(sequence: str) -> None:
-    """A control sequence of our own to the terminal at stderr."""
+    """Writes a control sequence of zarrscope's own to the terminal at stderr."""
     stream = sys.stderr
     if isinstance(stream, InertStream):
         stream.steer(sequence)

@@ -1,4 +1,4 @@
-"""`trash`: what was removed with --to-trash, to be had again or to be erased for good."""
+"""`trash`: lists the nodes that were removed with --to-trash, restores them or erases them for good."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 @click.group("trash")
 def trash() -> None:
-    """Nodes that `remove --to-trash`, or the window, moved into the trash of a folder: list, restore, empty.
+    """Lists, restores and erases nodes that `remove --to-trash`, or the window, moved into the trash of a folder.
 
-    The trash of cells.zarr is the hidden folder .cells.zarr.trash beside it. A node in it takes as much room as before.
+    The trash of cells.zarr is the hidden folder .cells.zarr.trash beside it. A node in it takes as much disk space as
+    before.
     """
 
 
@@ -27,7 +28,7 @@ def trash() -> None:
 @click.argument("url")
 @JSON
 def list_(url: str, as_json: bool) -> None:
-    """Lists what is in the trash: id, when it came there (in UTC), kind, and the path that it had.
+    """Lists the entries of the trash: id, time of removal (in UTC), kind, and former path.
 
     \b
     Examples:
@@ -61,7 +62,7 @@ def _form(thrown: Thrown) -> dict[str, Any]:
 @JSON
 @acting
 def restore(url: str, id: str, to: str | None, dry_run: bool, as_json: bool) -> None:
-    """Moves the node ID from the trash to where it was. ID may be the path that it had: the latest of that path.
+    """Moves the node ID from the trash to its former place. ID may be that path: then the latest entry with it counts.
 
     \b
     Examples:
@@ -86,7 +87,7 @@ def restore(url: str, id: str, to: str | None, dry_run: bool, as_json: bool) -> 
 @JSON
 @acting
 def empty(url: str, ids: tuple[str, ...], older_than: float | None, dry_run: bool, yes: bool, as_json: bool) -> None:
-    """Erases what is in the trash for good: all of it, or the entries ID.
+    """Erases nodes in the trash for good: all of them, or the entries ID.
 
     \b
     Examples:

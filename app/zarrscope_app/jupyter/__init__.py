@@ -1,6 +1,6 @@
 """The notebook: `from zarrscope_app.jupyter import explore; explore(url)`.
 
-An anywidget whose picture, rows and words all come from the kernel: no CDN, no CORS, no extension to enable.
+An anywidget whose picture, rows and words all come from the kernel: it needs no CDN, no CORS and no extension.
 """
 
 from __future__ import annotations

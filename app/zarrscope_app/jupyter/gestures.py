@@ -1,7 +1,8 @@
-"""What a browser may ask for: messages {"do": "slice.set_index", "args": ["z", 3], "n": 12} of the calls listed here.
+"""The calls that a browser may request by messages {"do": "slice.set_index", "args": ["z", 3], "n": 12}.
 
-What is no gesture is dropped: a notebook may hold anything. A message with a number `n` is answered with {"heard": n}
-once it was worked off, so that the browser knows whether the kernel listens, and how fast.
+A message that is not a known gesture is dropped, because a notebook may contain anything. A message with a number `n`
+is answered with {"heard": n} when it has been handled, so that the browser knows whether the kernel answers, and how
+fast.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ PICTURE_LIMIT = 2048
 
 
 def perform_gesture(widget: Host, message: Any) -> None:
-    """Does what a message asks for."""
+    """Carries out the call that a message requests."""
     if not isinstance(message, dict):
         return
     do, args = message.get("do"), message.get("args")
@@ -86,14 +87,14 @@ def _call(widget: Host, do: str, args: list[Any]) -> None:
 
 # ---------------------------------------------------------------------- what no presenter does
 def _rows(widget: Host, start: int, stop: int) -> None:
-    """The part of the tree that is scrolled into sight."""
+    """Sets the rows of the tree that are scrolled into view."""
     first = max(0, int(start))
     widget.rows = (first, max(first, min(int(stop), first + ROWS)))
     widget.tell("tree")
 
 
 def _cells(widget: Host, row: int, column: int) -> None:
-    """The part of the table that is scrolled into sight."""
+    """Sets the part of the table that is scrolled into view."""
     widget.corner = (max(0, int(row)), max(0, int(column)))
     widget.tell("panel")
 
@@ -136,7 +137,7 @@ def _name(widget: Host, text: str) -> None:
 
 
 def _export(widget: Host, act: str, *args: Any) -> None:
-    """begin(), choose(what, format, target), run(overwrite), end()."""
+    """Calls of the export: begin(), choose(what, format, target), run(overwrite), end()."""
     export = widget.session.export
     if act == "begin":
         export.begin()

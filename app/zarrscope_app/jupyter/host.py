@@ -1,4 +1,4 @@
-"""The part of a widget that its views, parts and gestures need; widget.py has all of it."""
+"""The interface of a widget for its views, parts and gestures; widget.py implements it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from zarrscope_app.presenters.image.three_views import ThreeViews
 
 
 class Host(Protocol):
-    """A widget: its presenters, what of them is in sight, and how the browser is told."""
+    """A widget: its presenters, their visible parts, and the messages to the browser."""
 
     session: Session
     three: ThreeViews

@@ -1,8 +1,8 @@
-"""The kernel that a widget lives in: its event loop, and the cells that show the widget.
+"""The kernel of a widget: its event loop, and the cells that show the widget.
 
-A widget stays alive for as long as a cell shows it. When that cell has run again and shows another one, nobody can see
-the old one any more: it is closed, and gives its store, its chunks and its edits back. Notebooks tell which cell runs
-(JupyterLab, Notebook 7, VS Code); where they do not, a widget lives until `close()` or the end of the kernel.
+A widget stays alive as long as a cell shows it. When that cell runs again and shows another widget, the old one is no
+longer visible: it is closed, and releases its store, chunks and edits. Notebooks report the running cell (JupyterLab,
+Notebook 7, VS Code); in others, a widget lives until `close()` or the end of the kernel.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from zarrscope.runtime.threads import Mailbox
 
 
 class KernelMailbox(Mailbox):
-    """The `post` of a widget: calls run on the kernel's event loop, or before, where its thread waits for them."""
+    """The `post` of a widget: calls run on the kernel's event loop, or earlier while its thread waits for them."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -33,7 +33,8 @@ class KernelMailbox(Mailbox):
             self._loop.call_soon_threadsafe(self.run)
 
     def run(self) -> int:
-        """As of any mailbox; a call may itself wait for calls, so that there are fewer left than there were."""
+        """Runs queued calls like any mailbox; a call may itself wait for calls, so fewer may be left than at the
+        beginning."""
         done = 0
         for _ in range(self._calls.qsize()):
             try:
@@ -46,7 +47,8 @@ class KernelMailbox(Mailbox):
 
 
 def running_cell() -> tuple[str, str]:
-    """(the cell that runs, this run of it), as the notebook calls them; empty texts where nobody tells."""
+    """(the running cell, this run of it), by their ids in the notebook; empty texts if the notebook does not report
+    them."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     kernel = getattr(shell, "kernel", None)
     if kernel is None:
@@ -57,7 +59,7 @@ def running_cell() -> tuple[str, str]:
 
 
 class Shown(Protocol):
-    """A widget that cells show."""
+    """A widget that is shown in cells."""
 
     cells: dict[str, str]
     """Cell → the run of it that showed the widget."""
@@ -71,7 +73,7 @@ class Shown(Protocol):
 
 
 class Cells:
-    """Which widgets the cells of this kernel show. On the kernel's own thread."""
+    """The widgets that the cells of this kernel show. Used on the kernel's own thread."""
 
     def __init__(self, running: Callable[[], tuple[str, str]] = running_cell) -> None:
         self._running = running
@@ -79,8 +81,8 @@ class Cells:
         self._hooked: object = None
 
     def made(self, widget: Shown) -> None:
-        """A widget was made. One of the same place that an earlier run of this cell made gives way to it, and keeps its
-        edits for it."""
+        """Records a new widget. A widget of the same address from an earlier run of this cell is closed, and passes its
+        edits on."""
         widget.made_in = self._running()
         cell, run = widget.made_in
         for other in [*self._widgets]:
@@ -89,7 +91,7 @@ class Cells:
                 other.close()
 
     def shows(self, widget: Shown) -> None:
-        """The cell that runs shows a widget."""
+        """Records that the running cell shows a widget."""
         cell, run = self._running()
         if not cell:
             return
@@ -101,7 +103,8 @@ class Cells:
             shell.events.register("post_run_cell", lambda *_: self.ran())
 
     def ran(self) -> None:
-        """A cell has run: what it showed before and does not show now is closed, unless another cell shows it."""
+        """Records that a cell has run: widgets that it showed before and no longer shows are closed, unless another
+        cell shows them."""
         cell, run = self._running()
         for widget in [*self._widgets]:
             if widget.cells.get(cell, run) != run:

@@ -1,7 +1,7 @@
-"""What a browser is told of a session, in parts: a part is sent when its content is another one, and nothing else is.
+"""The state of a session for a browser, in parts: a part is sent when its content has changed.
 
-Each function makes the content of one synced trait of the widget as JSON; `PARTS` names them, with the presenters
-whose signals may change them. Pictures go by themselves (pictures.py).
+Each function makes the content of one synced trait of the widget as JSON; `PARTS` names them, with the presenters whose
+signals may change them. Pictures are sent separately (pictures.py).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROW_FIELDS = ("id", "path", "name", "kind", "icon", "detail", "badge", "expandab
 
 
 def place(widget: Host) -> dict[str, Any]:
-    """Where the person is, and the error bar."""
+    """The current node, and the error bar."""
     session = widget.session
     told = plain(session.state)
     del told["status_text"]
@@ -34,7 +34,7 @@ def place(widget: Host) -> dict[str, Any]:
 
 
 def tree(widget: Host) -> dict[str, Any]:
-    """The rows in sight, and how many there are."""
+    """The visible rows, and the number of all rows."""
     shown = widget.session.tree
     rows = shown.flat(*widget.rows)
     return {
@@ -45,7 +45,7 @@ def tree(widget: Host) -> dict[str, Any]:
 
 
 def image(widget: Host) -> dict[str, Any]:
-    """The picture's axes, levels and controls: what a step of a slider leaves as it is."""
+    """The picture's axes, levels and controls: the state that a step of a slider does not change."""
     state = widget.session.slice.state
     axes = [
         {name: getattr(axis, name) for name in ("name", "title", "type", "length", "role", "end_text", "playing")}
@@ -94,12 +94,12 @@ def _line(widget: Host) -> dict[str, Any] | None:
 
 
 def _short(values: np.ndarray[Any, Any]) -> list[float | None]:
-    """To be drawn: six digits are more than a screen shows."""
+    """A number for drawing, with at most six digits, because a screen shows no more."""
     return [plain(float(np.format_float_scientific(float(value), precision=5))) for value in values]
 
 
 def export(widget: Host) -> dict[str, Any]:
-    """What an export would be; nothing before somebody asks."""
+    """The planned export; empty before one is requested."""
     if not widget.exporting:
         return {}
     shown = widget.session.export

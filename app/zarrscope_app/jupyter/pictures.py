@@ -1,10 +1,11 @@
-"""Tiles on their way to a browser: those that changed, encoded in a worker, each within a budget of bytes.
+"""Sends changed tiles to a browser: encoded in a worker, each within a budget of bytes.
 
-A tile is sent as it is (PNG) where that packs well: flat areas, labels, enlarged pixels. Where it does not, it is sent
-as WebP of the best quality that fits, to browsers that read WebP; the exact values are told beneath the picture anyway.
+A tile is sent unchanged (PNG) if that is small enough: flat areas, labels, enlarged pixels. Otherwise it is sent as
+WebP of the best quality that fits, to browsers that read WebP; the exact values are shown beneath the picture anyway.
 
-A message is {"view": id, "frame": {what changed of it}, "order": [keys, as they are painted] where that changed,
-"tiles": [[key, rect, state, sentence, kind]]} with one buffer for each tile; kind "" has none: only its words changed.
+A message is {"view": id, "frame": {the members that changed}, "order": [keys in the order of painting] if that changed,
+"tiles": [[key, rect, state, sentence, kind]]} with one buffer for each tile; a tile of kind "" has no buffer: only its
+words changed.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ SIGNS = ("failed", "undecodable")
 
 
 def _packs_well(rgb: npt.NDArray[np.uint8], budget: int) -> bool:
-    """Whether its PNG is likely to fit, from some of its rows."""
+    """Whether its PNG is likely to fit, judged by some of its rows."""
     if rgb.nbytes <= budget:
         return True
     sample = np.ascontiguousarray(rgb[:: SAMPLED if rgb.shape[0] > 4 * SAMPLED else 1])
@@ -45,7 +46,7 @@ def _packs_well(rgb: npt.NDArray[np.uint8], budget: int) -> bool:
 
 
 def encoded(rgb: npt.NDArray[np.uint8], kinds: Sequence[str]) -> tuple[str, bytes]:
-    """(kind, bytes) of a picture for a browser that reads these `kinds`."""
+    """(kind, bytes) of a picture for a browser that can read these `kinds`."""
     budget = max(LEAST_BYTES, int(rgb.shape[0] * rgb.shape[1] * BYTES_PER_PIXEL))
     webp = "webp" in kinds
     if not webp or _packs_well(rgb, budget):
@@ -54,7 +55,8 @@ def encoded(rgb: npt.NDArray[np.uint8], kinds: Sequence[str]) -> tuple[str, byte
             return "png", data
     try:
         from PIL import Image
-    except ImportError:  # an environment put together by hand: the picture is right, the messages are large
+    # WebP support may be missing in a hand-made environment: the picture is correct, the messages are large
+    except ImportError:
         return "png", png(rgb, 6)
     picture, data = Image.fromarray(rgb), b""
     for quality in QUALITIES:
@@ -71,9 +73,9 @@ def _name(tile: Tile) -> str:
 
 
 class TileStream:
-    """The picture of one slice presenter on its way to the browsers that show a widget.
+    """Sends the picture of one slice presenter to the browsers that show a widget.
 
-    `send(content, buffers)` takes a message. All methods on the host's thread.
+    `send(content, buffers)` sends a message. Call all methods on the host's thread.
     """
 
     def __init__(self, view: str, owner: Owner, send: Callable[[dict[str, Any], list[bytes]], None]) -> None:
@@ -92,20 +94,21 @@ class TileStream:
         self._told: dict[str, Any] = {}
 
     def anew(self, kinds: Sequence[str]) -> None:
-        """Another browser shows the widget, or the same one anew: all is sent again, as it can read it."""
+        """Called when a browser shows the widget, perhaps again: everything is sent again, in formats
+        that it can read."""
         self._kinds = tuple(kinds)
         self._paced, self._ahead = False, 0
         self._forget()
         self._go()
 
     def painted(self) -> None:
-        """A message was painted."""
+        """Called when a browser has painted a message."""
         self._ahead = max(0, self._ahead - 1) if self._paced else 0
         self._paced = True
         self._go()
 
     def show(self, frame: Frame, **about: Any) -> None:
-        """What is to be painted now; `about` it is told besides."""
+        """Sets the frame to paint; `about` is sent with it."""
         self._latest = (frame, about)
         self._go()
 
@@ -133,7 +136,7 @@ class TileStream:
             self._tell(message, words, [])
 
     def _changed(self, tiles: dict[str, Tile]) -> tuple[list[Tile], list[Tile]]:
-        """Tiles whose picture is to be sent next, and those of which only the state is another one."""
+        """Tiles whose picture must be sent next, and tiles of which only the state changed."""
         batch: list[Tile] = []
         words: list[Tile] = []
         pixels = 0

@@ -12,7 +12,7 @@ import numpy as np
 
 
 def plain(value: Any) -> Any:
-    """A snapshot as JSON: enums by value, arrays left out, numbers that JSON lacks as null."""
+    """A snapshot as JSON: enums by value, without arrays, and null for numbers that JSON lacks."""
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value) and not isinstance(value, type):

@@ -1,4 +1,4 @@
-"""What a page shows where no kernel runs: the picture, the tree and the node, as HTML of bounded size."""
+"""The content of a page without a running kernel: the picture, the tree and the node, as HTML of limited size."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TREE = '<pre style="margin:0;font:12px/1.4 monospace;background:none;color:inher
 
 
 def fit(session: Session) -> None:
-    """Asks for the whole plane, where nobody has told yet what part is wanted."""
+    """Requests the whole plane if no part of it has been requested yet."""
     picture = session.slice
     if picture.state.kind == "image" and not picture.painted_pixels[0]:
         height, width = picture.frame.shape
@@ -34,7 +34,7 @@ def fit(session: Session) -> None:
 
 
 def is_whole(session: Session) -> bool:
-    """Whether all that a still page shows has come."""
+    """Whether everything for the still page has arrived."""
     picture = session.slice
     if picture.state.kind != "image":
         return picture.line is None or not picture.line.loading
@@ -44,7 +44,7 @@ def is_whole(session: Session) -> bool:
 
 
 def page(session: Session, code: str) -> str:
-    """The page, as much of it as is there."""
+    """The page, with everything that has arrived."""
     node, picture = session.node, session.slice
     if node is None:
         return f"<code>{escape(code)}</code>"

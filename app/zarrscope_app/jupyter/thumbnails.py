@@ -1,4 +1,4 @@
-"""Thumbnails of a plate, a well or a series on their way to a browser: each once, and again when it is drawn anew.
+"""Sends the thumbnails of a plate, a well or a series to a browser: each once, and again when it is redrawn.
 
 A message is {"thumbnails": [[path, kind]]} with one buffer for each.
 """
@@ -19,7 +19,7 @@ AT_ONCE = 24
 
 
 class ThumbnailStream:
-    """The thumbnails of one session. `send(content, buffers)` takes a message; on the host's thread."""
+    """The thumbnails of one session. `send(content, buffers)` sends a message; on the host's thread."""
 
     def __init__(self, owner: Owner, send: Callable[[dict[str, Any], list[bytes]], None]) -> None:
         self._owner, self._send = owner, send
@@ -29,12 +29,12 @@ class ThumbnailStream:
         self._ticket: Ticket | None = None
 
     def anew(self, kinds: Sequence[str]) -> None:
-        """Another browser shows the widget: all are sent again."""
+        """Called when another browser shows the widget: all thumbnails are sent again."""
         self._kinds, self._sent = tuple(kinds), {}
         self._go()
 
     def show(self, cells: Sequence[Cell]) -> None:
-        """The cells on show."""
+        """Sets the visible cells."""
         self._cells = cells
         self._go()
 

@@ -1,9 +1,9 @@
-"""The table of what the browser paints for each view: content as JSON, made from snapshots in the kernel.
+"""The table of views in a browser: the content of each as JSON, made from snapshots in the kernel.
 
-The painters of the built-in views stand in static/, under the same ids. Only the view in front is sent. A view of
-another distribution is sent as blocks, which the browser paints one beneath the other: ("text", text), ("table", rows
-of texts, the first the heads), ("picture", bytes of a PNG). It makes its own with `widgets={"jupyter":
-"module:blocks"}`, called with its presenter; where it names none, its text is sent.
+The painters of the built-in views are in static/, under the same ids. Only the view in front is sent. A view of another
+distribution is sent as blocks, which the browser paints from top to bottom: ("text", text), ("table", rows of texts,
+the first the heads), ("picture", bytes of a PNG). `widgets={"jupyter": "module:blocks"}` names the function that makes
+them; it is called with the view's presenter. A view without such a function is sent as text.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _table(widget: Host) -> dict[str, Any]:
 
 
 def _chunks(widget: Host) -> dict[str, Any]:
-    """The map: a digit for each cell's state and one for how large its chunks are."""
+    """The map: one digit for the state of each cell, and one for the size of its chunks."""
     chunks = widget.session.chunks
     chunks.look()
     state = chunks.state
@@ -78,7 +78,7 @@ def _problems(widget: Host) -> dict[str, Any]:
 
 
 def _overview(widget: Host) -> dict[str, Any]:
-    """The layout; thumbnails follow by themselves."""
+    """The layout; thumbnails are sent separately."""
     presenter = widget.session.tabs.presenters["overview"]
     assert isinstance(presenter, OverviewPresenter)
     widget.thumbnails.show(presenter.state.cells)
@@ -90,7 +90,7 @@ def _overview(widget: Host) -> dict[str, Any]:
 
 CONTENT: dict[str, Callable[[Host], dict[str, Any]]] = {
     "overview": _overview,
-    "image": lambda widget: {},  # its parts are sent by themselves, also while it is not in front
+    "image": lambda widget: {},  # its parts are sent separately, even while it is not in front
     "values": _table,
     "attributes": _form,
     "chunks": _chunks,

@@ -1,8 +1,8 @@
-"""The kernel's side of the widget: snapshots go out in parts, gestures come in as messages. It decides nothing.
+"""The kernel's side of the widget: sends snapshots in parts, and receives gestures as messages. It makes no decisions.
 
-Outgoing: synced traits, one for each part of what is painted (parts.py), which are sent when they change; pictures as
-messages (pictures.py, thumbnails.py). Incoming: messages (gestures.py).
-Observable from Python, both ways: `path`, `index`, `axes`, `clim`, `selection`, `state`.
+Outgoing: synced traits, one for each part of the display (parts.py), which are sent when they change; pictures as
+messages (pictures.py, thumbnails.py). Incoming: messages (gestures.py). These traits can be observed and set from
+Python: `path`, `index`, `axes`, `clim`, `selection`, `state`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ VIEWS = ("main", "below", "beside")
 
 
 def _end(session: Session, owner: Owner, post: Callable[[Callable[[], None]], None]) -> None:
-    """Of a widget that nobody has any more: its session is closed on the thread that it belongs to."""
+    """Closes the session of a widget that is no longer used, on the session's own thread."""
 
     def end() -> None:
         session.close()
@@ -62,10 +62,10 @@ def _end(session: Session, owner: Owner, post: Callable[[Callable[[], None]], No
 
 
 class Explorer(anywidget.AnyWidget):
-    """A hierarchy in a cell. `editable` opens it for writing and shows the form; nothing is written before Save, and
-    what is not saved outlives the kernel: it is offered when the same place is explored again.
+    """A hierarchy in a cell. `editable` opens it for writing and shows the form. Nothing is written before Save, and
+    unsaved edits outlive the kernel: they are offered when the same address is explored again.
 
-    `settings`: where edits that were not saved are kept; None: in files of the person who runs the kernel.
+    `settings`: the place for unsaved edits; None: files of the user who runs the kernel.
     """
 
     _esm = "\n".join((STATIC / f"{name}.js").read_text("utf-8") for name in SCRIPTS)
@@ -148,7 +148,7 @@ class Explorer(anywidget.AnyWidget):
 
     # ------------------------------------------------------------------ listening
     def _listen(self) -> None:
-        """Bound methods only: a signal that held the widget would keep it alive for ever."""
+        """Connects signals with bound methods only: a signal that held the widget would keep it alive for ever."""
         s = self.session
         s.changed.connect(self._hear_session, check_nargs=False)
         s.jobs.changed.connect(self._hear_jobs, check_nargs=False)
@@ -209,16 +209,16 @@ class Explorer(anywidget.AnyWidget):
 
     # ------------------------------------------------------------------ out
     def tell(self, *parts: str) -> None:
-        """Parts may have changed: what has is sent at the end of the pass."""
+        """Marks parts as perhaps changed; those that have changed are sent at the end of the event loop's pass."""
         self._dirty.update(parts)
         self._publish.soon()
 
     def tell_probe(self) -> None:
-        """What lies under the cursor may have changed."""
+        """Marks the readout under the cursor as perhaps changed."""
         self._answer.soon()
 
     def draw(self, view: str) -> None:
-        """The picture of a view may have changed."""
+        """Marks the picture of a view as perhaps changed."""
         self._draws[view].soon()
 
     def _send_parts(self) -> None:
@@ -232,7 +232,7 @@ class Explorer(anywidget.AnyWidget):
         self._mirror()
 
     def _mirror(self) -> None:
-        """Copies what is shown to the traits that Python observes."""
+        """Copies the displayed state to the traits that Python observes."""
         state = self.session.slice.state
         roles = {axis.role: axis.name for axis in state.axes}
         self._mirroring = True
@@ -254,7 +254,7 @@ class Explorer(anywidget.AnyWidget):
         self._streams[view].show(shown.frame, bar=shown.scale_bar((rect[3] - rect[1]) / 5))
 
     def _send_answer(self) -> None:
-        """What was heard, and what lies under the cursor."""
+        """Sends the numbers of handled messages, and the values under the cursor."""
         if self._closed:
             return
         shown = self.session.slice
@@ -278,7 +278,7 @@ class Explorer(anywidget.AnyWidget):
 
     @property
     def view(self) -> dict[str, Any]:
-        """All that a browser is told but pictures, as one."""
+        """The whole state for a browser, except pictures, in one object."""
         told: dict[str, Any] = {**self.texts, **{name: getattr(self, name) for name in PARTS}}
         return told
 
@@ -293,7 +293,7 @@ class Explorer(anywidget.AnyWidget):
             self._answer.soon()
 
     def greet(self, kinds: list[str]) -> None:
-        """A browser shows the widget, and reads these kinds of pictures: it has none of them yet."""
+        """Called when a browser shows the widget; it can read these kinds of pictures and has none of them yet."""
         self._told_probe = ("", "")
         self.thumbnails.anew(kinds)
         for view, stream in self._streams.items():
@@ -336,26 +336,27 @@ class Explorer(anywidget.AnyWidget):
     # ------------------------------------------------------------------ for people at the prompt
     @property
     def url(self) -> str:
-        """The place that is explored."""
+        """The address that is explored."""
         return self.session.url
 
     @property
     def array(self) -> Array | None:
-        """The array on show, of an image its finest level; None for a group."""
+        """The displayed array, of an image its finest level; None for a group."""
         return array_on_show(self.session)
 
     @property
     def data(self) -> LazyView | None:
-        """The slice on show as a lazy array, height before width: `np.asarray(widget.data)` reads it."""
+        """The displayed slice as a lazy array, height before width: `np.asarray(widget.data)` reads it."""
         return data_on_show(self.session)
 
     @property
     def code(self) -> str:
-        """A line of Python that reads the slice on show."""
+        """A line of Python that reads the displayed slice."""
         return code_on_show(self.session)
 
     def open(self) -> None:
-        """Opens the line to the browser once somebody wants to see the widget: what nobody sees, nobody must close."""
+        """Opens the connection to the browser when the widget is first displayed; a widget that is never displayed
+        needs no closing."""
         if self._wanted and not self._closed:
             super().open()
 
@@ -367,8 +368,8 @@ class Explorer(anywidget.AnyWidget):
         return str(self._model_id if self.comm is None else self.comm.comm_id)
 
     def _ipython_display_(self, **_: Any) -> None:
-        """The widget, and after it a still page, which is hidden for as long as the widget is there: saved notebooks,
-        nbconvert and nbviewer show it, whether they know widgets or not."""
+        """Displays the widget, and after it a still page that is hidden while the widget exists: saved notebooks,
+        nbconvert and nbviewer show it, whether they support widgets or not."""
         from IPython import display
 
         publish: Any = display.publish_display_data
@@ -382,7 +383,7 @@ class Explorer(anywidget.AnyWidget):
         publish({"text/html": self.page(), "text/plain": ""})
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
-        """The widget, and beside it a still page, for those who take one of both."""
+        """The widget, and beside it a still page, for programs that choose one of the two."""
         if self._closed:
             return {"text/plain": repr(self), "text/html": self._farewell()}
         bundle = super()._repr_mimebundle_(**options)
@@ -392,7 +393,7 @@ class Explorer(anywidget.AnyWidget):
         return bundle
 
     def page(self) -> str:
-        """What is on show as HTML of bounded size; waits for it a moment."""
+        """The display as HTML of limited size; waits a moment for missing parts."""
         post, session = self._post, self.session
         if isinstance(post, Mailbox):
 
@@ -415,7 +416,7 @@ class Explorer(anywidget.AnyWidget):
         return f"<div>{escape(CLOSED_NOTE)} <code>{escape(self.code)}</code></div>"
 
     def close(self) -> None:
-        """Gives everything back; nothing is sent afterwards."""
+        """Releases all resources; nothing is sent afterwards."""
         if not self._closed:
             self._closed = True
             self.three.end()
@@ -423,10 +424,11 @@ class Explorer(anywidget.AnyWidget):
             self.session.close()
             self._owner.close()
         super().close()
-        self.__dict__.pop("_repr_mimebundle_", None)  # ipywidgets leaves None there; what is closed says so
+        # ipywidgets leaves None there; a closed widget raises an error instead
+        self.__dict__.pop("_repr_mimebundle_", None)
 
     def __del__(self) -> None:
-        """Nobody has the widget any more: what it held is given back by `_end`, on its own thread."""
+        """Called when the widget is no longer used; `_end` releases its resources on their own thread."""
 
     def __repr__(self) -> str:
         return strings.clean(f"<Explorer {self.session.state.url} {self.path}>")
@@ -442,15 +444,15 @@ def explore(
     path: str | None = None,
     state: str | None = None,
 ) -> Explorer:
-    """Shows `target` in a cell: an address, a zarrscope Hierarchy, Group or Array, or what else zarrscope.open takes: a
-    node or store of zarr-python, a Dataset of xarray or an array of dask that came from Zarr, a file system, a mapping.
+    """Shows `target` in a cell: an address, a zarrscope Hierarchy, Group or Array, or any other object for
+    zarrscope.open: a node or store of zarr-python, a Dataset of xarray or an array of dask that came from Zarr, a file
+    system, a mapping.
 
-    `editable` opens it for writing (attributes only; a Save and a diff stand before every write; edits that were not
-    saved when the kernel ended are offered when the place is explored again). `follow_links`: also links that
-    lead out of the folder. `missing_is_fill`: takes as missing what a server does not give out, where it does not tell
-    one from the other. What is opened already keeps to what it was opened with. `height` in pixels. `state`: a view
-    that was copied; it may stand in place of the target, too. Raises TypeError for any other target, Refused for a text
-    that is no view.
+    `editable` opens it for writing (attributes only; every write needs a Save after a diff; edits that were unsaved
+    when the kernel ended are offered when the address is explored again). `follow_links` also follows links that lead
+    out of the folder. `missing_is_fill` treats values as missing that a server denies, if it does not distinguish the
+    two. A hierarchy that is already open keeps its own options. `height` in pixels. `state`: a copied view; it may also
+    replace the target. Raises TypeError for any other target, Refused for a text that is not a view.
     """
     if isinstance(target, str) and is_view(target):
         target, state = None, target

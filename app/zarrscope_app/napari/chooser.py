@@ -1,4 +1,4 @@
-"""Which of several images: a list with a filter, there while there is something to choose."""
+"""Asks which of several images to add: a list with a filter, visible while there is a choice."""
 
 from __future__ import annotations
 

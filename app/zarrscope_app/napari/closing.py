@@ -1,4 +1,4 @@
-"""Before the dock or napari's window closes over what is not saved, the person is asked once, with the changes."""
+"""Asks the person, once, before the dock or napari's window closes while there are unsaved changes, and shows these."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from zarrscope_app.qt.review import CloseQuestion
 
 
 class Dock(Protocol):
-    """What closing asks of the dock."""
+    """The interface of the dock for closing."""
 
     form: AttributesPane
     layer_menu: LayerMenu
@@ -27,17 +27,18 @@ class Dock(Protocol):
 
 
 class AsksBeforeClosing(QObject):
-    """Of one dock, `widget`. napari takes a dock out of its window without asking: the cross is `destroyOnClose`."""
+    """Guards the dock `widget`. napari removes a dock from its window without asking: its close button is
+    `destroyOnClose`."""
 
     def __init__(self, dock: Dock, widget: QWidget) -> None:
         super().__init__(widget)
-        # napari's window and its frames are let go when napari closes them: nothing here holds them.
+        # No strong references: napari's window and its frames are released when napari closes them.
         self._dock, self._widget = ref(dock), ref(widget)
         self._frame: ref[Any] | None = None
         self._window: ref[QWidget] | None = None
 
     def watch(self) -> None:
-        """Begins to ask, once the dock has its place in a window."""
+        """Begins to guard the dock, once it has its place in a window."""
         widget = self._widget()
         frame: Any = widget  # Any: a class of napari's, with methods that Qt's has not
         while frame is not None and not isinstance(frame, QDockWidget):
@@ -53,7 +54,7 @@ class AsksBeforeClosing(QObject):
             window.installEventFilter(self)
 
     def stop(self) -> None:
-        """Asks no more."""
+        """Stops guarding the dock."""
         frame: Any = self._frame() if self._frame is not None else None  # Any: as above
         window = self._window() if self._window is not None else None
         self._frame = self._window = None
@@ -63,7 +64,7 @@ class AsksBeforeClosing(QObject):
             window.removeEventFilter(self)
 
     def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
-        """The window is about to close."""
+        """Handles the window's close event."""
         if event is None or event.type() != QEvent.Type.Close or not event.spontaneous():
             return False
         window = self._window() if self._window is not None else None
@@ -73,8 +74,8 @@ class AsksBeforeClosing(QObject):
         return True
 
     def may_close(self, close: Callable[[], object], labels: bool) -> bool:
-        """Whether it may close now; where the answer is to save, `close` is called once that is done. `labels`: the
-        layers go, too, with what was painted."""
+        """Whether it may close now. If the answer is to save, `close` is called afterwards. `labels`: the layers are
+        removed too, with painted labels."""
         dock = self._dock()
         if dock is None or dock.session is None:
             return True
@@ -104,7 +105,7 @@ class AsksBeforeClosing(QObject):
 
 
 def _destroy(asks: ref[AsksBeforeClosing], frame: ref[Any]) -> None:
-    """The cross of the dock was clicked."""
+    """Called when the dock's close button is clicked."""
     asking, found = asks(), frame()
     if found is not None:
         destroy = partial(type(found).destroyOnClose, found)

@@ -1,6 +1,6 @@
 """The dock: address, tree, form, info, "Add to viewer". The panes are the desktop window's; layers are napari's.
 
-Edits that are not saved are kept when the dock goes, and offered when the place is opened again.
+Unsaved edits are kept when the dock is closed, and offered when the address is opened again.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Explorer(QWidget):
     def __init__(
         self, napari_viewer: napari.Viewer, parent: QWidget | None = None, settings: Settings | None = None
     ) -> None:
-        """`settings`: where edits that were not saved are kept for the next time; None: in files."""
+        """`settings`: the place for unsaved edits until the next time; None: files."""
         super().__init__(parent)
         self._settings = settings if settings is not None else FileSettings()
         self.viewer = napari_viewer
@@ -182,7 +182,7 @@ class Explorer(QWidget):
             self.open(path)
 
     def tell(self, sentence: str) -> None:
-        """Says in the dock what became of something that was done with layers."""
+        """Shows in the dock the result of an operation on layers."""
         self._said = sentence
         self._show()
 
@@ -201,7 +201,8 @@ class Explorer(QWidget):
             self.open(place)
 
     def _follow_theme(self, _: object = None) -> None:
-        """napari colours by style sheet and leaves the palette alone: our icons and quiet texts read the palette."""
+        """Adapts the palette to napari's theme: napari colours by style sheet only, but icons and quiet texts here use
+        the palette."""
         palette = palette_of(self.viewer.theme)
         follow(palette)
         self.setPalette(palette)
@@ -210,8 +211,8 @@ class Explorer(QWidget):
     def open(self, target: Any, path: str | None = None) -> None:
         """Opens an address, or an object that zarrscope.open takes, read-only until the person asks to edit.
 
-        The text of a view opens that, and adds its layers. Never blocks; failures are said in the dock. Raises
-        TypeError for an object that leads nowhere.
+        The text of a view opens its address and adds its layers. Never blocks; the dock shows failures. Raises
+        TypeError for an object that is neither.
         """
         view = None
         if isinstance(target, str) and is_view(target):
@@ -266,7 +267,8 @@ class Explorer(QWidget):
             self.add()
 
     def _planes_changed(self) -> None:
-        """Layers may outlive their session. If it is still open, it knows which command would help."""
+        """Tells the session that planes of its layers failed, if it is still open, because it knows the command that
+        would help."""
         session = self.session
         if session is not None and session.hierarchy is not None:
             for layer, problem in self.planes.unread.items:
@@ -275,8 +277,8 @@ class Explorer(QWidget):
         self._show()
 
     def _renew_layers(self) -> None:
-        """Makes existing layers read through the newly opened store. Else opening with another option (denied counts as
-        missing) would only help layers added later."""
+        """Makes existing layers read through the newly opened store. Otherwise opening with another option (denied
+        counts as missing) would only affect layers added later."""
         session = self.session
         hierarchy = session.hierarchy if session is not None else None
         if session is None or hierarchy is None or hierarchy is self._opened_as:
@@ -324,7 +326,7 @@ class Explorer(QWidget):
             perform(self.session, command)
 
     def show_changes(self) -> None:
-        """Brings the form to the front, with what is changed and not saved."""
+        """Brings the form to the front, and shows the unsaved changes."""
         self.show_form()
         self.form.show_diff(True)
 
@@ -350,7 +352,7 @@ class Explorer(QWidget):
 
     @property
     def adding(self) -> bool:
-        """Layers are on their way into the viewer."""
+        """Whether layers are being added to the viewer."""
         return self.layers.busy or bool(self._waiting)
 
     def _add_or_cancel(self) -> None:
@@ -362,7 +364,7 @@ class Explorer(QWidget):
             self.add()
 
     def add_when_open(self) -> None:
-        """As `add`, once what is being opened is open."""
+        """Like `add`, when the address has been opened."""
         self._adds_once_open = True
         self._show()
 
@@ -374,8 +376,8 @@ class Explorer(QWidget):
         self.add()
 
     def _add(self, layers: list[Layer]) -> None:
-        """One layer after another, each drawn before the next: napari takes its time over them, half a second a piece
-        at first, and the picture of the first need not wait for the labels that are not shown."""
+        """Adds one layer after another, and draws each before the next. napari takes up to half a second for each, and
+        the picture of the first should not wait for labels that are not shown."""
         self._waiting += layers
         self._next.start()
 
@@ -408,7 +410,7 @@ class Explorer(QWidget):
             _close_all(self._sessions)
 
     def stop(self) -> None:
-        """Gives everything back: nothing is called afterwards."""
+        """Releases all resources: no callback comes afterwards."""
         self.viewer.events.theme.disconnect(self._follow_theme)
         follow(None)
         self.closing.stop()
@@ -429,8 +431,8 @@ class Explorer(QWidget):
         self.dropping.watch(self)
 
     def event(self, event: QEvent | None) -> bool:
-        """napari does not close what it takes out of its window. Then what is not saved is kept, and offered when the
-        place is opened again."""
+        """Handles removal: napari does not close a dock that it removes from its window. Unsaved changes are then kept,
+        and offered when the address is opened again."""
         if event is not None and event.type() == QEvent.Type.ParentChange and self.parent() is None:
             self._drop()
         return super().event(event)
@@ -441,7 +443,7 @@ class Explorer(QWidget):
 
 
 def _close_all(sessions: list[Session], _: object = None) -> None:
-    """Closes them; edits that are not saved are kept in their files."""
+    """Closes all docks; unsaved edits are kept in their files."""
     while sessions:
         sessions.pop().close()
 
@@ -451,8 +453,8 @@ def _forget(listeners: set[int], name: int, _: object = None) -> None:
 
 
 def _import_early() -> None:
-    """What napari imports for the thumbnail of the first image, 0.3 s: there is time for it while somebody looks for a
-    place to open."""
+    """Imports modules that napari needs for the thumbnail of the first image (0.3 s), while the person is still
+    choosing what to open."""
     import importlib
 
     try:
@@ -462,7 +464,7 @@ def _import_early() -> None:
 
 
 def open_explorer(napari_viewer: napari.Viewer | None = None) -> Explorer:
-    """File ▸ IO Utilities: the dock."""
+    """The command File ▸ IO Utilities: opens the dock."""
     viewer: Any = napari_viewer or _viewer()
     _, widget = viewer.window.add_plugin_dock_widget("zarrscope", TITLE)
     assert isinstance(widget, Explorer)
@@ -470,7 +472,8 @@ def open_explorer(napari_viewer: napari.Viewer | None = None) -> Explorer:
 
 
 def open_attributes(napari_viewer: napari.Viewer | None = None) -> Explorer | None:
-    """Layers ▸ Metadata: the dock at the node that the active layer came from; None for a layer that is not ours."""
+    """The command Layers ▸ Metadata: opens the dock at the node of the active layer; None for a layer that is not
+    zarrscope's."""
     viewer: Any = napari_viewer or _viewer()
     active = viewer.layers.selection.active
     source = source_of(active) if active is not None else {}

@@ -15,7 +15,7 @@ _COMES = (QEvent.Type.DragEnter, QEvent.Type.DragMove)
 
 
 class TakesNodes(QObject):
-    """Of one dock, `widget`. `dropped(path)` adds a node; other drops are napari's."""
+    """Accepts drops for the dock `widget`. `dropped(path)` adds a node; other drops are left to napari."""
 
     def __init__(self, dropped: Callable[[str], object], widget: QWidget) -> None:
         super().__init__(widget)
@@ -23,7 +23,7 @@ class TakesNodes(QObject):
         self._watched: list[ref[QWidget]] = []
 
     def watch(self, widget: QWidget) -> None:
-        """Begins to take drops on what takes drops in the middle of the window around a widget."""
+        """Begins to accept drops on the central part of the window around a widget."""
         window = widget.window()
         middle = window.centralWidget() if isinstance(window, QMainWindow) else None
         if middle is None or self._watched:
@@ -34,7 +34,7 @@ class TakesNodes(QObject):
                 self._watched.append(ref(found))
 
     def stop(self) -> None:
-        """Takes no more."""
+        """Stops accepting drops."""
         for found in self._watched:
             widget = found()
             if widget is not None:
@@ -42,7 +42,7 @@ class TakesNodes(QObject):
         self._watched = []
 
     def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
-        """Takes the drops of nodes."""
+        """Accepts the drops of nodes."""
         if event is None or (event.type() not in _COMES and event.type() != QEvent.Type.Drop):
             return False
         found: Any = event  # Any: Qt tells the kind of an event by its type

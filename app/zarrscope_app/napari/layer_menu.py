@@ -1,4 +1,4 @@
-"""What the dock does with layers that are there: paint and write labels, save how they look, copy the view."""
+"""The dock's menu for existing layers: paint and write labels, save display settings, copy the view."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from zarrscope_app.qt.text import tip
 
 
 class Dock(Protocol):
-    """What the menu asks of the dock that it belongs to."""
+    """The interface of the dock for its menu."""
 
     @property
     def viewer(self) -> Any:  # Any: napari has no types of its own here
@@ -29,7 +29,7 @@ class Dock(Protocol):
 
     @property
     def session(self) -> Session | None:
-        """The place on show."""
+        """The displayed session."""
 
     def tell(self, sentence: str) -> None: ...
 
@@ -37,7 +37,7 @@ class Dock(Protocol):
 
 
 class LayerMenu(QPushButton):
-    """A button of a dock; `painting` are the labels that are edited."""
+    """A button of a dock with a menu; `painting` has the labels that are being edited."""
 
     def __init__(self, dock: Dock, owner: Owner, parent: QWidget) -> None:
         super().__init__(MENU)
@@ -59,14 +59,14 @@ class LayerMenu(QPushButton):
         self.setMenu(menu)
 
     def _layers_of(self, path: str) -> list[Any]:
-        """The layers that came from a node of the place on show."""
+        """The layers that came from a node of the displayed hierarchy."""
         hierarchy = self._dock.session.hierarchy if self._dock.session is not None else None
         url = hierarchy.url if hierarchy is not None else None
         layers = self._dock.viewer.layers
         return [one for one in layers if (source := source_of(one)).get("url") == url and source.get("path") == path]
 
     def _chosen(self) -> tuple[str, list[Any]]:
-        """The node of the active layer, else the one selected in the tree; with the layers that came from it."""
+        """The node of the active layer, else the node selected in the tree; with the layers that came from it."""
         session = self._dock.session
         source = source_of(active) if (active := self._dock.viewer.layers.selection.active) is not None else {}
         for path in (source.get("path"), session.state.path if session is not None else None):
@@ -75,7 +75,7 @@ class LayerMenu(QPushButton):
         return "", []
 
     def take_styles(self) -> None:
-        """Puts contrast, colours and visibility of the layers of a node into its form, and shows what that changes."""
+        """Puts contrast, colours and visibility of a node's layers into its form, and shows the changes."""
         path, layers = self._chosen()
         session = self._dock.session
         if session is None or not layers:
@@ -92,7 +92,7 @@ class LayerMenu(QPushButton):
         self._dock.show_changes()
 
     def view_text(self) -> str:
-        """The view on show as one text; "" where no layer of the node is there."""
+        """The displayed view as one text; "" if there is no layer of the node."""
         session, (path, layers) = self._dock.session, self._chosen()
         if session is None or not layers:
             return ""
@@ -102,7 +102,7 @@ class LayerMenu(QPushButton):
         return encode_view(shown_layers.view_of_layers(told, looks, *on_show(self._dock.viewer, layers)))
 
     def copy_view(self) -> None:
-        """Puts the view on show on the clipboard."""
+        """Puts the displayed view on the clipboard."""
         clipboard, text = QGuiApplication.clipboard(), self.view_text()
         if clipboard is not None and text:
             clipboard.setText(text)
@@ -110,5 +110,5 @@ class LayerMenu(QPushButton):
 
 
 def _without_state(act: Callable[[], object], _: bool = False) -> None:
-    """What a menu entry does; Qt tells whether it is checked, too."""
+    """Wraps the function of a menu entry, because Qt also passes whether it is checked."""
     act()

@@ -1,4 +1,4 @@
-"""From the presenters' layers to napari's: names of arguments, and adding one wholly or not at all."""
+"""Turns the presenters' layers into napari's: converts arguments, and adds each layer completely or not at all."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from zarrscope_app.presenters.layers import Layer
 
 
 def as_napari(layer: Layer) -> tuple[Any, dict[str, Any], str]:
-    """(data, arguments, kind) as readers give them and `Layer.create` takes them."""
+    """(data, arguments, kind) as readers return them and `Layer.create` accepts them."""
     arguments: dict[str, Any] = {
         "name": _untagged(layer.name),
         "scale": layer.scale,
@@ -44,7 +44,7 @@ def as_napari(layer: Layer) -> tuple[Any, dict[str, Any], str]:
 
 
 def insert(viewer: Any, data: Any, arguments: dict[str, Any], kind: str) -> None:
-    """Adds a layer to the viewer. napari reads a plane right here; where that fails the viewer is as it was before.
+    """Adds a layer to the viewer. napari reads a plane during this; if that fails, the viewer is left as it was before.
 
     An invisible layer reads nothing while it is inserted, so it is complete before the first read.
     """
@@ -61,25 +61,26 @@ def insert(viewer: Any, data: Any, arguments: dict[str, Any], kind: str) -> None
 
 
 def source_of(layer: Any) -> dict[str, Any]:
-    """Where a layer of ours comes from: url and path, and how far its contrast can go; of another layer {}."""
+    """The source of a layer of zarrscope's: url, path, and the range of its contrast; {} for another layer."""
     found = layer.metadata.get("zarrscope", {})
     return found if isinstance(found, dict) else {}
 
 
 def views_of(layer: Any) -> list[LazyView]:
-    """The levels of a layer that are data of ours, by whatever way it came."""
+    """The levels of a layer whose data are zarrscope's, however the layer was added."""
     data = getattr(layer, "data", None)
     levels = list(data) if getattr(layer, "multiscale", False) and data is not None else [data]
     return [level for level in levels if isinstance(level, LazyView)]
 
 
 def _untagged(text: str) -> str:
-    """napari puts names into labels and tooltips of Qt, which take what looks like a tag for HTML."""
+    """Text without HTML tags: napari puts names into labels and tooltips of Qt, which would interpret them."""
     return re.sub("<(?=[A-Za-z/!?])", "‹", text)
 
 
 def _unit(name: str) -> str:
-    """napari takes the units that pint knows; another word counts as none. pint would compute what is no word."""
+    """The unit of an axis for napari, which accepts only units that pint knows; others count as none. pint would
+    evaluate text that is not a unit."""
     import pint
 
     if not re.fullmatch(r"[A-Za-zµμΩÅ°_]{1,40}", name):
@@ -104,7 +105,7 @@ NAMED = {
 
 
 def _colormap(color: tuple[int, int, int]) -> Any:
-    """napari's own, by its name, where it has one."""
+    """napari's own colour map of that name, if it has one."""
     if color in NAMED:
         return NAMED[color]
     from napari.utils.colormaps import Colormap

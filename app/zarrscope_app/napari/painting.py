@@ -1,7 +1,8 @@
-"""Labels that are painted in the viewer and written back into their array.
+"""Paints labels in the viewer, and writes them back into their array.
 
-napari paints labels of one level only. Of several, the finest one is shown in their place, whose data can be painted:
-what is painted lies in memory over what is stored, until somebody writes it and has seen what that means.
+napari can paint labels of one level only. If there are several levels, the finest one replaces the layer, and its data
+can be painted. Painted labels lie in memory over the stored ones, until the person has seen the changes and writes
+them.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ from zarrscope_app.presenters.session.opening import open_place
 
 
 def is_labels(layer: Any) -> bool:
-    """Whether it is a layer of labels of ours."""
+    """Whether it is a layer of labels of zarrscope's."""
     return layer is not None and type(layer).__name__ == "Labels" and bool(views_of(layer)) and bool(source_of(layer))
 
 
 def is_painted(layer: Any) -> bool:
-    """Whether it holds labels that are not written."""
+    """Whether it has painted labels that are not yet written."""
     return is_labels(layer) and bool(label_edits.edits_of(layer.data))
 
 
 class Painting:
-    """Of one viewer. `tell(sentence)` is where results and failures are said."""
+    """The painted labels of one viewer. `tell(sentence)` shows results and failures."""
 
     def __init__(self, viewer: Any, owner: Owner, tell: Any, parent: QWidget) -> None:
         self._viewer, self._tell, self._parent = viewer, tell, parent
@@ -41,11 +42,11 @@ class Painting:
 
     @property
     def unsaved(self) -> list[Any]:
-        """Layers whose labels are painted and not written."""
+        """Layers with painted labels that are not yet written."""
         return [layer for layer in self._viewer.layers if is_painted(layer)]
 
     def paint(self) -> Any:
-        """Shows the finest level of the selected labels in their place, ready to be painted; gives the layer."""
+        """Replaces the selected labels by their finest level, ready for painting; returns the layer."""
         layer = self._viewer.layers.selection.active
         if not is_labels(layer):
             self._tell(label_edits.NOT_LABELS)
@@ -73,7 +74,8 @@ class Painting:
         return new
 
     def write(self, session: Session | None) -> None:
-        """Shows what writing the painted labels of the selected layer means, and does it when the person agrees."""
+        """Shows the changes that writing the painted labels of the selected layer would make, and writes them if the
+        person agrees."""
         layer = self._viewer.layers.selection.active
         if not is_labels(layer):
             self._tell(label_edits.NOT_LABELS)

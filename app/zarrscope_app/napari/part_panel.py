@@ -1,4 +1,4 @@
-"""Fields for a part of an image, there when somebody asks for them: channels, levels, ranges."""
+"""Fields for adding a part of an image, shown on request: channels, levels, ranges."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from zarrscope_app.qt.text import tip
 
 
 class PartPanel(QWidget):
-    """`part` is what was typed; all of the image while the fields are hidden."""
+    """`part` is the part as typed; the whole image while the fields are hidden."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -35,7 +35,7 @@ class PartPanel(QWidget):
 
     @property
     def part(self) -> Part:
-        """What is wanted. Raises Refused for what is no part."""
+        """The wanted part. Raises Refused for invalid text."""
         return (
             part_of({name: field.text() for name, field in self.fields.items()}) if self.opener.isChecked() else Part()
         )

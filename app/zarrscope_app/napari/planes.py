@@ -1,9 +1,9 @@
-"""Planes that cannot be read: the layer stays, the plane is empty, and the dock shows why.
+"""Handles planes that cannot be read: the layer stays, the plane is empty, and the dock shows the reason.
 
-napari reads while it handles a slider, a zoom or the insertion of a layer. An error that comes out of there leaves the
-other layers unsliced, and a layer half inserted that cannot be removed any more. So the slices of layers of ours are
-taken here: one that fails becomes the empty slice that napari makes beyond a layer's ends, which draws nothing and has
-no value under the cursor. Whoever reads `layer.data` by himself gets the error, never zeros.
+napari reads while it handles a slider, a zoom or the insertion of a layer. An error there leaves the other layers
+unsliced, and a half-inserted layer that can no longer be removed. So this module makes the slices of zarrscope's
+layers. A slice that fails is replaced by the empty slice that napari makes beyond a layer's ends, which draws nothing
+and has no value under the cursor. Code that reads `layer.data` itself gets the error, never zeros.
 
 napari has no public hook for this. In versions whose internals differ from the two known forms (0.6 to 0.9), errors
 surface as they would without this module.
@@ -32,7 +32,7 @@ Told = Callable[[ZarrscopeError | None], None]
 
 
 class Watch(QObject):
-    """Guards the layers of ours in one viewer, from before napari reads them, whoever adds them."""
+    """Guards zarrscope's layers in one viewer, before napari reads them, whoever adds them."""
 
     changed = Signal()
 
@@ -52,7 +52,7 @@ class Watch(QObject):
         viewer.layers.events.removed.connect(self._removed)
 
     def retry(self) -> None:
-        """Reads the planes again that could not be read."""
+        """Reads failed planes again."""
         for layer, _ in self.unread.items:
             layer.refresh()
 
@@ -60,7 +60,7 @@ class Watch(QObject):
         self._guard(event.value)
 
     def _show(self, event: Any) -> None:
-        """Shows the layers that `hidden_at_first` hid, now that they are guarded and complete, in their place."""
+        """Shows the layers that `hidden_at_first` hid, now that they are guarded and complete."""
         for view in views_of(event.value):
             if _waiting.pop(id(view), None) is not None:
                 viewer = self._viewer()
@@ -113,8 +113,8 @@ def watch(viewer: Any) -> Watch:
 
 
 def hidden_at_first(data: Any, arguments: dict[str, Any], kind: str) -> tuple[Any, dict[str, Any], str]:
-    """A layer as readers give it, for a viewer that reads while it makes and inserts it: what is hidden is not read.
-    Without a viewer there is nobody to show it later, and it is as it was."""
+    """A layer as readers return it, but hidden, because a viewer reads visible layers while it inserts them. Without a
+    viewer no code would show it later, so it is unchanged."""
     viewers = list(getattr(napari.Viewer, "_instances", ()))
     if not viewers or not arguments["visible"]:
         return data, arguments, kind
@@ -126,7 +126,7 @@ def hidden_at_first(data: Any, arguments: dict[str, Any], kind: str) -> tuple[An
 
 
 def _widen(layer: Any) -> None:
-    """Lets the contrast be moved as far as the file or the type says, not only between the limits it begins with."""
+    """Allows contrast limits in the whole range of the file or the type, not only between the initial limits."""
     reach = source_of(layer).get("contrast_range")
     if reach and hasattr(layer, "contrast_limits_range"):
         low, high = layer.contrast_limits
@@ -134,8 +134,8 @@ def _widen(layer: Any) -> None:
 
 
 def guard(layer: Any, told: Told) -> None:
-    """From now on `layer` slices as planned, or to nothing. `told`, on any thread, gets the error of the slice that was
-    asked for last, None where it could be read."""
+    """Guards `layer`: its slices no longer raise errors. `told` gets, on any thread, the error of the latest slice, or
+    None if it could be read."""
     holder = getattr(layer, "_slicing_state", layer)
     make = getattr(holder, "_make_slice_request_internal", None)
     if make is None or isinstance(make, _Guarded):
@@ -144,7 +144,7 @@ def guard(layer: Any, told: Told) -> None:
 
 
 class _Guarded:
-    """Makes the slice requests of one layer."""
+    """Makes the guarded slice requests of one layer."""
 
     def __init__(self, make: Callable[..., Any], told: Told) -> None:
         self._make, self._told = make, told
@@ -161,7 +161,7 @@ class _Guarded:
 
 
 class _Request:
-    """A slice request of napari's that does not raise what reading raises. Called on any thread."""
+    """A slice request for napari that does not raise errors of reading. Called on any thread."""
 
     def __init__(self, origin: _Guarded, request: Any) -> None:
         self._origin, self._request = origin, request
@@ -183,7 +183,7 @@ class _Request:
         return response if response is not None else _empty(type(self._request))(**_settings(self._request))()
 
     def _without_thumbnail(self) -> Any:
-        """The slice, where only that of the coarsest level fails, of which napari makes the thumbnail; else None."""
+        """The slice, if only the slice of the coarsest level fails, which napari needs for the thumbnail; else None."""
         request = self._request
         level = request.thumbnail_level
         if not request.multiscale or request.data_level == level:
@@ -200,5 +200,5 @@ def _settings(request: Any) -> dict[str, Any]:
 
 
 def _empty(kind: type[Any]) -> type[Any]:
-    """A slice request of the same kind for a place beyond the layer, which gives an empty slice."""
+    """A slice request of the same kind for a place outside the layer, which gives an empty slice."""
     return type(kind.__name__, (kind,), {"_slice_out_of_bounds": lambda _: True})

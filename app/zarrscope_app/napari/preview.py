@@ -1,4 +1,4 @@
-"""What is about to be written, line by line, and the button that writes it."""
+"""The changes that are about to be written, line by line, and a button that writes them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from zarrscope_app.qt.theme import fixed_font
 
 
 class PreviewDialog(QDialog):
-    """`act` names the button; without one there is nothing to do, and the dialog only tells.
+    """`act` is the label of the button; without it the dialog only shows the lines.
 
     `carry_out` is called when the person agrees, `left` when they do not.
     """

@@ -1,7 +1,7 @@
-"""The reader and the sample: what napari calls when a file is opened.
+"""The reader and the sample data: the functions that napari calls to open them.
 
-Offered where a path leads to Zarr (discovery.claims). Opens what zarrscope.open opens: folders, archives, addresses,
-with the path of a node behind.
+The reader is offered for paths that lead to Zarr (discovery.claims). It opens everything that zarrscope.open does:
+folders, archives, addresses, also with the path of a node at the end.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ LayerData = tuple[Any, dict[str, Any], str]
 
 
 def get_reader(path: str | list[str]) -> Callable[[str | list[str]], list[Any]] | None:
-    """The reading function, or None at once for what is not Zarr."""
+    """The reading function, or None at once for a path that is not Zarr."""
     from zarrscope_app.discovery import claims
 
     first = str(path[0] if isinstance(path, list) else path)
@@ -22,7 +22,8 @@ def get_reader(path: str | list[str]) -> Callable[[str | list[str]], list[Any]] 
 
 
 def opened(path: str | list[str]) -> list[Any]:
-    """As `read`. If there are several images and a window, the dock asks which one, and no layer is returned yet."""
+    """Like `read`. If there are several images and a window, the dock asks which one to add, and no layer is returned
+    yet."""
     from zarrscope_app.presenters.image.choice import SeveralImages
 
     try:
@@ -44,22 +45,22 @@ def read(
 ) -> list[LayerData]:
     """The layers of each address, as napari takes them.
 
-    napari hands other arguments of `viewer.open` on to its layers, not to a reader: choose here.
+    napari passes other arguments of `viewer.open` to its layers, not to a reader: choose here.
 
     Parameters
     ----------
     url
-        What zarrscope.open takes, or several.
+        An address or object for zarrscope.open, or several.
     path
         The path of the node; by default the one that the address names.
     number
-        Which of several images that the node describes.
+        The number of the image, if the node describes several.
     channels
-        Which channels; by default all.
+        The channels to read; by default all.
     levels
         The first and the last level (None: the coarsest); by default all.
     ranges
-        Axis → the first and the last index (None: to the end) of the finest level that is wanted.
+        Axis → the first and the last wanted index (None: to the end) of the finest level.
 
     Returns
     -------
@@ -69,11 +70,11 @@ def read(
     Raises
     ------
     SeveralImages
-        There is a choice: name the path, or the number.
+        There are several images: name the path, or the number.
     Refused
         There is no such channel, level or axis.
     ZarrscopeError
-        What opening raises.
+        The errors of opening.
 
     Examples
     --------

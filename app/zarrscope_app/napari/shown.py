@@ -1,4 +1,4 @@
-"""Between the layers of a viewer and a view: which index, axes and level are on show, how layers look; and back."""
+"""Converts between the layers of a viewer and a view: the displayed index, axes and level, and the display settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from zarrscope_app.presenters.shown_layers import ShownLayer
 
 
 def shown(layer: Any) -> ShownLayer:
-    """How a layer of ours looks now."""
+    """The present display settings of a layer of zarrscope's."""
     source = source_of(layer)
     limits = getattr(layer, "contrast_limits", None)
     return ShownLayer(
@@ -33,7 +33,7 @@ def shown(layer: Any) -> ShownLayer:
 
 
 def one_color(colormap: Any) -> tuple[int, int, int] | None:
-    """The colour of a map from black to it; None for other maps."""
+    """The colour of a map that runs from black to it; None for other maps."""
     colors = np.asarray(getattr(colormap, "colors", ()), float)
     if colors.ndim != 2 or not len(colors) or colors[0][:3].any():
         return None
@@ -45,7 +45,7 @@ def one_color(colormap: Any) -> tuple[int, int, int] | None:
 
 
 def label_colors(colormap: Any) -> dict[int, tuple[int, int, int, int]]:
-    """The colours that labels were given one by one."""
+    """The colours of single labels."""
     table = getattr(colormap, "color_dict", None)
     found: dict[int, tuple[int, int, int, int]] = {}
     for value, color in (table or {}).items():
@@ -56,7 +56,7 @@ def label_colors(colormap: Any) -> dict[int, tuple[int, int, int, int]]:
 
 
 def on_show(viewer: Any, layers: Sequence[Any]) -> tuple[dict[str, int], tuple[str, str] | None, int | None]:
-    """(index by axis, names of the axes shown as height and width, locked level) of layers of one image."""
+    """(index by axis, names of the axes displayed as height and width, locked level) of layers of one image."""
     first = layers[0]
     names, skipped = _names(first), viewer.dims.ndim - first.ndim
     index = {
@@ -69,7 +69,7 @@ def on_show(viewer: Any, layers: Sequence[Any]) -> tuple[dict[str, int], tuple[s
 
 
 def go_to(viewer: Any, layers: Sequence[Any], view: Mapping[str, Any]) -> None:
-    """Shows the index, axes and level of a view; what a text from elsewhere says wrongly is passed over."""
+    """Shows the index, axes and level of a view; invalid parts of a text from elsewhere are ignored."""
     first = layers[0]
     names, skipped = _names(first), viewer.dims.ndim - first.ndim
     show, index, level = view.get("show"), view.get("index"), view.get("level")
@@ -87,7 +87,7 @@ def go_to(viewer: Any, layers: Sequence[Any], view: Mapping[str, Any]) -> None:
 
 
 def room_of(viewer: Any, dock: QWidget) -> Room:
-    """The canvas of the window around a dock, and where the viewer stands; in the middle where it is empty."""
+    """The canvas of the window around a dock, and the viewer's position; the middle if the viewer is empty."""
     window = dock.window()
     center = window.centralWidget() if isinstance(window, QMainWindow) else None
     height, width = (center.height(), center.width()) if center is not None else (600, 800)
@@ -99,7 +99,7 @@ def room_of(viewer: Any, dock: QWidget) -> Room:
 
 
 def palette_of(name: str) -> QPalette:
-    """The colours of a theme of napari's."""
+    """The colours of one of napari's themes."""
     from napari.utils.theme import get_theme
 
     theme = get_theme(name)
@@ -117,7 +117,7 @@ def palette_of(name: str) -> QPalette:
 
 
 def asked_view(layer: Any) -> Mapping[str, Any]:
-    """What of a view the layer was opened with; {} where it was opened without one."""
+    """The view with which the layer was opened; {} if it was opened without one."""
     try:
         found = decode_view(source_of(layer).get("state", "")).get("slice")
     except ZarrscopeError:

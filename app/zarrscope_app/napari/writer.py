@@ -13,14 +13,14 @@ STEPS = 1000
 
 
 def write(path: str, layers: list[tuple[Any, dict[str, Any], str]]) -> list[str]:
-    """Writes layers, as napari gives them, to a place where nothing is yet. What fails leaves nothing behind."""
+    """Writes layers, as napari gives them, to a new place. If it fails, nothing is left behind."""
     plan = plan_image(path, [drawn(*layer) for layer in layers])
     with progress(total=STEPS, desc=plan.lines[0]) as bar:
         return [write_image(plan, lambda part: bar.update(int(part * STEPS) - bar.n))]
 
 
 def drawn(data: Any, arguments: dict[str, Any], kind: str) -> DrawnLayer:
-    """Describes a napari layer as a DrawnLayer; of a pyramid the finest level."""
+    """Describes a napari layer as a DrawnLayer; for a pyramid its finest level."""
     finest = data[0] if arguments.get("multiscale") else data
     return DrawnLayer(
         kind,

@@ -1,8 +1,8 @@
-"""What a person sees and may do, for every host: Qt, napari, Textual, Jupyter, scripts.
+"""Everything that a person sees and does, for every host: Qt, napari, Textual, Jupyter, scripts.
 
-A host makes a `Workspace` or a `Session` with its `post` (runs a function later on the host's thread), paints the
-frozen snapshots and forwards gestures. Signals are psygnal's and come on the host's thread. Every method returns at
-once. Sentences, numbers and units come from here (`strings`); a host has none of its own.
+A host makes a `Workspace` or a `Session` with its `post` (which runs a function later on the host's thread), paints the
+frozen snapshots and forwards gestures. Signals are psygnal's and are emitted on the host's thread. Every method returns
+at once. Sentences, numbers and units come from here (`strings`); a host has none of its own.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,5 @@
-"""Coalesced calls: one in each pass of the event loop, however often it is asked for, so that a host paints once."""
+"""Coalesced calls: at most one in each pass of the event loop, however often it is requested, so that a host paints
+once."""
 
 from __future__ import annotations
 

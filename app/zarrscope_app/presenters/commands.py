@@ -1,7 +1,8 @@
-"""Every command by name: its label, its keys, its menu. Hosts build menus, footers and the key sheet from this table.
+"""Every command by name: its label, its keys, its menu. Hosts build menus, footers and the list of keys from this
+table.
 
-`keys` are written as "Ctrl+S", "Left", "A"; the first is the one to show. Commands of one plain key act only where no
-text is being typed. `order` of the table is the order of the menus.
+`keys` are written as "Ctrl+S", "Left", "A"; the first one is shown. Commands with a plain key are inactive while text
+is being typed. The `order` of the table is the order of the menus.
 """
 
 from __future__ import annotations
@@ -180,13 +181,13 @@ def command(id: str) -> Command:
 
 
 def is_plain(keys: str) -> bool:
-    """Whether `keys` would disturb typing or moving in a list: without Ctrl or Alt, and no function key."""
+    """Whether `keys` would interfere with typing or with moving in a list: no Ctrl or Alt, and not a function key."""
     return "Ctrl" not in keys and "Alt" not in keys and not (keys.startswith("F") and keys[1:].isdigit())
 
 
 def key_sheet(*others: tuple[str, str], can: Container[str] | None = None) -> list[tuple[str, str]]:
-    """(keys, what they do) for every command that has keys and is among those that the host `can` (None: all), and
-    `others` of the host."""
+    """(keys, description) for every command that has keys and that the host `can` carry out (None: all), and `others`
+    of the host."""
     listed = [found for found in COMMANDS if found.keys and (can is None or found.id in can)]
     rows = [(" · ".join(found.keys), found.label.rstrip("…")) for found in listed]
     return [*rows, *MORE_KEYS, *others]
@@ -346,9 +347,9 @@ def python_text(url: str, path: str, follow_links: bool = False, missing_is_fill
     how += ", storage_options={'missing_is_fill': True}" if missing_is_fill else ""
     return visible(
         f"zarrscope.open({url!r}{how})[{path!r}]"
-    )  # characters that repr keeps, but a terminal obeys, become Python escapes
+    )  # characters that repr keeps, but that control a terminal, become Python escapes
 
 
 def making_demo(done: int, total: int) -> str:
-    """While the demo volume is being made: "Making the demo volume: 12 %"."""
+    """The sentence while the demo volume is being made: "Making the demo volume: 12 %"."""
     return f"Making the demo volume: {done * 100 // max(total, 1)} %"

@@ -1,4 +1,4 @@
-"""What two hierarchies differ in, in words: one line for each difference, and what was compared for it."""
+"""The differences between two hierarchies in words: one line for each, and a sentence about the comparison."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ def _spelled(value: Any) -> str:
 
 
 def problem_of(found: Difference, path: str) -> strings.Problem:
-    """A difference as one of the problems. `path`: the node here that the comparison began with."""
+    """A difference as a problem. `path`: the node of this hierarchy at which the comparison began."""
     node = "/" + "/".join(part for part in f"{path}/{found.path}".split("/") if part)
     said = line(found)
     return strings.Problem(COMPARED, said, said, place=strings.clean(found.pointer or ""), path=node)
 
 
 def comparing(scope: str, other: str, at: str) -> str:
-    """While it is compared: "Comparing / with copy.zarr… · /0"."""
+    """The sentence during a comparison: "Comparing / with copy.zarr… · /0"."""
     return strings.joined(f"Comparing {scope} with {strings.clean(other, 80)}…", strings.clean(at, 60))
 
 
 def compared(scope: str, other: str, count: int, *, whole: bool, values: bool) -> str:
-    """What was compared, and what was not."""
+    """The sentence that says what was compared, and what was not."""
     found = strings.counted(count, "difference") if count else "No difference" if whole else "No difference so far"
     looked = "metadata, attributes and all values" if values else "metadata and attributes, not the values"
     told = f"{found}: {scope} and all beneath compared with {strings.clean(other, 80)}: {looked}."

@@ -1,5 +1,5 @@
-"""The planes that a viewer reads as soon as it has a layer, read before on another thread: then it finds them in the
-cache, and its own thread waits for no store."""
+"""Reads in advance, on another thread, the planes that a viewer needs first for a layer: the viewer then finds them in
+the cache, and its own thread does not wait for a store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_BYTES = 1 << 28
 
 @dataclass(frozen=True)
 class Room:
-    """What a viewer is about to show: pixels of its canvas, and where it stands along the axes before the last two."""
+    """The display of a viewer: the pixels of its canvas, and its position along the axes before the last two."""
 
     height: int
     width: int
@@ -26,7 +26,8 @@ class Room:
 
 
 def read_ahead(levels: Sequence[LazyView], room: Room, cancelled: Callable[[], bool]) -> None:
-    """Reads the plane of the coarsest level and of the one that fills the room; what fails is told by who shows it."""
+    """Reads the plane of the coarsest level and of the level that fills the canvas. Failures are reported when the
+    plane is shown."""
     for level in dict.fromkeys((len(levels) - 1, level_for_room(levels, room))):
         before = levels[level].shape[:-2]
         parts = (*room.at[: len(before)], *[None] * (len(before) - len(room.at)))

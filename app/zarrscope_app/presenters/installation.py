@@ -1,4 +1,4 @@
-"""What is installed: what a front end lacks to start, in a sentence; and the lines that a bug report needs."""
+"""The installation: a sentence about the packages that a front end needs and lacks; and the lines for a bug report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FrontEnd = Literal["window", "terminal", "notebook", "napari"]
 
 
 class _Needs(NamedTuple):
-    """What a front end is called, the packages that it imports, and the extra that brings them."""
+    """The name of a front end, the packages that it imports, and the extra that installs them."""
 
     title: str
     packages: tuple[str, ...]
@@ -36,7 +36,8 @@ QT_BINDINGS = {"PyQt6": "pyqt6", "PySide6": "pyside6"}
 
 
 def lacking(front_end: FrontEnd) -> str:
-    """Why a front end cannot start for want of packages, and what to install; "" when all of them are there."""
+    """The reason why a front end cannot start if packages are missing, and how to install them; "" if
+    none is missing."""
     title, packages, extra, with_qt = _NEEDS[front_end]
     missing = [name for name in packages if not _is_there(name)]
     if with_qt and not any(_is_there(name) for name in QT_BINDINGS):
@@ -45,7 +46,7 @@ def lacking(front_end: FrontEnd) -> str:
 
 
 def choose_qt() -> None:
-    """Makes qtpy choose a binding of Qt 6. By itself it would choose PyQt5 where that is installed, too.
+    """Makes qtpy choose a binding of Qt 6. By itself it would also choose PyQt5 if that is installed.
 
     A binding that was named in QT_API, or imported before, stays.
     """
@@ -69,8 +70,8 @@ def qt_fails(error: ImportError) -> str:
 
 
 def report() -> str:
-    """What a bug report needs: versions of zarrscope, Python, the system and the libraries, the native shortcuts in
-    use, and the extras that are installed. No path and no name of a person or machine."""
+    """The lines for a bug report: versions of zarrscope, Python, the system and the libraries, the native shortcuts in
+    use, and the installed extras. No path and no name of a person or machine."""
     lines = [
         f"zarrscope {zarrscope.__version__}",
         f"Python {platform.python_version()} ({platform.python_implementation()})",
@@ -144,11 +145,11 @@ def _version(distribution: str) -> str | None:
 
 
 def _shortcuts() -> list[str]:
-    """The shortcuts past a Python library or several system calls, whether each is used in this process or why not, and
-    with what they were tried."""
-    from zarrscope.codecs import cblosc, czstd  # noqa: F401 - their shortcuts are known when they are imported
+    """The native shortcuts past a Python library or several system calls: whether each is used in this process, or why
+    not, and the versions that it was tried with."""
+    from zarrscope.codecs import cblosc, czstd  # noqa: F401 - importing them registers their shortcuts
     from zarrscope.runtime.shortcuts import states
-    from zarrscope.stores.local import linux  # noqa: F401 - its shortcuts, too
+    from zarrscope.stores.local import linux  # noqa: F401 - likewise
 
     found = list(states())
     used = [f"{state.name} {'yes' if state.used else f'no ({state.reason})'}" for state in found]

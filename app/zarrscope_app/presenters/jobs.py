@@ -1,4 +1,4 @@
-"""Every long job: its name, how far it is, how to stop it, how it ended."""
+"""Long jobs: the name, the progress and the result of each, and how to cancel it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Report = Callable[[float | None, str], None]
 
 
 class JobsPresenter:
-    """Jobs in the order they began. `changed()` at most once a pass of the event loop."""
+    """Jobs in the order of their start. `changed()` is emitted at most once per pass of the event loop."""
 
     changed = Signal()
 
@@ -70,8 +70,8 @@ class JobsPresenter:
         work: Callable[[Report, Callable[[], bool]], Any],
         done: Callable[[JobResult[Any]], str] | None = None,
     ) -> int:
-        """Runs work(report, cancelled) in the background. `done` gives the sentence that says how it ended; without
-        it, or when it gives none, there is a plain one."""
+        """Runs work(report, cancelled) in the background. `done` returns the sentence about its result; without it, or
+        if it returns none, a standard sentence is used."""
         id = self._next
         self._next += 1
         began = time.monotonic()
@@ -112,7 +112,7 @@ class JobsPresenter:
             self._put(replace(self._jobs[id], state=JobState.CANCELLED, sentence=strings.STOPPED))
 
     def dismiss(self, id: int) -> None:
-        """Forgets a job that has ended."""
+        """Removes a job that has ended."""
         if id not in self._tickets and self._jobs.pop(id, None) is not None:
             self._notify.soon()
 

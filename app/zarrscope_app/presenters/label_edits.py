@@ -1,8 +1,8 @@
-"""Edited labels of a viewer: what writing them back would do, in words, and doing it.
+"""Edited labels of a viewer: describes the changes that writing them back would make, and writes them.
 
-A viewer paints into the data of a layer (zarrscope.view.editable); what it paints stays in memory. `LabelEdits.look`
-reads in the background what is stored there and makes a plan with its lines; `write` carries it out, after which the
-layer has nothing more to write.
+A viewer paints into the data of a layer (zarrscope.view.editable); painted values stay in memory. `LabelEdits.look`
+reads the stored values in the background and makes a plan with its description; `write` carries it out, and the layer
+then has no unwritten values.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ MOST_LABELS = 8
 
 
 class Opener(Protocol):
-    """Opens a place for writing."""
+    """A function that opens a hierarchy for writing."""
 
     def __call__(self, url: str, mode: Any) -> Any: ...
 
 
 @dataclass(frozen=True)
 class LabelPlan:
-    """What writing would do: `sentence` above, `lines` a line each. Nothing is written where there is no `patch`."""
+    """The plan for writing labels: a `sentence`, and `lines` of detail. Without a `patch` there is nothing to write."""
 
     name: str
     sentence: str
@@ -53,13 +53,13 @@ class LabelPlan:
     hierarchy: Any = None
 
     def close(self) -> None:
-        """Gives back what was opened for writing."""
+        """Closes the hierarchy that was opened for writing."""
         if self.hierarchy is not None:
             self.hierarchy.close()
 
 
 def editable_of(view: Any, name: str) -> EditableView:
-    """The finest level of labels as data that can be painted. Raises TooLarge where a viewer would read too much."""
+    """The finest level of labels as data that can be painted. Raises TooLarge if a viewer would read too much."""
     plane = 1
     for n in view.shape[-2:]:
         plane *= n
@@ -76,12 +76,12 @@ def editable_of(view: Any, name: str) -> EditableView:
 
 
 def edits_of(data: Any) -> Edits | None:
-    """What was painted into the data of a layer; None where they cannot be painted."""
+    """The painted values in the data of a layer; None if they cannot be painted."""
     return data.edits if isinstance(data, EditableView) else None
 
 
 def unsaved(names: Sequence[str]) -> str:
-    """Which layers hold labels that are not written; "" where none does."""
+    """A sentence that names the layers with unwritten labels; "" if there are none."""
     named = ", ".join(f'"{strings.clean(name)}"' for name in names)
     return f"Edited and not written: {named}." if names else ""
 
@@ -94,9 +94,9 @@ def plan_labels(
     opener: Opener = open_place,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> LabelPlan:
-    """Opens the place for writing and compares; waits for the store. `path`: the node of the labels.
+    """Opens the hierarchy for writing and compares; waits for the store. `path`: the node of the labels.
 
-    Raises ReadOnly, NotFound and Refused, and what opening and reading raise.
+    Raises ReadOnly, NotFound and Refused, and the errors of opening and reading.
     """
     edits, version = view.edits, view.edits.version
     if not edits:
@@ -159,7 +159,7 @@ def _elements(n: int) -> str:
 
 
 class LabelEdits:
-    """Plans and writes edited labels in the background, for one host; `jobs` show how far it is."""
+    """Plans and writes edited labels in the background, for one host; `jobs` show the progress."""
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
@@ -174,7 +174,7 @@ class LabelEdits:
         done: Callable[[LabelPlan | None, strings.Problem | None], object],
         opener: Opener = open_place,
     ) -> None:
-        """`done(plan, None)`, or `done(None, problem)`."""
+        """Makes the plan. Calls `done(plan, None)`, or `done(None, problem)`."""
 
         def work(_: Report, cancelled: Callable[[], bool]) -> LabelPlan:
             return plan_labels(url, path, view, name, opener, cancelled)
@@ -187,7 +187,8 @@ class LabelEdits:
         self.jobs.run(LOOKING, work, ended)
 
     def write(self, plan: LabelPlan, done: Callable[[str, strings.Problem | None], object]) -> None:
-        """`done(sentence, None)` when it is written, `done("", problem)` when it is not, or not wholly."""
+        """Writes the plan. Calls `done(sentence, None)` if it was written, `done("", problem)` if not, or not
+        completely."""
         patch = plan.patch
         assert patch is not None, "there is something to write"
 

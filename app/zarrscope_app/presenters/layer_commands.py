@@ -1,4 +1,4 @@
-"""What can be done with the layers of a viewer beside looking at them: names, and what each is for."""
+"""Commands on the layers of a viewer: their names and descriptions."""
 
 from __future__ import annotations
 

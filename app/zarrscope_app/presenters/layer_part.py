@@ -2,8 +2,8 @@
 
     channels 0, 2    levels 1–    t 0–10, y 100–400
 
-What a person types is read by `part_of`; `cut` makes the layers of the part. Ranges count in indices of the finest
-level that is wanted, and both ends belong to them. Of several levels a range begins and ends where all have an edge.
+`part_of` parses typed text; `cut` makes the layers of the part. Ranges are in indices of the finest wanted level and
+include both ends. With several levels, a range begins and ends where all of them have an edge.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _RANGE = re.compile(r"\s*(\d+)?\s*(?:[-–:]\s*(\d+)?)?\s*")
 
 @dataclass(frozen=True)
 class Part:
-    """What of an image is wanted. Empty: all of it. `ranges`: axis → (first, last) index, None: to the end."""
+    """The wanted part of an image. Empty: the whole image. `ranges`: axis → (first, last) index, None: to the end."""
 
     channels: tuple[int, ...] = ()
     levels: tuple[int, int | None] | None = None
@@ -42,7 +42,7 @@ class Part:
 
 
 def part_of(texts: Mapping[str, str]) -> Part:
-    """Reads what was typed into the fields of PROMPTS; nothing, or "all", is all. Raises Refused."""
+    """Parses the texts typed into the fields of PROMPTS; an empty text, or "all", means all. Raises Refused."""
     typed = {name: "" if text.strip().lower() == "all" else text.strip() for name, text in texts.items()}
     channels = tuple(_index(word) for word in re.split(r"[,\s]+", typed.get("channels", "")) if word)
     levels = _range(typed["levels"]) if typed.get("levels") else None
@@ -74,7 +74,7 @@ def _range(text: str) -> tuple[int, int | None]:
 
 
 def cut(layers: Sequence[Layer], part: Part) -> list[Layer]:
-    """The layers of a part. Raises Refused for a channel, level or axis that is not there."""
+    """The layers of a part. Raises Refused for a channel, level or axis that does not exist."""
     if not part:
         return list(layers)
     channels = [layer.channel for layer in layers if layer.channel is not None]

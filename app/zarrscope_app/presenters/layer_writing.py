@@ -1,7 +1,8 @@
-"""Layers of a viewer as a new OME-Zarr image: images of one place become its channels, labels lie beneath it.
+"""Writes layers of a viewer as a new OME-Zarr image: images at the same place become its channels, labels its label
+images.
 
-`plan_image` says what will be written and refuses what cannot be; `write_image` writes it, to a place where nothing is.
-The metadata that make it an image come after all of its values, so what was cut short is no image.
+`plan_image` describes the new image and refuses impossible ones; `write_image` writes it, to a new place. The metadata
+that make it an image are written after all of its values, so an incomplete one is never an image.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ TYPES = {"t": "time", "c": "channel"}
 
 @dataclass(frozen=True)
 class DrawnLayer:
-    """A layer as a viewer shows it. Per axis of `data`: names, scale, translation, units ("pixel": none)."""
+    """A layer as a viewer shows it. For each axis of `data`: names, scale, translation, units ("pixel": none)."""
 
     kind: str
     """ "image" | "labels"."""
@@ -66,7 +67,7 @@ class PlannedImage:
 def plan_image(target: str, layers: Sequence[DrawnLayer], version: str = "0.5") -> PlannedImage:
     """Plans a new image at `target`; reads and writes nothing.
 
-    Raises Refused for layers that do not lie in one place, and Unsupported for what OME-Zarr does not hold.
+    Raises Refused for layers at different places, and Unsupported for layers that OME-Zarr cannot hold.
     """
     if version not in VERSIONS:
         raise Unsupported(f"OME-Zarr {version} is not written here", feature=f"OME-Zarr {version}")
@@ -105,9 +106,9 @@ def write_image(
     progress: Callable[[float], None] = lambda _: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> str:
-    """Writes it, builds the levels, and gives the address. Cancelled or failed, nothing stays behind.
+    """Writes the image, builds its levels, and returns the address. If it is cancelled or fails, nothing is left.
 
-    Raises Conflict where something is at the target, and what reading the layers and writing raise.
+    Raises Conflict if the target exists, and the errors of reading the layers and of writing.
     """
     hierarchy = zarrscope.open(plan.target, "w-", dialect=VERSIONS[plan.version])
     try:
@@ -161,7 +162,7 @@ def _made(
 
 
 def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
-    """Parts of some planes each, at the edges of chunks."""
+    """Parts of a few planes each, at the edges of chunks."""
     limits = (1,) * (len(shape) - 3) + (CHUNK[0], BLOCK_ROWS, max(shape[-1:], default=1))[-len(shape) :]
     starts = [range(0, n, max(1, limit)) for n, limit in zip(shape, limits, strict=True)]
     for corner in product(*starts):
@@ -170,7 +171,7 @@ def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
 
 # ---------------------------------------------------------------------- metadata
 def _describe(hierarchy: Hierarchy, plan: PlannedImage) -> None:
-    """The metadata of labels first: the image, which names them, is there when they are."""
+    """Writes the metadata of labels first, because the image, which names them, must appear when they exist."""
     for layer in plan.labels:
         about = _multiscale(plan, layer, _axis_names(layer))
         colors = [{"label-value": value, "rgba": list(rgba)} for value, rgba in layer.label_colors.items()]
@@ -228,7 +229,7 @@ def _channel(layer: DrawnLayer) -> dict[str, Any]:
 
 
 def _axis_names(layer: DrawnLayer) -> tuple[str, ...]:
-    """The names of the axes: the layer's own where they are usual ones (t, c, z, y, x), else by position."""
+    """The names of the axes: the layer's own if they are usual ones (t, c, z, y, x), else by position."""
     usual = ("t", "z", "y", "x")[-layer.data.ndim :]
     if layer.data.ndim > len(usual) or layer.data.ndim < 2:
         raise Unsupported(f"{_quoted(layer)} has {layer.data.ndim} axes", feature="pictures of two to four axes")

@@ -1,8 +1,8 @@
-"""An image as the layers of a viewer: one per channel, labels after them, with names, places, units, colours, contrast.
+"""An image as layers for a viewer: one per channel, then labels, with names, positions, units, colours, contrast.
 
-`plan` waits for the store (it opens the levels, and reads a plane of the coarsest where the file gives no contrast):
-run it as a background job, as `Layers.add` does. What cannot be a layer raises an error that says so; what can, but is
-not all that the file says, tells it in `Layer.warnings`.
+`plan` waits for the store (it opens the levels, and reads a plane of the coarsest if the file gives no contrast): run
+it as a background job, as `Layers.add` does. An image that cannot be layers raises an error with the reason; if only
+some of the file's information is lost, `Layer.warnings` says so.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ NO_LABELS = "Labels must be integers: these are shown as an image."
 
 @dataclass(frozen=True)
 class Layer:
-    """One layer for a viewer: its data, and how it lies and looks. `data`: lazy levels, finest first, all of the same
-    axes. Per axis of `data`: names, scale, translation, units."""
+    """One layer for a viewer: its data, position and display settings. `data`: lazy levels, finest first, all with the
+    same axes. For each axis of `data`: names, scale, translation, units."""
 
     kind: str
     """ "image" | "labels". An image is never RGB: its colours are those of its channels, as the file states them."""
@@ -86,11 +86,11 @@ class Layer:
 
 
 def plan(node: Group | Array, view: Any = None, number: int | None = None) -> list[Layer]:
-    """The layers of a group or an array, shown as `view` tells (session/state_text.py). `number`: which of several
-    images that one document describes.
+    """The layers of a group or an array, displayed as in `view` (session/state_text.py). `number`: the number of the
+    image if a document describes several.
 
-    Raises SeveralImages where one has to be chosen, NotFound for a node without an image, Unsupported and TooLarge for
-    one that no viewer of images takes, and what opening raises.
+    Raises SeveralImages if one has to be chosen, NotFound for a node without an image, Unsupported and TooLarge for one
+    that viewers of images cannot show, and the errors of opening.
     """
     image = one_image(node, number)
     place = place_of(image)
@@ -113,7 +113,8 @@ def plan(node: Group | Array, view: Any = None, number: int | None = None) -> li
 
 
 def _state(image: Image, view: Any) -> str:
-    """The text of the view of an image; a view from elsewhere may hold what cannot be told."""
+    """The text of the view of an image. A view from elsewhere may contain values that cannot be encoded; these are left
+    out."""
     url = image.hierarchy.url if image.hierarchy is not None else ""
     told: dict[str, Any] = {"url": without_numbers(url), "path": image.path}
     if isinstance(view, Mapping) and isinstance(view.get("slice"), dict):
@@ -125,7 +126,7 @@ def _state(image: Image, view: Any) -> str:
 
 
 def _as_shown(image: Image, layers: list[Layer], shown: Any) -> list[Layer]:
-    """The layers with colours, contrast and visibility of a view; a text from elsewhere may hold anything."""
+    """The layers with colours, contrast and visibility of a view; a text from elsewhere may contain anything."""
     if not isinstance(shown, Mapping) or image.plane[0] < 0:
         return layers
     styles = Styles(channel_styles(image), [LabelStyle(layer.source["path"], None) for layer in layers])
@@ -156,7 +157,7 @@ def foreign_layer(name: str) -> str:
 
 
 def not_added(layer: Layer, error: BaseException) -> strings.Problem:
-    """Why a viewer did not take a layer, in words."""
+    """The reason why a viewer did not accept a layer, in words."""
     if isinstance(error, ZarrscopeError):
         return strings.problem(error, layer.source["path"])
     return strings.not_added(layer.name, error, layer.source["path"])
@@ -227,7 +228,7 @@ def _layer(image: Image, number: int | None, kind: str, name: str, place: Place,
 
 
 def _contrast(channel: Channel, data: tuple[LazyView, ...]) -> tuple[tuple[float, float], tuple[float, float]]:
-    """The contrast to begin with, and how far it can be moved."""
+    """The initial contrast, and the range in which it can be changed."""
     sample, dtype = _sample(data, channel), data[0].dtype
     low, high = map(float, default_window(channel, dtype, sample))
     high = high if high > low else low + 1
@@ -246,7 +247,7 @@ def _selection(rank: int, fixed: dict[int, int]) -> tuple[int | slice, ...]:
 
 # ---------------------------------------------------------------------- what can be a layer
 def _levels(image: Image, kept: list[int]) -> tuple[list[Level], tuple[str, ...]]:
-    """The levels that can be shown, and which are left out. Raises when there is none."""
+    """The levels that can be shown, and those that are left out. Raises if there is none to show."""
     usable: list[Level] = []
     warnings: list[str] = []
     first: ZarrscopeError | None = None
@@ -274,7 +275,7 @@ def _levels(image: Image, kept: list[int]) -> tuple[list[Level], tuple[str, ...]
 
 
 def _unfit(level: Level, kept: list[int]) -> ZarrscopeError | None:
-    """Why no layer can show this level; None when one can."""
+    """The reason why no layer can show this level; None if one can."""
     array, path = level.array, strings.clean(level.path)
     if len(kept) < 2:
         return Unsupported(
@@ -302,7 +303,7 @@ def _unfit(level: Level, kept: list[int]) -> ZarrscopeError | None:
 
 
 def _view(array: Array, selection: tuple[int | slice, ...], kind: str) -> LazyView:
-    """The values as numbers that a viewer draws: labels as integers, images as what `render` draws."""
+    """The values as numbers that a viewer draws: labels as integers, images as for `render`."""
     dtype = array.dtype
     view: LazyView = LazyView(array)[selection]
     if kind == "labels":
@@ -329,7 +330,7 @@ def _holds(dtype: np.dtype[Any], value: int) -> bool:
 
 
 def _sample(data: tuple[LazyView, ...], channel: Channel) -> np.ndarray[Any, Any] | None:
-    """A plane of the coarsest level, the one shown first; None where the file states the contrast anyway."""
+    """The plane of the coarsest level that is shown first; None if the file states the contrast."""
     if channel.window is not None:
         return None
     coarsest = data[-1]
@@ -339,7 +340,7 @@ def _sample(data: tuple[LazyView, ...], channel: Channel) -> np.ndarray[Any, Any
 
 
 class UnreadPlanes:
-    """Layers whose plane on show cannot be read, until it can. Layers are whatever the host calls so, with a `name`."""
+    """The layers whose displayed plane cannot be read at present. A layer is any object of the host with a `name`."""
 
     changed = Signal()
 
@@ -347,8 +348,8 @@ class UnreadPlanes:
         self._found: WeakKeyDictionary[Any, strings.Problem] = WeakKeyDictionary()
 
     def tell(self, layer: Any, error: ZarrscopeError | None, path: str = "") -> bool:
-        """The plane on show of a layer from the node `path` cannot be read, or (None) it can, or is not on show any
-        more. True where that is new."""
+        """Records that the displayed plane of a layer from the node `path` cannot be read; or (None) that it can, or is
+        no longer displayed. Returns True if that is new."""
         before = self._found.pop(layer, None)
         if error is not None:
             self._found[layer] = strings.problem(error, path)
@@ -359,12 +360,12 @@ class UnreadPlanes:
 
     @property
     def items(self) -> list[tuple[Any, strings.Problem]]:
-        """Layers, and why the plane cannot be read."""
+        """Layers, and the reason why each plane cannot be read."""
         return list(self._found.items())
 
     @property
     def sentence(self) -> str:
-        """A sentence on which planes are not shown, and why; "" when all are."""
+        """A sentence about the planes that are not shown, and the reasons; "" if all are shown."""
         if not self._found:
             return ""
         layer, problem = next(iter(self._found.items()))
@@ -381,11 +382,11 @@ class Layers:
 
     @property
     def busy(self) -> bool:
-        """Layers are being made."""
+        """Whether layers are being made."""
         return self._ticket is not None
 
     def cancel(self) -> None:
-        """Makes no layers: nobody is told."""
+        """Cancels the layers that are being made, without a callback."""
         if self._ticket is not None:
             self._ticket.cancel()
             self._ticket = None
@@ -399,13 +400,13 @@ class Layers:
         room: Room | None = None,
         only: Callable[[list[Layer]], list[Layer]] = list,
     ) -> None:
-        """`done` with the layers of the node that is selected, or of `choice`; `choose` where there are several images.
-        A failure becomes a problem of the session. What was asked for before is cancelled.
+        """Calls `done` with the layers of the selected node, or of `choice`; or `choose` if there are several images. A
+        failure becomes a problem of the session. An earlier request is cancelled.
 
-        `room`: what the viewer is about to show, which is read ahead, so that the viewer itself does not wait for it.
-        `only`: makes of the layers of the image those that are wanted.
+        `room`: the display of the viewer; its planes are read in advance, so that the viewer does not wait for them.
+        `only`: selects the wanted layers of the image.
 
-        Right after a selection the session has not looked at the node yet: then this opens it.
+        Right after a selection the session has not yet read the node; then this opens it.
         """
         hierarchy, node, path = session.hierarchy, session.node, session.state.path
         if hierarchy is None:
@@ -443,8 +444,8 @@ class Layers:
         self._ticket = self._owner.fetch(work, finished)
 
     def renew(self, session: Session, views: list[LazyView], done: Callable[[dict[int, LazyView]], None]) -> None:
-        """`done` with views of the arrays as the session has opened them now, by the ids of the old ones. One that is
-        gone, or has another shape, is left out; its layer says so when it is read."""
+        """Calls `done` with views of the arrays as the session has now opened them, by the ids of the old ones. An
+        array that is gone, or has another shape, is left out; its layer raises an error when it is read."""
         hierarchy = session.hierarchy
         if hierarchy is None or not views:
             return

@@ -1,4 +1,4 @@
-"""What a node is, for the Info tab: its description at once, its documents when they are asked for."""
+"""The Info tab: the description of a node at once, its documents on request."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class MetadataPresenter:
         self.show(None, Info(problem=sentence))
 
     def show(self, hierarchy: Hierarchy | None, info: Info) -> None:
-        """Another node of a hierarchy, one that cannot be opened too; `info` as `describe` made it."""
+        """Shows another node of a hierarchy, even one that cannot be opened; `info` is the result of `describe`."""
         if self._ticket is not None:
             self._ticket.cancel()
             self._ticket = None
@@ -77,8 +77,8 @@ class MetadataPresenter:
         self._set(info)
 
     def measure(self) -> None:
-        """Looks up what the chunks take, on stores of this machine, for some seconds at most; a host calls it whenever
-        it paints."""
+        """Finds the stored size of the chunks, on stores of this machine, for at most a few seconds; a host calls it
+        whenever it paints."""
         array, self._array = self._array, None
         if array is None:
             return
@@ -105,7 +105,7 @@ class MetadataPresenter:
         self._notify.soon()
 
     def load_documents(self) -> None:
-        """Reads the node's JSON documents in the background; `changed` when `state.documents` is there."""
+        """Reads the node's JSON documents in the background; `changed` is emitted when `state.documents` is set."""
         hierarchy, path = self._hierarchy, self._state.path
         if hierarchy is None or self._asked:
             return

@@ -1,4 +1,4 @@
-"""What a node is, in words: shape, type, chunks with their meaning, codecs, extensions, conventions, warnings."""
+"""Describes a node in words: shape, type, chunks with their meaning, codecs, extensions, conventions, warnings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Item:
-    """One line: label, text, and what it means for somebody who does not know the word."""
+    """One line: label, text, and an explanation for a person who does not know the word."""
 
     label: str
     text: str
@@ -83,7 +83,7 @@ def describe(
 ) -> Info:
     """The Info of a node. Reads nothing by itself; `image` must have been opened.
 
-    `inherited`: what `hierarchy.extensions(path)` told, for the extensions of the groups above.
+    `inherited`: the result of `hierarchy.extensions(path)`, for the extensions of the groups above.
     """
     metadata = node.metadata
     problem = getattr(node, "problem", None)
@@ -282,7 +282,7 @@ def _done(report: ExtensionReport) -> str:
 
 
 def _meant(found: Inherited) -> str:
-    """What a reference, or an inherited extension, stands for."""
+    """The meaning of a reference, or of an inherited extension."""
     if found.form == "copy":
         return "It repeats what a group above says."
     if found.form == "own":
@@ -314,5 +314,5 @@ _POINTS = {
 
 
 def ratio(nbytes: int, stored: int) -> str:
-    """ "1.76 to 1": how much smaller values are stored than they are."""
+    """ "1.76 to 1": the ratio of the decoded to the stored size."""
     return f"{strings.short(float(f'{nbytes / stored:.3g}'))} to 1"

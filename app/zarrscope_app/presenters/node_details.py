@@ -1,4 +1,4 @@
-"""All that the presenters of one node want to know at once, read in the background in one go."""
+"""All data that the presenters of one node need, read in one background job."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class NodeDetails:
-    """A node and what was read about it, all in the background. `node` None: it cannot be read (`info.problem`)."""
+    """A node and the data that were read about it, all in the background. `node` None: it cannot be read
+    (`info.problem`)."""
 
     hierarchy: Hierarchy
     node: Group | Array | None
@@ -48,12 +49,12 @@ class NodeDetails:
 
 
 def _is_passable(node: Group | Array) -> bool:
-    """Whether opening leniently would pass over something that the node demands."""
+    """Whether opening leniently would ignore an extension that the node demands."""
     return any(report.outcome is Found.REFUSED and report.passable for report in node.metadata.extensions)
 
 
 def read_details(hierarchy: Hierarchy, path: str) -> NodeDetails:
-    """Reads all that the presenters of a node want to know at once. Blocks."""
+    """Reads all data that the presenters of a node need. Blocks."""
     node = hierarchy[path]
     image, collection, icon = None, None, ""
     warnings = [strings.clean(each) for each in hierarchy.demands_above(path)]
@@ -88,7 +89,7 @@ def read_details(hierarchy: Hierarchy, path: str) -> NodeDetails:
 
 
 def axis_names(image: Image | None, array: Array) -> tuple[str, ...]:
-    """What the axes of an array are called in every view: as the image has them, or as the array says."""
+    """The names of an array's axes in every view: from the image, or from the array."""
     if image is not None and len(image.axes) == array.ndim:
         return tuple(axis.name for axis in image.axes)
     return tuple(name or f"axis {i}" for i, name in enumerate(array.dimension_names or (None,) * array.ndim))

@@ -1,4 +1,4 @@
-"""Words of the notebook that other hosts have no use for."""
+"""Words that only the notebook uses."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ WORDS = {
 
 
 def more_rows(count: int) -> str:
-    """The last line of a tree that is not shown to its end."""
+    """The last line of a tree of which not all rows are shown."""
     return f"… {strings.counted(count, 'more row')}"
 
 

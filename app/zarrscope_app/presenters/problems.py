@@ -1,9 +1,9 @@
-"""The warnings and errors of one session, each with its place and what to do next; the check that looks for more, and
-the comparison with another place.
+"""The warnings and errors of one session, each with its place and the next step; the check for more faults, and the
+comparison with another hierarchy.
 
-What is opened and shown reports its problems by itself. Everything else is looked at by `check`: documents, consistency
-and every stored chunk of the selected node and all beneath. It says what was checked, goes on where it was stopped, and
-never claims more than was looked at.
+Opened and displayed nodes report their problems by themselves. `check` examines everything else: documents, consistency
+and every stored chunk of the selected node and everything beneath it. It states what was checked, can be resumed after
+a stop, and never claims more than was examined.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Steps:
 
 
 class Comparison:
-    """What was compared with what, how far it is, and what was found."""
+    """A comparison: the two sides, the progress, and the differences found so far."""
 
     def __init__(self, scope: str, other: str, values: bool) -> None:
         self.scope, self.other, self.values = scope, other, values
@@ -66,7 +66,8 @@ class Comparison:
 
 
 class ProblemsPresenter:
-    """A list without repeats, newest last. `changed()` after each change, on the host's thread."""
+    """A list of problems without repeats, newest last. `changed()` is emitted after each change, on the
+    host's thread."""
 
     changed = Signal()
 
@@ -89,7 +90,7 @@ class ProblemsPresenter:
 
     @property
     def items(self) -> tuple[Problem, ...]:
-        """The problems, and after them what another place was found to differ in."""
+        """The problems, followed by the differences from another hierarchy."""
         return (*self._items.values(), *(self._comparison.found if self._comparison is not None else ()))
 
     @property
@@ -98,7 +99,7 @@ class ProblemsPresenter:
 
     @property
     def title(self) -> str:
-        """For the tab: "Problems", "Problems 2"."""
+        """The title of the tab: "Problems", "Problems 2"."""
         return f"Problems {self.count}" if self._items else "Problems"
 
     @property
@@ -113,12 +114,12 @@ class ProblemsPresenter:
 
     @property
     def comparing(self) -> bool:
-        """Another place is being compared: `stop_comparing` ends it."""
+        """Whether a comparison is running; `stop_comparing` ends it."""
         return self._comparing is not None
 
     @property
     def sentence(self) -> str:
-        """The result of the check and of the comparison, and what was looked at for it."""
+        """The results of the check and of the comparison, and what was examined for them."""
         compared = self._comparison.sentence(self.comparing) if self._comparison is not None else ""
         return " ".join(part for part in (self._checked, compared) if part)
 
@@ -139,7 +140,7 @@ class ProblemsPresenter:
 
     # ------------------------------------------------------------------ for the session
     def show_node(self, details: NodeDetails) -> None:
-        """The problems are those of the whole session; the node is what a check would begin with."""
+        """Sets the node at which a check would begin. The list is about the whole session."""
         self._hierarchy = details.hierarchy
         self._path = details.node.path if details.node is not None else "/"
 
@@ -167,7 +168,8 @@ class ProblemsPresenter:
 
     # ------------------------------------------------------------------ checking
     def check(self) -> None:
-        """Looks at the documents and every stored chunk of the selected node and all beneath, in the background."""
+        """Checks the documents and every stored chunk of the selected node and everything beneath it, in the
+        background."""
         if self._hierarchy is None:
             return
         self.stop()
@@ -175,12 +177,12 @@ class ProblemsPresenter:
         self._go(self._steps)
 
     def resume(self) -> None:
-        """Goes on with a check that was stopped."""
+        """Continues a check that was stopped."""
         if self.can_resume and self._steps is not None:
             self._go(self._steps)
 
     def stop(self) -> None:
-        """Stops the check; what it found stays."""
+        """Stops the check; its findings stay."""
         if self._ticket is not None:
             self._ticket.cancel()
             self._ticket = None
@@ -214,7 +216,8 @@ class ProblemsPresenter:
 
     # ------------------------------------------------------------------ comparing
     def compare(self, url: str, *, values: bool = False, opener: Callable[[str], Hierarchy] = open_hierarchy) -> None:
-        """Compares the selected node, and all beneath it, with another place: metadata, attributes, all `values`."""
+        """Compares the selected node, and everything beneath it, with another hierarchy: metadata, attributes, all
+        `values`."""
         if self._hierarchy is None or not url.strip():
             return
         self.stop_comparing()
@@ -253,7 +256,7 @@ class ProblemsPresenter:
         self._notify.soon()
 
     def stop_comparing(self) -> None:
-        """Stops the comparison; what it found stays."""
+        """Stops the comparison; the differences found so far stay."""
         if self._comparing is not None:
             self._comparing.cancel()
             self._comparing = None
@@ -304,7 +307,7 @@ def problem_of(finding: Finding) -> Problem:
 
 
 def _mending(finding: Finding) -> str:
-    """The command that mends it, or leads to where it is mended."""
+    """The command that corrects a finding, or leads to the place where it can be corrected."""
     if finding.code.startswith("copy-"):
         return "consolidate"
     return "edit" if finding.code.startswith("ome-") else ""

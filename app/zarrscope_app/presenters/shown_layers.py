@@ -1,7 +1,7 @@
-"""Layers as a viewer shows them now: as a view to send to another host, and as metadata to be saved.
+"""Layers as a viewer shows them now: as a view to send to another host, and as metadata to save.
 
-A viewer that draws by itself (napari) tells `ShownLayer`s; `view_of_layers` puts them into the view of the session that
-they came from, `changes_of` makes of them what the form is to change in the document of their node.
+A viewer that draws by itself (napari) provides `ShownLayer`s; `view_of_layers` puts them into the view of their
+session, and `changes_of` turns them into changes for the form of their node.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ NO_COLORS = "These labels are coloured by their numbers: there is no colour to s
 
 @dataclass(frozen=True)
 class ShownLayer:
-    """How one layer is shown. `path`: the node that it came from; `channel`: which of its channels, None for labels."""
+    """The display settings of one layer. `path`: the node that it came from; `channel`: the number of its channel, None
+    for labels."""
 
     path: str
     channel: int | None
@@ -41,8 +42,8 @@ def view_of_layers(
     show: tuple[str, str] | None,
     level: int | None,
 ) -> dict[str, Any]:
-    """A view with what the viewer shows in place of what it tells: `index` by axis, the axes as height and width, the
-    level that is locked. What the viewer has no word for stays."""
+    """A view with the viewer's settings in place of its own: `index` by axis, the axes as height and width, the locked
+    level. Settings that the viewer lacks stay."""
     shown = dict(view.get("slice") or {})
     axes = set(shown.get("index", {})) | set(shown.get("show", ()))
     if show is not None and set(show) <= axes and tuple(shown.get("show", ())) != show:
@@ -83,7 +84,7 @@ Change = Callable[[Subject], Sequence[Edit]]
 
 
 def changes_of(layers: Sequence[ShownLayer]) -> list[Change]:
-    """Contrast, colours and visibility as the form is to change them; of labels, their colours."""
+    """Contrast, colours and visibility as changes for the form; for labels their colours."""
     found: list[Change] = []
     for layer in layers:
         if layer.channel is not None:
@@ -102,7 +103,7 @@ def _channel_change(layer: ShownLayer, channel: int) -> Change:
 
 
 def _held(attributes: Any, channel: int) -> Mapping[str, Any]:
-    """What the attributes say of a channel."""
+    """The metadata of a channel in the attributes."""
     omero = block(attributes)[0].get("omero")
     listed = omero.get("channels") if isinstance(omero, Mapping) else None
     held = listed[channel] if isinstance(listed, list) and channel < len(listed) else None
@@ -110,7 +111,7 @@ def _held(attributes: Any, channel: int) -> Mapping[str, Any]:
 
 
 def _unlike(layer: ShownLayer, held: Mapping[str, Any]) -> ChannelEdit:
-    """What is shown otherwise than the attributes say: the spelling of what is alike stays theirs."""
+    """The settings that differ from the attributes; equal ones keep their spelling in the document."""
     stated = held.get("window")
     ends = (stated.get("start"), stated.get("end")) if isinstance(stated, Mapping) else None
     window = (_number(layer.contrast[0]), _number(layer.contrast[1])) if layer.contrast is not None else None

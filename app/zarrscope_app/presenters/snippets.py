@@ -1,7 +1,7 @@
-"""*Open in code*: a few lines for each library that opens a node, which run as they stand.
+"""*Open in code*: a few lines of code that open a node, for each library; they run unchanged.
 
-A snippet ends with `values`, one plane of an array, or with `node` for a group. Where a library cannot open it, `why`
-says so in its place.
+A snippet ends with `values`, one plane of an array, or with `node` for a group. If a library cannot open the node,
+`why` gives the reason.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Snippet:
-    """`text` is Python; "" where there is none, then `why` says why not."""
+    """`text` is Python; "" if there is none, then `why` gives the reason."""
 
     id: str
     title: str
@@ -44,7 +44,7 @@ TURNED = frozenset({"n5"})
 
 
 def snippets(node: Group | Array, image: Image | None = None) -> tuple[Snippet, ...]:
-    """One for each library. Reads nothing; an image tells the names and the scale of axes."""
+    """One snippet for each library. Reads nothing; names and scale of axes come from an image."""
     if node.hierarchy is None:
         return ()
     url, path, dialect = address(node), node.path, node.hierarchy.dialect.name
@@ -72,7 +72,7 @@ def snippets(node: Group | Array, image: Image | None = None) -> tuple[Snippet, 
 
 
 def as_text(found: tuple[Snippet, ...]) -> str:
-    """All of them, each beneath its title; one reason where none opens."""
+    """All of them, each beneath its title; one reason if no library opens the node."""
     if len(reasons := {each.why for each in found}) == 1 and "" not in reasons:
         return f"# {reasons.pop()}"
     return "\n\n".join(f"# {each.title}\n{each.text or '# ' + each.why}" for each in found)
@@ -92,12 +92,12 @@ def _snippet(id: str, text: str) -> Snippet:
 
 
 def visible_code(text: str) -> str:
-    """Turns characters that repr keeps, but a terminal obeys, into Python escapes."""
+    """Turns characters that repr keeps, but that control a terminal, into Python escapes."""
     return "\n".join(visible(line) for line in text.split("\n"))
 
 
 def _cut(array: Array, image: Image | None) -> str:
-    """The plane that is shown first: an index for each axis but the last two."""
+    """The plane that is shown first: an index for each axis except the last two."""
     plane = image.plane if image is not None and min(image.plane) >= 0 else (array.ndim - 2, array.ndim - 1)
     parts = []
     for axis in range(array.ndim):

@@ -1,7 +1,7 @@
-"""Every word, number, size and length a person reads: one place, so that all hosts say the same.
+"""Every word, number, size and length that a person reads, in one place, so that all hosts use the same words.
 
-Integers are always exact; floats are short by default and exact on demand; sizes are binary (3.1 GiB); lengths come in
-the file's units (µm, not micrometer). Text that came from a file passes `clean` before it is shown: control characters
+Integers are always exact; floats are short by default and exact on demand; sizes are binary (3.1 GiB); lengths are in
+the file's units (µm, not micrometer). Text from a file passes `clean` before it is shown, because control characters
 and bidirectional overrides could otherwise rewrite a terminal or disguise a name (zarrscope.errors.visible).
 """
 
@@ -120,7 +120,7 @@ def clean_lines(text: str) -> str:
 
 
 def document(data: bytes, limit: int) -> str:
-    """A document as text of at most so many characters; what is no text as its bytes."""
+    """A document as text of at most this many characters; a document that is not text as its bytes."""
     try:
         return clean_lines(data.decode("utf-8")[:limit])
     except UnicodeDecodeError:
@@ -148,7 +148,7 @@ def copy_name(name: str) -> str:
 
 
 def ended(name: str, sentence: str) -> str:
-    """How a job ended: what was found or made says what it was; else its name does."""
+    """The result of a job in words: what was found or made, or else its name."""
     return f"{name}: {sentence}" if sentence == DONE else sentence
 
 
@@ -158,7 +158,7 @@ def and_more(n: int) -> str:
 
 
 def size(nbytes: int) -> str:
-    """3328599655 → "3.1 GiB"; 10**600 → "about 10^600 B": an array may claim so much."""
+    """3328599655 → "3.1 GiB"; 10**600 → "about 10^600 B", because an array may claim such a size."""
     if nbytes >= 10**30:
         return f"about 10^{len(str(nbytes)) - 1} B"
     value = float(nbytes)
@@ -175,23 +175,23 @@ def shape(extent: Sequence[int]) -> str:
 
 
 def rank(extent: Sequence[int], dtype: str) -> str:
-    """The quiet second column of the tree: "5-D uint16"."""
+    """The dimmed second column of the tree: "5-D uint16"."""
     return f"{len(extent)}-D {clean(dtype, 60)}"
 
 
 def rank_of(metadata: ArrayMetadata) -> str:
-    """The second column of the tree for an array: "5-D uint16", or the data type alone where the shape is not known."""
+    """The second column of the tree for an array: "5-D uint16", or only the data type if the shape is not known."""
     dtype = metadata.dtype.name
     return clean(dtype, 60) if "shape" in metadata.unread else rank(metadata.shape, dtype)
 
 
 def shape_of(metadata: ArrayMetadata) -> str:
-    """The shape of an array: "1 × 16 × 256", or that it is not known where the document does not tell it."""
+    """The shape of an array: "1 × 16 × 256", or that it is not known because the document does not state it."""
     return UNKNOWN_SHAPE if "shape" in metadata.unread else shape(metadata.shape)
 
 
 def defect(error: ZarrscopeError) -> str:
-    """A sentence on what is wrong in a document, and where."""
+    """A sentence about the fault in a document, and its place."""
     where = f"at {error.pointer} in {error.key}" if error.pointer else f"in {error.key}"
     return f"{problem(error).headline} ({clean(where)})"
 
@@ -232,8 +232,8 @@ def seconds(value: float) -> str:
 
 
 def exact(value: Any, limit: int = 200) -> str:
-    """A value as it is: integers with all digits, floats as the shortest text that reads back the same, strings
-    quoted, structured values by field. At most `limit` characters."""
+    """An exact value: integers with all digits, floats as the shortest text that reads back the same, strings quoted,
+    structured values by field. At most `limit` characters."""
     if value is None:
         return "–"
     if isinstance(value, np.ndarray):
@@ -265,8 +265,8 @@ def exact(value: Any, limit: int = 200) -> str:
 
 
 def cell(value: Any) -> str:
-    """A value as a cell of a table that is copied: as `exact`, but texts without quotes, and what other programs read
-    of infinities."""
+    """A value as a cell of a copied table: like `exact`, but texts without quotes, and infinities in the form that
+    other programs read."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, float | np.floating) and np.isinf(value):
@@ -315,7 +315,8 @@ def percent(fraction: float) -> str:
 
 # ---------------------------------------------------------------------- sentences about chunks and tiles
 def stored_in(chunks: int, chunk_shape: Sequence[int], shards: int | None = None) -> str:
-    """What chunks mean to a biologist: "Stored in 1,536 pieces (chunks) of …, packed into 24 files (shards)."."""
+    """The meaning of chunks in words for a biologist: "Stored in 1,536 pieces (chunks) of …, packed into 24 files
+    (shards)."."""
     text = f"Stored in {counted(chunks, 'piece')} ({'chunk' if chunks == 1 else 'chunks'}) of {shape(chunk_shape)}"
     if shards is not None:
         text += f", packed into {counted(shards, 'file')} ({'shard' if shards == 1 else 'shards'})"
@@ -362,7 +363,7 @@ def keeps_kind(name: str) -> str:
 
 
 def dumb_terminal(term: str) -> str:
-    """(TERM) Why nothing can be drawn on such a terminal."""
+    """(TERM) The reason why nothing can be drawn on such a terminal."""
     kind = f"TERM={clean(term, 40)}" if term else "TERM is not set"
     return f"This terminal cannot place a cursor ({kind}). Use zarrscope tree, info, ls or render, or set TERM."
 
@@ -386,7 +387,7 @@ def is_number(text: str) -> bool:
 # ---------------------------------------------------------------------- errors
 @dataclass(frozen=True)
 class Problem:
-    """An error or a warning in words. `headline` is one sentence; `details` all there is to copy into a report."""
+    """An error or a warning in words. `headline` is one sentence; `details` is the whole text to copy into a report."""
 
     severity: str
     """ "error" | "warning"."""
@@ -409,7 +410,7 @@ class Problem:
 
 
 def problem(error: BaseException, path: str = "") -> Problem:
-    """Any error in words. What is not a ZarrscopeError is our own fault, and says so."""
+    """Any error in words. An error that is not a ZarrscopeError is a fault of zarrscope, and the sentence says so."""
     if isinstance(error, ZarrscopeError):
         text = clean(error.message.rstrip(".")) + "."
         if error.advice:
@@ -448,30 +449,30 @@ def not_added(name: str, error: BaseException, path: str) -> Problem:
 
 
 def unread_plane(name: str, others: int, why: str) -> str:
-    """("cells", 2, "The server answered 503.") Why nothing is drawn of a layer at this place."""
+    """("cells", 2, "The server answered 503.") The reason why nothing is drawn of a layer at this place."""
     more = f" and {counted(others, 'more layer')} are" if others else " is"
     return f'"{clean(name, 60)}"{more} left empty at this place: {why}'
 
 
 def fell_back(name: str, advice: str, path: str) -> Problem:
-    """A data type that is shown as another: nobody shall take the values for what they are not."""
+    """The sentence for a data type that is shown as another one, so that the values are not mistaken."""
     return warning(f"The data type {clean(name, 120)} is not understood here. {advice}", path)
 
 
 def no_view(name: str, built_in: bool) -> str:
-    """Why a view of another distribution is not shown."""
+    """The reason why a view of another distribution is not shown."""
     what = "whose name is built in" if built_in else "which is no View, or has a name other than a-z, 0-9, - and _"
     return f'A package adds the view "{clean(name, 60)}", {what}'
 
 
 def no_field(name: str, built_in: bool) -> str:
-    """Why a form field of another distribution is not used."""
+    """The reason why a form field of another distribution is not used."""
     what = "whose name is built in" if built_in else "which is no FieldEditor with a known editor"
     return f'A package adds the form field "{clean(name, 60)}", {what}'
 
 
 def proposals(label: str, choices: Sequence[str]) -> str:
-    """("unit", ("micrometer", "meter")) → "unit: micrometer, meter …": over a line of input."""
+    """("unit", ("micrometer", "meter")) → "unit: micrometer, meter …": the text above a line of input."""
     return f"{clean(label, 60)}: {clean(', '.join(choices), 120)}" if choices else clean(label, 60)
 
 
@@ -485,10 +486,10 @@ def warning(text: str, path: str = "", place: str = "") -> Problem:
 
 
 def not_standard(what: str) -> str:
-    """Asks before something is saved that JSON forbids."""
+    """The question before saving values that JSON forbids."""
     return f"{clean(what)}. Other readers may refuse the whole document. Save again to write it all the same."
 
 
 def not_standard_line(what: str) -> str:
-    """A line above the review of changes: what in the document is not standard JSON."""
+    """A line above the review of changes that names the non-standard JSON in the document."""
     return f"! {clean(what)}: other readers may refuse the document"

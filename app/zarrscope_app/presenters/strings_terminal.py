@@ -1,4 +1,4 @@
-"""What the terminal application says of the terminal that it is drawn on."""
+"""Sentences of the terminal application about its terminal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PASSTHROUGH = "Pictures go through tmux: they need its option allow-passthrough 
 
 
 def colors_note(colors: str) -> str:
-    """Says quietly that a picture has fewer colours than it has; "" in true colour."""
+    """The dimmed note that a picture is shown with fewer colours than it has; "" in true colour."""
     return {
         "256": "256 colours (--color truecolor, where it can)",
         "16": "16 colours (--color 256, where it can)",
@@ -34,18 +34,18 @@ CANCEL_JOB = "^X stops it"
 
 
 def no_editor(error: OSError) -> str:
-    """Why the editor did not start, and what to set."""
+    """The reason why the editor did not start, and the variable to set."""
     return f"The editor did not start ({error.strerror or error}). Set EDITOR, for example to nano."
 
 
 def wrong_json(line: int, sentence: str, text: str) -> str:
-    """What is wrong with the text that came back from the editor, with the line itself."""
+    """The fault of the text that came back from the editor, with the faulty line."""
     lines = text.split("\n")
     shown = visible(lines[line - 1][:200]) if 0 < line <= len(lines) else ""
     return f"Nothing was changed: line {line} is wrong.\n\n{shown}\n\n{visible(sentence[:400])}"
 
 
 def job_line(name: str, progress: float | None, text: str) -> str:
-    """A job that runs: "Copy nuclei 12 % · copying: 1,536 values · ^X stops it"."""
+    """A running job: "Copy nuclei 12 % · copying: 1,536 values · ^X stops it"."""
     share = "" if progress is None else f" {round(progress * 100)} %"
     return " · ".join(part for part in (f"{name}{share}", text, CANCEL_JOB) if part)

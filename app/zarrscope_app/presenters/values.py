@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Probe:
-    """What lies under the cursor. `index` at full resolution, one per axis of the image (the channel axis: -1)."""
+    """The values under the cursor. `index` at full resolution, one number per axis of the image (the
+    channel axis: -1)."""
 
     index: tuple[int, ...] = ()
     index_text: str = ""
@@ -67,7 +68,7 @@ MAX_CHUNKS = 512
 
 
 class ValuesPresenter:
-    """The table of the selected array. `changed()`: another array or frame, or cells have arrived."""
+    """The table of the selected array. `changed()`: the array or frame is another one, or cells have arrived."""
 
     changed = Signal()
     failed = Signal(object, str)
@@ -98,8 +99,8 @@ class ValuesPresenter:
         self.clear(sentence)
 
     def show_array(self, array: Array, plane: tuple[int, int] = (-1, -1), names: tuple[str, ...] = ()) -> None:
-        """The table of an array; its problem when it cannot be decoded. `plane`: the axes of its picture; `names`: of
-        all axes."""
+        """Shows the table of an array, or its problem if it cannot be decoded. `plane`: the axes of its picture;
+        `names`: of all axes."""
         self._names = names or axis_names(None, array)
         problem = array.problem
         if problem is not None:
@@ -151,7 +152,7 @@ class ValuesPresenter:
         )
 
     def cells(self, row: int, column: int, rows: int, columns: int) -> list[list[str]]:
-        """The exact texts of a block of cells; "…" for those that are still being read (`changed` follows)."""
+        """The exact texts of a block of cells; "…" for those that are still being read (`changed` is emitted later)."""
         table = self.state
         down = range(max(0, row), min(row + rows, table.rows))
         across = range(max(0, column), min(column + columns, table.columns))
@@ -204,19 +205,20 @@ class ValuesPresenter:
             old.cancel()
 
     def retry(self) -> None:
-        """Reads what failed again."""
+        """Reads failed cells again."""
         self._failed.clear()
         self._notify.soon()
 
     def set_index(self, axis: str, index: int) -> None:
-        """Goes to an index of an axis that is neither rows nor columns of the table."""
+        """Goes to an index of an axis that is neither the rows nor the columns of the table."""
         for i in range(len(self._index)):
             if self._name(i) == axis:
                 self.move(i, index)
                 self.moved.emit(i, self._index[i])
 
     def move(self, axis: int, index: int) -> None:
-        """Goes to an index of an axis given by number, without a signal: another view of the same array has moved."""
+        """Goes to an index of an axis given by number, without a signal, because another view of the same array has
+        moved."""
         array = self._array
         if array is not None and axis < len(self._index) and array.shape[axis]:
             index = max(0, min(index, array.shape[axis] - 1))
@@ -225,8 +227,8 @@ class ValuesPresenter:
                 self._notify.soon()
 
     def copy(self, row: int, column: int, rows: int, columns: int, done: Callable[[str, str], object]) -> None:
-        """Reads a block of cells in the background, also those that were never on show, for `done(text, sentence)`:
-        lines of cells parted by tabs, or why there are none."""
+        """Reads a block of cells in the background, even cells that were never visible, for `done(text, sentence)`:
+        lines of cells separated by tabs, or the reason why there are none."""
         table, array = self.state, self._array
         row, column = max(0, row), max(0, column)
         rows, columns = min(rows, table.rows - row), min(columns, table.columns - column)
@@ -260,7 +262,7 @@ class ValuesPresenter:
         self._owner.fetch(work, came)
 
     def show(self, row_axis: str, column_axis: str) -> None:
-        """These axes down and across; "" across: a cut along one axis. Equal names swap."""
+        """Shows these axes as rows and columns; without a column axis: a cut along one axis. Equal names swap."""
         names = [self._name(i) for i in range(len(self._index))]
         if self._fields or row_axis not in names or column_axis not in (*names, ""):
             return
@@ -296,7 +298,7 @@ def _cell(value: Any, format: str) -> str:
 
 
 def number(value: Any, format: str) -> str:
-    """A value as a person wants numbers written: with all their digits, with a power of ten, or as their bits."""
+    """A value in the chosen number format: with all its digits, with a power of ten, or as its bits."""
     if format == "scientific":
         return _scientific(value)
     if format == "hexadecimal" and isinstance(value, np.number | np.bool_):

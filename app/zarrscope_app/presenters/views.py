@@ -1,13 +1,14 @@
-"""The table of views: what a person can look at of a node. Every host paints each row as a tab.
+"""The table of views, which show a node in different ways. Every host paints each row as a tab.
 
-A view of another distribution is a row like those here. Its entry point names the row, and the name is the row's id:
+A view of another distribution is a row like those here. Its entry point refers to the row, and the entry point's name
+is the row's id:
 
     [project.entry-points."zarrscope.views"]
     sizes = "my_package:SIZES"
 
     SIZES = View("sizes", "Sizes", lambda details: details.node.kind == "array", lambda owner, loader: Sizes(owner))
 
-A host shows `text()` of such a presenter, or what the factory makes that `widgets` names for this host.
+A host shows `text()` of such a presenter, or the widget made by the factory that `widgets` names for this host.
 """
 
 from __future__ import annotations
@@ -36,23 +37,23 @@ from zarrscope_app.presenters.values import ValuesPresenter
 
 
 class ViewPresenter(Protocol):
-    """What a row makes, once in each session. Its `changed` says that there is something else to paint.
+    """The presenter of a row, made once in each session. It emits `changed` when there is something new to paint.
 
-    Plugged-in presenters have `text() -> str` as well, which hosts show for which they name no widget.
+    Plugged-in presenters also have `text() -> str`, which hosts show if `widgets` has no factory for them.
     """
 
     changed: ClassVar[Signal]
 
     def show_node(self, details: NodeDetails) -> None:
-        """Called when a node that the view fits was selected. Must not block: slow work goes to `owner.fetch`."""
+        """Called when a node that the view fits was selected. Must not block: run slow work by `owner.fetch`."""
 
     def show_nothing(self, sentence: str = "") -> None:
-        """The selected node does not fit; `sentence` says why."""
+        """Called when the selected node does not fit; `sentence` gives the reason."""
 
 
 @dataclass(frozen=True)
 class View:
-    """One row: its `id`, the `title` of the tab, `when` it fits a node, and the presenter that a session makes."""
+    """One row: its `id`, the `title` of the tab, `when` it fits a node, and a function that makes its presenter."""
 
     id: str
     title: str
@@ -115,7 +116,8 @@ TITLES = {view.id: view.title for view in VIEWS}
 
 @lru_cache(maxsize=1)
 def plugged_in() -> tuple[tuple[View, ...], tuple[Unsupported, ...]]:
-    """The views of other distributions, and why some of them cannot be shown. Imports them: not for a host's thread."""
+    """The views of other distributions, and the reasons why some cannot be shown. It imports them: do not call it on a
+    host's thread."""
     found, faults = [], []
     for name in sorted(registered("views")):
         try:
@@ -129,7 +131,7 @@ def plugged_in() -> tuple[tuple[View, ...], tuple[Unsupported, ...]]:
 
 
 def text_of(view: View, presenter: Any) -> str:
-    """The text of a view of another distribution, for hosts that have no widget for it. What fails is said there."""
+    """The text of a view of another distribution, for hosts without a widget for it. It contains errors of the view."""
     try:
         return strings.clean_lines(str(presenter.text()))
     except Exception as error:
@@ -137,9 +139,9 @@ def text_of(view: View, presenter: Any) -> str:
 
 
 def widget_factory(view: View, host: str) -> Callable[..., Any] | None:
-    """The function that makes a plugged-in view's widget for a host; None where the view names none.
+    """The function that makes a plugged-in view's widget for a host; None if the view names none.
 
-    Raises Unsupported where that does not load.
+    Raises Unsupported if it cannot be loaded.
     """
     place = view.widgets.get(host, "")
     if not place:

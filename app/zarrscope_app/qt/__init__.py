@@ -28,7 +28,7 @@ def main(
 ) -> int:
     """Open `urls` in one window and run until the last window closes. Returns the exit code.
 
-    `view` is one of the first place (presenters/session/state_text.py).
+    `view` is a view of the first address (presenters/session/state_text.py).
     """
     from qtpy.QtWidgets import QApplication
 
@@ -69,8 +69,8 @@ def open_window(settings: Settings | None = None) -> Window:
 
 
 def _tell_faults() -> None:
-    """An error that escapes a slot would end PyQt's process, and with it what somebody has typed: it is told in the
-    window instead, and on standard error."""
+    """Shows errors that escape a slot in the window, and on standard error: otherwise they would end PyQt's process,
+    and unsaved input would be lost."""
 
     def hook(kind: type[BaseException], error: BaseException, trace: Any) -> None:
         sys.__excepthook__(kind, error, trace)
@@ -81,11 +81,11 @@ def _tell_faults() -> None:
 
 
 def _let_ctrl_c_through(application: QCoreApplication) -> None:
-    """Python sees a signal only between two of its own instructions: a slow timer gives it some, so that signals end
-    the application as they end every other.
+    """Lets signals end the application. Python handles a signal only between two of its own instructions, so a slow
+    timer runs some regularly.
 
-    A signal may arrive in the middle of a paint or of a change of the tree, where nothing may be closed: its handler
-    only notes it, and the timer acts.
+    A signal may arrive in the middle of a paint or of a change of the tree, when nothing may be closed: its handler
+    only records it, and the timer acts.
     """
     import signal
 

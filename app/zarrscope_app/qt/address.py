@@ -1,4 +1,5 @@
-"""The address line: a trail of crumbs that becomes a text to edit, and the facts about the place beside it."""
+"""The address line: a row of buttons for the path, which becomes editable text, and the facts about the hierarchy
+beside it."""
 
 from __future__ import annotations
 
@@ -15,9 +16,10 @@ from .theme import Role, icon
 
 
 class AddressLine(QWidget):
-    """The address of the place on show, to be read, clicked and typed over.
+    """The address of the displayed hierarchy, for reading, clicking and typing.
 
-    `entered(text)` an address typed, `went(path)` a crumb clicked, `asked(command)` for back and forward.
+    `entered(text)`: an address was typed; `went(path)`: a part of the path was clicked; `asked(command)`: back or
+    forward.
     """
 
     entered = Signal(str)
@@ -59,7 +61,7 @@ class AddressLine(QWidget):
         self.show_place(None)
 
     def show_place(self, state: SessionState | None) -> None:
-        """Show where a session is; None: the empty line, ready to type into."""
+        """Shows the address of a session; None: an empty line, ready for typing."""
         self._address = state.address if state is not None else ""
         self.facts.setText(state.facts if state is not None else "")
         crumbs = state.crumbs if state is not None else ()
@@ -73,7 +75,7 @@ class AddressLine(QWidget):
             self._stack.setCurrentWidget(self._trail)
 
     def edit(self) -> None:
-        """Turn the crumbs into text, all of it selected."""
+        """Turns the buttons into text and selects all of it."""
         self.line.setText(self._address)
         self._stack.setCurrentWidget(self.line)
         self.line.setFocus(Qt.FocusReason.ShortcutFocusReason)
@@ -100,7 +102,8 @@ class AddressLine(QWidget):
 
 
 class _Trail(QFrame):
-    """A frame like a text field's with a button per crumb; a click beside them asks to edit."""
+    """A frame like a text field's, with a button for each part of the path; a click beside the buttons
+    starts editing."""
 
     pressed = Signal()
 

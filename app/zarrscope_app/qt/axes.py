@@ -1,4 +1,4 @@
-"""A row for each axis that is not shown: its slider, its index and position to be typed over, and play."""
+"""A row for each axis that is not shown: its slider, editable fields for index and position, and a play button."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class AxisSliders(QWidget):
         self._grid.setColumnStretch(1, 1)
 
     def attach(self, presenter: SlicePresenter | None) -> None:
-        """Show the axes of `presenter`."""
+        """Shows the axes of `presenter`."""
         old, self._presenter = self._presenter, presenter
         self._build(())
         follow(old, presenter, self._changed)
@@ -41,7 +41,7 @@ class AxisSliders(QWidget):
         return self._rows[axis].slider if axis in self._rows else None
 
     def focus_current(self) -> None:
-        """Puts the keyboard on the index of the current axis, to be typed over."""
+        """Puts the keyboard focus on the index of the current axis."""
         if self._presenter is not None and self._presenter.state.current_axis in self._rows:
             self._rows[self._presenter.state.current_axis].index.setFocus(Qt.FocusReason.ShortcutFocusReason)
 

@@ -1,4 +1,4 @@
-"""Beneath the picture: which other image is laid over it, and how strongly."""
+"""The bar beneath the picture for laying another image over it, with its opacity."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .theme import icon
 
 
 class BlendBar(QWidget):
-    """`attach` a slice presenter, or None; `toggle` shows the bar. `changed` when something else lies over the
-    picture."""
+    """`attach` takes a slice presenter, or None; `toggle` shows the bar. `changed` is emitted when another image is
+    chosen."""
 
     changed = Signal()
 
@@ -57,7 +57,7 @@ class BlendBar(QWidget):
         self.hide()
 
     def attach(self, presenter: SlicePresenter | None) -> None:
-        """Nothing lies over another presenter's picture at first."""
+        """Attaches another presenter, at first without another image over its picture."""
         if self.blend is not None:
             self.blend.changed.disconnect(self._changed)
             self.blend.painted.disconnect(self._painted)
@@ -70,7 +70,7 @@ class BlendBar(QWidget):
         self._changed()
 
     def toggle(self) -> None:
-        """Show the bar, or take the other image away."""
+        """Shows the bar, or removes the other image."""
         if self.isHidden():
             self._list()
             self.show()
@@ -81,7 +81,7 @@ class BlendBar(QWidget):
                 self.blend.show(None)
 
     def _list(self) -> None:
-        """The images that can be chosen now; the bar may be older than they are."""
+        """Lists the images that can be chosen now; new ones may have been opened since the bar was made."""
         here = self.blend.main.image if self.blend is not None else None
         listed = tuple(other for other in self.others() if other.image is not here)
         self._listed = listed
@@ -117,7 +117,7 @@ class BlendBar(QWidget):
 
 
 class _Choice(QComboBox):
-    """Lists anew whenever it is opened."""
+    """A list that is filled again whenever it is opened."""
 
     def __init__(self, listing: Callable[[], None]) -> None:
         super().__init__()

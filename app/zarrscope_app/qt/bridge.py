@@ -1,10 +1,10 @@
-"""The one way from any thread onto the Qt thread: a queue of calls, and a queued signal to a QObject for each.
+"""The only way from any thread to the Qt thread: a queue of calls, and a queued signal to a QObject for each.
 
-`Bridge.post` is the `Post` that presenters and background ask for (house, section 5). After `close` nothing posted
-is run any more, so a late result never reaches a widget that is gone.
+`Bridge.post` is the `Post` that presenters and background workers need. After `close` no posted call is run, so a late
+result never reaches a deleted widget.
 
-The signal carries nothing: Qt copies and deletes an argument in the thread that emits, which takes Python's lock within
-C++ that may not be unwound, so a thread that the end of the process overtakes there would abort it.
+The signal has no argument, because Qt copies and deletes an argument in the emitting thread. That takes the GIL within
+C++ code that may not be unwound, so a thread that is there when the process ends would abort it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Bridge(QObject):
         self._posted.connect(self._run, Qt.ConnectionType.QueuedConnection)  # type: ignore[call-arg]  # PyQt6's stubs lack the second argument
 
     def post(self, call: Callable[[], None]) -> None:
-        """Run `call` on this object's thread, after what was posted before it."""
+        """Runs `call` on this object's thread, after the calls posted before it."""
         if self._open:
             self._calls.append(call)
             try:
@@ -40,10 +40,10 @@ class Bridge(QObject):
                 self.close()
 
     def close(self) -> None:
-        """Drop what is still queued and everything posted from now on."""
+        """Drops queued calls and everything posted from now on."""
         self._open = False
         self._calls.clear()
 
     def _run(self) -> None:
-        if self._calls:  # else it was closed meanwhile
+        if self._calls:  # otherwise it was closed meanwhile
             self._calls.popleft()()

@@ -1,10 +1,10 @@
-"""The picture of a slice: tiles over tiles, zoomed and panned on the spot, with the state of each drawn into it.
+"""The picture of a slice: tiles over tiles, zoomed and panned immediately; the state of each tile is drawn into it.
 
-It paints `SlicePresenter.frame` and tells the presenter what is on the screen (`viewport`) and under the cursor
-(`hover`). Zoom and centre are its own: they are the only things here that no other host has to agree with.
+It paints `SlicePresenter.frame` and tells the presenter the displayed part (`viewport`) and the place of the cursor
+(`hover`). Zoom and centre belong to the canvas, because other hosts need not share them.
 
-A plain widget and QPainter, because tiles are ready-made RGB: one blit per tile. pyqtgraph's scene was tried for the
-same job; it adds a second coordinate system and a dependency, and drew no faster.
+It is a plain widget with QPainter, because tiles are ready-made RGB: one blit per tile. pyqtgraph's scene was tried; it
+adds a second coordinate system and a dependency, and was not faster.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _PIN = 7
 
 
 class ImageCanvas(QWidget):
-    """Draws a plane of an image, to be zoomed and panned.
+    """Draws a plane of an image; the person can zoom and pan it.
 
-    `attach` a presenter, or None. `zoomed` is emitted whenever the magnification has changed, `hovered` when the cursor
-    is over another place.
+    `attach` takes a presenter, or None. `zoomed` is emitted when the magnification has changed, `hovered` when the
+    cursor is over another place.
     """
 
     zoomed = Signal()
@@ -77,7 +77,7 @@ class ImageCanvas(QWidget):
         self.setCursor(Qt.CursorShape.CrossCursor)
 
     def attach(self, presenter: SlicePresenter | None) -> None:
-        """Show another presenter's picture, fitted into the window."""
+        """Shows another presenter's picture, fitted into the window."""
         if self._presenter is not None:
             self._presenter.painted.disconnect(self._painted)
             self._presenter.changed.disconnect(self._painted)
@@ -107,7 +107,7 @@ class ImageCanvas(QWidget):
         return self._aspect
 
     def look(self, center: tuple[float, float], zoom: float) -> None:
-        """Show the plane around `center` with so many screen pixels per index along x."""
+        """Shows the plane around `center` with this many screen pixels per index along x."""
         if (center, zoom) != (self._center, self._zoom):
             self._fitted, self._center = False, center
             self._set_zoom(zoom)
@@ -136,11 +136,11 @@ class ImageCanvas(QWidget):
         self._set_zoom(min(self.width() / (x1 - x0), self.height() / ((y1 - y0) * self._aspect)))
 
     def zoom_by(self, factor: float, at: QPointF | None = None) -> None:
-        """Magnify around `at` (widget coordinates; None: the middle), which stays where it is."""
+        """Zooms around `at` (widget coordinates; None: the middle), which stays in place."""
         at = QPointF(self.rect().center()) if at is None else at
         y, x = self.to_plane(at)
         height, width = self._shape
-        # At least a quarter of the window for the plane, at most half of it for a pixel.
+        # The plane fills at least a quarter of the window, and a pixel at most half of it.
         least = min(self.width() / max(width, 1), self.height() / max(height * self._aspect, 1)) / 4
         most = max(64.0, min(self.width(), self.height()) / 2)
         zoom = min(max(self._zoom * factor, min(least, 1.0)), most)

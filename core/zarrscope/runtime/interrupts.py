@@ -264,7 +264,7 @@ def install(*signals: int) -> None:
     """For applications: makes these signals, such as SIGTERM, raise Interrupted in the main thread, as SIGINT then
     does.
 
-    One that is ignored (`nohup`) stays so. Call it from the main thread, while no operation runs.
+    A signal that is ignored (`nohup`) stays ignored. Call it from the main thread, while no operation runs.
     """
     global _active
     _active = None
@@ -274,7 +274,7 @@ def install(*signals: int) -> None:
 
 
 def _after_fork() -> None:
-    """The thread that forked is the child's main thread."""
+    """Makes the thread that forked the main thread of the child process."""
     global _main, _active, _adopted
     _main, _adopted = _ident(), threading.local()
     if _active is not None and not _active.installed:

@@ -1,7 +1,7 @@
 """One lock per key: threads that want the same key take turns, threads that want other keys do not wait.
 
-A lock exists only while somebody uses it, so any number of keys costs nothing. After a fork the child starts with no
-lock held: the threads that held them are the parent's.
+A lock exists only while it is in use, so the number of possible keys does not matter. After a fork the child starts
+with no lock held, because the threads that held them are in the parent.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class KeyedLocks:
 
     @contextmanager
     def hold(self, key: Hashable, timeout: float = -1) -> Iterator[bool]:
-        """Holds the lock of `key`. Gives False, and holds nothing, when it was not free within `timeout` seconds."""
+        """Holds the lock of `key`. Gives False, and holds nothing, if the lock was not free within
+        `timeout` seconds."""
         with self._guard:
             lock, users = self._locks.get(key, (threading.RLock(), 0))
             self._locks[key] = (lock, users + 1)
@@ -49,7 +50,7 @@ class KeyedLocks:
 
 
 def _acquired(lock: threading.RLock, timeout: float) -> bool:
-    """Waits for it. Raises Interrupted."""
+    """Waits for the lock. Raises Interrupted."""
     end = time.monotonic() + timeout if timeout >= 0 else float("inf")
     while (left := end - time.monotonic()) > 0:
         if lock.acquire(timeout=min(LOOK_SECONDS, left)):

@@ -1,7 +1,8 @@
 """Bounded, thread-safe memoisation; `forget_all` clears every cache.
 
-Only what follows from the arguments alone is remembered here, or what holds as long as the process. What is remembered
-of stores, which others change, has owners with promises of their own: a document cache, a locator, a viewer's chunks.
+Use it only for results that depend on the arguments alone, or that stay the same for the whole process. Data from
+stores, which others change, are cached elsewhere, with their own rules: in a document cache, a locator, a viewer's
+chunks.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ _forget: list[Callable[[], object]] = []
 
 
 class Memoized(Protocol[P, T_co]):
-    """A function whose last results are remembered."""
+    """A function whose last results are cached."""
 
     __wrapped__: Callable[..., Any]
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T_co: ...
 
     def cache_clear(self) -> None:
-        """Forgets them."""
+        """Clears the cache."""
 
 
 def memoized(size: int) -> Callable[[Callable[P, T]], Memoized[P, T]]:
@@ -53,7 +54,7 @@ def memoized(size: int) -> Callable[[Callable[P, T]], Memoized[P, T]]:
 
 
 class Memo(Generic[T]):
-    """The last `size` values by key, where a function alone does not say what may be remembered.
+    """The last `size` values by key, for results that do not follow from a function's arguments alone.
 
     Examples
     --------
@@ -71,11 +72,11 @@ class Memo(Generic[T]):
         _forget.append(self.clear)
 
     def get(self, key: Hashable) -> T | None:
-        """The value put there last, unless it was forgotten meanwhile."""
+        """The value that was put last under the key, unless it was dropped meanwhile."""
         return self._values.get(key)  # a single atomic operation
 
     def put(self, key: Hashable, value: T) -> None:
-        """Remembers it; what was put there first goes where there are more than `size`."""
+        """Caches a value. If there are more than `size` values, drops the oldest."""
         with self._lock:
             self._values[key] = value
             self._values.move_to_end(key)
@@ -95,6 +96,6 @@ class Memo(Generic[T]):
 
 
 def forget_all() -> None:
-    """Forgets what all memos of this process hold: for tests, and for whoever installed a package meanwhile."""
+    """Clears all memos of this process: for tests, and after a package was installed."""
     for forget in _forget:
         forget()

@@ -1,9 +1,10 @@
-"""Memory in an application's own process (process.py): reused for large results, and given back to the system.
+"""The memory of an application's own process (process.py): reuses memory for large results, and returns memory to the
+system.
 
 The system clears each page of new memory, which for a result of 64 MiB takes a third of the time of decoding it
-(2026-11-21, tests/bench/run.py "full"). So large results lie in mappings that are reused once nobody holds the result
-or a view of it. Unused mappings are marked as free: the system takes them when it needs memory, as if they had been
-given back.
+(2026-11-21, tests/bench/run.py "full"). So large results lie in mappings that are used again when the result and all
+its views are gone. Unused mappings are marked as free: the system takes them when it needs memory, as if they had been
+released.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def take(size: int) -> NDArray[np.uint8] | None:
 
 
 class Pool:
-    """Mappings that are lent as results and come back when these are gone."""
+    """Mappings that are lent as results and reused when these are gone."""
 
     possible = all(hasattr(mmap, name) for name in ("MAP_PRIVATE", "MAP_ANONYMOUS", "MADV_FREE"))
     """Whether the system supports marking memory as free; without that, none is kept. Tests force both cases."""
@@ -36,7 +37,8 @@ class Pool:
         """The same thread may come again: a result may go while memory for another is looked for."""
 
     def take(self, size: int) -> NDArray[np.uint8] | None:
-        """Lends `size` bytes with undefined content; None where the pool cannot, and numpy should allocate."""
+        """Lends `size` bytes with undefined content. Returns None if the pool cannot; numpy should then allocate the
+        memory."""
         if not self.possible:
             return None
         chosen = None
@@ -50,7 +52,7 @@ class Pool:
             chosen = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
             try:
                 chosen.madvise(mmap.MADV_HUGEPAGE)
-            except (AttributeError, OSError):  # not on this system
+            except (AttributeError, OSError):  # the system lacks the call
                 pass
         return np.asarray(_Lent(chosen, size, self))
 
@@ -82,8 +84,8 @@ _pool = Pool()
 def give_back() -> None:
     """Makes the C library return freed memory to the system, if the process is an application's own.
 
-    glibc keeps what threads freed, buffers of some hundred KiB among it, for itself: of 64 MiB of dropped chunks 80 MiB
-    stayed. Takes some milliseconds.
+    glibc keeps memory that threads freed, including buffers of some hundred KiB: after 64 MiB of chunks were dropped,
+    80 MiB stayed in use. Takes a few milliseconds.
     """
     if is_owned() and sys.platform.startswith("linux"):
         import ctypes

@@ -1,6 +1,6 @@
-"""Pools of threads over queues in order of priority: what threads.py is made of.
+"""Pools of threads that take jobs from queues in order of priority; threads.py uses them.
 
-A thread is started when a job comes and none is idle, and ends when nothing came for a while.
+A thread is started when a job comes and none is idle, and ends when it had no job for a while.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ END_SECONDS = 0.5
 
 
 class Priority(IntEnum):
-    """The urgency of a job: lower goes first, equal ones in the order of submission."""
+    """The urgency of a job: lower numbers go first, equal numbers in the order of submission."""
 
     NOW = 0
     """Somebody is blocked until it is done."""
@@ -39,13 +39,13 @@ class Priority(IntEnum):
 
 
 class Pool:
-    """Daemon threads over one priority heap of thunks: up to `size` for what is urgent, and up to `deferred` for the
-    rest, which begins only while fewer than `size` are busy."""
+    """Daemon threads over one priority heap of callables. Up to `size` threads run urgent jobs; up to `deferred` run
+    the other jobs, which start only while fewer than `size` threads are busy."""
 
     def __init__(
         self, name: str, size: int, deferred: int | None = None, prefetch_held: Callable[[], int] = lambda: 0
     ) -> None:
-        """While `prefetch_held()`, no job that may wait is started."""
+        """While `prefetch_held()` is true, no job that may wait is started."""
         self.name, self.size = name, size
         self.deferred = size if deferred is None else deferred
         self._prefetch_held = prefetch_held
@@ -102,7 +102,7 @@ class Pool:
         return places > 0 and not self._prefetch_held()
 
     def let_go(self) -> None:
-        """Prefetching may go on: wakes only as many threads as may start, for each wants Python's lock."""
+        """Allows prefetching again. It wakes only as many threads as may start, because each needs Python's lock."""
         with self._wake:
             if self._heap and self._may_begin():
                 self._wake.notify(min(len(self._heap), self.deferred - self._deferrable))
@@ -147,8 +147,8 @@ class Pool:
         return self._threads
 
     def end(self, deadline: float) -> None:
-        """Drops what is queued, and waits until `deadline` (of time.monotonic) for what is under way. What is put
-        later runs in the thread that puts it."""
+        """Drops queued jobs, and waits until `deadline` (of time.monotonic) for running ones. A job that is added later
+        runs in the thread that adds it."""
         with self._wake:
             self._ended, self._heap = True, []
             self._wake.notify_all()
@@ -162,9 +162,9 @@ pools: weakref.WeakSet[Pool] = weakref.WeakSet()
 
 @lru_cache(1)
 def _end_at_exit() -> None:
-    """Ends all pools before the interpreter is finalized: a daemon thread that comes back to Python after that is
-    unwound by the system, and C++ and Rust libraries below it abort the process. Registered when the first thread
-    starts, so it comes before the ends of toolkits imported by then, whose objects the threads use."""
+    """Ends all pools before the interpreter is finalized. The system unwinds a daemon thread that returns to Python
+    after that, and C++ and Rust libraries below it then abort the process. It is registered when the first thread
+    starts, so it runs before the exit handlers of toolkits imported by then, whose objects the threads use."""
     atexit.register(_end_pools)
 
 

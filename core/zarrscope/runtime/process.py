@@ -1,8 +1,8 @@
 """Whether this process is an application's own.
 
-A library changes nothing in the process of whoever imports it. What pays for an application only, since it costs others
-memory or takes a decision that is theirs, waits for `own`: results lie in memory that is used again, and freed memory
-goes back to the system (memory.py).
+A library must not change the process that imports it. Measures that only suit an application, because they take more
+memory or make a decision for the whole process, need a call of `own`: reusing the memory of results, and returning
+freed memory to the system (memory.py).
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ _owned = False
 
 
 def own() -> None:
-    """Tells that this process belongs to an application. Call it in a main, never in a module that others import."""
+    """Declares that this process belongs to an application. Call it in a main function, never in an
+    importable module."""
     global _owned
     _owned = True
 

@@ -1,11 +1,11 @@
-"""Native shortcuts: quicker ways past a Python library or past several system calls. Each has a plain way beside it.
+"""Native shortcuts: faster alternatives to a Python library or to several system calls. Each has a plain alternative.
 
-A shortcut is loaded when it is first needed, and tests itself then on data whose answer is known. If it cannot be
-loaded or its answer is wrong, it stays unused and says why (`zarrscope --version`). The environment variable
-ZARRSCOPE_NATIVE=0 leaves all of them unused.
+A shortcut is loaded when it is first needed, and then tests itself on data with a known result. If it cannot be loaded
+or gives a wrong result, it is not used and states the reason (`zarrscope --version`). The environment variable
+ZARRSCOPE_NATIVE=0 switches all of them off.
 
-A shortcut loads where a version is installed that it was never tried with: its test decides, not the version. With
-which ones it was tried is written down beside it, for whoever reads a bug report.
+A shortcut may also be used with library versions that it was never tried with, because its self-test decides. The
+versions that it was tried with are listed beside it, for readers of a bug report.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ VARIABLE = "ZARRSCOPE_NATIVE"
 
 
 class NotUsable(Exception):
-    """Why a shortcut is left unused: it is not there, or gave a wrong answer."""
+    """The reason why a shortcut is not used: it is missing, or gave a wrong result."""
 
 
 class Shortcut(NamedTuple):
-    """One shortcut, for the report."""
+    """One shortcut, for the report of `zarrscope --version`."""
 
     name: str
     tried_with: str
@@ -49,13 +49,13 @@ _reasons: dict[str, str] = {}
 
 
 def shortcut(name: str, *, tried_with: str) -> Callable[[Callable[[], T]], Callable[[], T | None]]:
-    """Makes a shortcut of a function that loads one and tests it, and raises NotUsable where it may not be used.
+    """Decorates a function that loads and tests a shortcut, and raises NotUsable if it may not be used.
 
-    The function that comes out gives what was loaded, or None: then the plain way is to be taken.
+    The decorated function returns the loaded shortcut, or None: then use the plain alternative.
     """
 
     def made(load: Callable[[], T]) -> Callable[[], T | None]:
-        @cache  # it is asked for each chunk
+        @cache  # it is called for each chunk
         def loaded() -> T | None:
             _reasons.pop(name, None)
             if is_off():
@@ -65,7 +65,7 @@ def shortcut(name: str, *, tried_with: str) -> Callable[[Callable[[], T]], Calla
                 return load()
             except NotUsable as error:
                 _reasons[name] = str(error)
-            except Exception as error:  # whatever fails in a broken library, the plain way works
+            except Exception as error:  # whatever fails in a broken library, the plain alternative works
                 _reasons[name] = f"{type(error).__name__}: {error}"
             return None
 
@@ -76,7 +76,7 @@ def shortcut(name: str, *, tried_with: str) -> Callable[[Callable[[], T]], Calla
 
 
 def is_off() -> bool:
-    """Whether the environment says that no shortcut is to be used."""
+    """Whether the environment switches all shortcuts off."""
     return os.environ.get(VARIABLE, "") == "0"
 
 
@@ -87,7 +87,7 @@ def need(holds: bool, reason: str) -> None:
 
 
 def states() -> Iterator[State]:
-    """Every shortcut of the modules that are imported by now; each is loaded for that."""
+    """The state of every shortcut in the modules imported so far; loads each of them."""
     for name, tried_with, load, _ in _shortcuts.values():
         used = load() is not None
         yield State(name, tried_with, used, "" if used else _reasons.get(name, ""))

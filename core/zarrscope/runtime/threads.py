@@ -1,14 +1,14 @@
 """Background work: the only threads of the engine, besides the event loop of remote stores.
 
-There are three thread pools, started lazily and ended when idle: *fetch* waits for remote stores, so it is wide;
-*files* reads local files; *decode* uses the available cores. A front end creates an Owner with one callable,
+There are three thread pools, which start when needed and end when idle: *fetch* waits for remote stores, so it has many
+threads; *files* reads local files; *decode* uses the available cores. A front end creates an Owner with one callable,
 `post(fn)`, which schedules `fn` on the front end's own thread. The Owner submits jobs and gets Tickets.
 
-Jobs that may wait (NEARBY, IDLE) start only where nothing urgent is queued, few at a time, and never take a thread from
-urgent jobs: each pool has extra threads for these. While prefetching is held (`Background.hold_prefetch`), none of them
-starts in any pool: a chunk that somebody waits for passes through two pools and then has to reach its owner's thread.
+Jobs that may wait (NEARBY, IDLE) start only when no urgent job is queued, a few at a time, on extra threads of each
+pool, so they never take a thread from urgent jobs. While prefetching is held back (`Background.hold_prefetch`), none of
+them starts in any pool, because an urgent chunk passes through two pools and then has to reach its owner's thread.
 
-Two laws, each with a test:
+Two rules, each with a test:
 
 * **Post.** Callbacks run on the owner's thread, through `post`, and `Ticket.cancel()` is called there too. So a
   cancelled ticket never calls back, and front ends need no locks.
@@ -16,8 +16,8 @@ Two laws, each with a test:
   that have started, and ChunkLoader.read runs queued jobs itself. So both can be called from a worker of these pools,
   from a napari thread or from a Dask worker.
 
-A job cancelled before it starts never runs; for a running job `cancelled()` becomes true. After a fork the child starts
-with empty pools.
+A job that is cancelled before it starts never runs; in a running job `cancelled()` becomes true. After a fork the child
+starts with empty pools.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class JobResult(NamedTuple, Generic[T]):
 
 
 class Ticket:
-    """A claim on a result to come. `cancel` and all callbacks belong to the owner's thread."""
+    """A handle on a future result. Call `cancel` on the owner's thread; all callbacks run there."""
 
     def __init__(self) -> None:
         self._cancelled = False
@@ -73,7 +73,7 @@ class Ticket:
         return self._finished
 
     def cancel(self) -> None:
-        """No callback comes after this. Queued work is dropped; running work sees `cancelled()` become true."""
+        """After this no callback is made. A queued job is dropped; a running one sees `cancelled()` become true."""
         self._cancelled = True
 
     def is_cancelled(self) -> bool:
@@ -84,7 +84,7 @@ _backgrounds: weakref.WeakSet[Background] = weakref.WeakSet()
 
 
 class Background:
-    """The pools of one process. Use `shared()`; make another one only to test."""
+    """The pools of one process. Use `shared()`; create another one only in tests."""
 
     def __init__(self, fetch_threads: int = FETCH_THREADS, decode_threads: int | None = None) -> None:
         self.decode_threads = decode_threads or cores()
@@ -121,12 +121,13 @@ class Background:
         return len(self._holders) > 0
 
     def owner(self, post: Post) -> Owner:
-        """Makes the owner of the jobs of one front end (window, host, kernel): `post` leads to its thread."""
+        """Makes the owner of the jobs of one front end (window, host, kernel); `post` schedules calls on its thread."""
         return Owner(self, post)
 
     @uninterrupted
     def share(self, items: Iterable[T], work: Callable[[T], object], threads: int | None = None) -> None:
-        """Runs `work` on every item in this thread and, where that helps, in decode threads; returns when all is done.
+        """Runs `work` on every item in this thread and, if that is faster, also in decode threads; returns when all are
+        done.
 
         All take their items from one iterator under one lock, so `items` may be a generator that fetches. The first
         error stops the rest and is raised here. `threads` counts the caller; the default is the number of available
@@ -176,7 +177,7 @@ class _SharedLoop(Generic[T]):
                     self._calm.notify_all()
 
     def finish(self) -> None:
-        """Does the caller's own part of the work, then waits for the helpers that have begun."""
+        """Does the caller's own part of the work, then waits for the helpers that have started."""
         try:
             self._run()
         finally:
@@ -193,9 +194,9 @@ class _SharedLoop(Generic[T]):
             stop(self._operation)
 
     def _acquire(self) -> None:
-        """The lock of the iterator. In steps: Python does not run the handler of a signal that comes in the moment
-        before the main thread waits for a lock, until it has waited; and whoever holds this one may be waiting for a
-        server, until that handler says otherwise."""
+        """Takes the lock of the iterator in short steps. If a signal arrives just before the main thread waits for a
+        lock, Python runs its handler only after the wait; and the holder of this lock may be waiting for a server until
+        that handler interrupts it."""
         while not self._take.acquire(timeout=LOOK_SECONDS):
             self._stop_if_asked()
 
@@ -225,7 +226,7 @@ class _SharedLoop(Generic[T]):
 
 
 class Owner:
-    """Submits jobs for one front end. Its methods belong to the thread that `post` leads to."""
+    """Submits jobs for one front end. Call its methods on the thread to which `post` leads."""
 
     def __init__(self, background: Background, post: Post) -> None:
         self.background = background
@@ -234,22 +235,22 @@ class Owner:
         self._closed = False
 
     def fetch(self, work: Callable[..., T], done: Callable[[JobResult[T]], None], priority: int = 1) -> Ticket:
-        """Runs `work()`, or `work(cancelled)` where it takes an argument of that name, on the pool that may wait.
+        """Runs `work()`, or `work(cancelled)` if it has a parameter of that name, on the pool for jobs that wait.
 
         `done(outcome)` is called on the owner's thread, unless the ticket was cancelled by then.
         """
         return self._submit(self.background.fetch_pool, work, done, priority)
 
     def decode(self, work: Callable[..., T], done: Callable[[JobResult[T]], None], priority: int = 1) -> Ticket:
-        """Runs `work` on the pool that keeps the cores busy: it should compute, and not wait for anything.
+        """Runs `work` on the pool that keeps the cores busy: it should compute without waiting.
 
         `done(outcome)` is called on the owner's thread, unless the ticket was cancelled by then.
         """
         return self._submit(self.background.decode_pool, work, done, priority)
 
     def post(self, call: Callable[[], None]) -> bool:
-        """`call` on the owner's thread, unless it is closed. An error in it is logged and ends there. False when it
-        will certainly not be called."""
+        """Schedules `call` on the owner's thread, unless it is closed. An error in it is logged and goes no further.
+        Returns False if it will certainly not be called."""
 
         def guarded() -> None:
             if self._closed:
@@ -280,7 +281,7 @@ class Owner:
 
     @uninterrupted
     def close(self) -> None:
-        """Cancels everything under way. Nothing calls back after this."""
+        """Cancels all running and queued jobs. After this no callback is made."""
         self._closed = True
         tickets, self._tickets = self._tickets, set()
         for ticket in tickets:
@@ -354,21 +355,21 @@ class Mailbox:
     """
 
     def __init__(self) -> None:
-        # SimpleQueue is written in C, so an interrupt comes before or after its methods, never within.
+        # SimpleQueue is written in C, so an interrupt comes before or after one of its methods, never within it.
         self._calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
 
     def __call__(self, call: Callable[[], None]) -> None:
         self._calls.put(call)
 
     def run(self) -> int:
-        """Runs the calls that have come so far, and returns their number."""
+        """Runs the calls that are queued, and returns their number."""
         calls = self._calls.qsize()
         for _ in range(calls):
             self._calls.get()()
         return calls
 
     def run_until(self, happened: Callable[[], bool], timeout: float = 60.0) -> None:
-        """Runs calls as they come until `happened()`. Raises TimeoutError."""
+        """Runs calls as they arrive until `happened()` is true. Raises TimeoutError."""
         end = time.monotonic() + timeout
         while not happened():
             if self.run():
@@ -395,8 +396,8 @@ def shared() -> Background:
 
 
 def keep_to_worker() -> None:
-    """In a worker of a Dask cluster, keeps this process's Background to as many cores as the worker has threads: there
-    may be as many workers on the machine as it has cores. Elsewhere nothing happens."""
+    """Limits this process's Background, in a worker of a Dask cluster, to as many cores as the worker has threads,
+    because the machine may run as many workers as it has cores. Does nothing in other processes."""
     found = getattr(getattr(sys.modules.get("distributed"), "Worker", None), "_instances", ())
     if threads := sum(worker.state.nthreads for worker in list(found)):
         shared().decode_threads = threads

@@ -1,10 +1,10 @@
-"""Every number that was chosen for speed, in one place: what it means, its unit, and how it was found.
+"""Every number that was chosen for speed, with its meaning, its unit and the measurement behind it.
 
-To change one, run the benchmark named beside it before and after, and write both results there. Not here: limits
-against hostile data (MAX_…), time-outs, and numbers fixed by a file format; they stand in the modules that use them.
+To change a number, run the benchmark named beside it before and after, and write both results there. Limits against
+hostile data (MAX_…), time-outs and numbers fixed by a file format are not here; the modules that use them define them.
 
-"bench X" is `python tests/bench/run.py --only X`, on two cores, 2026-11-21; "by reason": not measured, and why it is
-about right.
+"bench X" is `python tests/bench/run.py --only X`, on two cores, 2026-11-21; "by reason" means that the number was not
+measured, and gives the reason for its size.
 """
 
 from __future__ import annotations

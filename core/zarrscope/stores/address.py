@@ -1,11 +1,11 @@
-"""From the text that a person typed, pasted or dropped to a store and a node path; opening it.
+"""Turns text that a person typed, pasted or dropped into a store and a node path, and opens the store.
 
-address_text.py has the syntax. Here its parts become an `Address`: what exists on this computer is looked at first, so
-the name of a file is a path, whatever "::", "|", "$" or quotes are in it; archives, databases and metadata files on the
-way are found by looking, too.
+address_text.py defines the syntax. This module makes an `Address` of the parts. It first checks which files exist on
+this computer: the name of an existing file is a path, even if it contains "::", "|", "$" or quotes. The same check
+finds archives, databases and metadata files within a path.
 
-An `Address` is a store and a node in it. Where the hierarchy begins within a plain path cannot be told from the text:
-`parents` gives the candidates, the deepest first, and the hierarchy takes the one that has a root.
+An `Address` is a store and a node in it. The text of a plain path does not show where the hierarchy begins: `parents`
+gives the candidates, the deepest first, and the hierarchy uses the one that has a root.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ METADATA_FILES = frozenset({"zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmet
 class Address:
     """The parts of an address.
 
-    `store_url` opens with `open_store`; `node_path` is "" or "a/b", relative to the store's root.
+    `open_store` opens `store_url`; `node_path` is "" or "a/b", relative to the store's root.
 
-    `store_url` is the whole address, passwords and all; `public_url` is what may be shown and written. `dialect` is the
-    one that the address says ("zarr2://"), else "". `remarks` say how the text was understood, where that is no matter
-    of course.
+    `store_url` is the whole address including passwords; `public_url` may be shown and written. `dialect` is the
+    dialect that the address states ("zarr2://"), else "". `remarks` explain how the text was understood, if that is not
+    obvious.
     """
 
     store_url: str
@@ -55,7 +55,7 @@ class Address:
 
     @property
     def text(self) -> str:
-        """One line that `split_address` reads as this address, from every folder."""
+        """The address as one line; `split_address` reads it as this address in every working directory."""
         place = path_of(self.store_url) if self.store_url.startswith("file:") else self.store_url
         node = f"::{self.node_path}" if self.node_path else ""
         return (f"{_PREFIXES[self.dialect]}://" if self.dialect else "") + place + node
@@ -75,10 +75,10 @@ _ODD = re.compile(r"[\0:|~$%\"'`<>“”„‘’«»]|\s$|^\s").search
 
 
 def split_address(text: str) -> Address:
-    """The store and the node that `text` names. Looks at local paths; else pure.
+    """The store and the node that `text` names. Apart from checking local paths, it is pure.
 
-    A path that exists is that path, whatever "::", "|" or spaces are in it. Raises Refused for text that is no address,
-    Unsupported for a scheme that nothing here opens.
+    An existing path is used as that path, even if it contains "::", "|" or spaces. Raises Refused for text that is not
+    an address, Unsupported for a scheme that zarrscope cannot open.
     """
     if not _ODD(text) and text:
         return _local(text)
@@ -108,10 +108,10 @@ def split_address(text: str) -> Address:
 
 
 def absolute_address(text: str) -> str:
-    """The address in a form that is valid from every folder: an absolute path; for a link to a viewer, the address of
-    its volume.
+    """The address in a form that is valid in every working directory: an absolute path; for a link to a viewer, the
+    address of its volume.
 
-    What is no address stays as it is: whoever opens it says why.
+    A text that is not an address stays as it is; opening it raises the error.
     """
     from zarrscope.stores.address_text import SCHEME, cleaned
 
@@ -125,17 +125,18 @@ def absolute_address(text: str) -> str:
 
 
 def address_with(text: str, options: Mapping[str, Any]) -> str:
-    """The address with these options of a bucket in it (address_options.py). Raises Refused where it is no bucket's."""
+    """The address with these options for a bucket added (address_options.py). Raises Refused if it is
+    not a bucket's."""
     found = split_address(text)
     return replace(found, store_url=with_options(found.store_url, options)).text
 
 
 def open_store(url: str, mode: Mode = "r", options: Options = None, *, follow_links: bool = False) -> Store:
-    """The store at `url`: an `Address.store_url`, or anything `split_address` takes that names no node within.
+    """The store at `url`: an `Address.store_url`, or any text for `split_address` that names no node inside.
 
-    "r" opens it read-only; the others for writing: "r+" must exist, "a" may, "w-" must not. `options` are for distant
-    stores: the settings of network.Network, and what the file system of a bucket takes. Raises NotFound, Unsupported,
-    Refused.
+    "r" opens it read-only; the other modes allow writing: "r+" needs an existing store, "a" does not, "w-" needs a new
+    one. `options` are for remote stores: the settings of network.Network, and the options of the bucket's file system.
+    Raises NotFound, Unsupported, Refused.
     """
     address = split_address(url)
     store = store_at(address.store_url, mode, options, follow_links=follow_links)
@@ -148,7 +149,8 @@ def open_store(url: str, mode: Mode = "r", options: Options = None, *, follow_li
 
 
 def parents(address: Address) -> Iterator[Address]:
-    """`address`, then the same place seen from each store above it: ("…/x.zarr/a", ""), ("…/x.zarr", "a") …"""
+    """Yields `address`, then the same place as seen from each store above it: ("…/x.zarr/a", ""),
+    ("…/x.zarr", "a") …"""
     yield address
     url, node = address.store_url, address.node_path
     for _ in range(_MOST_PARENTS):
@@ -195,7 +197,7 @@ def _path_first(text: str) -> Address | None:
 
 
 def _path_remark(path: str) -> tuple[str, ...]:
-    """A remark for an existing path that could also be read as an address."""
+    """A remark for an existing path that could also be an address."""
     from zarrscope.stores.address_text import cleaned, parts_of
 
     try:
@@ -237,7 +239,7 @@ def _placed(place: Place) -> Address:
 
 
 def _other_s3(scheme: str, rest: str) -> Address:
-    """Neuroglancer's s3+https://host/bucket/key: a server that speaks like S3."""
+    """Neuroglancer's s3+https://host/bucket/key: a server with the protocol of S3."""
     host, _, key = rest.partition("/")
     bare, options = cut_options(f"s3://{key}")
     address = _bucket("s3", bare[5:] + options, need_kind("s3", rest))
@@ -246,7 +248,7 @@ def _other_s3(scheme: str, rest: str) -> Address:
 
 
 def _file(scheme: str, kind: StoreKind, rest: str) -> Address:
-    """A store that is a file, or a folder with a file in it; what follows is a node."""
+    """Splits a path into a store, which is a file or a folder with a certain file in it, and a node path after it."""
     if not rest.strip("/"):
         raise Refused(f"{scheme}://{rest} names no file", advice=f"Write {scheme}:///folder/file")
     drive = sys.platform == "win32" and re.match(r"/[A-Za-z]:", rest)
@@ -254,7 +256,7 @@ def _file(scheme: str, kind: StoreKind, rest: str) -> Address:
     place, inner = path, ""
     while not any(os.path.isfile(place + ending) for ending in kind.endings):
         above, name = os.path.split(place)
-        if above == place:  # nothing exists there yet
+        if above == place:  # the file does not exist yet
             place, inner = path, ""
             break
         place, inner = above, _join(name, inner)
@@ -305,7 +307,7 @@ def _web(text: str) -> Address:
 
 
 def _bucket(scheme: str, rest: str, kind: StoreKind) -> Address:
-    """s3://bucket/key: nothing in a key is escaped."""
+    """Splits s3://bucket/key; no character in a key is escaped."""
     rest, options = cut_options(f"{scheme}://{rest}")
     rest = rest[len(scheme) + 3 :]
     host, *names = [name for name in rest.split("/") if name] or [""]
@@ -328,7 +330,7 @@ def _kind(url: str) -> StoreKind:
 
 
 def _node(path: str) -> str:
-    """A node path without slashes around it. Raises Refused when it leads upward."""
+    """A node path without slashes around it. Raises Refused if it contains "..", which leads upward."""
     names = [name for name in path.split("/") if name not in ("", ".")]
     if ".." in names:
         raise Refused(f"The path {path!r} leads out of the store")
@@ -404,7 +406,7 @@ def _above(url: str) -> tuple[str, str] | None:
 
 # ---------------------------------------------------------------------- opening
 def store_at(url: str, mode: Mode = "r", options: Options = None, *, follow_links: bool = False) -> Store:
-    """Opens the store at an `Address.store_url` that `split_address` made. Raises as `open_store` does."""
+    """Opens the store at an `Address.store_url` from `split_address`. Raises the errors of `open_store`."""
     from zarrscope.stores.wrappers import PrefixStore, ReadOnlyStore
 
     scheme, inner, outer = _chain_parts(url)

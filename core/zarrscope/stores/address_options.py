@@ -1,8 +1,8 @@
 """Options within the address of a bucket: s3://bucket/x.zarr?profile=lab&endpoint=https://host.
 
-They say where the bucket is and whose credentials are tried, so the address alone opens the place again: in another
-process, from a list of recent places. Passwords and keys are no such options. A key that holds a "?" stays a key: only
-these names, at the end, are options.
+They state the place of the bucket and the credentials to try, so the address alone opens the bucket again: in another
+process, or from a list of recent addresses. Passwords and keys are never among them. A key that contains "?" stays a
+key: only these names at the end count as options.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _AT_END = re.compile(rf"\?((?:{_NAMES})=[^&?]*(?:&(?:{_NAMES})=[^&?]*)*)\Z")
 
 
 def split_options(url: str) -> tuple[str, dict[str, Any]]:
-    """The address without its options, and these.
+    """The address without its options, and the options.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def split_options(url: str) -> tuple[str, dict[str, Any]]:
 
 
 def with_options(url: str, options: Mapping[str, Any]) -> str:
-    """The address with these options in place of its own of the same names; None and "" take one out.
+    """The address with these options, which replace its own of the same names; None and "" remove one.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def with_options(url: str, options: Mapping[str, Any]) -> str:
 
 
 def cut_options(url: str) -> tuple[str, str]:
-    """(address, "?options") of a bucket; "" for an address without."""
+    """(address, "?options") of a bucket; "" if the address has no options."""
     found = _AT_END.search(url) if "?" in url and url.partition("://")[0].lower() in BUCKETS else None
     return (url, "") if found is None else (url[: found.start()], found[0])
 

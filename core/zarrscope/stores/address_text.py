@@ -1,6 +1,6 @@
-"""The syntax of addresses: from the text that a person typed, pasted or dropped to its parts. Looks at nothing.
+"""The syntax of addresses: splits text that a person typed, pasted or dropped into its parts. It checks no files.
 
-Accepted, with quotes, `<…>` and blanks around them:
+Accepted forms, also in quotes, in `<…>` or with blanks around them:
 
 - paths of this system, `~`, `$VAR` (and `%VAR%` on Windows), `file:` addresses
 - `scheme://…` of the table of stores (registry.py); `host:/path` and `user@host:path`, as scp takes them, for ssh
@@ -10,8 +10,8 @@ Accepted, with quotes, `<…>` and blanks around them:
 - the format, said in front or behind: `zarr2://address`, `address|n5:`
 - links to viewers that name a volume (pasted_links.py)
 
-What is no address is Refused or Unsupported by name; it never becomes part of a path. Whether a text that reads like
-one of these is the name of a file is for address.py to look at.
+A text that is not an address is Refused or Unsupported with its reason; it never becomes part of a path. address.py
+checks whether a text of one of these forms is the name of a file.
 """
 
 from __future__ import annotations
@@ -39,22 +39,23 @@ _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|([A-Za-z_]\w*))")
 
 
 class Step(NamedTuple):
-    """A way into what the place holds: "node" to a node, "archive" to a folder in the archive there, "folder" to one
-    in the archive that the place itself is, "references" to a folder in what the reference file there names."""
+    """A step into the contents of a place: "node" leads to a node, "archive" to a folder in an archive inside it,
+    "folder" to a folder in the archive that the place itself is, "references" to a folder in the contents of a
+    reference file."""
 
     kind: Literal["node", "archive", "folder", "references"]
     path: str
 
 
 class Place(NamedTuple):
-    """Where the store lies: a path of this system, or an address with a scheme."""
+    """The place of a store: a path of this system, or an address with a scheme."""
 
     text: str
     is_path: bool
 
 
 class Parts(NamedTuple):
-    """What a text says. `dialect` is "" where it does not say the format; `remarks` are sentences for the person."""
+    """The parts of a text. `dialect` is "" if the text states no format; `remarks` are sentences for the person."""
 
     place: Place
     steps: tuple[Step, ...] = ()
@@ -63,7 +64,7 @@ class Parts(NamedTuple):
 
 
 class Cleaned(NamedTuple):
-    """The text without what stands around it: quotes, the viewer of a link, the format in front."""
+    """The text without its surroundings: quotes, the viewer of a link, the format before it."""
 
     text: str
     dialect: str = ""
@@ -108,7 +109,7 @@ def _bare(text: str) -> str:
 
 
 def parts_of(given: Cleaned, *, windows: bool = False) -> Parts:
-    """As `parse`, of a text that `cleaned` made."""
+    """Like `parse`, for a text from `cleaned`."""
     first, *pipes = _PIPE.split(given.text) if "|" in given.text else [given.text]
     place, steps = _chain(first, windows)
     dialect = given.dialect
@@ -155,7 +156,7 @@ def _chain(text: str, windows: bool) -> tuple[Place, list[Step]]:
 
 
 def place_in(text: str, *, windows: bool = False) -> Place:
-    """Whether a text without chains is a path, and which; else its address. Raises Refused for one that is neither."""
+    """The path that a text without chains is; otherwise its address. Raises Refused for a text that is neither."""
     if re.match(SCHEME, text):
         return Place(text, False)
     if text.lower().startswith("file:"):
@@ -196,7 +197,7 @@ def _expanded(text: str, windows: bool) -> str:
 
 
 def _far(text: str, user: str | None, host: str, rest: str) -> str | None:
-    """The ssh address of host:path, as scp takes it; None where it is the name of a file."""
+    """The ssh address of host:path, as in scp; None if a file of this name exists."""
     if host.lower() in known_schemes():
         raise Refused(
             f"Behind {host}: two slashes are missing", advice=f"Write {host.lower()}://{rest.lstrip('/')}, as text."
@@ -211,7 +212,7 @@ def _far(text: str, user: str | None, host: str, rest: str) -> str | None:
 
 
 def _check_head(text: str) -> None:
-    """Raises Refused where a path would begin with what is no name: "doi:10/x", "see s3://bucket"."""
+    """Raises Refused for a path whose beginning is not a name: "doi:10/x", "see s3://bucket"."""
     if within := re.search(SCHEME, text):
         raise Refused(
             f"{text[: within.start()]!r} stands before {within[0]}, which is no path and no address",

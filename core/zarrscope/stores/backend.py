@@ -1,8 +1,8 @@
-"""What each kind of store overrides: the underscored methods it can do well, with keys and prefixes checked before.
+"""The methods that each kind of store overrides; they have an underscore and get checked keys and prefixes.
 
-What a store does not override is derived: list_dir ← list_prefix ← list, list_prefix ← list_dir; set_partial_values ←
-get_versioned + set; erase_prefix ← list_prefix + erase; copying ← get_many + put. Whoever calls a store does so by the
-public operations of `Store` (store.py), of its `bulk` (bulk.py) and of its `files` (files.py).
+Methods that a store does not override are derived: list_dir ← list_prefix ← list, list_prefix ← list_dir;
+set_partial_values ← get_versioned + set; erase_prefix ← list_prefix + erase; copying ← get_many + put. Callers use only
+the public operations of `Store` (store.py), of its `bulk` (bulk.py) and of its `files` (files.py).
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _locks = KeyedLocks()
 
 
 class Listed(NamedTuple):
-    """An entry of a listing with folders: a key, a folder, or something else with the error that explains it."""
+    """An entry of a listing that includes folders: a key, a folder, or something else with an error that
+    explains it."""
 
     key: str
     is_folder: bool = False
@@ -35,7 +36,7 @@ class Listed(NamedTuple):
 
 
 class Backend:
-    """The inner side of a store: flags that say what this one can do, and methods that do it."""
+    """The inner interface of a store: flags for its abilities, and methods that do the work."""
 
     url: str = PublicAddress()  # type: ignore[assignment]  # assigning keeps only the public form of the address
     listable: bool = True
@@ -54,8 +55,8 @@ class Backend:
 
     # ------------------------------------------------------------------ for stores to override
     def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:
-        """Reads one value. It may raise `too_large` early; the caller compares the result with `limit` anyhow."""
-        raise NotImplementedError  # each store has its own way
+        """Reads one value. It may raise `too_large` early; in any case the caller checks the result against `limit`."""
+        raise NotImplementedError  # each store overrides this
 
     def _get_many(
         self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None = None
@@ -72,7 +73,8 @@ class Backend:
     def _get_many_within(
         self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None
     ) -> Iterator[tuple[int, Answer]]:
-        """Answers the requests; a value of more than `limit` bytes is an error, also where the backend gave it."""
+        """Answers the requests; a value of more than `limit` bytes becomes an error, even if the backend
+        returned it."""
         if limit is None:
             return self._get_many(requests, cancelled)
         return self._checked(self._get_many(requests, cancelled, limit), requests, limit)
@@ -90,7 +92,7 @@ class Backend:
         return keys
 
     def _reader(self, arena: Arena, limit: int | None = None) -> Reader:
-        raise NotImplementedError  # each store has its own way
+        raise NotImplementedError  # each store overrides this
 
     def _get_versioned(self, key: str, limit: int | None = None) -> tuple[bytes, Version] | None:
         value = self._get(key, None, limit)
@@ -126,7 +128,7 @@ class Backend:
                 yield Entry(name, bool(slash))
 
     def _named_folders(self, prefix: str) -> Iterator[str] | None:
-        """The names of folders beneath a prefix, for a store that cannot list but has an index page or the like; else
+        """The names of folders beneath a prefix, for a store that cannot list but has, for example, an index page; else
         None."""
         return None
 
@@ -154,7 +156,7 @@ class Backend:
                 yield ScannedChild(folder, holds, found[holds] if holds is not None and read else value)
 
     def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
-        raise NotImplementedError  # each store has its own way
+        raise NotImplementedError  # each store overrides this
 
     def _put(self, key: str, parts: Sequence[Buffer]) -> None:
         self._set(key, bytes(parts[0]) if len(parts) == 1 else b"".join(parts), None)
@@ -181,11 +183,11 @@ class Backend:
             try:
                 self._set(key, bytes(value), ABSENT if found is None else found[1])
                 return
-            except Conflict:  # another writer came between: patch the new value
+            except Conflict:  # another writer changed the value meanwhile: patch the new value
                 continue
 
     def _erase(self, key: str) -> None:
-        raise NotImplementedError  # each store has its own way
+        raise NotImplementedError  # each store overrides this
 
     def _erase_prefix(self, prefix: str) -> None:
         for key in [*self._list_prefix(prefix)]:
@@ -204,7 +206,7 @@ class Backend:
         return 1
 
     def _folder_of(self, prefix: str) -> str | None:
-        """The folder of the file system that holds what lies beneath `prefix` and nothing else."""
+        """The folder of the file system that contains exactly the values beneath `prefix`."""
         return None
 
     def _copy_many(

@@ -1,8 +1,8 @@
-"""Reads the body of an HTTP response: no more than needed, and checked against its headers.
+"""Reads the body of an HTTP response: no more bytes than needed, checked against its headers.
 
-Nothing here trusts the server: a body may never end, come a byte a second, unpack to a million times its size though no
-compression was asked for, or be another part than the one that was asked for. Bounds: the caller's `limit`, else MOST
-or MOST_UNTOLD; `Network.timeout` and `min_speed`.
+The server is not trusted: a body may never end, arrive at a byte per second, decompress to a million times its size
+without compression having been requested, or be another part than the requested one. Limits: the caller's `limit`, else
+MOST or MOST_UNTOLD; `Network.timeout` and `min_speed`.
 """
 
 from __future__ import annotations
@@ -36,15 +36,14 @@ class CutShort(Exception):
 
 
 class NeedsWhole(Exception):
-    """The server does not send this part of a value; all of it may be asked for instead."""
+    """The server does not return this part of a value, but may return the whole value."""
 
 
 async def read_body(response: Any, part: ByteRange | None, limit: int | None, network: Network) -> tuple[bytes, bytes]:
     """Reads the requested bytes from a response of status 200, 206 or 416. Returns them, and the first bytes of the
     body.
 
-    Raises Unreadable (another part came, a value larger than `limit`, too slow, an unknown encoding), CutShort,
-    NeedsWhole.
+    Raises Unreadable (a wrong part, a value larger than `limit`, too slow, an unknown encoding), CutShort, NeedsWhole.
     """
     allowed = MOST if limit is None else limit
     if response.status == 416:
@@ -84,7 +83,7 @@ async def read_body(response: Any, part: ByteRange | None, limit: int | None, ne
         if len(body) > allowed:
             raise too_large(None, allowed)
         return body, reading.first
-    # The server ignored the range: skip what comes before the part.
+    # The server ignored the range: skip the bytes before the part.
     if length is not None:
         start, stop = part.span(length)
         if stop - start > allowed:
@@ -104,7 +103,7 @@ async def read_body(response: Any, part: ByteRange | None, limit: int | None, ne
 
 
 class _BodyReader:
-    """One body, read piece by piece. Raises Unreadable where it comes too slowly."""
+    """One body, read piece by piece. Raises Unreadable if it arrives too slowly."""
 
     def __init__(self, response: Any, network: Network, unpacking: _Decompressor | None = None) -> None:
         self._content = response.content
@@ -116,7 +115,7 @@ class _BodyReader:
         """The first bytes."""
 
     async def between(self, start: int, end: int, *, stop: bool = False) -> bytes:
-        """The bytes from `start` to `end`, and some more where there are more; exactly those with `stop`."""
+        """The bytes from `start` to `end`, perhaps followed by more; with `stop` exactly these."""
         pieces: list[bytes] = []
         at = 0
         while at < end or (at == end and not stop):
@@ -169,7 +168,7 @@ class _BodyReader:
 
 
 class _Decompressor:
-    """Content-Encoding undone: gzip, of any number of members, or zlib."""
+    """Decompresses Content-Encoding: gzip with any number of members, or zlib."""
 
     def __init__(self) -> None:
         self._stream = zlib.decompressobj(47)
@@ -195,7 +194,7 @@ class _Decompressor:
 
 # ---------------------------------------------------------------------- what the head says
 def total_of(response: Any) -> int | None:
-    """The size of the whole value, as far as the head of the answer tells."""
+    """The size of the whole value, if the response's headers state it."""
     if response.status in (206, 416):
         total = response.headers.get("Content-Range", "").rpartition("/")[2]
         return int(total) if total.isascii() and total.isdigit() and len(total) < 20 else None
@@ -252,7 +251,7 @@ def _length_of_part(response: Any, part: ByteRange) -> int | None:
 
 # ---------------------------------------------------------------------- pages
 def is_page(response: Any, body: bytes) -> bool:
-    """Whether this may be a web page: it says so, or begins like one."""
+    """Whether this may be a web page, by its content type or by its first bytes."""
     return response.headers.get("Content-Type", "")[:9].lower() == "text/html" or begins_as_page(body)
 
 

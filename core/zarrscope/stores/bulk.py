@@ -1,8 +1,8 @@
-"""What the engine does with many values of a store, by the shortest way its backend has (`store.bulk`).
+"""The operations on many values of a store, each done in the best way of its backend (`store.bulk`).
 
-Every store has all of these: what a backend lacks is derived from reading, listing and setting. They are separate from
-the operations of `Store` because their callers must know more: `put` returns no version and is durable only after
-`flush`, and bytes from a reader may lie in memory that is reused.
+Every store has all of these; operations that a backend lacks are derived from reading, listing and setting. They are
+separate from the operations of `Store` because callers must observe more rules: `put` returns no version and is durable
+only after `flush`, and bytes from a reader may lie in memory that is reused.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class BulkOperations:
     Parameters
     ----------
     store
-        Which store.
+        The store.
 
     Examples
     --------
@@ -47,18 +47,18 @@ class BulkOperations:
         return self._store._scans_children
 
     def filter_existing(self, keys: Sequence[str]) -> Sequence[str]:
-        """Filters keys to those that may hold a value. Absent ones are left out only where that is cheaper than asking
-        for each.
+        """Filters keys to those that may hold a value. Absent ones are removed only if that is cheaper than requesting
+        each.
 
         Parameters
         ----------
         keys
-            Which keys.
+            The keys.
 
         Returns
         -------
         Sequence[str]
-            Those of them that are to be asked for, in the same order.
+            The keys to request, in the same order.
 
         Examples
         --------
@@ -73,19 +73,19 @@ class BulkOperations:
         return self._store._filter_existing(keys)
 
     def reader(self, arena: Arena, limit: int | None = None) -> Reader:
-        """For reading many values in a row, in one thread. Close it at the end.
+        """A reader for many values in a row, in one thread. Close it at the end.
 
         Parameters
         ----------
         arena
-            Memory that what the reader gives may lie in.
+            Memory in which the returned values may lie.
         limit
-            As many bytes of each value, or part, as the caller can use; None for any number.
+            The most bytes of each value, or part, that the caller can use; None for any number.
 
         Returns
         -------
         Reader
-            Reads one value after the other.
+            It reads one value after the other.
 
         Examples
         --------
@@ -108,18 +108,18 @@ class BulkOperations:
         Parameters
         ----------
         prefix
-            Beneath which prefix: "" or ending in "/".
+            The prefix whose children are scanned: "" or ending in "/".
         names
-            Names of the values that are looked for in each.
+            Names of the values to look for in each child.
         read
-            The value comes along; otherwise only its name.
+            Whether to read the value; otherwise only its name is returned.
         limit
-            As many bytes of each value as the caller can use; None for any number.
+            The most bytes of each value that the caller can use; None for any number.
 
         Yields
         ------
         ScannedChild
-            The name of a prefix, the name of the value that it holds, and the value or why it could not be read.
+            The name of a prefix, the name of the value in it, and the value or the error of reading it.
 
         Raises
         ------
@@ -149,14 +149,14 @@ class BulkOperations:
         Parameters
         ----------
         key
-            Under which key.
+            The key of the value.
         *parts
-            What is stored, one after the other.
+            The parts of the value, in order.
 
         Raises
         ------
         ReadOnly
-            The store is not to be written to.
+            The store is read-only.
         Refused
             The key could leave the store.
 
@@ -173,17 +173,17 @@ class BulkOperations:
         self._store._put(check_key(key), parts)
 
     def puts(self) -> Puts:
-        """Stores many values as `put` does, side by side where each takes a round trip.
+        """Stores many values as `put` does; in parallel if each takes a round trip.
 
         Returns
         -------
         Puts
-            A context; when its block ends all is stored, or what failed first is raised.
+            A context manager; when its block ends, all values are stored, or the first error is raised.
 
         Raises
         ------
         ReadOnly
-            The store is not to be written to.
+            The store is read-only.
 
         Examples
         --------
@@ -199,17 +199,17 @@ class BulkOperations:
 
     @uninterrupted
     def size_of(self, key: str) -> int | None:
-        """The size of the value in bytes, where that is cheap to know.
+        """The size of the value in bytes, if it can be found cheaply.
 
         Parameters
         ----------
         key
-            Of which value.
+            The key of the value.
 
         Returns
         -------
         int | None
-            None when it is not cheap, or nothing is stored.
+            None if finding it is not cheap, or nothing is stored.
 
         Raises
         ------
@@ -230,28 +230,28 @@ class BulkOperations:
     def copy_many(
         self, source: Backend, pairs: Iterable[tuple[str, str]], cancelled: Callable[[], bool] = never
     ) -> Iterator[tuple[str, int | None]]:
-        """Copies values to this store, where they are on disk after `flush`. An absent value is skipped.
+        """Copies values to this store; after `flush` they are on disk. Absent values are skipped.
 
         Parameters
         ----------
         source
-            The store that has the values.
+            The store to copy from.
         pairs
-            The key there and the key here, of each value.
+            The key in `source` and the key in this store, for each value.
         cancelled
-            Copying ends early once this is true.
+            Copying ends early when this returns true.
 
         Yields
         ------
         tuple[str, int | None]
-            The key here of each value that was copied, and its size where that is known.
+            The key in this store of each copied value, and its size if it is known.
 
         Raises
         ------
         Unreadable
-            A value could not be read; those before it are copied.
+            A value could not be read; the values before it are copied.
         ReadOnly
-            The store is not to be written to.
+            The store is read-only.
         Refused
             A key could leave its store.
 
@@ -278,12 +278,12 @@ class BulkOperations:
         source
             The other store.
         pairs
-            The key there and the key here, of each value.
+            The key in `source` and the key in this store, for each value.
 
         Yields
         ------
         str
-            Each key here whose value differs.
+            Each key of this store whose value differs.
 
         Raises
         ------

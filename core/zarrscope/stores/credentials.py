@@ -1,12 +1,13 @@
-"""The credentials that are tried, in order, for S3, Google Cloud Storage and Azure.
+"""The credentials to try, in order, for S3, Google Cloud Storage and Azure.
 
-What the address or the options say comes first and alone. Else: the profile that is named, the environment, the user's
-own configuration files, the role of this container or machine, and last nobody (public buckets). Which of them is taken
-is found out by trying (object_store.py), for a variable that is set for one bucket says nothing about another.
+Credentials in the address or the options are tried first, and no others then. Otherwise: the named profile, the
+environment, the user's own configuration files, the role of this container or machine, and last none (public buckets).
+Trying decides which of them is used (object_store.py), because a variable that is set for one bucket may not fit
+another.
 
 Options have the names of s3fs, gcsfs and adlfs, or of obstore: `key`, `secret`, `token`, `anon`, `profile`, `endpoint`,
 `region`, `account_name`, `account_key`, `sas_token`, `connection_string`. Roles that only boto3 can assume (single
-sign-on, `role_arn`, `credential_process`) are asked of boto3 where it is installed.
+sign-on, `role_arn`, `credential_process`) are taken from boto3 if it is installed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ Options = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Login:
-    """One way to ask: its name for a person, obstore's settings, and what gives keys, where they are not settings."""
+    """One set of credentials: its name for a person, obstore's settings, and a function that returns keys if the
+    settings have none."""
 
     name: str
     config: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -43,7 +45,7 @@ ANONYMOUS = "without credentials"
 class Service:
     """A cloud service with buckets: S3, Google Cloud Storage or Azure.
 
-    `place` takes apart what stands behind "scheme://": bucket, path within it, settings that the address names.
+    `place` splits the text after "scheme://" into the bucket, the path within it, and settings that the address names.
     """
 
     name: str
@@ -55,16 +57,16 @@ class Service:
 
     @property
     def client(self) -> Any:
-        """obstore's class for it."""
+        """obstore's class for this service."""
         from obstore import store
 
         return {"s3": store.S3Store, "gcs": store.GCSStore, "azure": store.AzureStore}[self.name]
 
 
 def logins(service: Service, options: Options) -> Iterator[Login]:
-    """The credentials to try for `service`, in their order; at least one.
+    """The credentials to try for `service`, in order; at least one.
 
-    Raises Refused for a profile that is not there.
+    Raises Refused for a profile that does not exist.
     """
     settings = _settings(service, options)
     conceal(settings)
@@ -75,7 +77,7 @@ def logins(service: Service, options: Options) -> Iterator[Login]:
 
 
 def _settings(service: Service, options: Options) -> dict[str, Any]:
-    """The options by obstore's names."""
+    """The options under obstore's names."""
     settings: dict[str, Any] = {}
     for name, value in options.items():
         if name in ("client_kwargs", "config") and isinstance(value, Mapping):
@@ -144,7 +146,7 @@ def _of_profile(name: str, told: Options, place: dict[str, Any]) -> Iterator[Log
 
 
 def _given(keys: Mapping[str, str]) -> Callable[[], Any]:
-    """A provider of exactly these keys, so that obstore mixes in none from the environment."""
+    """A provider of exactly these keys, so that obstore adds none from the environment."""
     conceal(keys)
     told = {"access_key_id": keys.get("access_key_id", ""), "secret_access_key": keys.get("secret_access_key", "")}
 
@@ -155,7 +157,7 @@ def _given(keys: Mapping[str, str]) -> Callable[[], Any]:
 
 
 def _s3_place_of(told: Options) -> dict[str, Any]:
-    """Region and endpoint, which S3's own tools look for in the environment and in the profile."""
+    """Region and endpoint, which S3's own tools read from the environment and the profile."""
     environ = os.environ
     region = environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or told.get("region")
     endpoint = environ.get("AWS_ENDPOINT_URL_S3") or environ.get("AWS_ENDPOINT_URL") or told.get("endpoint_url")

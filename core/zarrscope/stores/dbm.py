@@ -1,7 +1,7 @@
 """A file of Python's dbm as a store: dbm:///folder/file, in the layout of zarr-python 2's DBMStore.
 
-The file is opened by whichever of gdbm, ndbm and dumb made it; Python's first choice makes new ones. One handle serves
-all stores of this process on a file, for some of them lock it. Other processes are not kept from writing.
+The file is opened by the module that made it (gdbm, ndbm or dumb); Python's default makes new ones. One handle serves
+all stores of this process on a file, because some modules lock it. Other processes are not kept from writing.
 Documentation of the layout: https://zarr.readthedocs.io/en/v2.18.3/api/storage.html#zarr.storage.DBMStore
 """
 
@@ -45,7 +45,7 @@ class DbmFile(MutableMapping[str, bytes]):
                 self._open = None
 
     def sync(self) -> None:
-        """Writes what was stored to the file."""
+        """Writes the stored values to the file."""
         with self._lock:
             if self.writable and hasattr(self._open, "sync"):
                 self._open.sync()
@@ -86,7 +86,7 @@ class DbmFile(MutableMapping[str, bytes]):
 
 
 class _SqliteTable:
-    """A file of dbm.sqlite3 (Python 3.13 and newer), whose own handle serves no thread but the one that opened it."""
+    """A file of dbm.sqlite3 (Python 3.13 and newer), whose own handle can only be used by the thread that opened it."""
 
     def __init__(self, path: str, writable: bool) -> None:
         import sqlite3  # a part that Python may lack
@@ -114,7 +114,7 @@ class _SqliteTable:
         return int(self._connection.execute("SELECT COUNT(*) FROM Dict").fetchone()[0])
 
     def sync(self) -> None:
-        """Each statement is in the file when it returns."""
+        """Does nothing, because each statement is in the file when it returns."""
 
     def close(self) -> None:
         self._connection.close()
@@ -135,7 +135,7 @@ _files = OnePerFile(DbmFile)
 
 
 class DbmStore(MappingStore):
-    """A file of dbm. What is stored by `set` is in the file at once, what is `put` after `flush`."""
+    """A file of dbm. Values stored by `set` are in the file at once, values stored by `put` after `flush`."""
 
     def __init__(self, path: str, *, writable: bool = True) -> None:
         path = os.path.abspath(path)

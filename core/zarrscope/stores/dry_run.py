@@ -1,11 +1,11 @@
-"""A store over a store that changes nothing: what is written stays in memory, and every operation is recorded.
+"""A store on top of a store for dry runs: written values stay in memory, and every operation is recorded.
 
-Whatever runs over a Rehearsal does all that it would do over the store itself: it reads what it has just written, meets
-the same conflicts, and leaves behind the exact operations. So a dry run is the real code, in every dialect. Values that
-are only copied or moved are not read: the rehearsal remembers where they lie.
+Code that runs on a Rehearsal does everything that it would do on the store itself: it reads the values that it has just
+written, meets the same conflicts, and leaves a list of the exact operations. So a dry run is the real code, in every
+dialect. Values that are only copied or moved are not read: the rehearsal remembers their places.
 
-The promises of store.py hold, and tests/contracts/store.py is run over it. What others change in the store meanwhile is
-seen where the rehearsal has not written.
+It keeps the promises of store.py, and tests/contracts/store.py tests it. Changes that others make to the store
+meanwhile are visible wherever the rehearsal has not written.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ Act = Literal["set", "copy", "move_prefix", "erase", "erase_prefix"]
 
 @dataclass(frozen=True)
 class Operation:
-    """One change that a store would be asked for.
+    """One change that would be requested from a store.
 
-    `size`: bytes set, copied or erased; None when that is not known without reading them, or nothing is there.
-    `keys`: how many stored keys it concerns. `source`: what a copy or a move takes, in the store `source_url`.
+    `size`: bytes set, copied or erased; None if that is not known without reading them, or nothing is stored. `keys`:
+    the number of stored keys concerned. `source`: the source of a copy or a move, in the store `source_url`.
     """
 
     act: Act
@@ -43,12 +43,12 @@ class Operation:
 
     @property
     def destroys(self) -> bool:
-        """Whether the operation erases something stored."""
+        """Whether the operation erases stored data."""
         return self.act in ("erase", "erase_prefix") and self.keys > 0
 
 
 def ordered(log: Sequence[Operation]) -> tuple[Operation, ...]:
-    """The operations; those that are alike and done side by side, in the order of their keys."""
+    """The operations; those of one kind that run in parallel are sorted by their keys."""
     found: list[Operation] = []
     for _, alike in groupby(log, lambda each: (each.act, each.store, each.source_url)):
         group = list(alike)
@@ -57,9 +57,9 @@ def ordered(log: Sequence[Operation]) -> tuple[Operation, ...]:
 
 
 class Rehearsal(Wrapper):
-    """Reads from a store, and records what would be written to it in `log`, in place of writing it.
+    """Reads from a store, and records writes in `log` instead of carrying them out.
 
-    A second rehearsal given the `log` of the first records into the same list, for work on two stores.
+    A second rehearsal with the `log` of the first records into the same list, for work on two stores.
     """
 
     def __init__(self, store: Store, log: list[Operation] | None = None) -> None:
@@ -70,7 +70,7 @@ class Rehearsal(Wrapper):
 
     @property
     def operations(self) -> tuple[Operation, ...]:
-        """All operations so far, in order. Operations of one kind that are done side by side are sorted by key."""
+        """All operations so far, in order. Operations of one kind that run in parallel are sorted by key."""
         return ordered(self.log)
 
     def _record(
@@ -91,7 +91,7 @@ class Rehearsal(Wrapper):
     def _get_many(
         self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None = None
     ) -> Iterator[tuple[int, Answer]]:
-        """Requests for what the store itself holds are made side by side, as they would be."""
+        """Sends requests for values of the store itself in parallel, as the store would."""
         elsewhere: dict[int, tuple[str, ByteRange | None]] = {}
         for i, (key, part) in enumerate(requests):
             if cancelled():
@@ -196,7 +196,7 @@ class Rehearsal(Wrapper):
 
     @staticmethod
     def _total(store: Rehearsal, keys: Sequence[str]) -> int | None:
-        """Bytes of all values together; None when one of them cannot be told."""
+        """The size of all values together; None if the size of one of them is unknown."""
         total = 0
         for key in keys:
             size = store._size_of(key)
@@ -208,7 +208,7 @@ class Rehearsal(Wrapper):
 
 @dataclass(frozen=True)
 class _Stored:
-    """A value that lies in a store, which may be another one."""
+    """A value that lies in a store, perhaps in another one."""
 
     store: Backend
     key: str

@@ -1,8 +1,8 @@
-"""A file system of fsspec that somebody made, and a folder in it, as a store: an fsspec mapper, a upath.UPath.
+"""A file system object of fsspec, and a folder in it, as a store: an fsspec mapper, a upath.UPath.
 
-Read as fsspec.py reads. Written, by its own methods, only where it stores a value as a whole: in memory and in buckets;
-elsewhere a reader could see a part. A value is compared and stored in one turn among the threads of this process; other
-processes are not waited for.
+It reads as fsspec.py does. It writes by the file system's own methods, and only if that stores a value as a whole: in
+memory and in buckets; elsewhere a reader could see a part. Comparing and storing a value is one step for the threads of
+this process; other processes are not excluded.
 """
 
 from __future__ import annotations

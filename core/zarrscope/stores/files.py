@@ -1,8 +1,9 @@
-"""What only stores of files can do (`store.files`): folders, links, moves of whole folders, other spellings of names.
+"""The operations that only stores of files have (`store.files`): folders, links, moves of whole folders, spellings of
+names.
 
-Every store has it: a store without files answers like a file system without links, folders and leftovers, and says that
-it cannot move a prefix. A wrapper passes on the answers of the store it wraps, so no caller needs to check a store's
-class.
+Every store has this interface: a store without files answers like a file system without links, folders and leftovers,
+and states that it cannot move a prefix. A wrapper passes on the answers of the wrapped store, so no caller needs to
+check a store's class.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ class FileOperations:
     Parameters
     ----------
     store
-        Which store.
+        The store.
 
     Examples
     --------
@@ -36,21 +37,21 @@ class FileOperations:
 
     @property
     def ignores_spelling(self) -> bool:
-        """Whether names in other case, or another Unicode form, lead to the same values."""
+        """Whether names in another case or Unicode form lead to the same values."""
         return self._store._ignores_spelling()
 
     def spelled(self, key: str) -> str:
-        """The stored key that `key` stands for: spelled otherwise where the store ignores case or Unicode form.
+        """The stored key that `key` leads to: with its true spelling if the store ignores case or Unicode form.
 
         Parameters
         ----------
         key
-            Which key.
+            The key.
 
         Returns
         -------
         str
-            `key` itself where the store tells all spellings apart.
+            `key` itself if the store distinguishes all spellings.
 
         Raises
         ------
@@ -71,12 +72,12 @@ class FileOperations:
         Parameters
         ----------
         key
-            Of which value.
+            The key of the value.
 
         Returns
         -------
         int
-            1 where the store has none.
+            1 if the store has no hard links.
 
         Raises
         ------
@@ -102,7 +103,7 @@ class FileOperations:
         Parameters
         ----------
         prefix
-            Beneath which prefix: "" or ending in "/".
+            The prefix: "" or ending in "/".
 
         Yields
         ------
@@ -131,17 +132,17 @@ class FileOperations:
 
     @uninterrupted_steps
     def stale_temporaries(self, prefix: str = "") -> Iterator[str]:
-        """Temporary files that killed writers left; the next writers remove them.
+        """Temporary files of killed writers; the next writers remove them.
 
         Parameters
         ----------
         prefix
-            Beneath which prefix: "" or ending in "/".
+            The prefix: "" or ending in "/".
 
         Yields
         ------
         str
-            The name of each.
+            The name of each file.
 
         Raises
         ------
@@ -158,21 +159,21 @@ class FileOperations:
 
     @uninterrupted
     def can_move_prefix(self, source: Backend, prefix: str, to: str) -> bool:
-        """Whether `move_prefix` would succeed, as far as can be told without trying.
+        """Whether `move_prefix` would succeed, as far as can be found without trying.
 
         Parameters
         ----------
         source
-            The store that has the values.
+            The store that holds the values.
         prefix
-            What they lie beneath there.
+            The prefix of the values in `source`.
         to
-            What they are to lie beneath here.
+            Their prefix in this store.
 
         Returns
         -------
         bool
-            False: it is to be copied and erased.
+            False if the values must be copied and erased instead.
 
         Raises
         ------
@@ -194,25 +195,25 @@ class FileOperations:
 
     @uninterrupted
     def move_prefix(self, source: Backend, prefix: str, to: str) -> None:
-        """Moves everything that `source` has beneath `prefix` to beneath `to` here, atomically.
+        """Moves everything beneath `prefix` in `source` to beneath `to` in this store, atomically.
 
         Parameters
         ----------
         source
-            The store that has the values.
+            The store that holds the values.
         prefix
-            What they lie beneath there.
+            The prefix of the values in `source`.
         to
-            What they lie beneath here afterwards.
+            Their new prefix in this store.
 
         Raises
         ------
         Conflict
-            Something lies beneath `to`. Nothing has changed.
+            There are keys beneath `to`. Nothing has changed.
         Unsupported
             An atomic move is not possible. Nothing has changed.
         ReadOnly
-            One of the stores is not to be written to.
+            One of the stores is read-only.
         Refused
             A prefix could leave its store.
 

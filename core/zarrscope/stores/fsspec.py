@@ -1,15 +1,16 @@
 """Buckets and servers that fsspec has a file system for: s3://, gs://, abfs://, sftp://. Reading only.
 
-Values come by fsspec's `cat_file`, by range where a range is wanted or a limit is set; many under way at once where the
-file system is asynchronous (S3, Google, Azure), one after the other where it is not (SFTP). Listings are asked for anew
-each time, never taken from fsspec's cache. Each file system fails in its own way at ranges from the end or beyond it:
-then the size is asked for, and the range taken within it.
+Values are read by fsspec's `cat_file`, as a range if a range or a limit is given; several at once if the file system is
+asynchronous (S3, Google, Azure), one after the other if not (SFTP). Listings are requested each time, never taken from
+fsspec's cache. File systems fail in different ways at ranges from the end or beyond it: the size is then requested, and
+a range within it is read.
 
-Absent is what the service says it does not have. A value that may not be read is Denied; S3 says so also of what is not
-there where listing is denied, which is found out once (remote.py). A bucket that does not exist is NotFound.
+A value is absent if the service says so. A value that may not be read is Denied; if listing is denied, S3 also gives
+this answer for absent values, which is checked once (remote.py). A bucket that does not exist is NotFound.
 
-Credentials come from where the services' own tools look for them (environment, configuration files); without any,
-buckets are read anonymously. Options beside those of network.py go to the file system as they are.
+Credentials come from the places that the services' own tools use (environment, configuration files); without
+credentials, buckets are read anonymously. Options other than those of network.py are passed to the file system
+unchanged.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class FsspecStore(RemoteStore):
             with self._naming(""):
                 files, root = fsspec.core.url_to_fs(
                     place,
-                    # paramiko takes every option for its own
+                    # paramiko takes every option as its own
                     **({} if scheme == "sftp" else {"use_listings_cache": False}),
                     **{**self._bounded(scheme), **asked},
                 )
@@ -200,7 +201,7 @@ class FsspecStore(RemoteStore):
             return int(found["size"]) if found["type"] == "file" else None
 
     def close(self) -> None:
-        """Ends the connection of SFTP; the next request makes it anew."""
+        """Closes the connection of SFTP; the next request opens it again."""
         client = getattr(self._filesystem, "client", None)
         if client is not None and hasattr(self._filesystem, "ftp"):
             client.close()
@@ -238,7 +239,7 @@ class FsspecStore(RemoteStore):
         return [row for row in rows if row["name"].strip("/") != path.strip("/")]
 
     def _need_bucket(self, error: Exception | None) -> None:
-        """Raises NotFound where nothing is listed because there is no such bucket."""
+        """Raises NotFound if a listing is empty because the bucket does not exist."""
         self._check_bucket(error)
         if self._bucket and not self._bucket_seen:
             try:
@@ -251,7 +252,7 @@ class FsspecStore(RemoteStore):
 
     # ------------------------------------------------------------------ failing
     def _check_bucket(self, error: Exception | None) -> None:
-        """Raises NotFound where `error` says that there is no such bucket."""
+        """Raises NotFound if `error` means that there is no such bucket."""
         if error is not None and _code(error) in NO_BUCKET:
             raise self._no_bucket() from cause(error)
 
@@ -291,7 +292,7 @@ class FsspecStore(RemoteStore):
 
 
 def _code(error: BaseException | None) -> str:
-    """The service's own word for what went wrong; "" where there is none."""
+    """The service's own code for the error; "" if it has none."""
     seen = 0
     while error is not None and seen < 8:
         response = getattr(error, "response", None)
@@ -311,7 +312,7 @@ def _bounds_of(part: ByteRange) -> dict[str, int | None]:
 
 
 def _credentials(scheme: str, asked: dict[str, Any]) -> dict[str, Any]:
-    """Options that make a bucket readable for whoever has no credentials for it, and `asked` for none."""
+    """Options that make a public bucket readable for a person without credentials; `asked` holds the given options."""
     if scheme in ("s3", "s3a") and asked.keys().isdisjoint(("anon", "key", "secret", "token", "profile")):
         home = os.path.expanduser("~/.aws")
         known = any(name.startswith("AWS_") and "REGION" not in name and "ENDPOINT" not in name for name in os.environ)
@@ -320,8 +321,8 @@ def _credentials(scheme: str, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def file_system_options(scheme: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The options that addresses and verbs have, by the names of s3fs, gcsfs and adlfs, the others as they are; and
-    those that make a public bucket readable where nothing is known about credentials."""
+    """The options of addresses and commands under the names of s3fs, gcsfs and adlfs, others unchanged; and the options
+    that make a public bucket readable if no credentials are known."""
     found = dict(options)
     found.pop("backend", None)
     anonymous, endpoint, region = (found.pop(name, None) for name in ("anon", "endpoint", "region"))

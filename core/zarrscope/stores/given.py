@@ -1,6 +1,7 @@
-"""Stores over Python objects, by number: object://3 is the third object that this process gave to zarrscope.open.
+"""Stores over Python objects, addressed by number: object://3 is the third object that this process gave to
+zarrscope.open.
 
-Front ends and layers reopen places by address. Such an address leads to the store for as long as somebody uses it.
+Front ends and layers reopen stores by address. Such an address is valid as long as the store is in use.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A store of obstore that somebody made, as one of ours: with its own credentials, prefix and settings."""
+"""A store object of obstore, with its own credentials, prefix and settings, as a store of zarrscope."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from zarrscope.stores.remote import RemoteStore
 
 
 class GivenBucket(ObjectStore):
-    """The values of a store of obstore, in memory or in a bucket; those of a web server are only read."""
+    """The values of a store of obstore, in memory or in a bucket. A web server can only be read."""
 
     def __init__(self, client: Any) -> None:
         import obstore

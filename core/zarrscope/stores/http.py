@@ -1,17 +1,17 @@
 """Values on a web server, read by range (spec B "HTTP store").
 
-A value is the body at URL/key, by range where the server does ranges and sliced where it answers with everything. 404
-and 410 mean absent, nothing else does. Too many requests, server faults and broken connections are tried again, a
-little later each time, or when the server says (Retry-After); what still fails is Unreadable with the status. Nothing
-can be written, and nothing listed but folders that an index page or a bucket names (web_index.py). One request per
-value: no HEAD before it.
+A value is the body at URL/key. It is requested by range if the server supports ranges; otherwise the range is cut from
+the whole. Only 404 and 410 mean absent. Too many requests, server faults and broken connections are retried, each time
+a little later, or when the server says (Retry-After); if that fails too, the value is Unreadable with the status. It
+cannot write, and lists only folders that an index page or a bucket names (web_index.py). One request per value, without
+a HEAD request before it.
 
-401, 403, 407 and a web page in place of a value are Denied; where a server answers so of a key that nobody has, too,
-the error says that (remote.py). A value is never decoded by what the server says it is, but for Content-Encoding, which
-was not asked for and is undone within the same bounds (body.py).
+401, 403, 407 and a web page in place of a value are Denied; if a server gives the same answer for a key that does not
+exist, the error says so (remote.py). The server's statement of a value's format is not used for decoding, except
+Content-Encoding, which was not requested and is decompressed within the same limits (body.py).
 
-2026-11-21 · aiohttp itself, rather than fsspec over it: one session for all stores keeps its connections when a store
-is opened again, and fsspec is 30 ms more to import.
+Measured 2026-11-21: aiohttp is used directly instead of through fsspec: one session for all stores keeps its
+connections when a store is opened again, and importing fsspec takes 30 ms more.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ _sessions: dict[asyncio.AbstractEventLoop, _Connections] = {}
 
 
 class _Connections:
-    """The connections of all web stores on one loop: kept for half a minute, so that a store that is opened again finds
-    them; so many at once to one host."""
+    """The connections of all web stores on one loop. They are kept for half a minute, so that a store that is opened
+    again can reuse them; their number per host is limited."""
 
     def __init__(self, session: Any) -> None:
         self.session = session
@@ -95,8 +95,8 @@ def _end(where: asyncio.AbstractEventLoop, session: Any) -> None:
 
 @dataclass(frozen=True)
 class _AbsentAnswer:
-    """How a server answers for a key that does not exist. `page`: it sends a web page, with this e-tag and size if
-    stated."""
+    """A server's answer for a key that does not exist. `page`: it sends a web page, with this e-tag and
+    size if stated."""
 
     status: int
     page: bool = False
@@ -286,7 +286,7 @@ class HTTPStore(RemoteStore):
             page = self._bucket_page(folder, page.following) if page.following else None
 
     async def _page(self, url: str) -> _PageAnswer | None:
-        """Requests a page that may be an index; None if there is none."""
+        """Requests a page that may be an index; None if there is no page."""
         from yarl import URL
 
         connections = await _connections()
@@ -318,14 +318,14 @@ class HTTPStore(RemoteStore):
         return Denied(message, untold=untold, advice=_advice(status))
 
     async def _check_bucket(self, response: Any) -> None:
-        """Raises NotFound where the answer says that not only the value is missing, but all that it could be in."""
+        """Raises NotFound if the answer means that not only the value is missing, but the whole bucket."""
         if "xml" in response.headers.get("Content-Type", ""):
             text = await self._beginning(response)
             if any(mark in text for mark in _NO_BUCKET):
                 raise NotFound("There is no such bucket", store=self.url, advice="Check the address.")
 
     async def _instead(self, response: Any, key: str, first: bytes) -> bool:
-        """Whether a web page that counts as absence came in place of a value; False where it is a value after all.
+        """Whether the response is a web page that counts as absence; False if it is a value after all.
 
         Raises Denied."""
         of_nothing = await self._answer_of_nothing()
@@ -369,7 +369,7 @@ class HTTPStore(RemoteStore):
             return False
 
     async def _beginning(self, response: Any) -> bytes:
-        """The first bytes of a response that is no value, as many as arrive soon."""
+        """The first bytes of a response that is not a value, as many as arrive soon."""
         found = b""
         with suppress(asyncio.TimeoutError, CutShort, self._client_error):
             async with asyncio.timeout(self.network.timeout):

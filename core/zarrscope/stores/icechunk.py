@@ -1,7 +1,7 @@
 """Icechunk repositories (https://icechunk.io/en/latest/spec/): recognised by their folders, read through icechunk.
 
-Their keys are not those of Zarr: a snapshot says which chunk lies where. The package icechunk gives the tip of the
-branch "main" as a store of zarr-python, which is read; nothing is written.
+Their keys are not those of Zarr: a snapshot states the place of each chunk. The package icechunk provides the tip of
+the branch "main" as a store of zarr-python. This module reads from that store; it never writes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class IcechunkStore(ZarrPythonStore):
         return await _if_key(super()._size(key))
 
     async def _part(self, key: str, part: ByteRange | None) -> bytes | None:
-        """Ranges are asked for within the value only: beyond its end icechunk 1.1 panics."""
+        """Requests ranges within the value only, because icechunk 1.1 panics beyond its end."""
         if part is None or key.rpartition("/")[2] == "zarr.json":
             value = await self._asked(key, None)
             return value if value is None or part is None else part.of(value)
@@ -81,7 +81,7 @@ def is_repository(store: Store) -> bool:
 
 
 def _session(beneath: Store) -> Any:
-    """The store of zarr-python. Raises Unsupported where the package is not installed, or does not reach the place."""
+    """The store of zarr-python. Raises Unsupported if the package is not installed, or cannot open the address."""
     if find_spec("icechunk") is None or find_spec("zarr") is None:
         raise Unsupported(
             "This is an Icechunk repository, which is read through a package that is not installed: icechunk",

@@ -13,7 +13,7 @@ _plain = re.compile(r"\.?[A-Za-z0-9_-][\w.-]*(/\.?[A-Za-z0-9_-][\w.-]*)*", re.AS
 
 
 def check_key(key: str) -> str:
-    """`key` when a store may see it. Raises Refused (spec F.8, B "Valid keys")."""
+    """Returns `key` if it is valid. Raises Refused otherwise (spec F.8, B "Valid keys")."""
     if len(key) <= MAX_KEY_BYTES and _plain(key):  # true of nearly all keys; this check runs for every chunk
         return key
     _check_segments(key, key.split("/"), "key")
@@ -21,7 +21,7 @@ def check_key(key: str) -> str:
 
 
 def check_prefix(prefix: str) -> str:
-    """`prefix` when a store may see it: "" for everything, else key characters and a final slash. Raises Refused."""
+    """Returns `prefix` if it is valid: "" for everything, else a key with a final slash. Raises Refused otherwise."""
     if prefix in ("", "/"):
         return ""
     if not prefix.endswith("/"):

@@ -1,7 +1,7 @@
 """An LMDB environment as a store: lmdb:///folder/name.lmdb, in the layout of zarr-python 2's LMDBStore.
 
-Keys are those of the store in UTF-8, in the one unnamed database. A value is compared and stored in one transaction,
-which other processes wait for. One environment serves all stores of this process on a folder: LMDB forbids a second.
+Keys are stored in UTF-8 in the one unnamed database. Comparing and storing a value is one transaction, for which other
+processes wait. One environment serves all stores of this process on a folder, because LMDB forbids a second.
 Documentation of the layout: https://zarr.readthedocs.io/en/v2.18.3/api/storage.html#zarr.storage.LMDBStore
 """
 
@@ -67,7 +67,7 @@ _environments = OnePerFile(Environment)
 
 
 class LMDBStore(Store):
-    """The values of an environment. A key takes at most 511 bytes, or what LMDB was built for."""
+    """The values of an environment. A key has at most 511 bytes, or the limit that LMDB was built with."""
 
     def __init__(self, path: str, *, writable: bool = True) -> None:
         path = os.path.abspath(path)

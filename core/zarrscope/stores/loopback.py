@@ -1,7 +1,8 @@
-"""A web server on this machine for one store, so that viewers in a browser can read what lies on a disk.
+"""A web server on this machine for one store, so that viewers in a browser can read data on a local disk.
 
-It listens on 127.0.0.1 alone, and every address holds a token that nobody can guess: another user, or a web page that
-was not given the address, reads nothing. It only reads. Ranges are answered, and pages of any origin may ask (CORS).
+It listens on 127.0.0.1 only, and every address contains a token that cannot be guessed: another user, or a web page
+without the address, can read nothing. It is read-only. It supports ranges, and pages of any origin may send requests
+(CORS).
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ class LoopbackServer:
             self._connections.discard(connection)
 
     def close(self) -> None:
-        """Answers nothing from now on."""
+        """Stops answering requests."""
         self._server.shutdown()
         self._server.server_close()
         with self._guard:
@@ -89,7 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
             super().finish()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Logs nothing, because an address holds the token."""
+        """Logs nothing, because the address contains the token."""
 
     def handle(self) -> None:
         with suppress(ConnectionError):
@@ -105,7 +106,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._get(body=True)
 
     def _key(self) -> str | None:
-        """The key that is asked for; None for a wrong token, or a name of this machine that a page made up."""
+        """The requested key; None for a wrong token, or for a host name that is not this machine's."""
         if self.headers.get("Host") not in (f"127.0.0.1:{self.owner.port}", f"localhost:{self.owner.port}"):
             return None
         token, _, key = urlsplit(self.path).path.lstrip("/").partition("/")

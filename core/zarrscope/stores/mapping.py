@@ -1,7 +1,7 @@
 """A Python mapping from keys to bytes as a store: a dict, an fsspec mapper, a store of zarr-python 2.
 
-`zarrscope.open(mapping)` takes it; one that cannot be changed is opened for reading. What the mapping raises, other
-than KeyError for what is not there, is Unreadable. Operations are those of store.py; spec B.
+`zarrscope.open(mapping)` accepts it; a mapping that cannot be changed is opened for reading. A KeyError of the mapping
+means absent; its other errors become Unreadable. The operations are those of store.py; spec B.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from zarrscope.stores.store import Store
 
 
 class MappingStore(Store):
-    """The values of `mapping`. Without a `url` the store gets a number, by which this process opens it again."""
+    """The values of `mapping`. Without a `url` the store gets a number, by which this process can open it again."""
 
     def __init__(self, mapping: Mapping[str, Any], url: str | None = None) -> None:
         self.mapping = mapping

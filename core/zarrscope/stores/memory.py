@@ -24,7 +24,7 @@ _named_lock = threading.Lock()
 
 
 class _MemoryReader(Reader):
-    """Holds the value that was there at its first look at it."""
+    """Reads a value as it was when it was first read."""
 
     def whole(self) -> Buffer | None:
         return None if self._held() is None else self._checked(0, len(self._held() or b""))
@@ -52,7 +52,7 @@ class _MemoryReader(Reader):
 
 
 class MemoryStore(Store):
-    """Keys and values in a dict. `values` is where it begins; `url` is "memory://name", or numbered."""
+    """Keys and values in a dict. `values` are the initial values; `url` is "memory://name", or has a number."""
 
     def __init__(self, values: Mapping[str, bytes] | None = None, *, name: str | None = None) -> None:
         self._name = name or str(next(_numbers))
@@ -66,7 +66,8 @@ class MemoryStore(Store):
 
     @classmethod
     def named(cls, name: str) -> MemoryStore:
-        """The store of that name: one and the same for the life of the process; a numbered one while it is in use."""
+        """The store of that name: the same one for the life of the process. A numbered store exists
+        while it is in use."""
         with _named_lock:
             return _numbered.get(name) or _named.setdefault(name, cls(name=name))
 

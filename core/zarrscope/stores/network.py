@@ -1,8 +1,8 @@
 """Network settings of remote stores: retries, time-outs, and the meaning of inconclusive answers.
 
-Settings come from the call that opens a store (`zarrscope.open(url, storage_options={"timeout": 20})`), else from the
-environment (`ZARRSCOPE_TIMEOUT=20`), else they are the defaults. Bytes are bounded by whoever reads (`limit` of
-Store.get); these bound time.
+Settings come from the call that opens a store (`zarrscope.open(url, storage_options={"timeout": 20})`), otherwise from
+the environment (`ZARRSCOPE_TIMEOUT=20`), otherwise they have default values. Readers limit the number of bytes (`limit`
+of Store.get); these settings limit time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from zarrscope.model.frozen import frozen
 
 @frozen
 class Network:
-    """Settings of one distant store. Seconds, bytes per second."""
+    """Settings of one remote store, in seconds and bytes per second."""
 
     attempts: int = 4
     """How often a request is made that fails for a reason that may pass; after a time-out only once more."""
@@ -39,7 +39,7 @@ SETTINGS = tuple(Network.__annotations__)
 
 
 def network(options: Mapping[str, Any] | None = None) -> Network:
-    """The settings that `options` and the environment give. Raises Refused for a value that is none."""
+    """The settings in `options` and the environment. Raises Refused for an invalid value."""
     given: dict[str, Any] = {}
     for name, default in ((each, getattr(Network(), each)) for each in SETTINGS):
         variable = f"ZARRSCOPE_{name.upper()}"
@@ -51,7 +51,7 @@ def network(options: Mapping[str, Any] | None = None) -> Network:
 
 
 def seconds_asked_for(text: str) -> float:
-    """The seconds that a server asks to wait by its header Retry-After; 0 where it does not say so."""
+    """The seconds that a server asks to wait by its header Retry-After; 0 if there is none."""
     from email.utils import parsedate_to_datetime
 
     text = text.strip()
@@ -64,7 +64,7 @@ def seconds_asked_for(text: str) -> float:
 
 
 def others(options: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The options that are none of these settings."""
+    """The options that are not network settings."""
     return {name: value for name, value in (options or {}).items() if name not in SETTINGS}
 
 

@@ -1,11 +1,12 @@
-"""Requests to a bucket through obstore: who asks, in which region, how often, and what the service's errors mean.
+"""Requests to a bucket through obstore: their credentials, region and retries, and the meaning of the service's errors.
 
-Whoever asks is found by trying: the credentials in the order of credentials.py, until one of them may read; then that
-one is kept. Where a service says that they expired, they are looked up once more, for a login may have been renewed.
+Credentials are found by trying them in the order of credentials.py until one may read; it is used from then on. If the
+service says that they expired, they are looked up once more, because the person may have logged in again.
 
-A request that fails for a reason that may pass is made again, after a pause that doubles, or the one that the service
-asks for (Retry-After), within the limits of network.Network. obstore shows no headers, so that one is asked for by a
-signed request of our own. Its own retries are off but for listings, of which it alone knows how far they came.
+A request that fails for a temporary reason is repeated, after a pause that doubles each time or that the service asks
+for (Retry-After), within the limits of network.Network. obstore does not show headers, so Retry-After is read by a
+separate signed request. obstore's own retries are off except for listings, because only obstore knows how far a listing
+got.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _TIMED_OUT = re.compile("timed out|timeout", re.IGNORECASE).search
 
 
 class BucketRequests(RemoteStore):
-    """What all requests to a bucket share. Raises Unsupported where obstore is not installed."""
+    """The state that all requests to a bucket share. Raises Unsupported if obstore is not installed."""
 
     _found_logins = 0
     """How often the credentials were looked up again."""
@@ -95,7 +96,7 @@ class BucketRequests(RemoteStore):
         return self._logins[self._login]
 
     def _client(self, *, lists: bool = False) -> Any:
-        """obstore's client for the credentials in use. `lists`: one that makes a failed request again by itself."""
+        """obstore's client for the present credentials. `lists`: a client that repeats failed requests by itself."""
         found = self._clients.get((self._login, lists))
         if found is None:
             found = self._clients[self._login, lists] = self._made(self._login_in_use, lists)
@@ -135,8 +136,8 @@ class BucketRequests(RemoteStore):
     ) -> T:
         """The result of `act(client)`, with the first credentials that the service accepts.
 
-        `harmless`: it may be done again though it may have been done; else only after the service said that it did not.
-        Raises FileNotFoundError of what is not there; Denied, Unreadable.
+        `harmless`: the request may be repeated even if it was carried out; otherwise only after the service said that
+        it was not. Raises FileNotFoundError for an absent value; Denied, Unreadable.
         """
         attempt, waited = 1, 0.0
         while True:
@@ -174,7 +175,7 @@ class BucketRequests(RemoteStore):
             return answer
 
     def _attempts(self, error: Exception, failed: ZarrscopeError, attempt: int, *, harmless: bool, lists: bool) -> int:
-        """How often a request may be made that failed so."""
+        """The number of attempts for a request that failed with this error."""
         status = status_of(error)
         if lists or type(failed) is not Unreadable or is_about_range(failed):
             return 1
@@ -185,7 +186,7 @@ class BucketRequests(RemoteStore):
         return self.network.attempts if status in (_AGAIN if harmless else _TOO_MANY) else 1
 
     async def _another_login(self, error: Exception, tried: int, known: int) -> bool:
-        """Whether other credentials are to be tried after the ones that were denied."""
+        """Whether to try other credentials after these were denied."""
         if known != self._found_logins:
             return True  # they were looked up again meanwhile
         if not self._settled:
@@ -193,7 +194,7 @@ class BucketRequests(RemoteStore):
                 if tried == self._login:
                     self._login = tried + 1
                 return True
-            self._login = 0  # no credentials work: the first refusal says most
+            self._login = 0  # no credentials work: the first refusal is the most informative
             self._settled = True
             return False
         if not self._worked or code_of(error) not in ABOUT_LOGINS:
@@ -209,14 +210,14 @@ class BucketRequests(RemoteStore):
         return True
 
     def _looked_up(self) -> list[Login]:
-        """The credentials that are there now."""
+        """The credentials, looked up again."""
         try:
             return [*logins(self._service, self._told)]
-        except Refused:  # the profile is gone
+        except Refused:  # the profile no longer exists
             return []
 
     async def _pause_asked_for(self, key: str) -> float:
-        """The seconds that the service asks to wait before the next request; 0 where it does not say so."""
+        """The seconds that the service asks to wait before the next request; 0 if it does not say."""
         if not key:
             return 0.0
         try:
@@ -225,13 +226,13 @@ class BucketRequests(RemoteStore):
                 url = f"{self._login_in_use.config['endpoint']}/{place}"
             else:
                 url = await self._obstore.sign_async(self._client(), "GET", key, timedelta(minutes=1))
-        except Exception:  # these credentials sign nothing, or nobody knows the host
+        except Exception:  # these credentials cannot sign, or the host is unknown
             return 0.0
         seconds = min(self.network.timeout, 20.0)
         return await asyncio.get_running_loop().run_in_executor(None, pause_asked_for, str(url), seconds)
 
     async def _other_region(self, error: Exception) -> bool:
-        """Whether the bucket lies in another region than was asked, which is now known."""
+        """Whether the bucket is in another region than the request assumed; the right region is stored."""
         if self._region_asked or self._service.name != "s3" or not says_other_region(str(error)):
             return False
         self._region_asked = True
@@ -251,7 +252,7 @@ class BucketRequests(RemoteStore):
             raise error.located(store=self.url, key=key or None) from error.__cause__
 
     def _check_bucket(self, error: Exception) -> None:
-        """Raises NotFound where `error` says that there is no such bucket."""
+        """Raises NotFound if `error` means that there is no such bucket."""
         if code_of(error) in NO_BUCKET:
             raise self._no_bucket() from cause(error)
 

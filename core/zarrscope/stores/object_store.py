@@ -1,14 +1,14 @@
 """Buckets of S3, Google Cloud Storage and Azure, read and written through obstore: s3://, gs://, az:// and abfs://.
 
-obstore (https://developmentseed.org/obstore, the Rust crate object_store) makes one request for one value, whatever its
-range, and keeps connections open. A value is stored with `expect` by the service's own precondition: the e-tag on S3
-and Azure, the generation on Google. The stored version is looked at besides: some services ignore preconditions.
+obstore (https://developmentseed.org/obstore, the Rust crate object_store) sends one request per value for any range,
+and keeps connections open. `expect` uses the service's own precondition: the e-tag on S3 and Azure, the generation on
+Google. The stored version is checked as well, because some services ignore preconditions.
 
-Absent is what the service says it does not have; access denied is Denied, and what S3 means by it where listing is
-denied is found out once (remote.py). A bucket that does not exist is NotFound. Who asks, and how often, says
-object_requests.py.
+A value is absent if the service says so. Denied access is Denied; if listing is denied, S3 may mean absence by it,
+which is checked once (remote.py). A bucket that does not exist is NotFound. object_requests.py chooses credentials and
+repeats requests.
 
-Keys that obstore takes for no path (control characters, empty parts) are Refused.
+Keys that are not valid paths for obstore (control characters, empty parts) are Refused.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _WHOLE = 64 << 20
 class ObjectStore(BucketRequests):
     """The values beneath s3://bucket/…, gs://bucket/… or abfs://container@account…/….
 
-    Options: those of network.Network, those of credentials.py, and any of obstore's own for the service.
-    Raises Unsupported where obstore is not installed, Refused for an option that nobody knows.
+    Options: those of network.Network, those of credentials.py, and obstore's own for the service. Raises Unsupported if
+    obstore is not installed, Refused for an unknown option.
     """
 
     listable = True
@@ -62,7 +62,7 @@ class ObjectStore(BucketRequests):
         return found[0]
 
     async def _read(self, key: str, part: ByteRange | None, limit: int | None) -> tuple[bytes, Version] | None:
-        """The value or its part, with its version; None where the service says that there is none."""
+        """The value or its part, with its version; None if the service says that it does not exist."""
 
         async def read(client: Any) -> tuple[bytes, Version]:
             asked = part
@@ -110,7 +110,7 @@ class ObjectStore(BucketRequests):
             return await self._read(key, asked, limit)
 
     async def _head(self, key: str) -> Any:
-        """Size and version of what is stored; None when absent."""
+        """Size and version of the stored value; None when absent."""
         try:
             return await self._asked(lambda client: self._obstore.head_async(client, key), key)
         except FileNotFoundError as error:
@@ -168,7 +168,7 @@ class ObjectStore(BucketRequests):
 
     # ------------------------------------------------------------------ listing
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
-        """Streams one level. obstore gives it whole, after one request for each thousand names: where that takes long,
+        """Yields one level. obstore returns it as a whole, after one request per thousand names. If that takes long,
         the first folders come from a page of all keys meanwhile."""
 
         async def listed(client: Any) -> Any:
@@ -195,7 +195,7 @@ class ObjectStore(BucketRequests):
             self._need_bucket()
 
     def _first_folders(self, prefix: str) -> Iterator[str]:
-        """The folders beneath a prefix that a first page of keys tells of."""
+        """The folders beneath a prefix that appear in a first page of keys."""
 
         async def page(client: Any) -> Any:
             return await anext(aiter(self._obstore.list(client, prefix.rstrip("/") or None, chunk_size=1000)), ())
@@ -234,7 +234,8 @@ class ObjectStore(BucketRequests):
             raise
 
     def _need_bucket(self) -> None:
-        """Raises NotFound where nothing is listed because there is no such bucket. S3 and Azure say so themselves."""
+        """Raises NotFound if a listing is empty because the bucket does not exist. S3 and Azure report
+        that themselves."""
         if self._bucket_seen or self._service.name != "gcs":
             return
         try:
@@ -274,7 +275,7 @@ class ObjectStore(BucketRequests):
             raise
 
     async def _stored_after_all(self, key: str, value: bytes, error: Unreadable) -> Version:
-        """The version of `value`, which may have been stored though the answer was lost. Else raises `error`."""
+        """The version of `value`, if it was stored although the answer was lost. Otherwise raises `error`."""
         try:
             found = await self._read(key, None, len(value))
         except ZarrscopeError:
@@ -284,7 +285,8 @@ class ObjectStore(BucketRequests):
         return found[1]
 
     async def _compare(self, key: str, expect: Version) -> None:
-        """Raises Conflict, with the stored value, unless the stored version is `expect`; that alone needs no value."""
+        """Raises Conflict, with the stored value, unless the stored version is `expect`. If they are equal, the value
+        is not read."""
         meta = await self._head(key)
         if (ABSENT if meta is None else _version(meta)) != expect:
             self._expect(key, expect, await self._read(key, None, None))
@@ -325,7 +327,7 @@ class ObjectStore(BucketRequests):
 
 
 def open_bucket(url: str, mode: str, options: Mapping[str, Any] | None) -> RemoteStore:
-    """The store at `url`; through its fsspec file system where the option `backend` says so."""
+    """The store at `url`; through its fsspec file system if the option `backend` says so."""
     told = dict(options or {})
     backend = {**split_options(url)[1], **told}.get("backend", "obstore")
     told.pop("backend", None)
@@ -339,7 +341,7 @@ def open_bucket(url: str, mode: str, options: Mapping[str, Any] | None) -> Remot
 
 
 def _is_page(attributes: Mapping[str, Any], key: str) -> bool:
-    """Whether what was sent is said to be a web page, though the key is not that of one."""
+    """Whether the response is labelled as a web page, though the key does not end like one."""
     said = str(attributes.get("Content-Type", "")).lower()
     return said.startswith("text/html") and not key.lower().endswith((".html", ".htm"))
 

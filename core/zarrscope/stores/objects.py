@@ -1,8 +1,8 @@
-"""From a Python object to a store: what zarrscope.open takes besides addresses.
+"""Turns a Python object into a store: the objects that zarrscope.open accepts besides addresses.
 
-Packages that are not loaded have made no object, so nothing is imported here: an object is known by the name and
-module of its class, or of one that it inherits from. A node of zarr-python leads to its store and its path, a file
-system or path of fsspec to the folder, xarray and dask to the Zarr arrays that their values are read from.
+No package is imported here: an object can only come from a package that is already loaded, so the name and module of
+its class, or of a base class, identify it. A node of zarr-python leads to its store and path, a file system or path of
+fsspec to the folder, and xarray and dask objects to the Zarr arrays from which their values are read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _ADVICE = (
 
 
 class Given(NamedTuple):
-    """The store, or else the address, that an object stands for, and the node in it."""
+    """The store or the address for an object, and the node in it."""
 
     store: Store | None
     address: str = ""
@@ -37,10 +37,10 @@ class Given(NamedTuple):
 
 
 def place_of(value: Any, mode: Mode) -> Given:
-    """The store or address that an object stands for. Raises Refused for an object that stands for none, Unsupported
-    for one that cannot be opened.
+    """The store or address for an object. Raises Refused for an object of another kind, Unsupported for one that cannot
+    be opened.
 
-    With mode "r" the store refuses writing; with another it is written where the object can be.
+    With mode "r" the store refuses writing; with other modes it can be written if the object allows it.
     """
     if isinstance(value, str):
         return Given(None, value)
@@ -59,7 +59,7 @@ def place_of(value: Any, mode: Mode) -> Given:
 
 
 def path_text(path: os.PathLike[str]) -> str:
-    """The address of a pathlib.Path: nothing in it is taken for more than a name."""
+    """The address of a pathlib.Path; every character in it is part of a name."""
     text = os.fspath(path)
     head = text.replace("\\", "/").partition("/")[0]
     if head.endswith(":") and head[:-1].lower() in known_schemes() and not os.path.lexists(head):
@@ -92,7 +92,7 @@ def _found(value: Any, mode: Mode) -> Given | None:
 
 
 def _is(value: Any, package: str, *names: str) -> bool:
-    """Whether the class of `value`, or one that it inherits from, is of these names in that package."""
+    """Whether the class of `value`, or a base class, has one of these names in that package."""
     return any(
         kind.__name__ in names and (kind.__module__ == package or kind.__module__.startswith(package + "."))
         for kind in type(value).__mro__
@@ -101,7 +101,7 @@ def _is(value: Any, package: str, *names: str) -> bool:
 
 # ------------------------------------------------------------------ stores
 def _folder(root: str, what: str, mode: Mode) -> Store:
-    """A folder on this computer by our own store: it writes without leaving parts, and locks."""
+    """A folder on this computer as our own store, which writes atomically and locks."""
     if root in ("", "/"):
         raise Refused(f"The {what} names no folder", advice="Give the folder itself, as a path.")
     from zarrscope.stores.address import open_store
@@ -127,7 +127,8 @@ def _bucket(client: Any, mode: Mode) -> Store:
 
 
 def _of_zarr_python(store: Any, mode: Mode) -> Store:
-    """Folders, archives and buckets by our own stores, which write and list them better; others by their methods."""
+    """Folders, archives and buckets become our own stores, which write and list them better; others are used by their
+    methods."""
     kind = type(store)
     own = kind.__module__.startswith("zarr.storage.")
     if own and kind.__name__ == "LocalStore":
@@ -177,7 +178,7 @@ def _of_zip(archive: zipfile.ZipFile) -> Store:
 
 # ------------------------------------------------------------------ nodes
 def _of_node(node: Any, mode: Mode) -> Given:
-    """A node of zarr-python: version 3 keeps a StorePath, version 2 a mapping and a path."""
+    """The store and path of a node of zarr-python: version 3 keeps a StorePath, version 2 a mapping and a path."""
     place = getattr(node, "store_path", node)
     path = join_path("/", str(place.path))
     if isinstance(place.store, Mapping):
@@ -189,7 +190,7 @@ def _of_node(node: Any, mode: Mode) -> Given:
 
 
 def _of_arrays(value: Any, mode: Mode) -> Given:
-    """The array that a dask array or DataArray is read from, or the group of those of a Dataset."""
+    """The array from which a dask array or DataArray is read, or the group of a Dataset's arrays."""
     whole = _is(value, "xarray", "Dataset")
     group = getattr(getattr(getattr(value, "_close", None), "__self__", None), "zarr_group", None)
     if whole and _is(group, "zarr", "Group"):
@@ -221,7 +222,7 @@ def _of_arrays(value: Any, mode: Mode) -> Given:
 
 
 def _store_key(array: Any) -> str:
-    """A key that is equal for stores over the same place: xarray may open one store for each variable."""
+    """A key that is equal for stores of the same place: xarray may open one store for each variable."""
     store = getattr(array, "store_path", array).store
     return str(getattr(store, "root", "") or getattr(store, "path", "") or id(store))
 

@@ -1,4 +1,4 @@
-"""Shares one object per file (a connection, a lock) among all stores of this process that are opened on that file."""
+"""Shares one object per file (a connection, a lock) among all stores of this process that use that file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class OnePerFile(Generic[T]):
-    """Makes an object for a path when none is in use there, whichever way the path is spelled.
+    """Makes an object for a path if none is in use for it; all spellings of a path count as the same.
 
     Examples
     --------

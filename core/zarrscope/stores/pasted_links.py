@@ -1,8 +1,8 @@
-"""Links to viewers in a browser, from which the address of the volume is taken: people paste them from chats and pages.
+"""Links to viewers in a browser, which people paste from chats and pages: finds the address of the volume in them.
 
-vizarr, avivator, the OME-NGFF validator, Vol-E and others name it by a parameter; Neuroglancer in the JSON after "#!";
-BioFile Finder by a filter on the path. Fileglancer's data links are addresses already. A page that names no volume is
-Refused, with its name and what to copy instead.
+vizarr, avivator, the OME-NGFF validator, Vol-E and others name it in a parameter; Neuroglancer in the JSON after "#!";
+BioFile Finder in a filter on the path. Fileglancer's data links are addresses already. A page that names no volume is
+Refused; the message names the page and the link to copy instead.
 """
 
 from __future__ import annotations
@@ -34,14 +34,15 @@ _ELSEWHERE = re.compile(r"(https?|s3|gs|s3\+https?|gcs|az|abfs)://")
 
 
 class Volume(NamedTuple):
-    """The address that a link names, and the sentence that says so."""
+    """The address in a link, and a sentence that explains it."""
 
     address: str
     remark: str
 
 
 def volume_in(text: str) -> Volume | None:
-    """The volume that a link to a viewer shows; None for text that is no such link. Raises Refused where it shows none.
+    """The volume that a link to a viewer shows; None for text that is not such a link. Raises Refused if the link shows
+    no volume.
 
     Examples
     --------
@@ -73,7 +74,7 @@ def _taken(address: str, viewer: str, more: int = 0) -> Volume:
 
 
 def _check_page(link: SplitResult) -> None:
-    """Raises Refused for a page of Fileglancer, which shows a folder whose address it does not tell."""
+    """Raises Refused for a page of Fileglancer, which shows a folder without its address."""
     if "fileglancer" in link.netloc and re.match(r"(/fg)?/browse/", link.path):
         raise Refused(
             "This is a page of Fileglancer, not the data",
@@ -146,7 +147,7 @@ def _sources(layer: Any) -> Iterator[str]:
 
 
 def _is_volume(source: str) -> bool:
-    """Whether a source has a format that we open, or names none."""
+    """Whether a source has a format that zarrscope opens, or names no format."""
     return bool(_FORMAT.match(source)) or (bool(_ELSEWHERE.match(source)) and "|" not in source)
 
 
@@ -161,7 +162,7 @@ _LITERAL = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|_", re.DOTALL
 
 
 def _plain_json(text: str) -> str:
-    """JSON of the form for addresses, as older links have it: single quotes, and "_" in place of commas."""
+    """JSON in the form for addresses in older links: single quotes, and "_" in place of commas."""
 
     def plain(found: re.Match[str]) -> str:
         if found[1] is not None:

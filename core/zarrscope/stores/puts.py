@@ -1,9 +1,9 @@
-"""Values on their way to a store, several side by side where each takes a round trip.
+"""Stores several values in parallel if each takes a round trip.
 
-Whoever encodes chunks hands them over and goes on with the next. At most PUTS_AT_ONCE values, of PUT_BYTES together,
-are under way; then who hands over waits. The first failure is raised to whoever hands over next, or at the end, and
-what has not begun by then is not begun. At the end of the block nothing is under way any more. To a store at hand a
-value goes at once, in the caller's thread.
+A caller that encodes chunks passes each one on and continues with the next. At most PUTS_AT_ONCE values, of PUT_BYTES
+together, are being stored at once; beyond that the caller waits. The first failure is raised at the caller's next call,
+or at the end, and queued values are then dropped. At the end of the block no store operation is running. To a local
+store a value is written at once, in the caller's thread.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _pool = Pool("puts", PUTS_AT_ONCE, 0)
 
 
 class Target(Protocol):
-    """A store, as far as putting values goes."""
+    """The interface of a store for putting values."""
 
     remote: bool
 
@@ -32,7 +32,8 @@ class Target(Protocol):
 
 
 class Puts:
-    """`with Puts(store) as puts: puts.put(key, value) …`: all is stored when the block ends, or its error is raised."""
+    """`with Puts(store) as puts: puts.put(key, value) …`: all values are stored when the block ends, or its error is
+    raised."""
 
     def __init__(self, store: Target) -> None:
         self._store = store
@@ -55,7 +56,7 @@ class Puts:
         self.add(partial(self._store._put, key, (value,)), len(value))
 
     def add(self, act: Callable[[], object], size: int = 0) -> None:
-        """Does `act`, which stores or erases one value of `size` bytes, soon. Raises what failed until now."""
+        """Queues `act`, which stores or erases one value of `size` bytes. Raises the first error so far."""
         if not self._beside:
             act()
             return
@@ -103,7 +104,7 @@ class Puts:
             raise self._error
 
     def _wait(self, *, interruptible: bool) -> None:
-        """Until nothing is under way. What is goes on until its store answers, or its time is over."""
+        """Waits until nothing is being stored. Each operation ends when its store answers, or after its time-out."""
         while True:
             with self._changed:
                 if not self._running:

@@ -1,4 +1,4 @@
-"""The half of a store that reads: values, parts of values, and listings (store.py has the promises)."""
+"""The reading part of a store: values, parts of values, and listings (store.py states the guarantees)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from zarrscope.stores.keys import check_key, check_prefix, too_large
 
 
 class ReadableStore(Backend):
-    """Reads values by key, and lists keys. Every Store is one.
+    """Reads values by key, and lists keys. Every Store is a ReadableStore.
 
     Examples
     --------
@@ -29,11 +29,11 @@ class ReadableStore(Backend):
         Parameters
         ----------
         key
-            Which value.
+            The key of the value.
         part
-            The bytes of it that are wanted; None for all of it.
+            The bytes to read; None for the whole value.
         limit
-            As many bytes as the caller can use. Of what is larger no more is read than it takes to know that.
+            The most bytes that the caller can use. Of a larger value no more is read than needed to notice its size.
 
         Returns
         -------
@@ -43,7 +43,7 @@ class ReadableStore(Backend):
         Raises
         ------
         Unreadable
-            The store did not answer, denied access, or what was asked for is larger than `limit`.
+            The store did not answer, denied access, or the requested bytes are more than `limit`.
         Refused
             The key could leave the store.
 
@@ -68,7 +68,7 @@ class ReadableStore(Backend):
         requests
             The key and the part (None for all) of each; a key may repeat.
         limit
-            As many bytes of each answer as the caller can use; None for any number.
+            The most bytes of each answer that the caller can use; None for any number.
 
         Returns
         -------
@@ -78,7 +78,7 @@ class ReadableStore(Backend):
         Raises
         ------
         Unreadable
-            The store did not answer, denied access, or what was asked for is larger than `limit`.
+            The store did not answer, denied access, or the requested bytes are more than `limit`.
         Refused
             A key could leave the store.
 
@@ -99,21 +99,21 @@ class ReadableStore(Backend):
     def get_many(
         self, requests: Sequence[Request], cancelled: Callable[[], bool] = never, limit: int | None = None
     ) -> Iterator[tuple[int, Answer]]:
-        """Many values, or parts of them, in order of completion: many under way at once where that pays.
+        """Many values, or parts of them, in order of completion; several requests run at once if that is faster.
 
         Parameters
         ----------
         requests
             The key and the part (None for all) of each.
         cancelled
-            Reading ends early once this is true, really stopping requests under way where the backend can.
+            Reading ends early when this returns true; running requests are stopped if the backend can do that.
         limit
-            As many bytes of each answer as the caller can use; None for any number.
+            The most bytes of each answer that the caller can use; None for any number.
 
         Yields
         ------
         tuple[int, Answer]
-            The index of a request, and its answer; its error where it failed. The others go on.
+            The index of a request, and its answer; the error if it failed. The other requests continue.
 
         Raises
         ------
@@ -137,14 +137,14 @@ class ReadableStore(Backend):
         Parameters
         ----------
         key
-            Which value.
+            The key of the value.
         limit
-            As many bytes as the caller can use; None for any number.
+            The most bytes that the caller can use; None for any number.
 
         Returns
         -------
         tuple[bytes, Version] | None
-            The version is what `set` takes as `expect`. None when nothing is stored.
+            The version is the argument `expect` of `set`. None when nothing is stored.
 
         Raises
         ------
@@ -230,7 +230,7 @@ class ReadableStore(Backend):
         Yields
         ------
         Entry
-            A name, and whether it is that of a prefix.
+            A name, and whether it is a prefix.
 
         Raises
         ------

@@ -1,8 +1,9 @@
 """A Redis server as a store: redis://host:6379/0/prefix, in the layout of zarr-python 2's RedisStore.
 
-A value is a string at the key "prefix:key"; the prefix is "zarr" where none is named, the database 0. Many values are
-asked for in one round trip. A value is compared and stored in one transaction (WATCH, MULTI), so that other clients
-take their turn. Documentation of the layout: https://zarr.readthedocs.io/en/v2.18.3/api/storage.html#zarr.storage.RedisStore
+A value is a string at the key "prefix:key"; the default prefix is "zarr", the default database 0. Many values are
+requested in one round trip. Comparing and storing a value is one transaction (WATCH, MULTI), so no other client can
+change the value in between. Documentation of the layout:
+https://zarr.readthedocs.io/en/v2.18.3/api/storage.html#zarr.storage.RedisStore
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _SCANNED = 1000
 
 
 class RedisStore(Store):
-    """The strings beneath "prefix:" in one database. It connects when that is needed, and again after `close`."""
+    """The strings beneath "prefix:" in one database. It connects when needed, and again after `close`."""
 
     remote = True
 
@@ -57,14 +58,14 @@ class RedisStore(Store):
         return self._opened
 
     def close(self) -> None:
-        """Ends the connections; the next request makes them anew."""
+        """Closes the connections; the next request opens them again."""
         if self._opened is not None:
             self._opened.close()
             self._opened = None
 
     @contextmanager
     def _asking(self, key: str) -> Iterator[Any]:
-        """The client; its failures as ours."""
+        """A context with the client; its errors become zarrscope's."""
         import redis
 
         try:
@@ -134,7 +135,7 @@ class RedisStore(Store):
         return answers
 
     def _ask(self, asked: Any, key: str, part: ByteRange | None, most: int | None) -> None:
-        """Whether there is a value, and the bytes of it that are wanted."""
+        """Requests whether a value exists, and the requested bytes of it."""
         name = self._name(key)
         asked.exists(name)
         if part is None:
@@ -205,7 +206,7 @@ def _opened_again(url: str, writable: bool) -> RedisStore:
 
 
 def open_redis(url: str, mode: Mode, options: Mapping[str, Any] | Options) -> Store:
-    """The store of a redis:// address; what follows the prefix is a node."""
+    """The store of a redis:// address; the path after the prefix is a node."""
     server, database, path = place_of(url)
     prefix, _, inner = path.partition("/")
     store = RedisStore(f"{server}/{database}/{prefix}", writable=mode != "r", **(options or {}))

@@ -1,10 +1,10 @@
 """Reference files of kerchunk as a store, read-only: reference://::address-of-the-file.
 
-A JSON file, or a folder of parquet files, says for each key which bytes of which other file are its value
-(https://fsspec.github.io/kerchunk/spec.html). fsspec's file system resolves them; here it is kept from reading whatever
-the reference file names: web servers and buckets, yes; files of this computer only beneath the folder of a reference
-file that lies on this computer itself, unless the person follows links (`allow_outside`, as for symbolic links);
-nothing else. Relative names are taken from the folder of the reference file.
+A JSON file, or a folder of parquet files, states for each key the file and the bytes that are its value
+(https://fsspec.github.io/kerchunk/spec.html). fsspec's file system resolves these references. They may only lead to web
+servers, to buckets, and to files of this computer beneath the folder of the reference file, if that is on this computer
+too; with `allow_outside` also to other files of this computer, as symbolic links may. Relative names start at the
+folder of the reference file.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class ReferenceStore(FsspecStore):
         return file_system_options(scheme, {**self._told, **self._asked}) if scheme in BUCKETS else {}
 
     def _check_path(self, path: str) -> str:
-        """The path of a target on this computer. Raises OutsideLink for one that may not be read."""
+        """The path of a target on this computer. Raises OutsideLink if it may not be read."""
         path = path.removeprefix("file://").removeprefix("local://")
         found = os.path.join(self._folder, path) if self._folder else path
         inside = self._folder and (real_path(found) + os.sep).startswith(self._folder.rstrip(os.sep) + os.sep)
@@ -107,7 +107,7 @@ class ReferenceStore(FsspecStore):
             yield keys[i]
 
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
-        """Skips from name to name."""
+        """Lists one level; skips from name to name in the sorted keys."""
         keys = self._keys()
         i = bisect_left(keys, prefix)
         while i < len(keys) and keys[i].startswith(prefix):
@@ -129,7 +129,7 @@ class ReferenceStore(FsspecStore):
 
 
 class _Targets(dict[str | None, Any]):
-    """The file systems of what is referred to, by protocol; made when first needed."""
+    """The file systems of the references, by protocol; made when first needed."""
 
     def __init__(self, url: str, options_of: Callable[[str], dict[str, Any]], check: Callable[[str], str]) -> None:
         super().__init__()
@@ -156,7 +156,7 @@ class _Targets(dict[str | None, Any]):
 
 
 class _Here:
-    """Files of this computer, as far as they may be read."""
+    """The files of this computer that may be read."""
 
     async_impl = True
 
@@ -172,7 +172,7 @@ class _Here:
 
 
 def _in_parquet(folder: str, options: dict[str, Any]) -> Any:
-    """The references in a folder of parquet files, each file read when one of its keys is asked for."""
+    """The references in a folder of parquet files; each file is read when one of its keys is requested."""
     import fsspec
     import pandas  # noqa: F401 -- fails here if it is missing; fsspec imports it later
     import pyarrow  # noqa: F401 -- as pandas

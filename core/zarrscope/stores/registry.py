@@ -1,7 +1,7 @@
-"""The one table of stores: which scheme opens what, what has to be installed for it, and what it can do.
+"""The table of stores: the scheme of each, the packages that it needs, and its abilities.
 
-Adding a store takes a row here, a module with its opener, and a class in the suite of tests/contracts/store.py. Another
-package adds one by an entry point "zarrscope.stores", whose name is the scheme and which leads to a `StoreKind`.
+A new store needs a row here, a module with its opener, and a class in the test suite tests/contracts/store.py. Another
+package adds one by an entry point "zarrscope.stores", whose name is the scheme and whose value is a `StoreKind`.
 """
 
 from __future__ import annotations
@@ -32,27 +32,28 @@ class StoreKind:
     Parameters
     ----------
     scheme
-        What its addresses begin with, before "://".
+        The beginning of its addresses, before "://".
     opens
-        What such an address leads to, in words, for tables.
+        A description of the store for tables.
     opener
-        Called with (url, mode, options), gives the store; as "module:function", imported when it is first needed.
-        "r" may be opened for writing: what is not to be written is wrapped. "r+" must exist, "w-" must not.
+        A function of (url, mode, options) that returns the store; as "module:function", imported when it is first
+        needed. "r" may open it for writing, because the result is wrapped. "r+" needs an existing store, "w-" a new
+        one.
     abilities
-        What the best of its stores can do; each store says by its flags what it can do itself. "conditional": a value
-        is stored only if what was read is still there.
+        The abilities of the best stores of this kind; each store states its own by flags. "conditional": a value is
+        stored only if the stored version is still the one that was read.
     form
-        How an address divides into a store and a node in it. "bucket": host and path, nothing escaped, and where the
-        hierarchy begins is found by looking upwards. "name": all after the host is the node. "file": a file on this
-        computer, and the node after it. "url": a web address, with escapes and a query. "path": a file or folder.
+        How an address is split into a store and a node in it. "bucket": host and path, nothing escaped; the beginning
+        of the hierarchy is found by looking upwards. "name": everything after the host is the node. "file": a file on
+        this computer, and the node after it. "url": a web address, with escapes and a query. "path": a file or folder.
     also
-        Other schemes of the same.
+        Other schemes of the same kind.
     extra, needs
-        What to install for it, as zarrscope[extra], and the import names that this brings.
+        The extra to install, as zarrscope[extra], and the import names that it provides.
     archives
-        A .zip or .ozx there is opened as a store; it takes a stores.remote.RemoteStore.
+        Whether a .zip or .ozx file there is opened as a store; `opener` then takes a stores.remote.RemoteStore.
     endings
-        For "file": what is added to its path names the file, such as "/data.mdb" where the store is a folder with it.
+        For "file": the suffix after its path that names the file, such as "/data.mdb" for a folder with that file.
 
     Examples
     --------
@@ -73,7 +74,7 @@ class StoreKind:
     endings: tuple[str, ...] = ("",)
 
     def open(self, url: str, mode: Mode, options: Options) -> Store:
-        """The store. Raises Unsupported where something is not installed, or another package fails."""
+        """The store. Raises Unsupported if a package is not installed, or another package fails."""
         missing = [name for name in self.needs if find_spec(name) is None]
         if missing:
             raise Unsupported(
@@ -101,7 +102,8 @@ _openers: dict[str, Opener] = {}
 
 
 def _imported(named: str) -> Opener:
-    """What "module:function" names. Importing anew costs a twentieth of opening a hierarchy."""
+    """The object that "module:function" names. It is cached: importing it again takes a twentieth of the time of
+    opening a hierarchy."""
     found = _openers.get(named)
     if found is None:
         module, _, name = named.partition(":")
@@ -220,7 +222,7 @@ _SCHEMES = {scheme: kind for kind in _TABLE for scheme in (kind.scheme, *kind.al
 
 
 def every_store() -> dict[str, StoreKind]:
-    """The whole table: with the stores of other packages, as far as they load."""
+    """The whole table, including the stores of other packages that can be loaded."""
     found = dict(STORES)
     for scheme in registered("stores"):
         try:
@@ -253,7 +255,7 @@ def known_schemes() -> tuple[str, ...]:
 
 
 def need_kind(scheme: str, address: str) -> StoreKind:
-    """The store kind that opens addresses of this scheme. Raises Unsupported, naming those it knows."""
+    """The store kind that opens addresses of this scheme. Raises Unsupported, naming the known schemes."""
     kind = store_kind(scheme)
     if kind is None:
         raise Unsupported(

@@ -1,15 +1,15 @@
 """The base of remote stores: one event loop on its own thread, with many cancellable requests in parallel.
 
-A subclass awaits one value at a time (`_fetch`); `get_many` runs up to IN_FLIGHT of them at once and hands them out as
-they come. 2026-11-21 (tests/bench/run.py "http"): 128 at once, rather than 64: a plane of 128 chunks at 30 ms a request
-takes 60 ms instead of 130, the computing for it 16 ms either way. A server that says it is asked too much is asked less
-from then on (`_narrow`), so the width costs nobody his server.
+A subclass awaits one value at a time (`_fetch`); `get_many` runs up to IN_FLIGHT of them at once and yields them as
+they arrive. Measured 2026-11-21 (tests/bench/run.py "http"): with 128 at once instead of 64, a plane of 128 chunks at
+30 ms a request takes 60 ms instead of 130; the computation takes 16 ms either way. If a server reports too many
+requests, fewer are sent from then on (`_narrow`), so the high limit does not overload a server.
 
-Absence is known, never assumed. Some services answer "access denied" of what is not there as well (S3 where listing is
-denied), or with a web page. What such an answer means is found out once for a store, by asking for a key that nobody
-has (`_ask_for_nothing`); the error then says whether it may mean absence (`Denied.untold`). Only where the caller says
-so (`Network.missing_is_fill`) does it count as absence, and only while a value that was read before can still be read:
-credentials that expire halfway turn nothing into fill values.
+Absence is known, never assumed. Some services answer "access denied" for absent values too (S3 if listing is denied),
+or send a web page. The meaning of such an answer is found out once per store by requesting a key that does not exist
+(`_ask_for_nothing`); the error then says whether it may mean absence (`Denied.untold`). It counts as absence only if
+the caller says so (`Network.missing_is_fill`), and only while a value that was read before can still be read; so
+expired credentials never turn values into fill values.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class RemoteStore(Store):
         self._trying: _Shared | None = None
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """By its public address: passwords and tokens are in no pickle (zarrscope.errors.confidential)."""
+        """Pickles by the public address: passwords and tokens are never in a pickle (zarrscope.errors.confidential)."""
         settings = {name: getattr(self.network, name) for name in SETTINGS}
         known = {"_read_before": self._read_before, "_of_nothing": self._of_nothing}
         return _opened_again, (type(self), self.url, {**settings, **self._public_options}), known
@@ -100,16 +100,17 @@ class RemoteStore(Store):
         return loop()
 
     async def _fetch(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
-        """Raises Denied, through `_raise_denied`, for an answer that tells nothing of whether there is a value."""
+        """Fetches one value. Raises Denied, through `_raise_denied`, if the answer does not show whether the value
+        exists."""
         raise NotImplementedError  # each service has its own requests
 
     async def _ask_for_nothing(self, key: str) -> Any:
         """The store's answer for `key`, which does not exist; None if it gave no answer."""
-        raise NotImplementedError  # each service has its own requests
+        raise NotImplementedError  # each service sends its own requests
 
     def size(self, key: str) -> int | None:
         """The size of the value in bytes; None when absent."""
-        raise NotImplementedError  # each service has its own requests
+        raise NotImplementedError  # each service sends its own requests
 
     def read_end(self, key: str, length: int) -> tuple[bytes, int] | None:
         """The last `length` bytes of a value, all of a shorter one, and its size; None when absent."""
@@ -121,7 +122,7 @@ class RemoteStore(Store):
 
     async def _readable(self, key: str) -> bool:
         """Whether the value at `key`, which was read before, can be read now."""
-        raise NotImplementedError  # each service has its own requests
+        raise NotImplementedError  # each service sends its own requests
 
     # ------------------------------------------------------------------ absence
     @property
@@ -130,7 +131,7 @@ class RemoteStore(Store):
 
     def _hides(self, of_nothing: Any) -> bool:
         """Whether the answer of `_ask_for_nothing` fails to say that the value is absent."""
-        raise NotImplementedError  # each service has its own requests
+        raise NotImplementedError  # each service sends its own requests
 
     @property
     def assumes(self) -> bool:
@@ -138,11 +139,11 @@ class RemoteStore(Store):
 
     @property
     def taken_as_missing(self) -> int:
-        """How many values were taken as absent though the store did not say that (`Network.missing_is_fill`)."""
+        """The number of values that counted as absent though the store did not say so (`Network.missing_is_fill`)."""
         return self._taken
 
     async def _answer_of_nothing(self) -> Any:
-        """The store's answer for a key that does not exist; asked once, then kept."""
+        """The store's answer for a key that does not exist. It is requested once, then kept."""
         if self._of_nothing is None:
             if self._asking is None or self._asking.is_over():
                 self._asking = _Shared(self._asked_for_nothing())
@@ -153,7 +154,7 @@ class RemoteStore(Store):
         self._of_nothing = await self._ask_for_nothing(f".zarrscope-{uuid4().hex}")
 
     async def _raise_denied(self, error: Denied) -> None:
-        """Raises `error`; returns where it counts as absence."""
+        """Raises `error`, unless it counts as absence."""
         if error.untold:
             if self.network.missing_is_fill and await self._still_readable():
                 self._taken += 1
@@ -166,7 +167,7 @@ class RemoteStore(Store):
         raise error
 
     async def _still_readable(self) -> bool:
-        """Whether something that was read before can be read now; an attempt that began before is no answer."""
+        """Whether a value that was read before can be read now; an attempt that began earlier does not count."""
         if self._read_before is None:
             return False
         if self._trying is None or self._trying.begun or self._trying.is_over():
@@ -175,7 +176,8 @@ class RemoteStore(Store):
 
     # ------------------------------------------------------------------ many at once
     def _longest(self, part: ByteRange | None, limit: int | None) -> float | None:
-        """The seconds that a value may take: all attempts and waits, and all its bytes at the lowest speed allowed."""
+        """The longest time, in seconds, for a value: all attempts and waits, and all its bytes at the lowest speed
+        allowed."""
         most = limit if part is None or part.length is None else part.length
         if most is None or not self.network.min_speed:
             return None
@@ -183,7 +185,7 @@ class RemoteStore(Store):
 
     @property
     def width(self) -> int:
-        """The number of requests that may be under way in one get_many."""
+        """The number of requests that one get_many may run at once."""
         return self._width
 
     def _narrow(self, width: int) -> None:
@@ -257,7 +259,7 @@ class RemoteStore(Store):
 
 
 class _Shared:
-    """Work that several tasks on one loop await. It goes on when one of them is cancelled."""
+    """Work that several tasks on one loop await. It continues if one of them is cancelled."""
 
     def __init__(self, work: Coroutine[Any, Any, Any]) -> None:
         self.begun = False
@@ -269,7 +271,7 @@ class _Shared:
         return await work
 
     def is_over(self) -> bool:
-        """Whether nobody can wait for it any more: it is done, or was begun on a loop that others used."""
+        """Whether it can no longer be awaited: it is done, or was begun on a loop that others used."""
         return self._task.done() or self._loop is not asyncio.get_running_loop()
 
     async def wait(self) -> Any:

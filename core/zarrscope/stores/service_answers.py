@@ -23,7 +23,7 @@ CONDITIONS = ("AlreadyExistsError", "PreconditionError")
 
 
 def code_of(error: BaseException) -> str:
-    """The service's own word for what went wrong; "" where there is none."""
+    """The service's own code for the error; "" if it has none."""
     text = str(error)
     found = re.search(r"<Code>\s*(\w+)\s*</Code>", text) or re.search(r'"reason":\s*"(\w+)"', text)
     return found[1] if found else ""
@@ -42,14 +42,14 @@ def sentence(error: BaseException) -> str:
 
 
 def status_of(error: BaseException) -> int | None:
-    """The status of the answer; None where none came, or not all of it."""
+    """The status of the response; None if no complete response came."""
     text = str(error).partition("\n\nDebug source")[0]
     found = re.search(r"status code: (\d{3})", text)
     return int(found[1]) if found else None
 
 
 def pause_asked_for(url: str, timeout: float) -> float:
-    """The seconds that a service asks to wait before it is asked again; 0 where it does not say so."""
+    """The seconds that a service asks to wait before the next request; 0 if it does not say."""
     from urllib.error import HTTPError
     from urllib.request import Request, urlopen
 
@@ -68,7 +68,7 @@ def says_other_region(text: str) -> bool:
 
 
 def finds_no_login(text: str) -> bool:
-    """Whether no credentials could be had at all where a service of the machine was to give them."""
+    """Whether the error means that a service of this machine should have provided credentials but gave none."""
     return any(each in text for each in ("169.254.169.254", "metadata.google.internal", "token request"))
 
 
@@ -79,7 +79,7 @@ def is_about_range(failed: ZarrscopeError) -> bool:
 
 
 def region_of(endpoint: str, bucket: str) -> str | None:
-    """The region of a bucket, which S3 tells without credentials."""
+    """The region of a bucket, which S3 reports even without credentials."""
     from urllib.error import HTTPError, URLError
     from urllib.request import Request, urlopen
 

@@ -1,7 +1,7 @@
 """A SQLite database as a store: sqlite:///folder/file.db, in the layout of zarr-python 2's SQLiteStore.
 
-One table, zarr(k TEXT PRIMARY KEY, v BLOB). Ranges are cut by the database, one level is listed by skipping from name
-to name, and a value is compared and stored in one transaction, so that other processes take their turn.
+One table, zarr(k TEXT PRIMARY KEY, v BLOB). The database cuts ranges, one level is listed by skipping from name to
+name, and comparing and storing a value is one transaction, so no other process can change the value in between.
 Documentation of the layout: https://zarr.readthedocs.io/en/v2.18.3/api/storage.html#zarr.storage.SQLiteStore
 """
 
@@ -114,7 +114,8 @@ class SQLiteStore(Store):
         while rows := self._rows(question, low, high):
             for key, size in rows:
                 name, slash, _ = key[len(prefix) :].partition("/")
-                low = f"{prefix}{name}0" if slash else key + "\0"  # "0" comes after "/": all beneath is skipped
+                # "0" comes after "/", so all keys beneath are skipped
+                low = f"{prefix}{name}0" if slash else key + "\0"
                 yield Entry(name, True) if slash else Entry(name, False, size)
                 if slash:
                     break
@@ -145,7 +146,7 @@ class SQLiteStore(Store):
 
 
 def _range(prefix: str) -> tuple[str, str]:
-    """The first key that may begin with `prefix`, and the first that comes after all that do."""
+    """The first key that may begin with `prefix`, and the first one after all such keys."""
     return (prefix, prefix[:-1] + "0") if prefix else ("", _LAST)
 
 

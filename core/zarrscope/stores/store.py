@@ -1,13 +1,13 @@
-"""Stores: keys to byte strings, with the operations of the specification (spec B; v3 core "Store interface").
+"""Stores map keys to byte strings, with the operations of the specification (spec B; v3 core "Store interface").
 
-The operations here check keys and prefixes first, so no backend ever sees a key that could leave the store (spec F.8),
-and pass on to what a concrete store overrides (backend.py). What the engine does with many values stands in `bulk`
-(bulk.py), and what only stores of files can do in `files` (files.py).
+The operations here first check keys and prefixes, so no backend ever gets a key that could leave the store (spec F.8);
+then they call the methods that a concrete store overrides (backend.py). Operations on many values are in `bulk`
+(bulk.py), and those that only stores of files have are in `files` (files.py).
 
-Promises, held by tests/contracts/store.py for every store, wrapper and transformer: absence is None, never an error and
-never b"", and it is known, never assumed: a store that cannot tell raises Unreadable; a set is atomic (a reader sees
-the old value or the new, never a part); a value given with `expect` is stored only when the stored version is that one;
-list_dir streams one level; a value larger than the `limit` that its reader can use is not read but Unreadable.
+Guarantees, tested by tests/contracts/store.py for every store, wrapper and transformer: An absent value is None, never
+an error and never b"". Absence is known, never assumed: a store that cannot tell raises Unreadable. A set is atomic: a
+reader sees the old value or the new one, never a part. A value given with `expect` is stored only when the stored
+version is that one. list_dir streams one level. A value larger than the reader's `limit` is not read but Unreadable.
 """
 
 from __future__ import annotations
@@ -26,23 +26,23 @@ from zarrscope.stores.value_reader import Reader
 
 
 class Store(ReadableStore):
-    """Keys to values.
+    """A map from keys to values.
 
-    One class with flags rather than one protocol per capability: a wrapper or a server learns only at run time what it
-    can do, and an isinstance test on a wrapper would answer for the wrapper, not for what it wraps.
+    It is one class with flags instead of one protocol per capability, because a wrapper or a server learns only at run
+    time what it can do: an isinstance test on a wrapper would describe the wrapper, not the wrapped store.
 
     Attributes
     ----------
     url
-        Names the store for a person and for reopening, without passwords.
+        The name of the store for a person and for reopening, without passwords.
     listable, writable
-        What can be done with it.
+        Whether the store can list, and whether it can be written.
     remote
-        Each request costs a round trip: ask for little, many at once.
+        Each request costs a round trip: send few requests, many at once.
     document_limit
-        As many bytes of one metadata document are read, where whoever opened the store said so.
+        The largest size of one metadata document, in bytes, if the opener of the store set one.
     allow_outside
-        Symbolic links that lead out of the store are followed. Only stores of files have such links.
+        Whether to follow symbolic links that lead out of the store. Only stores of files have such links.
     remark
         Sentences about the store for the person who opens it.
 
@@ -58,12 +58,13 @@ class Store(ReadableStore):
 
     @property
     def bulk(self) -> BulkOperations:
-        """What the engine does with many values, by the shortest way that this store has."""
+        """The operations on many values, each in the best way of this store."""
         return BulkOperations(self)
 
     @property
     def files(self) -> FileOperations:
-        """What only stores of files can do; others answer as if they had no links, folders and leftovers."""
+        """The operations that only stores of files have; other stores answer as if they had no links, folders and
+        leftovers."""
         return FileOperations(self)
 
     @property
@@ -73,13 +74,13 @@ class Store(ReadableStore):
 
     @property
     def assumes(self) -> bool:
-        """Whether denied values count as absent where the store does not tell one from the other
-        (Network.missing_is_fill)."""
+        """Whether denied values count as absent if the store does not distinguish the two (Network.missing_is_fill)."""
         return False
 
     @property
     def taken_as_missing(self) -> int:
-        """How many values counted as absent because the caller wanted it so, though the service did not say that."""
+        """The number of values that counted as absent because the caller asked for it, though the service did not say
+        so."""
         return 0
 
     # ------------------------------------------------------------------ writing
@@ -90,23 +91,23 @@ class Store(ReadableStore):
         Parameters
         ----------
         key
-            Under which key.
+            The key of the value.
         value
-            What is stored.
+            The new value.
         expect
-            The version that must be stored until now: of `get_versioned`, or ABSENT; None for any.
+            The version that must be stored now: from `get_versioned`, or ABSENT; None for any.
 
         Returns
         -------
         Version
-            That of what is stored now.
+            The version of the new value.
 
         Raises
         ------
         Conflict
             The stored version is not `expect`. Nothing has changed.
         ReadOnly
-            The store is not to be written to.
+            The store is read-only.
         Refused
             The key could leave the store.
 
@@ -129,13 +130,13 @@ class Store(ReadableStore):
         Parameters
         ----------
         values
-            The key, where the part begins, and what is stored there. Parts of one key must not overlap, nor begin
-            beyond the value's end.
+            The key, the offset of the part, and its new bytes. Parts of one key must not overlap, nor begin beyond the
+            value's end.
 
         Raises
         ------
         ReadOnly
-            The store is not to be written to.
+            The store is read-only.
         Refused
             A key could leave the store, or parts overlap or leave a gap.
 
@@ -156,17 +157,17 @@ class Store(ReadableStore):
 
     @uninterrupted
     def erase(self, key: str) -> None:
-        """Removes one value. Nothing happens when it is not there.
+        """Removes one value. Does nothing if it does not exist.
 
         Parameters
         ----------
         key
-            Which value.
+            The key of the value.
 
         Raises
         ------
         ReadOnly
-            The store is not to be written to.
+            The store is read-only.
         Refused
             The key could leave the store.
 
@@ -188,14 +189,14 @@ class Store(ReadableStore):
         Parameters
         ----------
         keys
-            Which values.
+            The keys of the values.
 
         Raises
         ------
         ReadOnly
-            The store is not to be written to.
+            The store is read-only.
         Refused
-            A key could leave the store; values before it are gone.
+            A key could leave the store; the values before it are removed.
 
         Examples
         --------
@@ -221,7 +222,7 @@ class Store(ReadableStore):
         Raises
         ------
         ReadOnly
-            The store is not to be written to.
+            The store is read-only.
         Refused
             The prefix could leave the store.
 
@@ -245,7 +246,7 @@ class Store(ReadableStore):
         Parameters
         ----------
         key
-            Which value; "" for the nodes.
+            The key of the value; "" for the nodes.
 
         Returns
         -------
@@ -255,7 +256,7 @@ class Store(ReadableStore):
         Raises
         ------
         ReadOnly
-            The store is not to be written to.
+            The store is read-only.
         Refused
             The key could leave the store.
 
@@ -289,7 +290,7 @@ class Store(ReadableStore):
 
     @uninterrupted
     def close(self) -> None:
-        """Gives back what the store holds open. A closed store may be used again; it reopens.
+        """Closes files and connections. A closed store may be used again; it reopens them.
 
         Examples
         --------

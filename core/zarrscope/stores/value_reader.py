@@ -1,10 +1,10 @@
 """Readers: read many values of one store in sequence and share the set-up costs.
 
-A Reader belongs to one thread and one task. `seek(key)` names the value that the other calls are about; the value stays
-the one that was there then, though another may be stored in its place meanwhile, where the backend can hold it open.
-What a Reader gives lies in an Arena, memory that is used again and again, and is good until the arena is cleared.
+A Reader belongs to one thread and one task. `seek(key)` selects the value for the other calls. If the backend can hold
+it open, it stays the same value even if another one is stored in its place meanwhile. Returned bytes lie in an Arena,
+memory that is reused, and are valid until the arena is cleared.
 
-A Source is one value of known size of which any part can be read: what codecs take that need not see all of it.
+A Source is one value of known size that can be read in parts, for codecs that need not read all of it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Readable(Protocol):
-    """The part of a store that a Reader needs."""
+    """The interface of a store that a Reader needs."""
 
     url: str
 
@@ -30,15 +30,15 @@ class Reader:
 
     @property
     def size(self) -> int | None:
-        """Bytes of the value, where that is known without asking; then there is `read`."""
+        """The size of the value in bytes, if it is known without a request; `read` then works."""
         return None
 
     def read(self, start: int, stop: int) -> Buffer:
-        """These bytes of it, fewer where there are no more. Only where `size` is known."""
+        """Reads these bytes of the value; fewer at its end. Only if `size` is known."""
         raise NotImplementedError  # each store has its own reader
 
     def __init__(self, store: Readable, limit: int | None = None) -> None:
-        """`limit`: as many bytes of one value, or of a part of it, as can be used."""
+        """`limit`: the most bytes of one value, or of a part of it, that can be used."""
         self._store = store
         self._limit = limit
         self._key: str | None = None
@@ -51,7 +51,7 @@ class Reader:
             self._key, self._value, self._asked = key, None, False
 
     def whole(self) -> Buffer | None:
-        """All of it; None when nothing is stored."""
+        """The whole value; None when nothing is stored."""
         if not self._asked:
             self._value, self._asked = self._store.get(self._key or "", None, self._limit), True
         return self._value
@@ -61,12 +61,12 @@ class Reader:
         return self._store.get(self._key or "", part, self._limit)
 
     def source(self) -> RangeReadable | None:
-        """The value to be read in ranges, until the next `seek`; None when nothing is stored."""
+        """The value for reading in ranges, until the next `seek`; None when nothing is stored."""
         value = self.whole()
         return None if value is None else BytesSource(value)
 
     def keep(self) -> object:
-        """The value that is there now, for other Readers of this store (`take`); None where it cannot be held."""
+        """The present value, for other Readers of this store (`take`); None if it cannot be held open."""
         return None
 
     def take(self, key: str, kept: object) -> None:
@@ -74,4 +74,4 @@ class Reader:
         self.seek(key)
 
     def close(self) -> None:
-        """Gives back what is held open."""
+        """Closes files that are held open."""

@@ -1,8 +1,9 @@
-"""The folders that a web server names: in an index page, as JSON, or in the listing of a bucket. It makes no requests.
+"""Finds the folders that a web server names: in an index page, as JSON, or in the listing of a bucket. It sends no
+requests.
 
 Index pages of Apache, nginx, lighttpd, IIS, Caddy and Python's http.server are HTML whose links lead one level down,
-with a slash at the end of folders. nginx (autoindex_format json) and Caddy also say it in JSON. Buckets answer at their
-root, with XML: ListObjectsV2 of S3 (Google Cloud Storage, MinIO and Ceph do so too), List Blobs of Azure.
+with a slash at the end of folders. nginx (autoindex_format json) and Caddy can also answer in JSON. Buckets answer at
+their root with XML: ListObjectsV2 of S3 (also of Google Cloud Storage, MinIO and Ceph), List Blobs of Azure.
 
 Specifications: https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html
 https://learn.microsoft.com/rest/api/storageservices/list-blobs
@@ -28,7 +29,7 @@ _NAMED_BY_HOST = re.compile(r"^[^/]+\.(s3[.-]|storage\.googleapis\.com$)")
 
 
 def folders_in(body: bytes, content_type: str, url: str) -> list[str] | None:
-    """The names of folders in an index of `url`, which ends in a slash; None where the body is no index."""
+    """The names of folders in an index of `url`, which ends in a slash; None if the body is not an index."""
     if "json" in content_type or body.lstrip()[:1] == b"[":
         return _in_json(body)
     if "html" in content_type or body.lstrip()[:1] == b"<":
@@ -64,7 +65,8 @@ class _Links(HTMLParser):
 
 
 def _in_html(text: str, url: str) -> list[str] | None:
-    """The folders that an HTML page links to; None if no link leads one level down: no index, or an empty folder."""
+    """The folders to which an HTML page links; None if no link leads one level down: it is not an index, or the folder
+    is empty."""
     parser = _Links()
     parser.feed(text)
     here = urlsplit(url)
@@ -101,13 +103,13 @@ class BucketPage(NamedTuple):
 
 
 def looks_like_bucket(headers: Mapping[str, str], body: bytes) -> bool:
-    """Whether an answer, of whatever status, is one of a bucket's service."""
+    """Whether a response of any status comes from a bucket's service."""
     xml = body.lstrip()[:200]
     return any(name in headers for name in _OF_BUCKETS) or (xml.startswith(b"<?xml") and b"<Error" in xml)
 
 
 def bucket_listing(url: str, following: str = "") -> str:
-    """The address of the listing of what lies beneath `url`, which ends in a slash."""
+    """The address that lists the keys beneath `url`, which ends in a slash."""
     parts = urlsplit(url)
     path = unquote(parts.path).lstrip("/")
     root = f"{parts.scheme}://{parts.netloc}/"
@@ -124,7 +126,7 @@ def bucket_listing(url: str, following: str = "") -> str:
 
 
 def bucket_page(body: bytes) -> BucketPage | None:
-    """Parses the listing in a bucket service's response; None if it is no listing."""
+    """Parses the listing in a bucket service's response; None if it is not a listing."""
     if b"<!DOCTYPE" in body or b"<!ENTITY" in body:
         return None
     try:

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 
 def whole_address(text: str) -> str:
-    """The address that `text`, perhaps a public face, stands for. Raises Refused where that is not known here."""
+    """The whole address for `text`, which may be an address without its confidential parts. Raises Refused if these are
+    not known here."""
     try:
         return private(text)
     except KeyError:

@@ -1,7 +1,7 @@
-"""Stores over stores: a part of one, read-only, counted, slow or broken on demand.
+"""Stores on top of stores: a part of a store, a read-only one, or for tests one that counts, delays or fails.
 
-A wrapper passes every operation on to the same operation of what it wraps, so that nothing done natively becomes
-derived, and it takes over the flags. `url` is that of what is wrapped unless said otherwise.
+A wrapper passes every operation on to the same operation of the wrapped store, so native operations stay native, and it
+takes over the flags. `url` is that of the wrapped store unless stated otherwise.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from zarrscope.stores.store import Store
 
 
 class Wrapper(Store):
-    """Passes everything on to `store`. `before` sees each operation with its key or prefix, and may wait or raise."""
+    """Passes everything on to `store`. `before` is called with each operation and its key or prefix, and may wait or
+    raise."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -184,7 +185,7 @@ class PrefixStore(Wrapper):
         self.url = url if url is not None else f"{store.url.rstrip('/')}/{prefix.rstrip('/')}"
 
     def _named(self, error: ZarrscopeError) -> ZarrscopeError:
-        """The error with its key as seen through this store, without the prefix."""
+        """The error with its key relative to this store, without the prefix."""
         if error.key is not None and error.key.startswith(self.prefix):
             error.key = error.key[len(self.prefix) :]
             error.store = self.url
@@ -316,8 +317,8 @@ class Counting(Wrapper):
 class Gate(Wrapper):
     """Holds back operations until they are released: a slow store that tests control without sleeping.
 
-    `holds` says which (operation, key) wait; all do by default. `waiting(n)` returns once n of them wait. `arrived` has
-    the keys in the order in which they came.
+    `holds` decides which (operation, key) wait; by default all do. `waiting(n)` returns once n of them wait. `arrived`
+    has the keys in the order of arrival.
     """
 
     def __init__(self, store: Store, holds: Callable[[str, str], bool] = lambda operation, key: True) -> None:
@@ -357,13 +358,14 @@ class Gate(Wrapper):
             self._permits = 0
 
     def waiting(self, count: int = 1, timeout: float = 20.0) -> bool:
-        """Waits until at least `count` operations are held; False when they never were."""
+        """Waits until at least `count` operations are held back. Returns False if there were fewer
+        within the time-out."""
         with self._changed:
             return self._changed.wait_for(lambda: self._waiting >= count, timeout)
 
 
 class Latency(Wrapper):
-    """Each operation takes `seconds` longer, those of one get_many together: a distant store."""
+    """Delays each operation by `seconds`, those of one get_many together: a remote store."""
 
     def __init__(self, store: Store, seconds: float, wait: Callable[[float], None] = time.sleep) -> None:
         super().__init__(store)
@@ -384,7 +386,7 @@ class Latency(Wrapper):
 
 @dataclass
 class Fault:
-    """Which operations fail: the first `times` (None: all) that `matches`, after `skip` of them went well."""
+    """The operations that fail: the first `times` (None: all) that `matches`, after `skip` successful ones."""
 
     error: Callable[[], ZarrscopeError] = field(
         default=lambda: Unreadable("The network failed", advice="This fault was made for a test.")

@@ -1,8 +1,8 @@
-"""A store of zarr-python 3 as one of ours: what `zarrscope.open` makes of a Store, StorePath, Group or Array.
+"""A store of zarr-python 3 as a store of zarrscope: `zarrscope.open` uses it for a Store, StorePath, Group or Array.
 
-zarr-python is not imported here: who has such an object has it loaded. Its methods are coroutines, awaited on
-zarr-python's own event loop, for what they hold open (an HTTP session) belongs to that loop. A value is compared and
-stored in one turn among the threads of this process; other processes are not waited for. Operations: spec B.
+zarr-python is not imported here, because a caller with such an object has already loaded it. Its methods are coroutines
+and run on zarr-python's own event loop, because open resources (an HTTP session) belong to that loop. Comparing and
+storing a value is one step for the threads of this process; other processes are not excluded. Operations: spec B.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)
 
 
 class ZarrPythonStore(RemoteStore):
-    """The values of a zarr.abc.store.Store; read-only where that is, or cannot erase."""
+    """The values of a zarr.abc.store.Store; read-only if that store is, or if it cannot erase."""
 
     def __init__(self, store: Any) -> None:
         super().__init__(network())
@@ -81,7 +81,7 @@ class ZarrPythonStore(RemoteStore):
             return value
         if part.start is not None and value:
             return value if part.length is None else value[: part.length]
-        # Stores differ in what they return for a range that exceeds the value: read it again by its size.
+        # Stores return different results for a range that exceeds the value: read it again by its size.
         size = await self._size(key)
         if size is None:
             return None
@@ -149,7 +149,8 @@ class ZarrPythonStore(RemoteStore):
         yield from self._names(self._theirs.list_prefix(prefix), prefix)
 
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
-        """zarr-python gives names alone: which of them hold a value is asked."""
+        """Lists one level. zarr-python returns only names, so a request for each finds out which of them
+        hold a value."""
         names = (name.strip("/") for name in self._names(self._theirs.list_dir(prefix.rstrip("/")), prefix))
         seen: set[str] = set()
         while batch := [*dict.fromkeys(name for name in islice(names, SCANNED_AT_ONCE) if name and name not in seen)]:

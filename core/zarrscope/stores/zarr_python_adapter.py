@@ -1,6 +1,6 @@
-"""Any store of ours as a store of zarr-python 3: `zarrscope.as_zarr_store(store)`.
+"""Any store of zarrscope as a store of zarr-python 3: `zarrscope.as_zarr_store(store)`.
 
-zarr-python is imported when the first of them is made; the engine does without it. Each call runs on a thread of
+zarr-python is imported when the first of them is made; the engine does not need it. Each call runs on a thread of
 asyncio's own pool, so one store serves every event loop. Documentation of the interface:
 https://zarr.readthedocs.io/en/v3.1.6/api/zarr/abc/store/
 """
@@ -23,19 +23,19 @@ from zarrscope.stores.store import Store
 
 
 def as_zarr_store(store: Store | str | os.PathLike[str], *, read_only: bool = False) -> Any:
-    """A store, or what is at an address, for `zarr.open` and all that takes a store of zarr-python 3.
+    """The store, or the store at an address, for `zarr.open` and other functions that take a store of zarr-python 3.
 
     Parameters
     ----------
     store
         A Store, such as the `store` of a hierarchy, or an address as for `open`.
     read_only
-        Refuses writing through it. A store that cannot be written is read-only anyway.
+        Refuses writing through the new store. It is read-only anyway if `store` cannot be written.
 
     Returns
     -------
     zarr.abc.store.Store
-        The same values. Closing it closes nothing of `store`.
+        A store with the same values. Closing it leaves `store` open.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def _again(kept: bytes | str, read_only: bool) -> Any:
 
 @cache
 def adapter() -> Any:
-    """The class, made when zarr-python is there. Raises Unsupported where it is not, or is older than 3."""
+    """The class, made when zarr-python is installed. Raises Unsupported if it is missing, or older than 3."""
     try:
         theirs: Any = import_module("zarr.abc.store")
         buffers: Any = import_module("zarr.core.buffer")
@@ -96,7 +96,7 @@ def adapter() -> Any:
 
         supports_writes = True
         supports_deletes = True
-        supports_listing = True  # an instance overrides it where it does not hold
+        supports_listing = True  # an instance overrides it if its store cannot list
 
         def __init__(self, store: Store, *, read_only: bool = False) -> None:
             super().__init__(read_only=read_only or not store.writable)
@@ -124,7 +124,7 @@ def adapter() -> Any:
             return self.store.url
 
         def __reduce__(self) -> tuple[Any, ...]:
-            """Pickles the address where the store itself cannot leave its process."""
+            """Pickles the address if the store itself cannot leave its process."""
             try:
                 kept: bytes | str = pickle.dumps(self.store)
             except Exception:

@@ -1,1 +1,1 @@
-"""For viewers: chunks loaded in the background, pyramids, pictures."""
+"""Data for viewers: loads chunks in the background, finds pyramids, draws pictures."""

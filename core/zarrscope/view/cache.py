@@ -1,7 +1,7 @@
 """A cache of decoded chunks by array and index; the least recently used are dropped first.
 
-Promises: never more than `limit` bytes, the largest buffer that a chunk keeps alive counted whole; a chunk larger than
-`limit` is not kept at all. Not locked: chunks.ChunkLoader is.
+Guarantees: it never holds more than `limit` bytes, counting the whole buffer that a chunk keeps alive; a chunk larger
+than `limit` is not kept. It has no lock of its own; chunks.ChunkLoader locks it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class ChunkResult:
 class ChunkCache:
     """Keeps decoded chunks in memory, and drops those that were used longest ago.
 
-    `find` and `put` by array and index. `size` is what is held, in bytes, at most `limit`.
+    `find` and `put` take an array and an index. `size` is the number of bytes held, at most `limit`.
     """
 
     OVERHEAD = 400
@@ -61,7 +61,7 @@ class ChunkCache:
         self._kept: OrderedDict[tuple[int, ChunkIndex], tuple[ChunkResult, int]] = OrderedDict()
 
     def find(self, identity: ArrayIdentity, indices: Iterable[ChunkIndex]) -> list[ChunkResult | None]:
-        """The cached result of each index, or None; marks them as most recently used."""
+        """The cached result for each index, or None; marks them as most recently used."""
         number = self._numbers.get(identity)
         if number is None:
             return [None for _ in indices]
@@ -99,7 +99,7 @@ class ChunkCache:
             self._drop(key)
 
     def arrays_beneath(self, url: str, path: str) -> list[ArrayIdentity]:
-        """The arrays at `path` of the store `url`, and beneath it, that have or had chunks in the cache."""
+        """The arrays at `path` of the store `url`, and beneath it, whose chunks are or were in the cache."""
         return [identity for identity in self._numbers if identity.lies_beneath(url, path)]
 
     def clear(self) -> None:
@@ -116,7 +116,7 @@ class ChunkCache:
 
 
 def held(data: NDArray[Any]) -> int:
-    """The bytes that `data` keeps alive: the whole buffer that it is a view of, and the objects that it refers to."""
+    """The bytes that `data` keeps alive: its whole buffer, and the objects that it refers to."""
     size = buffer_bytes(data)
     if data.dtype.hasobject:
         size += sum(len(item) + 50 if isinstance(item, str | bytes) else 100 for item in data.flat)
@@ -138,7 +138,7 @@ def buffer_bytes(data: NDArray[Any]) -> int:
 
 
 def compact(data: NDArray[Any]) -> NDArray[Any]:
-    """`data`, or a read-only copy where it would keep a much larger buffer alive."""
+    """`data`, or a read-only copy if it would keep a much larger buffer alive."""
     if buffer_bytes(data) <= data.nbytes + data.nbytes // 4:
         return data
     copied = data.copy()

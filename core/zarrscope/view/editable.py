@@ -1,8 +1,8 @@
-"""A lazy view whose values can be set: what is set stays in memory, over what is stored, until somebody writes it.
+"""A lazy view whose values can be set. Set values stay in memory, over the stored ones, until they are written.
 
-Viewers paint into their data (`data[y0:y1, x0:x1] = …`, `data[ys, xs] = 7`). `Edits` keeps what was painted of one
-array, in blocks, and which elements were; every view of it shows them over the stored values. Nothing is written here:
-convert/patching.py carries edits into the array and its coarser levels.
+Viewers paint into their data (`data[y0:y1, x0:x1] = …`, `data[ys, xs] = 7`). `Edits` keeps the painted values of one
+array in blocks, and marks the painted elements; every view of the array shows them over the stored values. Nothing is
+written here: convert/patching.py writes edits into the array and its coarser levels.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BOX_LIMIT = 1 << 22
 
 @dataclass(frozen=True)
 class Block:
-    """Elements of a part of an array: where it begins, its values, and which of them were set."""
+    """Elements of a part of an array: the place of the part, its values, and a mask of those that were set."""
 
     corner: tuple[int, ...]
     values: NDArray[Any]
@@ -45,7 +45,7 @@ class Block:
 
 
 class Edits:
-    """Elements of one array that were set and are not written. Thread-safe: viewers read on other threads."""
+    """Elements of one array that were set but not yet written. Thread-safe: viewers read on other threads."""
 
     def __init__(self, shape: Sequence[int], dtype: np.dtype[Any]) -> None:
         self.shape, self.dtype = tuple(shape), dtype
@@ -62,13 +62,14 @@ class Edits:
 
     @property
     def blocks(self) -> list[Block]:
-        """Copies, in the order of the array."""
+        """Copies of the blocks, in the order of the array."""
         with self._lock:
             found = [self._blocks[place] for place in sorted(self._blocks)]
             return [Block(block.corner, block.values.copy(), block.was_set.copy()) for block in found]
 
     def clear(self, version: int) -> bool:
-        """Forgets everything, for it is written; False where there was a change after `version`: then all is kept."""
+        """Drops all edits, after they were written. Returns False, and keeps all, if there was a change after
+        `version`."""
         with self._lock:
             if version != self.version:
                 return False
@@ -92,7 +93,7 @@ class Edits:
             self.version += 1
 
     def set_points(self, positions: Sequence[NDArray[Any]], values: NDArray[Any]) -> None:
-        """Sets elements by their positions along each axis; `values` has one for each."""
+        """Sets elements by their positions along each axis; `values` has one value for each."""
         if not len(positions[0]):
             return
         places = np.stack([at // n for at, n in zip(positions, self._size, strict=True)], axis=1)
@@ -117,7 +118,7 @@ class Edits:
         return block
 
     def over(self, axes: Sequence[Axis], stored: NDArray[Any]) -> NDArray[Any]:
-        """The stored values at `axes`, with the edits over them. Changes nothing but a copy."""
+        """The stored values at `axes`, with the edits over them, in a copy."""
         kept = [axis for axis in axes if not isinstance(axis, int)]
         with self._lock:
             met = [found for block in self._blocks.values() if (found := _meeting(block, axes)) is not None]
@@ -138,7 +139,8 @@ class Edits:
 
 
 def _meeting(block: Block, axes: Sequence[Axis]) -> tuple[Block, list[NDArray[Any]], tuple[Any, ...]] | None:
-    """(block, positions within the result, index within the block) of what a block holds of `axes`; None: nothing."""
+    """(block, positions within the result, index within the block) for the part of a block in `axes`; None if there is
+    none."""
     outer: list[NDArray[Any]] = []
     inner: list[NDArray[Any]] = []
     for axis, corner, size in zip(axes, block.corner, block.values.shape, strict=True):
@@ -165,7 +167,7 @@ def _meeting(block: Block, axes: Sequence[Axis]) -> tuple[Block, list[NDArray[An
 
 
 class EditableView(LazyView):
-    """A lazy view that can be set, and shows what was set.
+    """A lazy view that can be set, and shows the values that were set.
 
     Examples
     --------
@@ -191,7 +193,7 @@ class EditableView(LazyView):
 
     @classmethod
     def of(cls, view: LazyView) -> EditableView:
-        """The same view as one that can be set, in memory only."""
+        """The same view as an editable one; edits stay in memory."""
         return cls(view._array, view._axes, view._shown, view._layout)
 
     def _like(self, axes: tuple[Axis, ...], shown: Shown | None, layout: tuple[int | None, ...]) -> LazyView:
@@ -203,14 +205,14 @@ class EditableView(LazyView):
 
     @property
     def _dask(self) -> Any:
-        """Anew each time: dask may keep what it read once under the name of a graph."""
+        """The view as a new dask array each time, because dask may cache results under the name of a graph."""
         return self._in_dask()
 
     def _read(self) -> NDArray[Any]:
         return self.edits.over(self._axes, super()._read())
 
     def _points(self, items: list[Any], lists: list[int]) -> NDArray[Any]:
-        """A brush asks for scattered positions at every move: the box around them comes from the cache."""
+        """Reads scattered positions, which a brush needs at every move: the box around them comes from the cache."""
         every = [np.asarray(item) for item in items if item is not None and not isinstance(item, slice)]
         pure = len(every) == len(items) == self.ndim and all(item.dtype.kind in "iu" and item.size for item in every)
         if not pure or any(item.min() < 0 for item in every):
@@ -225,9 +227,9 @@ class EditableView(LazyView):
 
     # ------------------------------------------------------------------ setting
     def __setitem__(self, selection: Any, values: Any) -> None:
-        """As numpy's, in memory only: elements that get the value they have are not set.
+        """Sets elements as numpy does, in memory only; elements that already have the value do not count as set.
 
-        Raises Refused for values that the array's type does not hold.
+        Raises Refused for values that the array's type cannot hold.
         """
         values = np.asarray(values)
         held = values.astype(self._array.dtype)
@@ -246,7 +248,7 @@ class EditableView(LazyView):
 
     @staticmethod
     def _is_basic(selection: Any) -> bool:
-        """Whether it is made of integers, slices, `...` and `None`."""
+        """Whether the index contains only integers, slices, `...` and `None`."""
 
         def basic(item: Any) -> bool:
             if isinstance(item, bool | np.bool_):
@@ -263,7 +265,7 @@ class EditableView(LazyView):
         return np.broadcast_to(np.arange(self.shape[axis]).reshape(shape), self.shape)
 
     def _set_part(self, part: LazyView, values: NDArray[Any]) -> None:
-        """Sets all of a part, whose axes are ranges."""
+        """Sets all elements of a part whose axes are ranges."""
         if part.size:
             now = np.asarray(EditableView(self._array, part._axes, None, part._layout, self.edits))
             where = np.nonzero(np.atleast_1d(now != values))
@@ -272,7 +274,7 @@ class EditableView(LazyView):
     def _set_positions(
         self, positions: Sequence[NDArray[Any]], values: NDArray[Any], part: LazyView | None = None
     ) -> None:
-        """Sets elements by their positions along the axes of a part, else of this view."""
+        """Sets elements by their positions along the axes of a part, or of this view."""
         part = self if part is None else part
         count = len(values)
         found: list[NDArray[Any]] = [np.zeros(0)] * len(part._axes)
@@ -285,7 +287,7 @@ class EditableView(LazyView):
         self.edits.set_points(found, values)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """What is painted stays in this process: another one sees what is stored."""
+        """Pickles the view without its edits: another process sees the stored values."""
         return LazyView, (self._array, self._axes, self._shown, self._layout)
 
     def __repr__(self) -> str:

@@ -1,10 +1,10 @@
-"""Images: multiscale groups (OME-Zarr, see ome/metadata.py) and plain arrays, as levels a viewer can choose from.
+"""Images: multiscale groups (OME-Zarr, see ome/metadata.py) and plain arrays, as levels from which a viewer chooses.
 
-`find_images(node)` reads attributes only; the arrays of the levels are opened when `levels`, `axes` or `channels` are
-first asked for, so a group of thousand images costs nothing until one is looked at. Those three may wait for a store:
-ask for them in a background job. A level whose array is missing or broken is left out and named in `warnings`.
+`find_images(node)` reads attributes only. The arrays of the levels are opened when `levels`, `axes` or `channels` are
+first used, so a group of a thousand images reads nothing until one is shown. These three may wait for a store: use them
+in a background job. A level whose array is missing or broken is left out and named in `warnings`.
 
-Axis order follows names and types, never position (spec E.9).
+The order of axes follows names and types, never position (spec E.9).
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ MAX_CHANNELS = 256
 class Level:
     """One resolution. `shape` in elements, one number per axis of the image.
 
-    physical position = scale x index + translation, in the axes' units, at pixel centres. `factors`: how many
-    elements of the finest level one element of this level spans, per axis (1.0 for the finest itself).
+    physical position = scale x index + translation, in the axes' units, at pixel centres. `factors`: the number of
+    elements of the finest level per element of this level, for each axis (1.0 for the finest level itself).
     """
 
     path: str
@@ -82,7 +82,8 @@ class Level:
 
 @dataclass(frozen=True)
 class Image:
-    """An n-D image: levels from fine to coarse, axes, channels, labels. See the module for what may wait."""
+    """An n-D image: levels from fine to coarse, axes, channels, labels. The module's docstring says which of them may
+    wait."""
 
     name: str
     path: str
@@ -109,20 +110,20 @@ class Image:
 
     @property
     def label_properties(self) -> Mapping[int, Mapping[str, Any]]:
-        """For a label image: label value → what the file says about that label, as far as it says anything."""
+        """For a label image: label value → the properties that the file gives for this label."""
         return (self.multiscale.properties if self.multiscale else None) or {}
 
     @cached_property
     def _opened(self) -> tuple[tuple[Level, ...], tuple[Axis, ...], tuple[str, ...]]:
         if self.plain is not None:
             return _open_plain(self.plain)
-        assert self.multiscale is not None  # an image is one or the other
+        assert self.multiscale is not None  # an image has either a multiscale or an array
         assert self.hierarchy is not None
-        with parsed_once():  # each missing level looks in the groups above for what is there instead
+        with parsed_once():  # each missing level examines the groups above it
             return _open_levels(self.hierarchy, self.multiscale, self.path)
 
     def node_at(self, path: str) -> Group | Array:
-        """Another node of the hierarchy that the image lies in. Raises as `Hierarchy.open_node`."""
+        """Another node of the image's hierarchy. Raises the errors of `Hierarchy.open_node`."""
         if self.hierarchy is None:
             raise NotFound(f"The array {self.path} was opened without its hierarchy", key=path)
         node: Group | Array = self.hierarchy[path]
@@ -130,7 +131,7 @@ class Image:
 
     @property
     def levels(self) -> tuple[Level, ...]:
-        """At least one, finest first. Raises the first level's own error when not one can be opened."""
+        """At least one level, finest first. Raises the first level's own error if none can be opened."""
         return self._opened[0]
 
     @property
@@ -168,8 +169,8 @@ class Image:
 
     @cached_property
     def plane(self) -> tuple[int, int]:
-        """(vertical, horizontal) axes of the usual picture: y and x by name, else the last two in space, else the last
-        two that are no channels. An array of one axis gives (-1, 0): there is no vertical one."""
+        """(vertical, horizontal) axes of the usual picture: y and x by name, else the last two axes in space, else the
+        last two that are not channels. An array of one axis gives (-1, 0): it has no vertical axis."""
         names = [axis.name.lower() for axis in self.axes]
         if "y" in names and "x" in names:
             return names.index("y"), names.index("x")
@@ -182,9 +183,9 @@ class Image:
 
     @cached_property
     def channels(self) -> tuple[Channel, ...]:
-        """One per element of the channel axis, or a single one; each with a colour. A window may be None.
+        """One channel per element of the channel axis, or a single one; each with a colour. A window may be None.
 
-        Where omero tells no window, the range that an array-statistics extension declares is the first one (ZEP 9).
+        If omero gives no window, the range in an array-statistics extension is the first window (ZEP 9).
         """
         axis = self.channel_axis
         count = 1 if axis is None else self.shape[axis]
@@ -192,14 +193,14 @@ class Image:
         if self.multiscale is None and axis is not None and self.axes[axis].unit == "rgb":
             whole = (0.0, 255.0)
             seen = [Channel(n, c, whole, whole) for n, c in zip(("red", "green", "blue"), RGB, strict=True)]
-            # Opacity is no light, so it is left out where channels are added up.
+            # An opacity channel has no colour, so it is left out when channels are added up.
             opacity = [Channel(ALPHA, WHITE, whole, whole, active=False)] * (self.shape[axis] - len(seen))
             return (*seen, *opacity)
         defaults = (WHITE,) if count == 1 else PALETTE
         declared = self._declared_range
         found = []
         for i in range(count):
-            # Of many channels without display settings only some are shown: all together would be white.
+            # Of many channels without display settings only some are shown: all of them added up would be white.
             label = f"channel {i}" if count > 1 else self.name or "values"
             channel = stated[i] if i < len(stated) else Channel(label, active=i < len(PALETTE))
             color = channel.color or defaults[i % len(defaults)]
@@ -216,7 +217,7 @@ class Image:
 
     @cached_property
     def defaults(self) -> Mapping[str, int]:
-        """Axis name → the index to show first. Axes not named: t and others 0, z the middle."""
+        """Axis name → the index to show first. For axes that are not named: 0, but the middle for z."""
         stated = dict((self.multiscale.defaults if self.multiscale else None) or {})
         start = {}
         for i, axis in enumerate(self.axes):
@@ -248,8 +249,8 @@ class Image:
 def find_images(node: Group | Array) -> list[Image]:
     """The images that a group's own attributes describe, one per multiscale; a plain array gives one of one level.
 
-    Empty for any other group, and for an array without a picture (see `Image.levels` for arrays that cannot be decoded:
-    they give an image whose `dtype` is unknown). Reads nothing.
+    Empty for any other group, and for an array that cannot be shown as a picture (for an array that cannot be decoded
+    it gives an image with an unknown `dtype`; see `Image.levels`). Reads nothing.
     """
     if node.kind == "array":
         return [Image(node.name, node.path, node.hierarchy, None, node)] if node.ndim else []
@@ -272,8 +273,8 @@ def find_collection(group: Group | Array) -> Collection | None:
 
 
 def members(group: Group, found: Collection) -> Iterator[Member]:
-    """The members of a collection, in order. Where no list is stored they are the numbered groups, looked up one by one
-    as they are asked for, until the first missing one (spec E.6)."""
+    """The members of a collection, in order. If no list is stored, these are the numbered groups, looked up one by one
+    when asked for, until the first missing one (spec E.6)."""
     if found.members is not None:
         yield from found.members
         return
@@ -306,8 +307,8 @@ def level_for(image: Image, pixels_per_index: float | Sequence[float], axes: Seq
     """The coarsest level that still has an element for every screen pixel, along every shown axis.
 
     `pixels_per_index`: screen pixels per index of the finest level, one number or one per shown axis. `axes` are the
-    shown ones (default: image.plane). Levels that differ only along other axes count as equal: the finest of them wins,
-    for a step through z should not skip planes because x and y are zoomed out.
+    shown ones (default: image.plane). Of levels that differ only along other axes the finest is chosen, because moving
+    along z should not skip planes when x and y are zoomed out.
     """
     shown = [axis for axis in (image.plane if axes is None else axes) if axis >= 0]
     zooms = [pixels_per_index] * len(shown) if isinstance(pixels_per_index, int | float) else list(pixels_per_index)
@@ -326,8 +327,8 @@ def level_for(image: Image, pixels_per_index: float | Sequence[float], axes: Seq
 def default_window(
     channel: Channel | None, dtype: np.dtype[Any], sample: np.ndarray[Any, Any] | None
 ) -> tuple[float, float]:
-    """(low, high) to begin with: as the file states, else from `sample` (a plane of the coarsest level), else of 8-bit
-    and boolean types their whole range, else (0, 1)."""
+    """(low, high) to begin with: from the file, else from `sample` (a plane of the coarsest level), else the whole
+    range of 8-bit and boolean types, else (0, 1)."""
     if channel is not None and channel.window is not None:
         return channel.window
     if dtype.kind == "b":
@@ -350,7 +351,8 @@ def _open_plain(array: Array) -> tuple[tuple[Level, ...], tuple[Axis, ...], tupl
 
 
 def _guess_axes(array: Array) -> tuple[Axis, ...]:
-    """From dimension_names, or xarray's `_ARRAY_DIMENSIONS` of v2; without either the last two axes are y and x."""
+    """The axes from dimension_names, or from xarray's `_ARRAY_DIMENSIONS` of v2; without either the last two axes are y
+    and x."""
     rank = array.ndim
     names = list(array.metadata.dimension_names or ())
     if not names:
@@ -371,7 +373,8 @@ def _guess_axes(array: Array) -> tuple[Axis, ...]:
 
 
 def _looks_rgb(array: Array) -> bool:
-    """A photograph: bytes, height x width x 3 (or 4, with opacity), and plainly larger than it is deep."""
+    """Whether an array is a photograph: bytes, height x width x 3 (or 4, with opacity), and clearly
+    larger than deep."""
     shape = array.shape
     return (
         len(shape) == 3 and shape[2] in (3, 4) and min(shape[:2]) >= 16 and array.metadata.dtype.name == "uint8"
@@ -431,13 +434,13 @@ def _open_levels(
 
 
 def _factor(stated: float, ratio: float) -> float:
-    """How much coarser a level is: the ratio of the scales if it agrees with the shapes (odd lengths are rounded), else
-    that of the shapes."""
+    """The factor of a level: the ratio of the scales if it agrees with the shapes (odd lengths are rounded), else the
+    ratio of the shapes."""
     return stated if stated > 0 and abs(stated - ratio) <= 0.34 * ratio else ratio
 
 
 def _fit_axes(axes: tuple[Axis, ...] | None, array: Array, warnings: list[str]) -> tuple[Axis, ...]:
-    """The stated axes where they fit the array; else its dimension names; else the last ones of t, c, z, y, x."""
+    """The stated axes if they fit the array; else its dimension names; else the last ones of t, c, z, y, x."""
     rank = array.ndim
     if axes is not None and len(axes) == rank:
         return axes

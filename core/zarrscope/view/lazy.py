@@ -1,8 +1,8 @@
 """A lazy view of an array: indexing gives another view, only `__array__` reads, through the shared chunk loader.
 
-For viewers that slice in two steps (napari: `data[:, y0:y1, x0:x1]` over all of z, then one plane): the first costs
-nothing, the second reads one plane's chunks. What computes with it (`view + 1`, `view.max(axis=0)`, `np.where(view > 5,
-view, 0)`) gets a dask array, lazy as well: see lazy_math.
+It is for viewers that slice in two steps (napari: `data[:, y0:y1, x0:x1]` over all of z, then one plane): the first
+step reads nothing, the second reads the chunks of one plane. Computing with it (`view + 1`, `view.max(axis=0)`,
+`np.where(view > 5, view, 0)`) gives a dask array, which is lazy as well: see lazy_math.
 """
 
 from __future__ import annotations
@@ -31,9 +31,11 @@ Shown = tuple[np.dtype[Any], Callable[[np.ndarray[Any, Any]], np.ndarray[Any, An
 class LazyView(Computing):
     """A part of an array that is read only when its values are asked for.
 
-    `array` as far as `axes` say; None: all of it. Reads through the loader that all viewers of a process share.
+    The part of `array` that `axes` select; None: all of it. It reads through the loader that all viewers of a process
+    share.
 
-    `layout`: for each axis of the view the axis of the array, or None for one of length one; None: as they come.
+    `layout`: for each axis of the view the axis of the array, or None for an axis of length one; None: the same axes in
+    the same order.
     """
 
     def __init__(
@@ -81,8 +83,8 @@ class LazyView(Computing):
 
     # ------------------------------------------------------------------ parts of it
     def __getitem__(self, selection: Any) -> Any:
-        """Integers and slices (negative, stepped), `...`, `None`, and one list or mask of an axis give a view; reads
-        nothing. A mask of several axes gives a lazy dask array; several lists at once are read at once.
+        """Integers and slices (negative, stepped), `...`, `None`, and one list or mask of an axis give a view; nothing
+        is read. A mask over several axes gives a lazy dask array; several lists at once are read immediately.
 
         Raises IndexError as numpy does.
         """
@@ -113,11 +115,11 @@ class LazyView(Computing):
         return self._like(tuple(axes), self._shown, tuple(layout))
 
     def _like(self, axes: tuple[Axis, ...], shown: Shown | None, layout: tuple[int | None, ...]) -> LazyView:
-        """Another view of the same."""
+        """Another view of the same array."""
         return LazyView(self._array, axes, shown, layout)
 
     def _filled(self, items: list[Any]) -> list[Any]:
-        """An item for each axis, and the new ones."""
+        """An item for each axis, and the new axes."""
         count = sum(item is not None and item is not Ellipsis for item in items)
         if count > self.ndim:
             raise IndexError(f"too many indices: the view has {self.ndim} axes, {count} were indexed")
@@ -128,7 +130,7 @@ class LazyView(Computing):
         return [*items[:at], *[slice(None)] * (self.ndim - count), *items[at + 1 :]]
 
     def _points(self, items: list[Any], lists: list[int]) -> NDArray[Any]:
-        """Several lists at once: their positions along each axis are read once, then numpy picks."""
+        """Several lists at once: their positions along each axis are read once, then numpy selects from these."""
         outer: Any = self
         places = [sum(item is not None for item in items[:n]) for n in lists]
         picked = list(items)
@@ -153,14 +155,15 @@ class LazyView(Computing):
         return self.transpose()
 
     def on(self, array: Array) -> LazyView:
-        """The same view of an array that was opened anew. Raises ValueError where its shape is another."""
+        """The same view of an array that was opened again. Raises ValueError if its shape differs."""
         if array.shape != self._array.shape:
             raise ValueError(f"{array.path} has become another shape: {array.shape}")
         shown = self._shown if array.dtype == self._array.dtype else None
         return LazyView(array, self._axes, shown, self._layout)
 
     def mapped(self, dtype: Any, function: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]) -> LazyView:
-        """The same view with `function` of what is read: elementwise, and of values of `dtype`."""
+        """The same view with `function` applied to the values that are read; it is elementwise and returns values of
+        `dtype`."""
         return self._like(self._axes, (np.dtype(dtype), function), self._layout)
 
     def astype(self, dtype: Any, **_: Any) -> LazyView:
@@ -192,7 +195,7 @@ class LazyView(Computing):
         return np.asarray(shared().read(self._array, tuple(map(_index, self._axes))))
 
     def edges(self, axis: int) -> list[int]:
-        """Where chunks begin along an axis of the view, and its end: for those who read it piece by piece."""
+        """The positions at which chunks begin along an axis of the view, and its end, for reading piece by piece."""
         source = self._layout[axis]
         indices = range(1) if source is None else self._indices(source)
         if source is None or not len(indices):
@@ -254,13 +257,13 @@ def _is_list(item: Any) -> bool:
 
 
 def _apart(items: list[Any]) -> bool:
-    """Whether slices lie between the integers and lists among the items."""
+    """Whether slices separate the integers and lists among the items."""
     given = [n for n, item in enumerate(items) if item is not None and not isinstance(item, slice)]
     return given[-1] - given[0] >= len(given)
 
 
 def _positions(item: Any, length: int) -> np.ndarray[Any, Any]:
-    """The positions that a list or a mask names, counted from the front."""
+    """The positions that a list or a mask selects, counted from the front."""
     given = np.asarray(item)
     if given.dtype.kind == "b":
         if given.shape != (length,):

@@ -1,8 +1,8 @@
-"""What makes a lazy view compute like a numpy array: operators, numpy's functions, methods such as `max`.
+"""Makes a lazy view compute like a numpy array: operators, numpy's functions, methods such as `max`.
 
-They give dask arrays, which read block by block when they are asked for values. Without dask, which only napari and
-the extra "dask" bring, or for a function of numpy that dask lacks, the values are read and numpy's answer is given.
-NEP 13 and 18 are the protocols: https://numpy.org/neps/nep-0018-array-function-protocol.html
+The results are dask arrays, which read block by block when their values are asked for. If dask is not installed (only
+napari and the extra "dask" install it), or lacks a function of numpy, the values are read and numpy computes the
+result. The protocols are NEP 13 and 18: https://numpy.org/neps/nep-0018-array-function-protocol.html
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from zarrscope.runtime.tuning import LAZY_BLOCK_BYTES
 class Computing(np.lib.mixins.NDArrayOperatorsMixin, ABC):
     """Gives an array class numpy's operators and functions, computed when needed.
 
-    For a class with shape, dtype, `edges(axis)` and `__array__`.
+    For a class that has shape, dtype, `edges(axis)` and `__array__`.
     """
 
     shape: tuple[int, ...]
@@ -45,7 +45,7 @@ class Computing(np.lib.mixins.NDArrayOperatorsMixin, ABC):
     __hash__ = object.__hash__  # needed because `==` compares elements
 
     def lazy(self) -> Any:
-        """As a dask array, whose blocks are whole chunks; as a numpy array, read now, where there is no dask."""
+        """The view as a dask array whose blocks are whole chunks; without dask as a numpy array, read now."""
         return self._dask if self._dask is not None else np.asarray(self)
 
     @cached_property
@@ -65,7 +65,7 @@ class Computing(np.lib.mixins.NDArrayOperatorsMixin, ABC):
         )
 
     def to_dask_array(self) -> Any:
-        """The method by which `dask.array.asarray` takes this object."""
+        """The method that `dask.array.asarray` calls on this object."""
         return self.lazy()
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
@@ -96,7 +96,7 @@ class Computing(np.lib.mixins.NDArrayOperatorsMixin, ABC):
         return int(self.item())
 
     def __getattr__(self, name: str) -> Any:
-        """The methods of an array in `METHODS`."""
+        """Provides the methods of an array that are listed in `METHODS`."""
         if name not in METHODS:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
         return getattr(self.lazy(), name)
@@ -106,7 +106,8 @@ class Computing(np.lib.mixins.NDArrayOperatorsMixin, ABC):
 
 
 class _Reading:
-    """A view whose parts are read: dask would take a view for the values and compute with it."""
+    """A view whose parts are read as arrays: otherwise dask would mistake the view itself for values and compute with
+    it."""
 
     def __init__(self, view: Computing) -> None:
         self.view, self.shape, self.dtype, self.ndim = view, view.shape, view.dtype, view.ndim
@@ -154,7 +155,7 @@ def _apply(function: Callable[..., Any], inputs: Any, options: Mapping[str, Any]
 
 
 def _dask_array() -> Any:
-    """The module, or None."""
+    """The module dask.array, or None if it is not installed."""
     try:
         import dask.array as da
     except ImportError:
@@ -163,7 +164,7 @@ def _dask_array() -> Any:
 
 
 def _dask_has(function: Any) -> bool:
-    """Whether dask computes a function of numpy itself; else it would warn."""
+    """Whether dask computes a function of numpy itself; if not, it would warn."""
     found = _dask_array()
     for part in function.__module__.split(".")[1:]:
         found = getattr(found, part, None)

@@ -1,8 +1,8 @@
-"""Chunks for viewers: decoded once, kept in memory, fetched in the order they are wanted.
+"""Chunks for viewers: decoded once, kept in memory, fetched in the order in which they are needed.
 
-`ChunkLoader.request` delivers chunks of an array (array.chunks) to an owner as they become available; `read` gives a
-selection and blocks. Both share one bounded cache and one table of what is under way, so that however many windows ask,
-a chunk is read once. Promises:
+`ChunkLoader.request` delivers chunks of an array (array.chunks) to an owner as they become available; `read` returns a
+selection and blocks. Both share one cache of limited size and one table of chunks in progress, so a chunk is read only
+once for any number of windows. Guarantees:
 
 * two tickets for one chunk → one read; a chunk that only cancelled tickets wanted and that was not begun never touches
   the store; a running fetch is really cancelled when no ticket wants it any more, and its bytes are not decoded; a
@@ -14,7 +14,7 @@ a chunk is read once. Promises:
 * the cache never holds more than `limit` bytes (cache.py); its arrays are read-only; what was kept of a store goes when
   the last viewer closes it.
 
-Chunks stay as they were first seen until `invalidate`; arrays call it when they are written in this process.
+Chunks stay as they were first read until `invalidate`; arrays call it when they are written in this process.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ VISIBLE, NEARBY = Priority.VISIBLE, Priority.NEARBY
 
 
 class _PrefetchHold:
-    """A reader that waits."""
+    """A waiting read, for which prefetching is held back."""
 
 
 class ChunkLoader:
     """Fetches and decodes chunks in the background for all viewers of a process.
 
-    Use `shared()`; make another one only to test. Every method may be called from any thread but `Ticket.cancel`.
+    Use `shared()`; make another one only in tests. Every method may be called from any thread, except `Ticket.cancel`.
     """
 
     def __init__(self, background: Background | None = None, limit: int = VIEW_BYTES) -> None:
@@ -86,7 +86,7 @@ class ChunkLoader:
 
     @property
     def limit(self) -> int:
-        """The most bytes of decoded chunks that are kept."""
+        """The largest number of bytes of decoded chunks that are kept."""
         return self.cache.limit
 
     @limit.setter
@@ -97,7 +97,8 @@ class ChunkLoader:
 
     # ------------------------------------------------------------------ asking
     def peek(self, array: Array, index: ChunkIndex) -> NDArray[Any] | None:
-        """The chunk if it is in the cache now; the fill value where nothing is stored. Never waits for a store."""
+        """The chunk if it is in the cache now; the fill value if it is known not to be stored. Never
+        waits for a store."""
         result = self.peek_result(array, index)
         if result is None or result.data is not None:
             return None if result is None else result.data
@@ -111,7 +112,7 @@ class ChunkLoader:
 
     @uninterrupted
     def under_way(self, array: Array) -> list[ChunkIndex]:
-        """Chunks of an array that are waited for, fetched or decoded now."""
+        """The chunks of an array that are now queued, being fetched or being decoded."""
         with self._lock:
             return [index for identity, index in self._under_way if identity == array._stored.identity]
 
@@ -125,7 +126,8 @@ class ChunkLoader:
         on_done: Callable[[], None] | None = None,
         priority: Priority = VISIBLE,
     ) -> Ticket:
-        """Each chunk once, on the owner's thread, as it becomes available; then `on_done`. Call it on that thread."""
+        """Delivers each chunk once, on the owner's thread, as it becomes available; then calls `on_done`. Call it on
+        that thread."""
         ticket = ChunkTicket(self, owner, on_chunk, on_done)
         owner.adopt(ticket)
         if ticket.cancelled:
@@ -153,7 +155,8 @@ class ChunkLoader:
     def _enter(
         self, array: Array, wanted: Sequence[ChunkIndex], ticket: ChunkTicket | None, priority: int
     ) -> tuple[list[ChunkResult], list[PendingChunk]]:
-        """Under the lock: what is cached, and the entries of the rest that wait for a thread with less urgency."""
+        """Called under the lock: the cached chunks, and the entries of others that wait for a thread
+        with less urgency."""
         at_hand: list[ChunkResult] = []
         begin: list[PendingChunk] = []
         identity = array._stored.identity
@@ -175,8 +178,8 @@ class ChunkLoader:
         return at_hand, begin
 
     def _submit(self, entries: Sequence[PendingChunk], priority: int) -> None:
-        """One job for all the chunks of one key: a shard's are fetched together; of a remote store for those of several
-        keys, which it asks for side by side. What has been fetched is decoded."""
+        """Submits one job for all chunks of one key, because the chunks of a shard are fetched together; of a remote
+        store for several keys, which are requested in parallel. Fetched chunks are then decoded."""
         groups: dict[ChunkIndex, list[PendingChunk]] = {}
         for entry in entries:
             if entry.stage is Stage.QUEUED:
@@ -198,7 +201,7 @@ class ChunkLoader:
 
     # ------------------------------------------------------------------ working
     def _fetch(self, group: Sequence[PendingChunk]) -> None:
-        """Fetches those of the group that are still wanted and that no other thread has begun."""
+        """Fetches the chunks of the group that are still needed and that no other thread has begun."""
         with self._lock:
             mine = [entry for entry in group if entry.stage is Stage.QUEUED and entry.wanted_by > 0]
             for entry in mine:
@@ -334,7 +337,7 @@ class ChunkLoader:
     def read(self, array: Array, selection: object) -> NDArray[Any] | Any:
         """`array[selection]` through the cache. Blocks; safe on any thread, those of the pools too.
 
-        Raises as array[selection] does. More than a quarter of `limit` at once goes past the cache.
+        Raises the errors of array[selection]. A selection of more than a quarter of `limit` does not use the cache.
         """
         chosen = select(selection, array.shape)
         locator = array._stored.locator
@@ -359,7 +362,7 @@ class ChunkLoader:
         return shaped[()] if chosen.scalar else shaped
 
     def _gather(self, array: Array, wanted: Sequence[ChunkIndex]) -> list[ChunkResult]:
-        """The result of each index. This thread fetches and decodes what no other has begun."""
+        """The result for each index. This thread fetches and decodes the chunks that no other thread has begun."""
         with self._lock:
             found = self.cache.find(array._stored.identity, wanted)
             missing = [index for index, result in zip(wanted, found, strict=True) if result is None]
@@ -403,7 +406,8 @@ class ChunkLoader:
     # ------------------------------------------------------------------ forgetting
     @uninterrupted
     def invalidate(self, array: Array | StoredArray) -> None:
-        """Forgets the array's chunks: the next request reads them anew. What is under way is delivered, not kept."""
+        """Drops the array's chunks: the next request reads them again. Chunks in progress are delivered
+        but not kept."""
         stored = array._stored if isinstance(array, Array) else array
         stored.locator.forget()
         identities = {stored.identity, stored.identity.twin} if stored.store.remote else {stored.identity}
@@ -412,7 +416,7 @@ class ChunkLoader:
 
     @uninterrupted
     def forget_beneath(self, url: str, path: str) -> None:
-        """Forgets the chunks of all arrays at `path` of the store `url` and beneath it, which were erased or moved."""
+        """Drops the chunks of all arrays at `path` of the store `url` and beneath it, which were erased or moved."""
         with self._lock:
             under_way = {entry.array._stored.identity for entry in self._under_way.values()}
             gone = {identity for identity in under_way if identity.lies_beneath(url, path)}
@@ -420,13 +424,14 @@ class ChunkLoader:
 
     @uninterrupted
     def opened(self, url: str) -> None:
-        """A viewer shows the store `url`. Each call needs a matching `closed`."""
+        """Records that a viewer shows the store `url`. Each call needs a matching `closed`."""
         with self._lock:
             self._viewers[url] += 1
 
     @uninterrupted
     def closed(self, url: str) -> None:
-        """When the last viewer closes a store, its chunks are dropped, and their memory returns to the system."""
+        """Records that a viewer closed the store. After the last one its chunks are dropped, and their memory returns
+        to the system."""
         with self._lock:
             self._viewers[url] -= 1
             if self._viewers[url] > 0:

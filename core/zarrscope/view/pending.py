@@ -20,7 +20,7 @@ log = logging.getLogger("zarrscope")
 
 
 class Stage(Enum):
-    """How far the loading of a chunk has come."""
+    """The state of a chunk that is being loaded."""
 
     QUEUED = auto()
     FETCHING = auto()
@@ -31,7 +31,7 @@ class Stage(Enum):
 
 
 class PendingChunk:
-    """One chunk under way. All changes happen under the loader's lock."""
+    """One chunk in progress. All changes happen under the loader's lock."""
 
     __slots__ = (
         "array", "index", "key", "payload", "priority", "result", "stage", "stale", "wanted_by", "watchers",
@@ -53,7 +53,7 @@ class PendingChunk:
 
 
 class Loader(Protocol):
-    """The loader of a ticket: the lock of all that is under way, and the end of a request."""
+    """The interface of a loader for its tickets: the lock for chunks in progress, and the end of a request."""
 
     _lock: threading.Condition
 
@@ -64,7 +64,7 @@ class Loader(Protocol):
 
 
 class ChunkTicket(Ticket):
-    """One request: what has come for it and waits for the owner's thread."""
+    """One request: the chunks that have arrived for it and wait for the owner's thread."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class ChunkTicket(Ticket):
             self.loader.background.release_prefetch(self)
 
     def arrive(self, results: Iterable[ChunkResult]) -> bool:
-        """Under the loader's lock; True when the owner must be told."""
+        """Adds a chunk, under the loader's lock. Returns True when the owner must be notified."""
         self.arrived += results
         first, self.posted = not self.posted, True
         return first
@@ -102,7 +102,7 @@ class ChunkTicket(Ticket):
         return arrived
 
     def deliver(self) -> None:
-        """Calls back for what has arrived, on the owner's thread."""
+        """Calls back for the chunks that have arrived, on the owner's thread."""
         for result in self._take():
             if self._cancelled:
                 return

@@ -1,6 +1,6 @@
 """PNG files from RGB pixels with zlib alone: for `render` on machines without a display, and for the notebook.
 
-Twenty lines that spare a dependency (W3C PNG, third edition: signature, IHDR, IDAT, IEND; 8-bit RGB, no filter).
+Twenty lines replace a dependency (W3C PNG, third edition: signature, IHDR, IDAT, IEND; 8-bit RGB, no filter).
 """
 
 from __future__ import annotations

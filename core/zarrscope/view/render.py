@@ -1,12 +1,13 @@
-"""From numbers to a picture: planes of values to RGB bytes. numpy only, no state but small tables; runs in workers.
+"""Turns planes of values into RGB pictures. numpy only; no state except small tables; runs in workers.
 
-Each channel is stretched from (low, high) to (0, 1), bent by gamma, inverted if asked, multiplied by its colour, and
-the channels are added up, as light adds up. Types of one and two bytes go through a table of all their values (built
-once for each channel's settings and kept), others are scaled to 4,096 steps first. NaN is drawn as nothing unless a
-colour is given for it; infinities are the ends of the scale; of complex values the magnitude is drawn, of times their
-count of units.
+Each channel is scaled from (low, high) to (0, 1), corrected by gamma, inverted on request and multiplied by its colour;
+then the channels are added up, like light. Types of one and two bytes use a table of all their values (made once for
+each channel's settings and kept); others are first scaled to 4,096 steps. NaN is not drawn unless it has a colour;
+infinities are drawn as the ends of the scale. Complex values are drawn by their magnitude, times by their count of
+units.
 
-Promises: the result is a new uint8 array (h, w, 3); no input is changed; no value of any numeric type raises or warns.
+Guarantees: the result is a new uint8 array (h, w, 3); no input is changed; no value of any numeric type raises or
+warns.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ NOT_A_NUMBER = (122, 56, 108)
 
 @dataclass(frozen=True, slots=True)
 class ChannelDisplay:
-    """How one channel is drawn. `lo` and `hi` are values of the data; hi == lo draws a hard threshold at it."""
+    """The display settings of one channel. `lo` and `hi` are values of the data; hi == lo draws a hard
+    threshold there."""
 
     color: tuple[int, int, int] = (255, 255, 255)
     lo: float = 0.0
@@ -59,8 +61,8 @@ def render(
 ) -> Picture:
     """The visible channels' planes (all of one shape (h, w)) as one picture, uint8 (h, w, 3).
 
-    A plane may be None where its channel is not visible. `nan`: the colour of NaN in any channel that is drawn.
-    Raises Unsupported for types that are no numbers; ValueError when no plane tells the size.
+    A plane may be None if its channel is not visible. `nan`: the colour of NaN in any visible channel. Raises
+    Unsupported for types that are not numbers; ValueError if no plane gives the size.
     """
     shape = next((plane.shape for plane in planes if plane is not None), None)
     if shape is None:
@@ -92,8 +94,8 @@ def render(
 def as_numbers(plane: Plane, part: str = "magnitude") -> Plane:
     """The plane as numbers that can be compared: bool, int, float.
 
-    Of complex values the `part` (see ChannelDisplay), of times their count of units (NaN for no time). Raises
-    Unsupported for what is neither number nor time.
+    Complex values give their `part` (see ChannelDisplay), times their count of units (NaN for no time). Raises
+    Unsupported for values that are neither numbers nor times.
     """
     kind = plane.dtype.kind
     if kind == "c":
@@ -115,12 +117,13 @@ def as_numbers(plane: Plane, part: str = "magnitude") -> Plane:
 
 
 def _is_float(dtype: np.dtype[Any]) -> bool:
-    """The small floats of ml_dtypes (bfloat16, float8 …) announce themselves as void, but convert."""
+    """Whether this is a small float of ml_dtypes (bfloat16, float8 …); numpy reports these as void, but can convert
+    them."""
     return np.can_cast(dtype, np.float32, "safe")
 
 
 def _table(plane: Plane, display: ChannelDisplay) -> tuple[np.ndarray[Any, np.dtype[np.uint64]], Plane]:
-    """A table of light per value and the plane as indices into it."""
+    """A table of colours by value, and the plane as indices into it."""
     if plane.dtype.itemsize <= 2:
         name = "u1" if plane.dtype.itemsize == 1 else "u2"
         return _value_table(plane.dtype.str, display), plane.view(name)
@@ -143,8 +146,8 @@ def _table(plane: Plane, display: ChannelDisplay) -> tuple[np.ndarray[Any, np.dt
 
 
 def _difference(plane: Plane, low: float) -> Plane:
-    """plane - low as float32. The difference comes first: 64-bit integers near each other stay apart, which they would
-    not as floats."""
+    """plane - low as float32. It subtracts before converting, because nearby 64-bit integers would become equal as
+    floats."""
     if plane.dtype.itemsize < 8 or not math.isfinite(low):
         return (plane.astype(np.float64) - low).astype(np.float32)
     info = np.iinfo(plane.dtype)
@@ -159,7 +162,7 @@ def _difference(plane: Plane, low: float) -> Plane:
 
 @memoized(16)
 def _value_table(dtype: str, display: ChannelDisplay) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """The light of every value of a type of one or two bytes, indexed by its bits."""
+    """The colour of every value of a type of one or two bytes, indexed by its bits."""
     kind = np.dtype(dtype)
     bits = np.arange(256**kind.itemsize, dtype=f"u{kind.itemsize}")
     values = (bits != 0) if kind.kind == "b" else bits.view(kind)
@@ -176,13 +179,13 @@ def _value_table(dtype: str, display: ChannelDisplay) -> np.ndarray[Any, np.dtyp
 
 @memoized(48)
 def _step_table(display: ChannelDisplay) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    # NaN arrives here as step 0, like all below the window.
+    # NaN arrives here as step 0, like all values below the window.
     return _light(np.linspace(0, 1, STEPS, dtype=np.float32), display)
 
 
 def _light(level: Plane, display: ChannelDisplay) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    """Packed light of levels 0 to 1: red, green and blue in 16 bits each, so that one addition adds all three of a
-    channel, and 257 channels cannot overflow."""
+    """Packed colours of levels 0 to 1: red, green and blue in 16 bits each, so that one addition adds all three, and
+    257 channels cannot overflow."""
     level = np.fmin(np.fmax(level, 0), 1).astype(np.float32)
     if display.gamma > 0 and display.gamma != 1.0:
         level = level ** np.float32(display.gamma)
@@ -205,10 +208,10 @@ def _light(level: Plane, display: ChannelDisplay) -> np.ndarray[Any, np.dtype[np
 def label_colors(
     plane: Plane, colors: Mapping[int, tuple[int, int, int, int]] | None = None, outline: bool = False
 ) -> Picture:
-    """A picture of labels, uint8 (h, w, 4): one colour per value, the same in every tile and on every day.
+    """A picture of labels, uint8 (h, w, 4): one colour per value, the same in every tile and every session.
 
-    0 is transparent unless `colors` (label value → r, g, b, a) says otherwise. `outline` draws only the pixels that
-    touch another label. Raises Unsupported for values that are no integers.
+    0 is transparent unless `colors` (label value → r, g, b, a) gives it a colour. `outline` draws only the pixels that
+    touch another label. Raises Unsupported for values that are not integers.
     """
     if plane.dtype.kind == "b":
         plane = plane.view(np.uint8)
@@ -238,8 +241,8 @@ def overlay(picture: Picture, labels: Picture, opacity: float = 0.5) -> Picture:
 
 
 def _label_slot(plane: Plane) -> np.ndarray[Any, np.dtype[np.uint16]]:
-    """A palette entry per label: the low 16 bits, stirred with the high ones where there are any. Neighbouring
-    numbers, which segmentations give to neighbouring cells, stay a golden turn apart."""
+    """A palette entry per label: the low 16 bits, mixed with the high ones if there are any. Consecutive numbers, which
+    segmentations give to neighbouring cells, get hues a golden angle apart."""
     if plane.dtype.itemsize <= 2:
         return plane.astype(np.uint16, copy=False)
     bits: Plane = np.ascontiguousarray(plane).view(f"u{plane.dtype.itemsize}")
@@ -250,7 +253,7 @@ def _label_slot(plane: Plane) -> np.ndarray[Any, np.dtype[np.uint16]]:
 
 @memoized(1)
 def _label_palette() -> Picture:
-    """65,536 vivid colours; entries that follow each other differ strongly in hue."""
+    """65,536 vivid colours; consecutive entries differ strongly in hue."""
     n = np.arange(65536, dtype=np.float64)
     hue = (n * 0.6180339887498949 + 0.08) % 1.0
     saturation = 0.55 + 0.40 * ((n * 0.7548776662466927) % 1.0)
@@ -279,7 +282,8 @@ def _edges(plane: Plane) -> np.ndarray[Any, np.dtype[np.bool_]]:
 class Histogram:
     """A histogram: the number of values in each bin.
 
-    `counts` per bin, `edges` (one more) in data values. NaN and infinities are not counted but told.
+    `counts` per bin, `edges` (one more) in data values. NaN and infinities are not in `counts`; their numbers are given
+    apart.
     """
 
     counts: np.ndarray[Any, np.dtype[np.int64]]
@@ -290,8 +294,8 @@ class Histogram:
 def auto_levels(sample: Plane, low: float = 0.5, high: float = 99.8) -> tuple[float, float]:
     """Contrast limits (lo, hi), lo < hi, from percentiles of the finite values.
 
-    A plane that is almost constant (one value makes up nearly all of it) takes the extremes instead, so that what
-    little there is shows; a constant one takes (0, value) or (value, value + 1).
+    A plane that is almost constant (one value makes up nearly all of it) uses the extremes instead, so that its few
+    other values are visible; a constant plane gives (0, value) or (value, value + 1).
     """
     values = _finite_values(sample)
     if not values.size:
@@ -305,7 +309,7 @@ def auto_levels(sample: Plane, low: float = 0.5, high: float = 99.8) -> tuple[fl
 
 
 def histogram(sample: Plane, bins: int = 128, limits: tuple[float, float] | None = None) -> Histogram:
-    """How often values occur, over `limits` or else from the smallest to the largest one. Integers that span fewer
+    """The histogram of the values, over `limits` or from the smallest to the largest one. Integers that span fewer
     values than `bins` get one bin per value."""
     numbers = as_numbers(sample).reshape(-1)
     values = _finite_values(sample)
@@ -319,7 +323,7 @@ def histogram(sample: Plane, bins: int = 128, limits: tuple[float, float] | None
     lo, hi = limits
     if not lo < hi:
         hi = lo + max(1.0, abs(lo) * 1e-6)
-    # Not np.histogram: it refuses ranges so narrow, or so wide, that its edges cannot all differ.
+    # Not np.histogram: it refuses ranges whose edges cannot all differ, because they are too narrow or too wide.
     with np.errstate(all="ignore"):
         place = (values.astype(np.float64) / 2 - lo / 2) / (hi / 2 - lo / 2)
         inside = place[(place >= 0) & (place <= 1)]
@@ -329,7 +333,7 @@ def histogram(sample: Plane, bins: int = 128, limits: tuple[float, float] | None
 
 
 def _finite_values(sample: Plane) -> Plane:
-    """The finite values, flat, as floats where need be; of big samples an even selection of a million."""
+    """The finite values, flat, as floats if needed; of large samples an even selection of a million."""
     flat = as_numbers(sample).reshape(-1)
     if flat.size > 1_000_000:
         flat = flat[:: -(-flat.size // 1_000_000)]
@@ -343,8 +347,8 @@ def _finite_values(sample: Plane) -> Plane:
 def pattern(state: str, height: int, width: int, y: int = 0, x: int = 0) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """A mask, bool (height, width), of the pattern that marks a tile without data.
 
-    (y, x), the place of its corner in the picture, keeps neighbouring tiles in step.
-    "fill": faint dots (nothing is stored) · "failed": crosshatch · "undecodable": diagonal hatch.
+    (y, x), the place of its corner in the picture, keeps neighbouring tiles aligned. "fill": faint dots (nothing is
+    stored) · "failed": crosshatch · "undecodable": diagonal hatch.
     """
     rows: Plane = np.arange(y, y + height)[:, None]
     columns: Plane = np.arange(x, x + width)[None, :]

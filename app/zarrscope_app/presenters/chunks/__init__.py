@@ -1,1 +1,1 @@
-"""Which chunks are stored: the map and its words."""
+"""The map of stored chunks, and its words."""

@@ -1,7 +1,8 @@
-"""The map of chunks: which are stored, how large they are, which are loading and which failed.
+"""The map of chunks: shows which chunks are stored, how large they are, which are loading and which failed.
 
-The map is a plane of the grid along two axes, at the chunk of the picture's indices on the others. A large plane is
-drawn in cells of several chunks; choosing one shows the chunks in it. Nothing is listed before `look` is called.
+The map is a plane of the grid along two axes; on the other axes it is at the chunk of the picture's indices. A large
+plane is drawn in cells of several chunks; choosing a cell shows the chunks in it. Nothing is listed before `look` is
+called.
 """
 
 from __future__ import annotations
@@ -80,7 +81,8 @@ class ChunksPresenter:
         if image is not None and min(image.plane) >= 0:
             self._rows, self._columns = image.plane
         grid = self._grid
-        if len(grid) > 1 and grid[self._rows] == grid[self._columns] == 1:  # one chunk: other axes show more
+        # the shown axes have one chunk: other axes show more
+        if len(grid) > 1 and grid[self._rows] == grid[self._columns] == 1:
             self._rows, self._columns = sorted(sorted(range(len(grid)), key=lambda axis: -grid[axis])[:2])
 
     def show_nothing(self, sentence: str = "") -> None:
@@ -112,7 +114,7 @@ class ChunksPresenter:
 
     # ------------------------------------------------------------------ listing
     def look(self) -> None:
-        """Begins to list what is stored, once; a host calls it whenever the map is on the screen."""
+        """Begins to list the stored chunks, once; a host calls it whenever the map becomes visible."""
         array = self._array
         if array is None or self._looked:
             return
@@ -170,7 +172,7 @@ class ChunksPresenter:
         return strings.clean(self._names[axis], 24) if axis < len(self._names) else f"axis {axis}"
 
     def show(self, row_axis: str, column_axis: str) -> None:
-        """Other axes; equal names swap."""
+        """Shows the map along other axes; equal names swap."""
         names = [self._name(axis) for axis in range(len(self._grid))]
         if row_axis in names and column_axis in names and len(names) > 1:
             rows, columns = names.index(row_axis), names.index(column_axis)
@@ -185,7 +187,7 @@ class ChunksPresenter:
         return tuple(array.metadata.grid.grid_shape(array.shape)) if array is not None else ()
 
     def move(self, axis: int, index: int) -> None:
-        """The picture's index on an axis: the map shows the chunk that holds it."""
+        """Follows the picture's index on an axis: the map shows the chunk that holds it."""
         if self._index.get(axis) != index:
             self._index[axis] = index
             if self._array is not None and axis not in (self._rows, self._columns):
@@ -205,7 +207,7 @@ class ChunksPresenter:
         return tuple(found)
 
     def set_chunk(self, axis: str, chunk: int) -> None:
-        """The chunk on an axis that is not shown."""
+        """Sets the chunk on an axis that is not shown."""
         array = self._array
         for at in range(len(self._grid)):
             if array is not None and self._name(at) == axis:
@@ -214,12 +216,12 @@ class ChunksPresenter:
                 self.move(at, -(-start * whole // max(1, length)))
 
     def show_whole(self) -> None:
-        """The whole plane again."""
+        """Shows the whole plane again."""
         self._part = None
         self._draw()
 
     def _window(self) -> tuple[int, int, int, int]:
-        """(first row, first column, rows, columns) on show, in chunks."""
+        """(first row, first column, rows, columns) of the displayed part, in chunks."""
         grid = self._grid
         rows = grid[self._rows] if self._rows >= 0 else 1
         columns = grid[self._columns] if self._columns >= 0 else 1
@@ -254,7 +256,7 @@ class ChunksPresenter:
 
     # ------------------------------------------------------------------ what happens
     def live(self) -> None:
-        """Draws chunks that have come, or are being loaded."""
+        """Draws chunks that have arrived, or are being loaded."""
         if self._looked:
             self._notify.soon()
 
@@ -308,7 +310,7 @@ class ChunksPresenter:
         return Chosen(index, f"{kind} {', '.join(map(str, index))}", tuple(items), told, bool(told))
 
     def _look_inside(self, array: Array, index: ChunkIndex) -> None:
-        """Counts the chunks that a shard holds, by reading its index."""
+        """Counts the chunks in a shard, by reading its index."""
         if array.problem is not None or array.shards is None:
             return
 
@@ -330,7 +332,7 @@ class ChunksPresenter:
         self._owner.fetch(lambda: inner_chunks(array, index), done)
 
     def check(self) -> None:
-        """Reads and decodes the chosen chunk, also one that failed before."""
+        """Reads and decodes the chosen chunk, even if it failed before."""
         array, chosen = self._array, self._chosen
         if array is None or chosen is None:
             return

@@ -1,4 +1,4 @@
-"""Snapshots of the map of chunks, and what is counted in words."""
+"""Snapshots of the map of chunks, and sentences with its counts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Chosen:
 
 @dataclass(frozen=True, eq=False)
 class ChunkMap:
-    """What a host paints. `cells` (rows, columns) of states; `shades` 0 … 1, how large a cell's chunks are."""
+    """The map for a host to paint. `cells` (rows, columns) of states; `shades` 0 … 1: the size of a cell's chunks."""
 
     levels: tuple[str, ...] = ()
     level: int = 0

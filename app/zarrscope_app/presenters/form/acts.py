@@ -33,7 +33,7 @@ class MeaningEditor:
             self._editor.make(lambda: mended(draft.now, draft.prefix, around, asked))
 
     def take(self, path: str, changes: Sequence[Callable[[Subject], Sequence[Edit]]]) -> None:
-        """Makes changes to a node's attributes as one edit, as soon as its form is on show and can be edited."""
+        """Makes changes to a node's attributes as one edit, as soon as its form is displayed and can be edited."""
         self._to_take = (path, changes)
         self.take_waiting()
 

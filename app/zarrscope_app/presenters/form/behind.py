@@ -1,7 +1,7 @@
-"""Edits of large documents, made in the background: one act after the other, in the order in which they were asked for.
+"""Edits of large documents, made in the background one after the other, in the order of the requests.
 
-A document of megabytes takes long to parse, to splice and to compare. A small one is edited at once, so that whoever
-types sees it in the same turn.
+A document of several megabytes takes long to parse, to edit and to compare. A small one is edited at once, so that the
+typed text is visible immediately.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class BackgroundEdits:
 
     @property
     def busy(self) -> bool:
-        """An edit of a large document is being made."""
+        """Whether an edit of a large document is being made."""
         return self.working or bool(self._queue)
 
     def in_turn(self, act: Callable[[], object]) -> None:
-        """Does it when the edits that were asked for before are made; at once where there are none."""
+        """Runs an action after the edits that were requested before it; at once if there are none."""
         if self.working:
             self._queue.append(act)
         else:

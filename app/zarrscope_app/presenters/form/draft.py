@@ -1,4 +1,4 @@
-"""One document being edited: its history, what differs from what is stored, and how two sides are merged. Pure."""
+"""One document being edited: its history, its differences from the stored one, and merging of two versions. Pure."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ _acts = count(1)
 
 
 def new_act() -> int:
-    """A number for something that a person does; what is done later has a larger one."""
+    """A new number for an action of a person; later actions have larger numbers."""
     return next(_acts)
 
 
 class Draft:
-    """`base` is what is stored, as far as is known; `now` what is on show. Pointers are relative to `prefix`."""
+    """`base` is the stored document, as far as is known; `now` is the displayed one. Pointers are
+    relative to `prefix`."""
 
     def __init__(self, document: Document, prefix: str) -> None:
         self.prefix = prefix
@@ -69,7 +70,7 @@ class Draft:
         return self._changes[1]
 
     def push(self, document: Document, act: int = 0) -> None:
-        """Another document is on show; `act`: by which act, where it changes several drafts."""
+        """Displays another document; `act`: the number of the action, if it changes several drafts."""
         if document.bytes == self.now.bytes:
             return
         del self.history[self.at + 1 :], self.acts[self.at + 1 :]
@@ -86,7 +87,7 @@ class Draft:
         self.push(made)
 
     def need_object(self, document: Document) -> None:
-        """Raises Refused if the attributes as a whole would be no JSON object any more."""
+        """Raises Refused if the attributes as a whole would no longer be a JSON object."""
         if isinstance(self.now.get(self.prefix, {}), dict) and not isinstance(document.get(self.prefix, {}), dict):
             raise Refused(strings.WHOLE_STAYS, key=document.key)
 
@@ -103,21 +104,21 @@ class Draft:
 
     @property
     def known(self) -> tuple[Document, Document] | None:
-        """The two documents of which it is known what differs."""
+        """The two documents whose difference is known."""
         return None if self._diff is None else self._diff[0]
 
     def know_changes(self, base: Document, now: Document, changes: tuple[Change, ...]) -> None:
-        """Which fields differ between two of its documents, as somebody found in the background."""
+        """Stores which fields differ between two of its documents, as found in the background."""
         self._changes = ((base, now), changes)
 
     def know(self, base: Document, now: Document, diff: Diff) -> None:
-        """What differs between two of its documents, as somebody found in the background."""
+        """Stores the difference between two of its documents, as found in the background."""
         self._diff, self._changes = ((base, now), diff), ((base, now), diff.changes)
 
     # ------------------------------------------------------------------ merging
     @property
     def disagreements(self) -> tuple[Disagreement, ...]:
-        """Fields that both sides changed, to different values."""
+        """Fields that both versions changed, to different values."""
         if self.theirs is None:
             return ()
         found = []
@@ -131,7 +132,7 @@ class Draft:
         return tuple(dict.fromkeys(found))
 
     def resolve(self, whose: Literal["mine", "theirs"]) -> None:
-        """`theirs` becomes the base, my changes are made to it again; where both changed a field, `whose` wins."""
+        """Makes `theirs` the base and applies my changes to it; if both versions changed a field, `whose` wins."""
         if self.theirs is None:
             return
         disputed = [d.pointer for d in self.disagreements]
@@ -150,7 +151,7 @@ class Draft:
 
 
 def diff_of(base: Document, now: Document, prefix: str) -> Diff:
-    """The difference of two documents, headed by their key. Takes long for large ones."""
+    """The difference between two documents, headed by their key. Takes long for large ones."""
     name = strings.clean(base.key)
     lines = changed_lines(base.text, now.text, f"{name} (stored)", f"{name} (edited)")
     warned = [strings.not_standard_line(each) for each in brought_in(base, now)]
@@ -176,7 +177,7 @@ def _text(document: Document, pointer: str) -> str | None:
 
 
 def differences(before: Document, after: Document, prefix: str) -> list[Change]:
-    """What differs between two documents, as deep as it can be said. Pointers relative to `prefix`."""
+    """The differences between two documents, at the innermost values. Pointers are relative to `prefix`."""
     return [Change(*each) for each in compare.differences(before, after, prefix)]
 
 
@@ -190,7 +191,7 @@ class _Walk:
     found: list[Field] = field(default_factory=list)
 
     def add(self, span: Span | None, value: Any, pointer: str, label: str, depth: int, in_object: bool = True) -> None:
-        """`span`: where the value stands in the document."""
+        """`span`: the place of the value in the document."""
         draft = self.draft
         kind = kind_of(value)
         members = len(value) if isinstance(value, dict | list) else 0
@@ -250,14 +251,14 @@ class _Walk:
 
 
 def _short_list(value: list[Any]) -> str:
-    """Short lists of numbers read better whole: [0.5, 0.108, 0.108]."""
+    """Whether this is a short list of numbers, which is easier to read as a whole: [0.5, 0.108, 0.108]."""
     if len(value) <= 6 and all(isinstance(v, int | float) and not isinstance(v, bool) for v in value):
         return strings.clean(json.dumps(value), 80)
     return ""
 
 
 def fields(draft: Draft, fold_above: int) -> tuple[Field, ...]:
-    """The form, depth first; the object of all attributes itself is the first field, at depth 0."""
+    """The fields of the form, depth first; the object of all attributes is the first field, at depth 0."""
     attributes = draft.now.get(draft.prefix, {})
     walk = _Walk(draft, fold_above, [change.pointer for change in draft.changes], attributes)
     walk.add(draft.now.span_at(draft.prefix), attributes, "", strings.ATTRIBUTES, 0)
@@ -277,7 +278,7 @@ def kind_of(value: Any) -> FieldKind:
 
 
 def kinds_of(value: Any, text: str, pointer: str, wrong: bool = False) -> tuple[FieldKind, ...]:
-    """The kinds that a field may be given without losing what it holds, its own among them.
+    """The kinds into which a field can be converted without loss, including its own.
 
     The attributes as a whole are an object, and stay one.
     """
@@ -288,10 +289,10 @@ def kinds_of(value: Any, text: str, pointer: str, wrong: bool = False) -> tuple[
 
 
 def spelled(value: Any, text: str, kind: FieldKind, wrong: bool = False) -> str | None:
-    """JSON text of a value given another kind; None where content would be lost.
+    """JSON text of a value converted to another kind; None if content would be lost.
 
-    `text` is the field's: strings without quotes, numbers as the document spells them. `wrong`: it was typed and could
-    not be read as the value's kind; then it is a text to convert, and `value` is not asked.
+    `text` is the field's: strings without quotes, numbers as in the document. `wrong`: it was typed and is not valid
+    for the value's kind; then it is converted as text, and `value` is not used.
     """
     if isinstance(value, dict | list) and not wrong:
         if not value:

@@ -1,7 +1,7 @@
-"""The table of form fields: what a value is at its place, how it is edited, and what may be typed.
+"""The table of form fields: the meaning of a value by its place, its editor, and the valid texts.
 
 The first row that fits a place is used: kinds of OME-Zarr, those of other distributions, then the kinds of JSON. A row
-of another distribution is like those here, and its entry point names it:
+of another distribution has the same form, and its entry point names it:
 
     [project.entry-points."zarrscope.form_fields"]
     licence = "my_package:LICENCE"
@@ -59,7 +59,7 @@ def _takes_all(text: str) -> str:
 
 @dataclass(frozen=True)
 class FieldEditor:
-    """One row. `title` is what a person calls the field; `fits` asks about its place."""
+    """One row. `title` is the field's name for a person; `fits` decides by its place."""
 
     id: str
     title: str
@@ -130,7 +130,8 @@ failed: dict[str, Unsupported] = {}
 
 @lru_cache(maxsize=1)
 def plugged_in() -> tuple[tuple[FieldEditor, ...], tuple[Unsupported, ...]]:
-    """The rows of other distributions, and why some are not used. Imports them: not for a host's thread."""
+    """The rows of other distributions, and the reasons why some are not used. It imports them: do not call it on a
+    host's thread."""
     found, faults = [], []
     failed.clear()
     for name in sorted(registered("form_fields")):
@@ -165,7 +166,7 @@ def choices_for(row: FieldEditor, place: Place) -> tuple[str, ...]:
 
 
 def refusal(id: str, text: str) -> str:
-    """Why the row of that id refuses a text, "" where it takes it."""
+    """The reason why the row of that id refuses a text; "" if it accepts it."""
     row = BUILT_IN.get(id) or next((row for row in plugged_in()[0] if row.id == id), None)
     return "" if row is None else _ask(row, lambda: strings.clean(row.check(text), 300), "")
 

@@ -1,7 +1,7 @@
-"""What is wrong with attributes, each with the field that it is about, and what would mend it. Pure.
+"""The faults of attributes, each with its field and its correction. Pure.
 
-A mend is offered where only one thing can be meant: "um" for micrometer, "#00f" for a colour of six digits. Each is a
-row of MENDS: where it applies, and the edits it makes.
+A correction is offered only if the meaning is unambiguous: "um" for micrometer, "#00f" for a colour of six digits. Each
+is a row of MENDS: the condition, and the edits that it makes.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ MOST = 50
 
 @dataclass(frozen=True)
 class Mend:
-    """A row of the table: findings whose pointer fits, and the edits that mend one; none where it is not clear."""
+    """A row of the table: findings whose pointer fits, and the edits that correct one; none if it is not clear."""
 
     pointer: re.Pattern[str]
     edits: Callable[[Subject, Violation, Sequence[str]], Sequence[Edit]]
 
 
 def value_at(value: Any, pointer: str) -> Any:
-    """What a JSON pointer leads to; None where there is nothing."""
+    """The value at a JSON pointer; None if there is none."""
     for token in tokens_of(pointer):
         if isinstance(value, Mapping):
             value = value.get(token)
@@ -112,7 +112,7 @@ MENDS = (
 
 
 def mend(subject: Subject, found: Violation) -> Sequence[Edit]:
-    """The edits that mend a finding; none where only a person can know."""
+    """The edits that correct a finding; none if only a person can decide."""
     for row in MENDS:
         match = row.pointer.fullmatch(found.pointer)
         if match is not None:
@@ -121,7 +121,7 @@ def mend(subject: Subject, found: Violation) -> Sequence[Edit]:
 
 
 def findings_of(subject: Subject, violations: Sequence[Violation]) -> tuple[Finding, ...]:
-    """Violations as a person reads them: what the text demands first, and of the others what can be mended."""
+    """Violations in words: first those of a MUST, then those of a SHOULD that can be corrected."""
     found = []
     for each in sorted(violations, key=lambda v: v.strength != "must")[:MOST]:
         edits = mend(subject, each)
@@ -146,7 +146,7 @@ _PLACES: tuple[tuple[re.Pattern[str], str], ...] = (
 
 
 def field_of(subject: Subject, pointer: str) -> str:
-    """The id of the section's field that changes what a pointer leads to; "" where none does."""
+    """The id of the section's field for the value at a pointer; "" if there is none."""
     known = {field.pointer for section in sections_of(subject) for row in section.rows for field in row.fields}
     for pattern, id in _PLACES:
         match = pattern.fullmatch(pointer)
@@ -157,12 +157,12 @@ def field_of(subject: Subject, pointer: str) -> str:
 
 
 def nearest(attributes: Any, pointer: str) -> str:
-    """The pointer itself, or the nearest one above it that leads to something."""
+    """The pointer itself, or the nearest one above it that has a value."""
     while pointer and value_at(attributes, pointer) is None:
         pointer = _above(pointer)
     return pointer
 
 
 def wrong_texts(errors: Mapping[str, tuple[str, str]]) -> tuple[Finding, ...]:
-    """Texts that were typed and are wrong, as findings: field → (text, why)."""
+    """Typed texts that are invalid, as findings: field → (text, reason)."""
     return tuple(Finding(id, strings.clean(why, 300), True) for id, (_, why) in errors.items())

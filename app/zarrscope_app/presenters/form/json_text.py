@@ -1,4 +1,4 @@
-"""The attributes as JSON text: what is shown of the document, and the document that a typed text makes."""
+"""The attributes as JSON text: the text of a document, and the document for an edited text."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _PLACE = re.compile(r"Line (\d+), column (\d+): (.*)", re.DOTALL)
 
 @dataclass(frozen=True)
 class TextFault:
-    """Why a text is no JSON. `line` counts from 1; 0: no line of it."""
+    """The reason why a text is not JSON. `line` counts from 1; 0: no single line."""
 
     line: int
     sentence: str
 
 
 def text_of(document: Document, prefix: str) -> str:
-    """The text of the attributes, at the left edge; "{}" where there are none."""
+    """The text of the attributes without indentation; "{}" if there are none."""
     raw = document.text_at(prefix) if document.has(prefix) else "{}"
     first, *rest = raw.replace("\r\n", "\n").split("\n")
     indent = _indent(document, raw)
@@ -39,7 +39,7 @@ def text_of(document: Document, prefix: str) -> str:
 
 
 def with_text(document: Document, prefix: str, text: str) -> Document:
-    """The document with this text for its attributes, indented as it was. Raises BadMetadata."""
+    """The document with this text for its attributes, with the former indentation. Raises BadMetadata."""
     if text == text_of(document, prefix):
         return document
     raw = document.text_at(prefix) if document.has(prefix) else "{}"
@@ -50,7 +50,7 @@ def with_text(document: Document, prefix: str, text: str) -> Document:
 
 
 def _indent(document: Document, raw: str) -> str:
-    """The white space that begins the line on which the attributes close."""
+    """The white space at the beginning of the line on which the attributes end."""
     last = raw.replace("\r\n", "\n").rpartition("\n")
     if last[1]:
         return last[2][: len(last[2]) - len(last[2].lstrip(" \t"))]
@@ -59,7 +59,7 @@ def _indent(document: Document, raw: str) -> str:
 
 
 def shown(draft: Draft) -> tuple[str, TextFault | None]:
-    """The text of the attributes, and what is wrong with it where it was typed and is no JSON."""
+    """The text of the attributes; and its fault, if the typed text is not JSON."""
     typed, sentence = draft.errors.get(WHOLE, ("", ""))
     if not sentence:
         if draft.json is None or draft.json[0] is not draft.now:
@@ -69,7 +69,7 @@ def shown(draft: Draft) -> tuple[str, TextFault | None]:
 
 
 def fault_in(text: str, draft: Draft) -> TextFault | None:
-    """What is wrong with a text for the attributes; None where nothing is."""
+    """The fault of a text for the attributes; None if there is none."""
     try:
         Document(text)
         draft.need_object(with_text(draft.now, draft.prefix, text))
@@ -79,14 +79,14 @@ def fault_in(text: str, draft: Draft) -> TextFault | None:
 
 
 def fault_of(error: ZarrscopeError) -> TextFault:
-    """An error that `with_text` raised, by its line."""
+    """An error of `with_text`, with its line."""
     found = _PLACE.fullmatch(error.message)
     sentence = words.refusal(error, 300)
     return TextFault(int(found[1]) if found else 0, sentence)
 
 
 def lines_of(text: str, fault: TextFault | None) -> tuple[Field, ...]:
-    """The text as fields, one a line, each beneath its number."""
+    """The text as fields, one per line, each under its line number."""
     found = []
     for i, line in enumerate(text.split("\n")[:MOST_LINES]):
         wrong = fault.sentence if fault is not None and max(fault.line, 1) == i + 1 else ""
@@ -107,7 +107,7 @@ def lines_of(text: str, fault: TextFault | None) -> tuple[Field, ...]:
 
 
 def with_line(text: str, id: str, line: str) -> str:
-    """The text with another line."""
+    """The text with one line replaced."""
     lines = text.split("\n")
     lines[int(id.removeprefix(LINE))] = line
     return "\n".join(lines)

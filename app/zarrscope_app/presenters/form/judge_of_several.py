@@ -1,4 +1,4 @@
-"""The verdicts on several documents, made in the background, and what they find told once."""
+"""Checks several documents in the background, and reports each finding once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from zarrscope_app.presenters.form.view_models import Finding
 
 
 class JudgeOfSeveral:
-    """Judges what it is shown while `on`; `told()` when verdicts came."""
+    """Checks documents while `on`; calls `told()` when results have arrived."""
 
     def __init__(self, owner: Owner, told: Callable[[], object]) -> None:
         self._owner, self._told = owner, told
@@ -27,13 +27,13 @@ class JudgeOfSeveral:
         self._judged: dict[str, tuple[Document, Verdict]] = {}
 
     def stop(self) -> None:
-        """Nobody waits for it any more."""
+        """Stops, because the results are no longer needed."""
         if self._ticket is not None:
             self._ticket.cancel()
             self._ticket = None
 
     def look_at(self, parts: Sequence[Part]) -> None:
-        """Judges the documents that it has not judged yet."""
+        """Checks the documents that it has not checked yet."""
         self.stop()
         new = [part for part in parts if self.verdict_of(part) is None]
         if not new or not self.on:
@@ -55,17 +55,17 @@ class JudgeOfSeveral:
         self._ticket = self._owner.fetch(work, done)
 
     def verdict_of(self, part: Part) -> Verdict | None:
-        """The verdict on a document as it is now; None while it is not known."""
+        """The verdict on a document in its present form; None while it is not known."""
         document, told = self._judged.get(part.path, (None, None))
         return told if document is part.document else None
 
     def verdicts(self, parts: Sequence[Part]) -> dict[str, Verdict]:
-        """Those that are known, by path; none while nobody sees them."""
+        """The known verdicts by path; none while the form is not visible."""
         found = {part.path: self.verdict_of(part) for part in parts} if self.on else {}
         return {path: each for path, each in found.items() if each is not None}
 
     def findings(self, parts: Sequence[Part]) -> tuple[Finding, ...]:
-        """Of all nodes; what several of them have is told once."""
+        """The findings of all nodes; a finding of several nodes is listed once."""
         found: dict[tuple[str, str], Finding] = {}
         having: Counter[tuple[str, str]] = Counter()
         verdicts = self.verdicts(parts)

@@ -1,7 +1,7 @@
-"""The lines in which two texts differ, as `diff -u` shows them: for edits, which leave nearly all of a text as it was.
+"""The lines in which two texts differ, as `diff -u` shows them: for edits, which change only a small part of a text.
 
-difflib takes time that grows with the square of the lines. Here it sees only what lies between the first and the last
-line that differ.
+difflib's time grows with the square of the number of lines. So it only gets the lines between the first and the last
+difference.
 """
 
 from __future__ import annotations

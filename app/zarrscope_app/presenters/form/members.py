@@ -1,4 +1,4 @@
-"""Members of the attributes: adding, renaming, removing, moving them, and giving them another kind."""
+"""Members of the attributes: adds, renames, removes and moves them, and converts their kind."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class MemberEditor:
         self._editor, self._field, self._told = editor, field, told
 
     def may_retype(self, pointer: str) -> bool:
-        """Whether a field can be given another kind; when not, `state.sentence` says why."""
+        """Whether a field can be converted to another kind; if not, `state.sentence` gives the reason."""
         field = self._field(pointer)
         if field is None or self._editor.draft() is None:
             return False
@@ -30,7 +30,7 @@ class MemberEditor:
         return len(field.kinds) > 1
 
     def retype(self, pointer: str, kind: FieldKind) -> None:
-        """Another kind for a field, of its `kinds` ("5" ↔ 5); others would lose what it holds, and are refused."""
+        """Converts a field to another of its `kinds` ("5" ↔ 5). Other kinds would lose content, so they are refused."""
         field, draft = self._field(pointer), self._editor.draft()
         if field is None or draft is None or field.kind == kind:
             return
@@ -43,8 +43,8 @@ class MemberEditor:
             self._editor.change(pointer, lambda d, p: d.set_text(p, text))
 
     def add(self, pointer: str, name: str, text: str = '""') -> str:
-        """A new member of the object or list at `pointer` (a list takes any name and appends); `text` is JSON.
-        Returns its pointer, "" when it could not be added (`state.sentence` says why)."""
+        """Adds a member to the object or list at `pointer` (a list ignores the name and appends); `text` is JSON.
+        Returns its pointer, or "" if it could not be added (`state.sentence` gives the reason)."""
         draft = self._editor.draft()
         if draft is None:
             return ""
@@ -70,8 +70,8 @@ class MemberEditor:
         return new
 
     def add_typed(self, pointer: str, name: str, typed: str) -> str:
-        """As `add`, with a value as a person types it: JSON, and what is none is a text. What begins as JSON and is
-        none is refused, for nobody means that as a text."""
+        """Like `add`, with a value as a person types it: JSON, or else plain text. A text that begins like JSON but is
+        invalid is refused, because it is a typing error."""
         bare = typed.strip()
         try:
             json.loads(bare)
@@ -80,7 +80,7 @@ class MemberEditor:
         return self.add(pointer, name, bare)
 
     def takes_name(self, pointer: str, name: str) -> bool:
-        """Whether the object at `pointer` can have a new member `name`; when not, `state.sentence` says why."""
+        """Whether the object at `pointer` can have a new member `name`; if not, `state.sentence` gives the reason."""
         draft = self._editor.draft()
         holder = draft.now.get(draft.prefix + pointer, None) if draft is not None else None
         if isinstance(holder, dict) and name in holder:
@@ -101,7 +101,7 @@ class MemberEditor:
             self._editor.change(pointer, lambda d, p: d.rename(p, name), name)
 
     def remove(self, pointer: str) -> None:
-        """Takes a member or an item out; the attributes as a whole stay."""
+        """Removes a member or an item. The attributes as a whole cannot be removed."""
         if not pointer or is_section_field(pointer):
             self._editor.refuse(words.ADD_AMONG_ALL if pointer else strings.WHOLE_STAYS)
             return

@@ -1,4 +1,5 @@
-"""Changes of what images state, asked for in words and made to documents: for the command line, and for many at once.
+"""Changes to the metadata of images, described in words and applied to documents: for the command line, and for several
+images at once.
 
 changes = (pixel_size_change("z=0.5,y=0.108,x=0.108"), unit_change("um"), channel_change("0:name=DAPI,color=00f"))
 edited = mended(document, prefix, around, changes)
@@ -28,7 +29,7 @@ _YES = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": 
 
 
 def mended(document: Document, prefix: str, around: Surroundings, changes: Iterable[Asked]) -> Document:
-    """The document with all changes, each made to what the one before it left. Raises Refused."""
+    """The document with all changes, each applied to the result of the one before it. Raises Refused."""
     for change in changes:
         attributes = document.get(prefix, {})
         document = apply(document, prefix, change(Subject(attributes, around)))
@@ -37,7 +38,7 @@ def mended(document: Document, prefix: str, around: Surroundings, changes: Itera
 
 # ---------------------------------------------------------------------- what may be asked for
 def pixel_size_change(text: str) -> Asked:
-    """Parses pixel sizes per axis, "z=0.5,y=0.108,x=0.108", to a change. Raises Refused."""
+    """Parses pixel sizes per axis, "z=0.5,y=0.108,x=0.108", into a change. Raises Refused."""
     asked = _pairs(text, words.EXAMPLE_SIZES)
 
     def change(subject: Subject) -> Sequence[Edit]:
@@ -50,7 +51,7 @@ def pixel_size_change(text: str) -> Asked:
 
 
 def unit_change(text: str) -> Asked:
-    """Parses a unit for all axes in space, "um", or units per axis, "z=um,t=s", to a change. Raises Refused."""
+    """Parses a unit for all axes in space, "um", or units per axis, "z=um,t=s", into a change. Raises Refused."""
     asked = _pairs(text, words.EXAMPLE_UNITS) if "=" in text else None
 
     def change(subject: Subject) -> Sequence[Edit]:
@@ -127,7 +128,7 @@ def _pairs(text: str, example: str) -> dict[str, str]:
 
 
 def _axis(names: Sequence[str], wanted: str) -> int:
-    """The place of an axis that is named, or numbered."""
+    """The index of an axis, given by name or by number."""
     if wanted in names:
         return names.index(wanted)
     lower = [name.lower() for name in names]
@@ -169,7 +170,7 @@ def verdict(attributes: Any, version: str) -> Verdict:
 
 
 def need_validity(before: Any, after: Any) -> None:
-    """Raises Refused where an edit makes attributes break the text of OME-Zarr that did not break it so before."""
+    """Raises Refused if an edit makes attributes break the OME-Zarr specification in a new way."""
     known = {(each.pointer, each.message) for each in verdict(before, version_of(before)).broken}
     new = [each for each in verdict(after, version_of(after)).broken if (each.pointer, each.message) not in known]
     if new and (known or version_of(before) == version_of(after)):
@@ -177,14 +178,14 @@ def need_validity(before: Any, after: Any) -> None:
 
 
 def followers(attributes: Any, around: Surroundings) -> list[str]:
-    """Sentences on how the levels of an image follow a change of the finest one."""
+    """Sentences that say how the other levels of an image change when the finest one is changed."""
     return [
         note for section in sections_of(Subject(attributes, around)) if section.id == "pixels" for note in section.notes
     ]
 
 
 def version_of(attributes: Any) -> str:
-    """The version of OME-Zarr that attributes are of; "" where they are of none."""
+    """The OME-Zarr version of attributes; "" if they have none."""
     from zarrscope.ome.metadata import block, multiscales
 
     if not isinstance(attributes, Mapping):

@@ -1,6 +1,6 @@
-"""The sections of several nodes as one form: what all state alike is shown, what differs is said to differ. Pure.
+"""The sections of several nodes as one form: common values are shown, different values are marked as different. Pure.
 
-Fields belong together by what they mean (the pixel size in z), not by their places: axes may be ordered differently.
+Fields are matched by their meaning (the pixel size in z), not by their place, because axes may be ordered differently.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RowKey = tuple[str, int]
 
 @dataclass(frozen=True)
 class Part:
-    """One of the nodes: its document as it is edited now, and as it is stored."""
+    """One of the nodes: its edited document and its stored one."""
 
     path: str
     document: Document
@@ -43,7 +43,7 @@ class Part:
         return Subject(self.attributes, self.around, self.linked)
 
     def stored_texts(self) -> dict[str, str] | None:
-        """Field → its text as stored; None where nothing is edited."""
+        """Field → its stored text; None if nothing was edited."""
         if self.document.bytes == self.base.bytes:
             return None
         sections = sections_of(Subject(self.base.get(self.prefix, {}), self.around, self.linked))
@@ -61,7 +61,7 @@ class Merged:
 
 @dataclass
 class _Section:
-    """What the nodes have in one section."""
+    """The rows of the nodes in one section."""
 
     title: str
     rows: dict[RowKey, dict[str, dict[str, Field]]] = field(default_factory=dict)
@@ -112,7 +112,7 @@ def _section(id: str, held: _Section, nodes: int, places: dict[str, Mapping[str,
 def _field(held: Mapping[str, Field], changed: bool, places: dict[str, Mapping[str, str]]) -> Field:
     first = next(iter(held.values()))
     id = first.pointer
-    while id in places:  # of another row, where axes or members are ordered differently
+    while id in places:  # another row, in which axes or members are ordered differently
         id += "+"
     places[id] = {path: each.pointer for path, each in held.items()}
     texts = {each.text for each in held.values()}
@@ -125,7 +125,7 @@ def _field(held: Mapping[str, Field], changed: bool, places: dict[str, Mapping[s
 
 # ---------------------------------------------------------------------- editing
 def edited(parts: Sequence[Part], places: Mapping[str, str], text: str) -> dict[str, Document]:
-    """The documents with a text typed into one field of all of them. Raises Refused where one of them refuses it."""
+    """The documents with a text typed into one field of all of them. Raises Refused if one of them refuses it."""
 
     def change(part: Part) -> Document:
         edits = edits_of(part.subject, places[part.path], text)
@@ -135,7 +135,7 @@ def edited(parts: Sequence[Part], places: Mapping[str, str], text: str) -> dict[
 
 
 def each_changed(parts: Sequence[Part], change: Callable[[Part], Document]) -> dict[str, Document]:
-    """Path → what `change` makes of each; raises Refused, with the name of the node, where it refuses one of them."""
+    """Path → the result of `change` for each; raises Refused, with the name of the node, if it refuses one of them."""
     found = {}
     for part in parts:
         try:

@@ -1,4 +1,4 @@
-"""The attributes of a node as a form. Nothing is written before `save`; every byte that was not edited survives it.
+"""The attributes of a node as a form. Nothing is written before `save`, and all bytes that were not edited stay.
 
 The presenter knows which form is on show, that of the selected node or that of several, and what hosts ask of it; the
 forms are in node_form.py and several.py, the documents being edited in drafts.py, snapshots in view_models.py.
@@ -72,7 +72,8 @@ class Form(Protocol):
 
 
 class EditPresenter:
-    """All methods run on the host's thread, and none waits. Each gives a new `state`; `changed()` comes coalesced."""
+    """The presenter of the form. All methods run on the host's thread, and none waits. Each makes a new `state`;
+    `changed()` is emitted once per pass of the event loop."""
 
     changed = Signal()
     saved = Signal(str)
@@ -108,7 +109,7 @@ class EditPresenter:
         self.select(node.path, node.kind)
 
     def expect(self, path: str) -> None:
-        """Prepares for a node that is being opened: if it has unsaved edits, they can be saved before it is open."""
+        """Prepares for a node that is being opened: its unsaved edits can be saved before it is open."""
         self._expected = path
         self._to_expected()
 
@@ -121,7 +122,7 @@ class EditPresenter:
             self._refresh()
 
     def _leave(self) -> None:
-        """Leaves the form on show. Documents without edits are read again on return."""
+        """Leaves the displayed form. Documents without edits are read again on return."""
         if self._several is not None:
             self._left.append(self._several)
             self._show_together(None)
@@ -138,7 +139,8 @@ class EditPresenter:
         """Shows no form, for a node that cannot be read. The edits of other nodes stay."""
 
     def attach(self, hierarchy: Hierarchy, writable: bool) -> None:
-        """Takes the hierarchy, opened again perhaps. Drafts stay; saving compares them with what is stored."""
+        """Sets the hierarchy, which may be the same one opened again. Drafts stay; saving compares them with the stored
+        documents."""
         self._drafts.hierarchy, self._drafts.writable = hierarchy, writable
         self._drafts.forget_unchanged()
         if self._several is not None:
@@ -164,7 +166,8 @@ class EditPresenter:
         self._one.type_waiting()
 
     def show_several(self, paths: Sequence[str]) -> None:
-        """One form for several nodes: an edit is made to all of them. Of one or none: the selected node's own form."""
+        """Shows one form for several nodes: an edit changes all of them. For one node, or none, shows the selected
+        node's own form."""
         hierarchy = self._drafts.hierarchy
         if hierarchy is None or tuple(paths) == self.several or (len(paths) < 2 and self._several is None):
             return
@@ -182,7 +185,7 @@ class EditPresenter:
 
     @property
     def several(self) -> tuple[str, ...]:
-        """The nodes that are edited together; () while it is one."""
+        """The nodes that are edited together; () if it is one."""
         return self._several.asked if self._several is not None else ()
 
     @property
@@ -191,7 +194,7 @@ class EditPresenter:
 
     @property
     def unsaved(self) -> int:
-        """Changes that are not saved, of all nodes."""
+        """The unsaved changes of all nodes."""
         return sum(len(draft.changes) for draft in self._drafts.by_path.values())
 
     def unsaved_drafts(self) -> dict[str, Draft]:
@@ -236,16 +239,17 @@ class EditPresenter:
         return self._form.field(pointer)
 
     def show_way(self, way: Way) -> None:
-        """Shows the attributes in another way; what is edited and not saved is the same in all of them."""
+        """Shows another view of the attributes (form, text …); unsaved edits are the same in all of them."""
         self._one.show_way(way)
 
     def next_way(self) -> None:
-        """Shows the attributes in the way after this one."""
+        """Shows the next view of the attributes."""
         ways = self.state.ways
         self.show_way(ways[(ways.index(self.state.way) + 1) % len(ways)])
 
     def judge(self, on: bool) -> None:
-        """Whether somebody sees the form: what they type is judged by the text of OME-Zarr, in the background."""
+        """Sets whether the form is visible: then typed text is checked against the OME-Zarr specification in the
+        background."""
         if self._judging != on:
             self._judging = on
             self._one.judge(on)
@@ -272,22 +276,23 @@ class EditPresenter:
         return self._one.busy
 
     def edit(self, pointer: str, text: str) -> None:
-        """The text of a field as typed; read according to its kind. For lists and objects: JSON text.
+        """Sets the text of a field as typed; it is read according to the field's kind. For lists and objects: JSON
+        text.
 
-        Where the place is open for reading only, the text waits until it is open for writing.
+        If the hierarchy is read-only, the text waits until it is open for writing.
         """
         self._form.edit(pointer, text)
 
     def edit_text(self, text: str) -> None:
-        """The text of all attributes; one that is no JSON stays as it is typed, with the line that is wrong."""
+        """Sets the text of all attributes. A text that is not JSON stays as typed, and its faulty line is marked."""
         self._one.edit_text(text)
 
     def edit_json(self, pointer: str, text: str) -> None:
-        """Replaces a value by JSON text, its kind with it."""
+        """Replaces a value, and its kind, by JSON text."""
         self._one.edit_json(pointer, text)
 
     def undo(self) -> None:
-        """Takes back the last edit, also one that was saved: save again to write that."""
+        """Undoes the last edit, even one that was saved: save again to write that."""
         self._form.travel(-1)
 
     def redo(self) -> None:

@@ -1,9 +1,9 @@
-"""Edits that were not saved when their session ended: kept in a private file of the host, offered at the next start.
+"""Keeps unsaved edits when their session ends: in a private file of the host, offered at the next start.
 
-What is typed is stored a moment later, in the background, so that a crash loses it as little as a hang-up does. It goes
-when it was saved or discarded. A file tells the public address, the changes field by field, what was typed and is
-wrong, and whose process it is; edits of a process that still runs are not offered. They are made again to what is
-stored by then, as if somebody typed them: nothing is written.
+Edits are stored in the background a moment after they are typed, so that neither a crash nor a lost connection loses
+them. The file is removed when they are saved or discarded. It contains the public address, the changes field by field,
+typed text that is invalid, and the process; edits of a process that still runs are not offered. They are applied to the
+then stored document, as if typed again; nothing is written.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _open: set[str] = set()
 
 
 class Keeper(Protocol):
-    """Small private texts by name, which outlive the process."""
+    """Stores small private texts by name; they outlive the process."""
 
     def load(self, name: str) -> str | None: ...
 
@@ -49,7 +49,7 @@ class Keeper(Protocol):
 
 @dataclass(frozen=True)
 class Kept:
-    """The unsaved edits that one session left."""
+    """The unsaved edits of one ended session."""
 
     name: str
     when: str
@@ -95,7 +95,7 @@ class Rescue:
 
     # ------------------------------------------------------------------ keeping
     def _keep(self) -> None:
-        """Stores what is not saved now, or removes the file; one after the other, the latest last."""
+        """Stores the present unsaved edits, or removes the file; one write after the other, the latest last."""
         if self._busy or self._closed:
             return
         drafts = self._drafts()
@@ -162,12 +162,12 @@ class Rescue:
         self.changed.emit()
 
     def accept(self) -> None:
-        """Puts them back, by `put_back`, as soon as the place is open for writing."""
+        """Restores them by `put_back`, as soon as the hierarchy is open for writing."""
         self._wanted = bool(self._found)
         self.changed.emit()
 
     def put_back(self, hierarchy: Hierarchy) -> None:
-        """Makes the edits again, to what `hierarchy` has now. Fields of nodes that went stay in their file."""
+        """Applies the edits to the present documents of `hierarchy`. Fields of missing nodes stay in their file."""
         self._wanted, found = False, self._found
 
         def work() -> tuple[dict[str, Draft], BaseException | None]:
@@ -211,7 +211,7 @@ def _change(told: Sequence[Any]) -> tuple[str, str | None]:
 
 
 def _runs(process: int, host: str) -> bool:
-    """Whether another process is alive, as far as that can be known: on this machine, and not on Windows."""
+    """Whether another process is running, as far as that can be known: on this machine, and not on Windows."""
     if host != platform.node() or sys.platform == "win32" or process == os.getpid():
         return False
     try:

@@ -34,12 +34,12 @@ class Saver:
 
     def _save(self, path: str, draft: Draft, may_merge: bool) -> None:
         hierarchy = self._drafts.hierarchy
-        assert hierarchy is not None  # a draft is of a node, and a node of a hierarchy
+        assert hierarchy is not None  # a draft belongs to a node, and a node to a hierarchy
         document = draft.now.read_at(draft.base.version)
         draft.saving, draft.failure = True, ""
 
         def work() -> tuple[Document | None, Document | None]:
-            """(the saved document, or the one that is stored instead)."""
+            """(the saved document, or the document that is stored instead)."""
             try:
                 return hierarchy.save(path, document, allow_nan=draft.confirmed == document.bytes), None
             except Conflict:
@@ -70,13 +70,13 @@ class Saver:
 
     @property
     def can_save_all(self) -> bool:
-        """Whether `save_all` has something to save and nothing in its way."""
+        """Whether `save_all` has something to save, and no error or conflict prevents it."""
         drafts = self._drafts.unsaved().values()
         return bool(drafts) and self._drafts.writable and not any(d.errors or d.saving or d.theirs for d in drafts)
 
     def save_all(self, then: Callable[[str | None], object]) -> None:
-        """Saves the changes of every node; `then(path)` of the first that could not be saved, `then(None)` when all
-        were. With errors or a conflict in one of them nothing is written."""
+        """Saves the changes of every node; calls `then(path)` with the first one that could not be saved, or
+        `then(None)` if all were saved. If one of them has errors or a conflict, nothing is written."""
         if not self.can_save_all:
             then(self._in_the_way())
             return
@@ -85,7 +85,7 @@ class Saver:
             self._save(path, draft, may_merge=True)
 
     def when_saved(self, then: Callable[[str | None], object]) -> bool:
-        """`then`, as in `save_all`, once the saves under way have ended; False when there are none to wait for."""
+        """Calls `then`, as in `save_all`, when the running saves have ended; returns False if there are none."""
         if self._then is not None or not self.saving:
             return False
         self._then = then

@@ -1,4 +1,4 @@
-"""The way of the form that shows what attributes mean: sections of the selected node, its edits, and their verdict."""
+"""The view of the form by meaning: sections of the selected node, its edits, and its verdict."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def is_section_field(pointer: str) -> bool:
 
 
 class SectionForm:
-    """Sections by node: what is around each node, and which of its fields are edited as one."""
+    """Sections by node: the surroundings of each node, and the fields that are edited together."""
 
     def __init__(self) -> None:
         self._around: dict[str, Surroundings] = {}
@@ -38,18 +38,18 @@ class SectionForm:
         """Sections made of late, and what they were made from."""
 
     def surround(self, around: Surroundings) -> None:
-        """Sets what is known of a node beside its attributes, such as shapes."""
+        """Sets the data about a node that are not in its attributes, such as shapes."""
         self._around[around.path] = around
 
     def subject(self, path: str, draft: Draft, document: Document) -> Subject:
-        """What the sections of a node are made from."""
+        """The data from which the sections of a node are made."""
         around = self._around.get(path, Surroundings(path))
         return Subject(document.get(draft.prefix, {}), around, self._linked.get(path))
 
     def sections(self, path: str, draft: Draft, waiting: Mapping[str, str] = _NOTHING) -> tuple[FormSection, ...]:
-        """The sections that fit, with what was typed and is wrong, and which fields differ from what is stored.
+        """The sections that fit, with invalid typed text, and marks on fields that differ from the stored ones.
 
-        `waiting`: field → text that is not taken over yet.
+        `waiting`: field → text that is not yet applied.
         """
         now = self._sections_of(path, draft, draft.now)
         typed = {id: (text, "") for id, text in waiting.items()}
@@ -69,7 +69,7 @@ class SectionForm:
         return made
 
     def prepare(self, path: str, draft: Draft, document: Document) -> None:
-        """Makes the sections of a document that is about to be shown; for any thread."""
+        """Makes the sections of a document that will be shown next; for any thread."""
         self._sections_of(path, draft, draft.base)
         self._sections_of(path, draft, document)
 
@@ -82,14 +82,14 @@ class SectionForm:
         return apply(draft.now, draft.prefix, edits)
 
     def taken(self, path: str, draft: Draft, changes: Sequence[Callable[[Subject], Sequence[Edit]]]) -> Document:
-        """The document with several changes, each made to what the one before it left. Raises ZarrscopeError."""
+        """The document with several changes, each applied to the result of the one before it. Raises ZarrscopeError."""
         now = draft.now
         for change in changes:
             now = apply(now, draft.prefix, change(self.subject(path, draft, now)))
         return now
 
     def why_not(self, path: str, draft: Draft, id: str, text: str) -> str:
-        """What is wrong with a text for a field; "" where nothing is. Changes nothing; for any thread."""
+        """The reason why a text for a field is invalid; "" if it is valid. Changes nothing; for any thread."""
         if id == "linked":
             return ""
         found = {f.pointer: f for section in self.sections(path, draft) for row in section.rows for f in row.fields}
@@ -114,7 +114,7 @@ def _with_state(
 
 
 def with_typed(section: FormSection, typed: Mapping[str, tuple[str, str]]) -> FormSection:
-    """The section with texts as they were typed: field → (text, what is wrong with it)."""
+    """The section with typed texts: field → (text, reason why it is invalid)."""
     if not typed:
         return section
 
@@ -127,7 +127,7 @@ def with_typed(section: FormSection, typed: Mapping[str, tuple[str, str]]) -> Fo
 
 
 class Judge:
-    """The verdict on the attributes on show, made in the background; the latest wins."""
+    """The verdict on the displayed attributes, made in the background; the latest one wins."""
 
     def __init__(self, owner: Owner, told: Callable[[], object]) -> None:
         self._owner, self._told = owner, told

@@ -1,7 +1,7 @@
-"""The form of several nodes: one edit changes all of their documents, one act takes it back, all are saved or none.
+"""The form of several nodes: one edit changes all of their documents, one undo reverts it, and all are saved or none.
 
-Everything that takes long (reading, editing, merging, comparing, judging) is done in the background, one act after the
-other, for there may be hundreds of nodes. What is typed meanwhile is shown as it was typed.
+Everything that may take long (reading, editing, merging, comparing, checking) is done in the background, one action
+after the other, because there may be hundreds of nodes. Text typed meanwhile is shown as typed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Change = Callable[[Sequence[Part]], Mapping[str, Document]]
 
 @dataclass(frozen=True)
 class _Read:
-    """What was read of a node."""
+    """The data read from a node."""
 
     document: Document
     prefix: str
@@ -50,7 +50,7 @@ class _Read:
 
 @dataclass(frozen=True)
 class _Made:
-    """What the background found."""
+    """The results of the background job."""
 
     documents: Mapping[str, Document]
     form: Merged
@@ -60,7 +60,7 @@ class _Made:
 
 @dataclass(frozen=True)
 class _Saving:
-    """How a save ended: what is stored now, by path; or what others stored there meanwhile."""
+    """The result of a save: the documents that are stored now, by path; or those that others stored meanwhile."""
 
     saved: Mapping[str, Document] = field(default_factory=dict)
     theirs: Mapping[str, Document] = field(default_factory=dict)
@@ -95,7 +95,7 @@ class SeveralForm:
 
     # ------------------------------------------------------------------ which nodes
     def show(self, hierarchy: Hierarchy, paths: Sequence[str]) -> None:
-        """Reads the documents of these nodes; drafts that are there stay."""
+        """Reads the documents of these nodes; existing drafts stay."""
         self._hierarchy, self.asked, self.paths, self._failure = hierarchy, tuple(paths), (), ""
         if self._loading is not None:
             self._loading.cancel()
@@ -144,7 +144,8 @@ class SeveralForm:
         self._told()
 
     def leave(self) -> bool:
-        """Other nodes are chosen. False while edits are still being made: ask again when `told` is called."""
+        """Called when other nodes are chosen. Returns False while edits are still being made: call it again when `told`
+        is called."""
         if self._loading is not None:
             self._loading.cancel()
             self._loading = None
@@ -153,7 +154,7 @@ class SeveralForm:
 
     @property
     def busy(self) -> bool:
-        """An edit or a save is under way."""
+        """Whether an edit or a save is running."""
         return self._working or self._saving or bool(self._queue)
 
     def _chosen(self) -> list[Draft]:
@@ -168,7 +169,7 @@ class SeveralForm:
 
     # ------------------------------------------------------------------ one act after the other
     def _do(self, change: Change | None, id: str = "", text: str = "") -> None:
-        """Changes the documents in the background, and makes the form of what they are then."""
+        """Changes the documents in the background, and makes the form of the results."""
         self._working = True
         parts = self._parts()
         known = {path: at for path, draft in self._drafts.by_path.items() if (at := draft.known) is not None}
@@ -216,7 +217,7 @@ class SeveralForm:
             self._drafts.by_path[path].know(*known)
 
     def _soon(self, act: Callable[[], object]) -> None:
-        """Does it when all that was asked for before is done."""
+        """Runs it when all earlier requests are done."""
         self._queue.append(act)
         if self._occupied:
             self._told()
@@ -236,7 +237,7 @@ class SeveralForm:
 
     # ------------------------------------------------------------------ editing
     def edit(self, id: str, text: str) -> None:
-        """Sets a field of all nodes; in a place open for reading the text waits."""
+        """Sets a field of all nodes; if the hierarchy is read-only, the text waits."""
         field = self.field(id)
         if field is not None and field.text == text and not field.error and not field.differs:
             return
@@ -252,13 +253,13 @@ class SeveralForm:
             self._do(None, id, text)
             return
         places = self._form.places.get(id)
-        if places is None:  # another act took the field away
+        if places is None:  # another action removed the field
             self._typed.pop(id, None)
             return
         self._do(lambda parts: edited(parts, places, text), id, text)
 
     def change(self, asked: Sequence[Asked]) -> None:
-        """Makes changes to all nodes, in one act."""
+        """Makes changes to all nodes, as one action."""
 
         def made(part: Part) -> Document:
             return mended(part.document, part.prefix, part.around, asked)
@@ -266,7 +267,7 @@ class SeveralForm:
         self._soon(lambda: self._do(lambda parts: each_changed(parts, made)))
 
     def mend(self, pointer: str) -> None:
-        """Does what the finding at `pointer` offers, in all nodes that have it."""
+        """Makes the correction that the finding at `pointer` offers, in all nodes that have it."""
 
         def made(part: Part) -> Document:
             found = self._judge.verdict_of(part)
@@ -276,7 +277,7 @@ class SeveralForm:
         self._soon(lambda: self._do(lambda parts: each_changed(parts, made)))
 
     def locate(self, pointer: str) -> str:
-        """The id of the field that a finding is about; "" where there is none."""
+        """The id of the field of a finding; "" if there is none."""
         if pointer in self._errors:
             return pointer
         for part in self._parts():
@@ -286,7 +287,7 @@ class SeveralForm:
         return ""
 
     def why_not(self, id: str, text: str) -> Callable[[], str]:
-        """What is wrong with a text, to be asked on any thread."""
+        """The reason why a text is invalid; may be called on any thread."""
         parts, places = self._parts(), self._form.places.get(id, {})
 
         def work() -> str:
@@ -301,7 +302,7 @@ class SeveralForm:
         return work
 
     def travel(self, by: Literal[-1, 1]) -> None:
-        """Takes back the latest act that changed one of the nodes, in all that it changed; or does it again."""
+        """Undoes the latest action that changed one of the nodes, in all nodes that it changed; or redoes it."""
 
         def act() -> None:
             able = [d for d in self._chosen() if 0 <= d.at + by < len(d.history)]
@@ -319,7 +320,7 @@ class SeveralForm:
         self._soon(act)
 
     def revert(self) -> None:
-        """Drops the changes of all nodes, in one act."""
+        """Drops the changes of all nodes, as one action."""
 
         def act() -> None:
             number = new_act()
@@ -383,7 +384,7 @@ class SeveralForm:
         self._told()
 
     def _meet(self, drafts: Mapping[str, Draft], theirs: Mapping[str, Document]) -> bool:
-        """Merges with what others stored meanwhile; False where somebody has to decide."""
+        """Merges with documents that others stored meanwhile; returns False if a person has to decide."""
         for path, document in theirs.items():
             draft = drafts[path]
             if document.version == draft.base.version:
@@ -410,7 +411,7 @@ class SeveralForm:
 
     # ------------------------------------------------------------------ the snapshot
     def judge(self, on: bool) -> None:
-        """Whether somebody sees the form."""
+        """Sets whether the form is visible."""
         self._judge.on = on
         if not self.busy:
             self._judge.look_at(self._parts())
@@ -456,12 +457,12 @@ class SeveralForm:
 
     @property
     def title(self) -> str:
-        """Of the tab."""
+        """The title of the tab."""
         return words.attributes_of(len(self.paths or self.asked))
 
     @property
     def sections(self) -> tuple[FormSection, ...]:
-        """With what was typed and is wrong, or is not set yet."""
+        """The sections, with typed text that is invalid or not yet applied."""
         typed = {**self._errors, **{id: (text, "") for id, text in self._typed.items()}}
         return tuple(with_typed(section, typed) for section in self._form.sections)
 
@@ -489,6 +490,6 @@ class SeveralForm:
         return next((each for each in fields_of(self.sections) if each.pointer == id), None)
 
     def diff(self) -> Diff:
-        """Of all documents that differ from what is stored, one after the other."""
+        """The differences of all documents from the stored ones, one after the other."""
         found = [draft.diff() for draft in self._chosen() if draft.dirty]
         return Diff("\n".join(diff.unified for diff in found), tuple(c for diff in found for c in diff.changes))

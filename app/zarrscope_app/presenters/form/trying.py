@@ -1,4 +1,4 @@
-"""Texts tried while they are typed: what is wrong is said before they are taken over. Nothing changes."""
+"""Checks texts while they are typed: shows their faults before they are applied. Nothing changes."""
 
 from __future__ import annotations
 

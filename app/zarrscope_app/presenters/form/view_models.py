@@ -1,6 +1,6 @@
 """Snapshots of the attributes of a node as a form.
 
-Fields come as one list in the document's order, each with its depth; a host paints them as a tree or indented.
+Fields are in one list in the document's order, each with its depth; a host paints them as a tree or indented.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Field:
 
 @dataclass(frozen=True)
 class Row:
-    """Fields of a section that belong side by side: a size and its unit, a channel's colour, name and contrast."""
+    """Fields of a section that are shown side by side: a size and its unit, a channel's colour, name and contrast."""
 
     label: str
     fields: tuple[Field, ...]
@@ -92,7 +92,7 @@ class FormSection:
 
 @dataclass(frozen=True)
 class Change:
-    """One difference. None: not there."""
+    """One difference. None: the value does not exist."""
 
     pointer: str
     before: str | None
@@ -101,7 +101,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """In a conflict: the field as it was, mine, theirs (JSON text; None: not there)."""
+    """A field in a conflict: the former value, mine, theirs (JSON text; None: the value does not exist)."""
 
     pointer: str
     base: str | None
@@ -111,7 +111,8 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something wrong or doubtful: `locate(pointer)` leads to its field, `mend(pointer)` does what `mend` says."""
+    """A fault or a doubtful value: `locate(pointer)` leads to its field, `mend(pointer)` makes the correction that
+    `mend` describes."""
 
     pointer: str
     """Into the attributes; of a text that was typed and is wrong, the field's."""

@@ -1,4 +1,4 @@
-"""The words of the form's sections: titles, names of fields, sentences about what follows from an edit."""
+"""The words of the form's sections: titles, names of fields, sentences about the consequences of an edit."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def more_rows(n: int) -> str:
 
 
 def pixels(n: int, type: str) -> str:
-    """(512, "space") → "512 pixels"; planes of time are counted as such."""
+    """(512, "space") → "512 pixels"; along time, planes are counted."""
     return counted(n, "time point") if type == "time" else counted(n, "pixel")
 
 
@@ -225,7 +225,7 @@ def finding(message: str, pointer: str) -> str:
 
 
 def mends(texts: Sequence[str]) -> str:
-    """What a button does: "Mend: "micrometer""."""
+    """The label of a button: "Mend: "micrometer""."""
     return f"Mend: {clean(', '.join(texts), 40)}"
 
 
@@ -258,7 +258,7 @@ def values(n: int) -> str:
 
 
 def in_some(stating: int, of: int) -> str:
-    """ "in 2 of 3"; "" where all have it."""
+    """ "in 2 of 3"; "" if all have it."""
     return "" if stating == of else f"in {count(stating)} of {count(of)}"
 
 
@@ -281,7 +281,7 @@ def changes_in(changes: int, documents: int) -> str:
 
 
 def judged_all(verdicts: Mapping[str, tuple[str, bool]]) -> str:
-    """Path → (verdict, whether it is broken); one sentence where all are judged alike."""
+    """Path → (verdict, whether it is broken); one sentence if all verdicts are equal."""
     told = {sentence for sentence, _ in verdicts.values() if sentence}
     if not told:
         return ""

@@ -1,1 +1,1 @@
-"""The picture: which plane is on show, its tiles, channels, labels, and the values under the cursor."""
+"""The picture: its plane, tiles, channels and labels, and the values under the cursor."""

@@ -1,4 +1,4 @@
-"""Another image laid over the picture, at the same place, as strongly as a person wants to see it."""
+"""Another image laid over the picture, at the same place, with an opacity that the person sets."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Other:
 
 
 class Blend:
-    """`show` lays an image over the picture of `main`, None takes it away."""
+    """Blends two images: `show` lays an image over the picture of `main`, None removes it."""
 
     changed = Signal()
     painted = Signal()
@@ -55,7 +55,7 @@ class Blend:
 
     @property
     def state(self) -> BlendView:
-        """What to paint beside the picture."""
+        """The data to paint beside the picture."""
         return self._state
 
     def show(self, other: Other | None) -> None:
@@ -71,7 +71,7 @@ class Blend:
         self.painted.emit()
 
     def set_share(self, share: float) -> None:
-        """How much of the other image is seen."""
+        """Sets the opacity of the other image."""
         share = min(1.0, max(0.0, share))
         if self._state.name and share != self._state.share:
             self._state = replace(self._state, share=share, share_text=strings.percent(share))
@@ -79,13 +79,13 @@ class Blend:
             self.painted.emit()
 
     def end(self) -> None:
-        """Takes it away for good."""
+        """Removes the other image for good."""
         self.main.changed.disconnect(self._follow)
         self.main.looked.disconnect(self._follow)
         self.show(None)
 
     def _follow(self) -> None:
-        """The other image shows what lies at the place of the picture."""
+        """Moves the other image to the place of the picture."""
         image, main = self._image, self.main
         if image is None:
             return
@@ -120,7 +120,7 @@ class Blend:
         return self.other.frame.tiles if self._state.name and not self._state.sentence else ()
 
     def place(self, rect: Rect) -> Rect:
-        """Where a rectangle of the other image lies in the picture."""
+        """The place of a rectangle of the other image in the picture."""
         down, across = self._ways
         back = [Along(1 / way.factor, -way.shift / way.factor) for way in (down, across)]
         return moved(rect, back[0], back[1])

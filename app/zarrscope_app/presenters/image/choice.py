@@ -1,4 +1,4 @@
-"""A node that holds several images: a person or a script has to choose one; none is chosen silently."""
+"""The choice between several images of a node: a person or a script has to choose one; none is chosen silently."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Choice:
 
 
 class SeveralImages(ZarrscopeError):
-    """One image was asked for where there are several; `choices` are these."""
+    """One image was requested but there are several: `choices`."""
 
     title = "Several images"
 
@@ -44,9 +44,10 @@ class SeveralImages(ZarrscopeError):
 
 
 def one_image(node: Group | Array, number: int | None = None, depth: int = 3) -> Image:
-    """The image of a node; of a collection of one member that one. `number`: which of several in one document.
+    """The image of a node; for a collection of one member that member. `number`: its number if a document describes
+    several.
 
-    Raises SeveralImages where there is a choice, NotFound where there is no image.
+    Raises SeveralImages if there are several, NotFound if there is none.
     """
     if images := find_images(node):
         if number is None and len(images) > 1:

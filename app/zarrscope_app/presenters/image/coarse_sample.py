@@ -1,4 +1,4 @@
-"""A plane of the coarsest level, to measure contrast on: the same whatever part is on show. Read in the background."""
+"""A plane of the coarsest level, for measuring contrast: the same for every displayed part. Read in the background."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_CHUNKS, MAX_BYTES = 256, 128 << 20
 
 @dataclass(frozen=True)
 class Wanted:
-    """A channel by its number, and which part of complex values counts."""
+    """A channel by its number, and the part of complex values that is measured."""
 
     channel: int
     part: str = "magnitude"
@@ -32,7 +32,8 @@ def measure_coarsest(
     wanted: Sequence[Wanted],
     done: Callable[[dict[Key, Measure]], None],
 ) -> bool:
-    """Measures channels of the plane on show at its coarsest level, for `done`. False: it costs too much."""
+    """Measures channels of the displayed plane at its coarsest level, and calls `done`. Returns False if it costs too
+    much."""
     image, y, x = view.image, view.y, view.x
     level = max(range(len(image.levels)), key=lambda k: image.levels[k].factors[x])
     whole = tiling(sheet(image, level, y, x), view.whole, (1 << 20, 1 << 20))

@@ -1,4 +1,4 @@
-"""Colour maps for channels, from cmap; without it there are plain colours only."""
+"""Colour maps for channels, from cmap; without it only plain colours."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STEPS = 256
 
 @lru_cache(maxsize=1)
 def titles() -> tuple[str, ...]:
-    """The colour maps that can be had here."""
+    """The colour maps that are available here."""
     try:
         import cmap  # noqa: F401 -- asked whether it is there
     except ImportError:

@@ -1,4 +1,4 @@
-"""Contrast limits and histograms of channels, measured from the coarsest level or from the tiles on show."""
+"""Contrast limits and histograms of channels, measured from the coarsest level or from the displayed tiles."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Contrast:
         self._turn += 1
 
     def fit(self, channel: int | None) -> None:
-        """Fits limits to the plane on show, measured at its coarsest level, or, if that is too much to read, on the
-        tiles on show. None: every visible channel."""
+        """Fits limits to the displayed plane, measured at its coarsest level, or, if that is too much to read, to the
+        displayed tiles. None: every visible channel."""
         shown = self._channels()
         fitted = [i for i, c in enumerate(shown) if (c.visible if channel is None else i == channel)]
         turn = self._turn
@@ -49,7 +49,7 @@ class Contrast:
             self._tiles().measure(tuple(("channel", i) for i in fitted), done)
 
     def adopt(self, found: dict[Key, Measure]) -> None:
-        """Takes measures that were made while tiles were painted, for channels without limits or histogram."""
+        """Uses measures that were made while tiles were painted, for channels without limits or histogram."""
         for (_, i), measure in found.items():
             channel = self._channels()[i]
             if channel.lo is None or not channel.histogram:
@@ -76,7 +76,7 @@ class Contrast:
             self._tiles().measure(keys, done, {key: (lo, hi) for key, (lo, hi) in stated.items() if hi is not None})
 
     def _give(self, found: dict[Key, Measure], *, limits: bool) -> None:
-        """Gives each channel its measure. The image may be another one by now, with fewer channels."""
+        """Gives each channel its measure. The image may have changed meanwhile and have fewer channels."""
         channels = self._channels()
         for (_, i), measure in found.items():
             if i < len(channels):

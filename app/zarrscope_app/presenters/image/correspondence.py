@@ -1,4 +1,4 @@
-"""Where a place of one image lies in another: by names and units of axes, or by index where a unit is missing. Pure."""
+"""Finds the place of one image in another: by names and units of axes, or by index if a unit is missing. Pure."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from zarrscope_app.presenters.image.words import METRES, SECONDS
 
 @dataclass(frozen=True)
 class Ruler:
-    """An axis of the finest level: `step` and `start` (of the middle of index 0) in metres or seconds, `measure` which
-    of them; "" where the file does not say, then it counts indices."""
+    """An axis of the finest level: `step` and `start` (of the middle of index 0) in metres or seconds; `measure` says
+    which. "" if the file gives no unit; then it counts indices."""
 
     step: float = 1.0
     start: float = 0.0
@@ -25,7 +25,8 @@ class Ruler:
 
 @dataclass(frozen=True)
 class Along:
-    """From coordinates of one image's axis to those of another's, pixel i spanning i … i+1: factor x v + shift."""
+    """Converts coordinates along one image's axis to those of another's, with pixel i spanning i … i+1: factor x v +
+    shift."""
 
     factor: float = 1.0
     shift: float = 0.0
@@ -35,7 +36,7 @@ class Along:
 
 
 def ruler(image: Image, axis: int) -> Ruler:
-    """How an axis of an image is measured."""
+    """The ruler of an axis of an image."""
     level, symbol = image.levels[0], strings.unit(unit_of(image, axis))
     for measure, table in (("length", METRES), ("time", SECONDS)):
         if symbol in table:
@@ -46,11 +47,11 @@ def ruler(image: Image, axis: int) -> Ruler:
 
 
 def along(source: Ruler, target: Ruler) -> Along:
-    """Between two axes."""
+    """The conversion between two axes."""
     if not source.measure or source.measure != target.measure:
         return Along()
     factor = source.step / target.step
-    # A middle of a pixel lies half a pixel behind its edge, in either image.
+    # The middle of a pixel is half a pixel after its edge, in either image.
     return Along(factor, (source.start - target.start - source.step / 2) / target.step + 0.5)
 
 
@@ -60,7 +61,7 @@ def axis_like(image: Image, name: str) -> int:
 
 
 def between(source: Image, target: Image, names: Sequence[str]) -> tuple[Along, ...] | None:
-    """For each of some axes of `source`; None where `target` lacks one."""
+    """The conversion for each of some axes of `source`; None if `target` lacks one."""
     found = []
     for name in names:
         here, there = axis_like(source, name), axis_like(target, name)
@@ -76,12 +77,13 @@ def moved(rect: Rect, down: Along, across: Along) -> Rect:
 
 
 def index_like(source: Image, target: Image, name: str, index: int) -> int:
-    """The index of `target` that holds the middle of one of `source`, clipped to what is there; -1 without the axis."""
+    """The index of `target` that contains the middle of an index of `source`, clipped to the axis; -1
+    without the axis."""
     ways = between(source, target, (name,))
     if ways is None:
         return -1
     last = target.shape[axis_like(target, name)] - 1
-    return min(max(0, math.floor(ways[0](index + 0.5) + 1e-6)), last)  # a middle may lie on an edge
+    return min(max(0, math.floor(ways[0](index + 0.5) + 1e-6)), last)  # the middle may lie on an edge
 
 
 def level_like(source: Image, level: int, target: Image, name: str) -> int:

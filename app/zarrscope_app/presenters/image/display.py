@@ -1,4 +1,4 @@
-"""How an image is drawn: what a person changes about its channels and label images. Nothing is read for it."""
+"""How an image is drawn: the settings of channels and label images that a person can change. It reads nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from zarrscope_app.presenters.image.view_models import Refusal
 
 
 class Display(ABC):
-    """The half of a slice presenter that draws."""
+    """The part of a slice presenter for display settings."""
 
     _channels: list[ChannelStyle]
     _labels: list[LabelStyle]
@@ -52,15 +52,16 @@ class Display(ABC):
             self._restyle()
 
     def type_limit(self, channel: int, end: str, text: str) -> str:
-        """A contrast limit (`end` "lo" or "hi") as a person writes it; "120–3400" sets both.
+        """Sets a contrast limit (`end` "lo" or "hi") from typed text; "120–3400" sets both.
 
-        The sentence that says what is wrong with it; "" when it is set.
+        Returns the sentence that says why the text is invalid; "" if the limit is set.
         """
         at = self._at(channel)
         if at is None:
             return ""
         shown = at.lo if end == "lo" else at.hi
-        if shown is not None and text.strip() == words.limit(shown):  # rounded for show: the exact limit stays
+        # the text is only rounded for display: the exact limit stays
+        if shown is not None and text.strip() == words.limit(shown):
             self._refuse(Refusal())
             return ""
         found = words.typed_limits(text, end, at.lo, at.hi)
@@ -71,7 +72,8 @@ class Display(ABC):
         return ""
 
     def type_limits(self, text: str) -> str:
-        """Both limits of the first channel on show, or "2: 120–3400" of the second one; as `type_limit`."""
+        """Sets both limits of the first displayed channel, or with "2: 120–3400" of the second one; like
+        `type_limit`."""
         number, rest = words.typed_channel(text)
         if number < 0:
             number = next((i for i, channel in enumerate(self._channels) if channel.visible), 0)
@@ -82,7 +84,7 @@ class Display(ABC):
         return self.type_limit(number, "hi", rest)
 
     def auto(self, channel: int | None = None) -> None:
-        """Contrast limits from the plane's coarsest level; None: of every visible channel."""
+        """Sets contrast limits from the plane's coarsest level; None: of every visible channel."""
         self._contrast.fit(channel)
 
     # ------------------------------------------------------------------ channels
@@ -100,7 +102,7 @@ class Display(ABC):
 
     @property
     def colormaps(self) -> tuple[str, ...]:
-        """Titles of the colour maps that can be had here."""
+        """Titles of the colour maps that are available here."""
         return colormaps.titles()
 
     def ramp(self, title: str) -> bytes:
@@ -108,7 +110,7 @@ class Display(ABC):
         return colormaps.ramp(title)
 
     def set_colormap(self, channel: int, title: str) -> None:
-        """A colour map in place of the channel's colour; "" gives the colour back."""
+        """Sets a colour map in place of the channel's colour; "" restores the colour."""
         if (at := self._at(channel)) and (not title or title in colormaps.titles()):
             at.colormap = title
             self._restyle()
@@ -120,7 +122,7 @@ class Display(ABC):
             self._restyle()
 
     def type_gamma(self, channel: int, text: str) -> str:
-        """A gamma as a person writes it; as `type_limit`."""
+        """Sets gamma from typed text; like `type_limit`."""
         found = words.typed_gamma(text)
         if isinstance(found, str):
             self._refuse(Refusal(f"gamma:{channel}", text, found))
@@ -129,7 +131,7 @@ class Display(ABC):
         return ""
 
     def set_part(self, part: str) -> None:
-        """What is drawn of complex values, of all channels: "magnitude", "phase", "real" or "imaginary"."""
+        """Sets the part of complex values to draw, for all channels: "magnitude", "phase", "real" or "imaginary"."""
         for at in self._channels:
             if part in at.parts and part != at.part:
                 if CYCLIC in colormaps.titles() and "phase" in (part, at.part):
@@ -139,7 +141,7 @@ class Display(ABC):
         self._plan_soon()
 
     def show_alone(self, channel: int | None) -> None:
-        """Shows one channel and hides the others; again, or None: shows those of before."""
+        """Shows one channel and hides the others; called again, or with None, it restores the former channels."""
         shown = [i for i, at in enumerate(self._channels) if at.visible and not at.is_alpha]
         if channel is None or (shown == [channel] and self._before_alone):
             visible, self._before_alone = self._before_alone or tuple(shown), ()
@@ -151,7 +153,7 @@ class Display(ABC):
         self._plan_soon()
 
     def show_next_alone(self) -> None:
-        """The first channel alone, then the next …, then those that were on show before."""
+        """Shows the first channel alone, then the next …, then those that were visible before."""
         count = sum(not at.is_alpha for at in self._channels)
         shown = [i for i, at in enumerate(self._channels) if at.visible and not at.is_alpha]
         following = shown[0] + 1 if self._before_alone and len(shown) == 1 else 0
@@ -159,7 +161,7 @@ class Display(ABC):
 
     @property
     def styles(self) -> list[ChannelStyle]:
-        """How each channel is drawn: copies."""
+        """Copies of the display settings of each channel."""
         return [replace(channel) for channel in self._channels]
 
     def draw_as(self, other: Display) -> None:
@@ -206,7 +208,7 @@ class Display(ABC):
                 self._restyle()
 
     def choose_label(self, path: str, chosen: int | None) -> None:
-        """Draws one label only; None: all."""
+        """Draws only one label; None: all."""
         for label in self._labels:
             if label.path == path:
                 label.chosen = chosen
@@ -214,7 +216,7 @@ class Display(ABC):
                 self._restyle()
 
     def type_label(self, path: str, text: str) -> str:
-        """The label to draw alone, as a person writes it; nothing: all. As `type_limit`."""
+        """Sets the only label to draw from typed text; empty text: all. Like `type_limit`."""
         found = words.typed_label(text)
         if isinstance(found, str):
             self._refuse(Refusal(f"label:{path}", text, found))

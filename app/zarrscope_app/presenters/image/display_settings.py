@@ -1,4 +1,4 @@
-"""How an image is drawn: channels and label images with what a person can change about them."""
+"""Display settings: channels and label images, with everything that a person can change about them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_BLENDED = 8
 
 @dataclass
 class ChannelStyle:
-    """`lo`, `hi` None: not known before the first data have come."""
+    """`lo`, `hi` None: not known before the first data have arrived."""
 
     label: str
     color: tuple[int, int, int]
@@ -39,7 +39,7 @@ class ChannelStyle:
     """It is the opacity of the others."""
 
     def adopt(self, measure: Measure, limits: bool) -> None:
-        """Takes the histogram over, and the limits when asked to."""
+        """Takes over the histogram, and on request the limits."""
         if limits:
             self.lo, self.hi = measure.lo, measure.hi
         self.histogram, self.low, self.high = measure.counts, measure.low, measure.high
@@ -96,7 +96,8 @@ class LabelStyle:
 
 
 def channel_styles(image: Image) -> list[ChannelStyle]:
-    """As the file wants its channels shown; at least one is visible, not more than MAX_BLENDED unless it says so."""
+    """The initial styles of channels from the file; at least one is visible, and at most MAX_BLENDED unless the file
+    says otherwise."""
     found: list[ChannelStyle] = []
     shown = 0
     parts = tuple(words.PARTS) if image.value_kind == "c" else ()
@@ -118,7 +119,7 @@ def channel_styles(image: Image) -> list[ChannelStyle]:
 
 
 def updated(now: Sequence[ChannelStyle], before: list[ChannelStyle], after: list[ChannelStyle]) -> list[ChannelStyle]:
-    """The styles `now`, with what the file says differently `after` than `before`; what a person has set stays."""
+    """The styles `now`, with the differences between the file `before` and `after`; settings of the person stay."""
     found: list[ChannelStyle] = []
     for style, old, new in zip(now, before, after, strict=True):
         told = {f.name: getattr(new, f.name) for f in fields(new) if getattr(new, f.name) != getattr(old, f.name)}
@@ -129,7 +130,7 @@ def updated(now: Sequence[ChannelStyle], before: list[ChannelStyle], after: list
 def display_settings(
     channels: Sequence[ChannelStyle], labels: Sequence[LabelStyle], dots: bool = True
 ) -> DisplaySettings:
-    """The settings that workers draw with; visible channels and labels only."""
+    """The settings with which workers draw; visible channels and labels only."""
     return DisplaySettings(
         dots=dots,
         alpha=next((("channel", i) for i, c in enumerate(channels) if c.is_alpha and c.visible), None),

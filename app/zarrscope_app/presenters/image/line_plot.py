@@ -1,4 +1,4 @@
-"""A 1-D array as a line: lowest and highest value of each column, chunk by chunk as they come."""
+"""A 1-D array as a line: lowest and highest value of each column, drawn as chunks arrive."""
 
 from __future__ import annotations
 

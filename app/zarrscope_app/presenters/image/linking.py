@@ -1,6 +1,6 @@
-"""Pictures that show the same place: who moves one of them moves all, by physical position where the files tell it.
+"""Links pictures to the same place: moving one of them moves all, by physical position if the files give it.
 
-A picture that comes to the front, and an image that is chosen while pictures are linked, shows that place, too.
+A picture that comes to the front, and an image that is chosen while pictures are linked, goes to that place, too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _Member:
 
 @dataclass(frozen=True)
 class _Place:
-    """What the picture that was moved last shows."""
+    """The place that the last moved picture shows."""
 
     image: Image
     axes: tuple[str, str]
@@ -45,7 +45,8 @@ class _Place:
 
 
 class Link:
-    """`join` and `leave` as pictures come and go; `set_linked` whether they show the same place."""
+    """Call `join` and `leave` when pictures appear and disappear; `set_linked` sets whether they show
+    the same place."""
 
     changed = Signal()
 
@@ -56,7 +57,7 @@ class Link:
         self._moving = False
 
     def set_linked(self, linked: bool, first: SlicePresenter | None = None) -> None:
-        """Links all pictures, which then show the place of `first`, or lets each go its own way again."""
+        """Links all pictures, which then go to the place of `first`; or unlinks them."""
         if linked != self.linked:
             self.linked = linked
             self._place = None
@@ -65,7 +66,7 @@ class Link:
             self.changed.emit()
 
     def join(self, picture: SlicePresenter) -> None:
-        """A picture is on the screen."""
+        """Adds a picture that has become visible."""
         handlers = (partial(self._indexed, picture), partial(self._looked, picture), partial(self._changed, picture))
         self._members[picture] = _Member(handlers, picture.image, picture.locked_level)
         for signal, handler in zip((picture.moved, picture.looked, picture.changed), handlers, strict=True):
@@ -74,7 +75,7 @@ class Link:
             self._adopt(picture)
 
     def leave(self, picture: SlicePresenter) -> None:
-        """It is not any more."""
+        """Removes a picture that is no longer visible."""
         member = self._members.pop(picture, None)
         if member is not None:
             for signal, handler in zip((picture.moved, picture.looked, picture.changed), member.handlers, strict=True):
@@ -121,7 +122,7 @@ class Link:
         member.fits = self._place is not None and self._move(picture, member)
 
     def _move(self, picture: SlicePresenter, member: _Member) -> bool:
-        """Shows the place in a picture; False where there is no such one. The axes on show stay."""
+        """Goes to the place in a picture; returns False if it does not exist there. The displayed axes stay."""
         place, image = self._place, picture.image
         if place is None or image is None or picture.state.kind != "image":
             return False
@@ -152,7 +153,7 @@ class Link:
         own = picture.painted_pixels if min(picture.painted_pixels) > 0 else place.pixels
         y = min(max((there[0] + there[2]) / 2, 0.0), float(height))
         x = min(max((there[1] + there[3]) / 2, 0.0), float(width))
-        # As many dots of the screen to its pixels; windows differ in size.
+        # The same number of screen pixels per pixel; windows differ in size.
         half_x = (there[3] - there[1]) / place.pixels[1] * own[1] / 2
         half_y = half_x * own[0] / own[1] / picture.frame.aspect
         rect = (y - half_y, x - half_x, y + half_y, x + half_x)
@@ -175,7 +176,7 @@ def _place_of(picture: SlicePresenter) -> _Place | None:
 
 
 def _close(one: Rect, other: Rect) -> bool:
-    """Whether no pixel of a screen tells them apart."""
+    """Whether two places differ by less than a pixel of the screen."""
     size = max(one[2] - one[0], one[3] - one[1], 1e-9)
     return all(abs(a - b) < size / 1000 for a, b in zip(one, other, strict=True))
 

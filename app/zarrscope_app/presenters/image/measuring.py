@@ -1,7 +1,7 @@
-"""What a person measures in the picture: values along a line, statistics of a region. Read in the background.
+"""Measurements in the picture: values along a line, statistics of a region. Read in the background.
 
-A line is sampled at the nearest pixel of the finest level. A region is read chunk by chunk at the finest level of
-which it holds no more than `MAX_PIXELS`; which one is said.
+A line is sampled at the nearest pixel of the finest level. A region is read chunk by chunk at the finest level of which
+it holds at most `MAX_PIXELS`; the result names that level.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ MAX_PIXELS = 1 << 28
 
 @dataclass(frozen=True)
 class Channel:
-    """What is measured of an image: one of its channels, at an index of every axis (those on show do not count)."""
+    """The measured part of an image: one of its channels, at an index of every axis (those of the displayed axes do not
+    count)."""
 
     label: str
     color: tuple[int, int, int]
@@ -43,7 +44,7 @@ class Channel:
 
 @dataclass(frozen=True)
 class Plane:
-    """The plane that is measured in: the axes of an image that are height and width."""
+    """The plane of a measurement: the axes of an image that are height and width."""
 
     image: Image
     y: int
@@ -52,7 +53,7 @@ class Plane:
 
 @dataclass
 class Statistics:
-    """Statistics of values that come in pieces, merged without losing digits. NaN is counted apart."""
+    """Statistics of values that arrive in pieces, merged without losing precision. NaN is counted separately."""
 
     count: int = 0
     mean: float = 0.0
@@ -90,7 +91,7 @@ class Statistics:
 
 
 class Measuring:
-    """One measurement at a time. `changed` is called whenever `measurement` is another one."""
+    """One measurement at a time. `changed` is called whenever `measurement` changes."""
 
     def __init__(self, owner: Owner, changed: Callable[[], None]) -> None:
         self._owner, self._changed = owner, changed
@@ -98,7 +99,7 @@ class Measuring:
         self.measurement = Measurement()
 
     def clear(self) -> None:
-        """Forgets what was measured, and stops what is being measured."""
+        """Removes the measurement, and cancels a running one."""
         if self._ticket is not None:
             self._ticket.cancel()
             self._ticket = None
@@ -107,7 +108,7 @@ class Measuring:
             self._changed()
 
     def line(self, plane: Plane, channels: Sequence[Channel], place: Rect) -> None:
-        """Values along the straight line from (y0, x0) to (y1, x1), in indices of the finest level."""
+        """Measures values along the straight line from (y0, x0) to (y1, x1), in indices of the finest level."""
         samples = _samples(plane, place)
         title = words.line_title(plane.image, plane.y, plane.x, place)
 
@@ -126,7 +127,7 @@ class Measuring:
         )
 
     def region(self, plane: Plane, channels: Sequence[Channel], place: Rect) -> None:
-        """Statistics of the rectangle, of pixels whose middle lies in it."""
+        """Measures statistics of the rectangle, over pixels whose middle is inside."""
         image = plane.image
         level, window = _window(plane, place)
         y0, x0, y1, x1 = window
@@ -188,7 +189,7 @@ class Measuring:
 
 # ---------------------------------------------------------------------- lines
 def _samples(plane: Plane, place: Rect) -> npt.NDArray[np.intp]:
-    """The pixels (n, 2) under a line: as many as it is long, the ends among them."""
+    """The pixels (n, 2) under a line, including its ends; their number is the length of the line."""
     height, width = plane.image.shape[plane.y], plane.image.shape[plane.x]
     y0, x0, y1, x1 = place
     n = int(min(MAX_SAMPLES, max(2, math.ceil(max(abs(y1 - y0), abs(x1 - x0))) + 1)))
@@ -217,7 +218,7 @@ def _along(plane: Plane, channel: Channel, samples: npt.NDArray[np.intp], cancel
 
 # ---------------------------------------------------------------------- regions
 def _window(plane: Plane, place: Rect) -> tuple[int, tuple[int, int, int, int]]:
-    """The level to measure a region at, and its pixels there."""
+    """The level for measuring a region, and the region's pixels there."""
     image = plane.image
     y0, x0, y1, x1 = min(place[0], place[2]), min(place[1], place[3]), max(place[0], place[2]), max(place[1], place[3])
     window = (0, 0, 0, 0)

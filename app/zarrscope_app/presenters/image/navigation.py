@@ -1,4 +1,5 @@
-"""Which plane of an image is on show: its two axes, the indices of the others, and what plays. By step or as typed."""
+"""The displayed plane of an image: its two axes, the indices of the others, and playing. Moves by steps or by typed
+text."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from zarrscope_app.presenters.image.view_models import AxisView, ProjectionView,
 
 
 class Navigation(ABC):
-    """The half of a slice presenter that moves. Reads nothing: `_moved` says that another plane is wanted."""
+    """The part of a slice presenter for moving. It reads nothing: `_moved` is called when another plane is wanted."""
 
     moved = Signal(int, int)
     """(axis, index): an index was set."""
@@ -61,7 +62,7 @@ class Navigation(ABC):
         self._projection, self._range = None, None
 
     def _stand_at_defaults(self, image: Image) -> None:
-        """Goes to the plane that the file says to show first."""
+        """Goes to the plane that the file names as the first one."""
         self._y, self._x = image.plane
         self._index = [
             image.defaults.get(axis.name, 0) if i not in (self._y, self._x) else 0 for i, axis in enumerate(image.axes)
@@ -100,8 +101,8 @@ class Navigation(ABC):
 
     @property
     def third_axis(self) -> str:
-        """The axis behind those that are shown: of those with a slider the current one where it lies in space, else
-        the last that does, else any; "" for none."""
+        """The axis behind the displayed ones, among those with a slider: the current one if it is an axis of space,
+        else the last one in space, else any; "" if there is none."""
         if self._image is None or self._y < 0:
             return ""
         axes = self._image.axes
@@ -117,12 +118,12 @@ class Navigation(ABC):
 
     @property
     def index(self) -> tuple[int, ...]:
-        """One per axis of the image."""
+        """The index, one number per axis of the image."""
         return tuple(self._index)
 
     # ------------------------------------------------------------------ where
     def set_index(self, axis: str, index: int) -> None:
-        """Clipped to the axis. Requests of the index before are dropped."""
+        """Sets an index, clipped to the axis. Requests for the former index are dropped."""
         at = self._axis(axis)
         if self._image is None or at < 0:
             return
@@ -136,12 +137,13 @@ class Navigation(ABC):
         self.moved.emit(at, index)
 
     def move(self, axis: int, index: int) -> None:
-        """As `set_index`, of an axis by its number; of those with a slider."""
+        """Like `set_index`, with the number of an axis among those with a slider."""
         if axis in self._sliders() and self._image is not None:
             self.set_index(self._image.axes[axis].name, index)
 
     def type_index(self, axis: str, text: str) -> str:
-        """An index as a person writes it: "31". The sentence that says what is wrong with it; "" when it is set."""
+        """Sets an index from typed text: "31". Returns the sentence that says why the text is invalid; "" if the index
+        is set."""
         at = self._axis(axis)
         if self._image is None or at < 0:
             return ""
@@ -149,9 +151,9 @@ class Navigation(ABC):
         return self._take(f"index:{axis}", text, axis, found)
 
     def type_position(self, axis: str, text: str) -> str:
-        """A physical position as a person writes it, "15.5", "15.5 µm" or "0.0155 mm": the nearest index is shown.
+        """Sets the nearest index to a typed physical position, "15.5", "15.5 µm" or "0.0155 mm".
 
-        As `type_index`, it says what is wrong.
+        Returns the reason why a text is invalid, like `type_index`.
         """
         at = self._axis(axis)
         if self._image is None or at < 0:
@@ -160,7 +162,8 @@ class Navigation(ABC):
         return self._take(f"position:{axis}", text, axis, found)
 
     def type_place(self, text: str) -> str:
-        """An index or a position of the current axis: one with a unit or a fraction is a position."""
+        """Sets an index or a position of the current axis from typed text: a number with a unit or a fraction is a
+        position."""
         if self._image is None or self._current < 0:
             return ""
         name = self._image.axes[self._current].name
@@ -186,7 +189,7 @@ class Navigation(ABC):
             self.set_index(self._image.axes[at].name, self._index[at] + by)
 
     def choose_axis(self, axis: str | int) -> None:
-        """The current axis by name, or ±1: the next or the one before, of those with a slider."""
+        """Sets the current axis, by name, or by ±1 for the next or the previous one with a slider."""
         sliders = self._sliders()
         if isinstance(axis, str):
             chosen = self._axis(axis) if self._axis(axis) in sliders else self._current
@@ -198,7 +201,8 @@ class Navigation(ABC):
         self._refresh()
 
     def show(self, y_axis: str, x_axis: str) -> None:
-        """Other axes as height and width. Equal names swap with the axis now there."""
+        """Displays other axes as height and width. If both names are equal, the axis displayed now takes the other
+        place."""
         y, x = self._axis(y_axis), self._axis(x_axis)
         if self._image is None or y < 0 or x < 0 or self._y < 0:
             return
@@ -223,7 +227,7 @@ class Navigation(ABC):
             self.show(axes[self._x].name, axes[self._y].name)
 
     def roll(self) -> None:
-        """The next two axes as height and width: of z, y and x first y x, then z x, then z y."""
+        """Displays the next two axes as height and width: for z, y and x first y x, then z x, then z y."""
         if self._image is None or self._y < 0:
             return
         able = [i for i in range(len(self._index)) if self._role(i) in ("x", "y", "slider", "projected")]
@@ -235,7 +239,7 @@ class Navigation(ABC):
 
     # ------------------------------------------------------------------ projecting
     def _projectable(self) -> int:
-        """The axis that is or can be projected along; -1 for none."""
+        """The axis of the projection, or the one that it would have; -1 if there is none."""
         if self._projection is not None:
             return self._projection.axis
         image = self._image
@@ -248,8 +252,8 @@ class Navigation(ABC):
         return Projection(at, method, *(self._range or (0, self._image.shape[at])))
 
     def project(self, method: str) -> None:
-        """Shows the "max", "mean" or "min" along the current axis, over the range that was typed; "": one plane again,
-        which also cancels what is still being read."""
+        """Shows the "max", "mean" or "min" along the current axis, over the typed range; "" shows one plane again,
+        which also cancels running reads."""
         if method in METHODS and self._wanted(method) is not None:
             self._projection = self._wanted(method)
         elif not method and self._projection is not None:
@@ -273,7 +277,8 @@ class Navigation(ABC):
         self.project(order[(order.index(now) + 1) % len(order)])
 
     def type_range(self, text: str) -> str:
-        """The range to project over, "0–63", both ends included; nothing: all. As `type_index`."""
+        """Sets the range of the projection from typed text, "0–63", both ends included; empty text: the whole axis.
+        Like `type_index`."""
         at = self._projectable()
         if self._image is None or at < 0:
             return ""
@@ -312,13 +317,14 @@ class Navigation(ABC):
 
     # ------------------------------------------------------------------ playing
     def play(self, axis: str | None = None) -> None:
-        """Starts or stops: `tick` then steps to the next index as soon as the picture is whole."""
+        """Starts or stops playing: `tick` then steps to the next index as soon as the picture is complete."""
         at = self._current if axis is None else self._axis(axis)
         self._playing = -1 if self._playing == at or at not in self._sliders() else at
         self._refresh()
 
     def tick(self) -> None:
-        """A host's timer while something plays (about 10 a second): steps if the picture is whole."""
+        """Called by a host's timer while something plays (about 10 times a second): steps if the picture
+        is complete."""
         if self._image is not None and self._playing >= 0 and self._is_whole():
             length = self._image.shape[self._playing]
             self.set_index(self._image.axes[self._playing].name, (self._index[self._playing] + 1) % length)

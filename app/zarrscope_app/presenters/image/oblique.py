@@ -1,8 +1,9 @@
 """The maximum of a volume along a line of sight of any direction, by shear and warp (Lacroute and Levoy, 1994).
 
-Slices across the axis that the line of sight crosses most voxels of are shifted against one another and their maximum
-is taken: no voxel on the way is left out, however unlike the voxel's edges are. What comes out is then turned and
-stretched onto the screen. Pure functions over numpy arrays; every value is the nearest voxel's, none is interpolated.
+The slices lie across the axis along which the line of sight crosses most voxels. They are shifted against one another,
+and their maximum is taken: no voxel on the way is left out, even if the voxel's edges differ much in length. The result
+is then turned and stretched onto the screen. Pure functions over numpy arrays; every value is the nearest voxel's, none
+is interpolated.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ def turn(azimuth: float, elevation: float) -> Turn:
 
 @dataclass(frozen=True, eq=False)
 class Sight:
-    """How a volume of this shape is seen: `matrix` from voxels (z, y, x) to screen right, down and depth, in one unit
-    of length for all; `along` the axis whose slices are laid over one another."""
+    """The view of a volume of this shape: `matrix` from voxels (z, y, x) to screen right, down and depth, in one unit
+    of length for all; `along` is the axis whose slices are laid over one another."""
 
     shape: tuple[int, int, int]
     matrix: Turn
@@ -53,18 +54,19 @@ class Sight:
 def sight(shape: tuple[int, int, int], scale: tuple[float, float, float], azimuth: float, elevation: float) -> Sight:
     """A line of sight; `scale`: the edges of a voxel."""
     turned = turn(azimuth, elevation)
-    voxels = np.abs(turned[2] / scale)  # crossed along each axis, for a unit of length
+    voxels = np.abs(turned[2] / scale)  # crossings along each axis, per unit of length
     return Sight(shape, turned * scale, int(np.argmax(voxels)))
 
 
 def radius(shape: tuple[int, int, int], scale: tuple[float, float, float]) -> float:
-    """Of the sphere around the volume: no turn leads out of it."""
+    """The radius of the sphere around the volume: the volume stays inside when it is turned."""
     return math.hypot(*(n * s for n, s in zip(shape, scale, strict=True))) / 2
 
 
 @dataclass(frozen=True, eq=False)
 class Sheared:
-    """The maximum of slices laid over one another. `empty`: where no slice lies; None: nowhere."""
+    """The maximum of slices laid over one another. `empty`: a mask of the pixels without a slice; None:
+    there are none."""
 
     values: Picture
     empty: npt.NDArray[np.bool_]
@@ -73,7 +75,8 @@ class Sheared:
 
 
 def shear(volume: Volume, seen: Sight) -> Sheared:
-    """`volume` has the axis `seen.along` first, then those of `seen.across`, in memory, too: then it is quick."""
+    """`volume` has the axis `seen.along` first, then those of `seen.across`; it is quick if they have the same order in
+    memory."""
     to_screen = seen.matrix[:2, list(seen.across)]
     step = np.linalg.solve(to_screen, seen.matrix[:2, seen.along])
     count, rows, columns = volume.shape
@@ -93,20 +96,21 @@ def shear(volume: Volume, seen: Sight) -> Sheared:
 
 @dataclass(frozen=True, eq=False)
 class Warp:
-    """Which pixel of what was sheared each pixel of the screen shows; `outside`: none."""
+    """The sheared pixel for each pixel of the screen; `outside`: a mask of those without one."""
 
     rows: npt.NDArray[np.intp]
     columns: npt.NDArray[np.intp]
     outside: npt.NDArray[np.bool_]
 
     def picture(self, sheared: Sheared) -> Picture:
-        """The values on the screen; what is outside holds any."""
+        """The values on the screen; those outside are undefined."""
         shown: Picture = sheared.values[self.rows, self.columns]
         return shown
 
 
 def warp(sheared: Sheared, seen: Sight, pixels: tuple[int, int], per_pixel: float) -> Warp:
-    """Onto a screen of (height, width) pixels, each `per_pixel` units of length, with the volume in its middle."""
+    """The warp onto a screen of (height, width) pixels, each `per_pixel` units of length, with the volume in its
+    middle."""
     to_slice = np.linalg.inv(seen.matrix[:2, list(seen.across)])
     middle = [(seen.shape[axis] - 1) / 2 for axis in (*seen.across, seen.along)]
     # The middle of the volume lies in the middle slice, which is shifted by half of the way.

@@ -1,7 +1,7 @@
-"""A collection of images as it is laid out: the wells of a plate, the fields of a well, the images of a series.
+"""The layout of a collection of images: the wells of a plate, the fields of a well, the images of a series.
 
-Each is a thumbnail of its coarsest level, read in the background from the middle outwards, all in one contrast: as the
-first image states it, or as all that have come need it.
+Each is a thumbnail of its coarsest level. Thumbnails are read in the background from the middle outwards, and drawn in
+one contrast: that of the first image, or the common range of all that have arrived.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ IN_FLIGHT = 32
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One image, or group of images. `path` "": none is listed for this place."""
+    """One image, or group of images. `path` "": no image is listed for this place."""
 
     path: str
     name: str
@@ -56,7 +56,7 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class OverviewState:
-    """`rows` and `columns` are their names, empty strings where they have none: then cells show their own."""
+    """`rows` and `columns` are their names. Names are empty if there are none; cells then show their own."""
 
     kind: str = ""
     title: str = ""
@@ -69,7 +69,7 @@ class OverviewState:
 
 @dataclass(frozen=True, eq=False)
 class _Thumbnail:
-    """The planes of the channels that are drawn, and how the file wants them."""
+    """The planes of the drawn channels, and their display settings from the file."""
 
     planes: tuple[npt.NDArray[Any], ...]
     displays: tuple[ChannelDisplay, ...]
@@ -96,7 +96,7 @@ class _Place:
 
 
 class OverviewPresenter:
-    """The view of a collection. `changed()` at most once a pass of the event loop."""
+    """The view of a collection. `changed()` is emitted at most once per pass of the event loop."""
 
     changed = Signal()
 
@@ -162,7 +162,7 @@ class OverviewPresenter:
 
     # ------------------------------------------------------------------ reading
     def _read_on(self) -> None:
-        """Asks for the next thumbnails: not for thousands at once, which takes the interface's thread its time."""
+        """Requests the next thumbnails, but not thousands at once, which would block the interface's thread."""
         while self._waiting and len(self._tickets) < IN_FLIGHT and self._hierarchy is not None:
             self._read(self._hierarchy, self._waiting.popleft())
 
@@ -197,8 +197,8 @@ class OverviewPresenter:
                 each.rgb = _picture(each.thumbnail, self._limits)
 
     def beside(self, path: str, by: int) -> str:
-        """The node so many places on from one in a collection that was on show: the next field, after the last one the
-        same field of the next well. "" where there is none."""
+        """The node that is so many places further in a displayed collection: the next field, after the last one the
+        same field of the next well. "" if there is none."""
         for above in sorted(self._walks, key=len, reverse=True):
             walk = self._walks[above]
             at = next((i for i, place in enumerate(walk) if f"{path}/".startswith(f"{place}/")), -1)
@@ -226,7 +226,7 @@ class OverviewPresenter:
         self.changed.emit()
 
     def text(self) -> str:
-        """The layout as lines, for hosts without pictures: ■ where an image is listed, · where none is."""
+        """The layout as lines of text, for hosts without pictures: ■ for a listed image, · for none."""
         state = self._state
         taken = {(cell.row, cell.column) for cell in state.cells}
         if not any(state.columns):
@@ -245,7 +245,7 @@ def _name(member: Member) -> str:
 
 
 def _laid_out(collection: Collection, listed: Sequence[Member]) -> list[tuple[Member, int, int]]:
-    """Members with their row and column: as the plate has them, else in lines of about as many as there are lines."""
+    """Members with their row and column: from the plate, else arranged in about a square."""
     if collection.kind == "plate":
         return [(m, *m.place) for m in listed if m.place is not None]
     across = math.ceil(math.sqrt(len(listed))) if listed else 1

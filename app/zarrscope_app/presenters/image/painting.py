@@ -1,4 +1,4 @@
-"""From chunks to the bytes of a tile: what workers do for the picture. Pure functions over numpy arrays."""
+"""Paints tiles from chunks: the work that workers do for the picture. Pure functions over numpy arrays."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ class LabelDisplay:
 
 @dataclass(frozen=True)
 class DisplaySettings:
-    """How all sources are drawn. A channel's limits may be unknown yet (None): then the plane at hand decides."""
+    """The display settings of all sources. A channel's limits may be unknown yet (None): then the painted plane
+    decides."""
 
     channels: tuple[tuple[Key, ChannelDisplay | None, ChannelDisplay], ...]
     """(source, its display, the same to be given limits)."""
@@ -65,13 +66,14 @@ class DisplaySettings:
     """The channel of opacity: what it holds back is grey."""
 
     def part_of(self, key: Key) -> str:
-        """The part of complex values that is drawn of a channel."""
+        """The part of complex values that is drawn for a channel."""
         return next((unlimited.part for at, _, unlimited in self.channels if at == key), "magnitude")
 
 
 @dataclass(frozen=True)
 class Measure:
-    """What a sample says about a channel: limits that fit, the span of its values, and their histogram over that."""
+    """The measure of a channel from a sample: fitting limits, the span of its values, and their histogram over that
+    span."""
 
     lo: float
     hi: float
@@ -93,8 +95,8 @@ class Mark:
 
 @dataclass(frozen=True, eq=False)
 class Bare:
-    """A picture without its signs: where it is much enlarged they are drawn larger than its pixels, or they would be
-    taken for data."""
+    """A picture without its signs. In a much enlarged picture the signs are drawn at screen resolution, so that they
+    are not mistaken for data."""
 
     picture: Picture
     marks: tuple[Mark, ...]
@@ -107,7 +109,7 @@ class Assembled:
 
 
 def assemble(part: Part, results: Mapping[Index, ChunkResult], step: int = 1) -> Assembled:
-    """The plane of a part, every step-th pixel, from its chunks. What is missing or failed holds the fill value."""
+    """The plane of a part, every step-th pixel, from its chunks. Missing or failed pixels have the fill value."""
     sheet = part.sheet
     array = sheet.array
     height, width = part.y1 - part.y0, part.x1 - part.x0
@@ -132,7 +134,7 @@ def assemble(part: Part, results: Mapping[Index, ChunkResult], step: int = 1) ->
             state = "fill"
             if result is not None and result.state is ChunkState.FAILED:
                 state = "undecodable" if isinstance(result.error, Unsupported) else "failed"
-            if gathered is not None and state == "fill":  # one plane of several: the stored ones show through
+            if gathered is not None and state == "fill":  # one plane of several: the stored ones are visible
                 along, first, stop = part.span or (0, 0, 0)
                 deep = min(stop, spans[along][1]) - max(first, spans[along][0])
                 gathered.add_constant(rows, columns, array.fill_value, deep)
@@ -163,14 +165,14 @@ def _has_data(result: ChunkResult | None) -> bool:
 
 
 def _overlap(low: int, high: int, span: tuple[int, int], step: int) -> tuple[int, int]:
-    """The part of low … high in a chunk's span, beginning at a pixel that is drawn (low, low + step, …)."""
+    """The part of `low` to `high` in a chunk's span, beginning at a drawn pixel (low, low + step, …)."""
     first = max(low, span[0])
     first += -(first - low) % step
     return first, min(high, span[1])
 
 
 def fit_labels(assembled: Assembled, part: Part, tile: Tiling, place: Place) -> Plane:
-    """A label plane stretched over a tile's pixels: nearest, for labels are names, not amounts."""
+    """A label plane stretched over a tile's pixels: nearest, because labels are names, not amounts."""
     rows = np.arange(place.y0, place.y1, tile.step)
     columns = np.arange(place.x0, place.x1, tile.step)
     own, other = tile.sheet, part.sheet
@@ -188,7 +190,7 @@ def fit_labels(assembled: Assembled, part: Part, tile: Tiling, place: Place) -> 
 def paint(
     planes: Mapping[Key, Plane], marks: Sequence[Mark], settings: DisplaySettings
 ) -> tuple[Picture, dict[Key, Measure], Bare | None]:
-    """Paints a tile, and measures the channels that have no limits yet; what it is without its signs is told, too."""
+    """Paints a tile, and measures the channels that have no limits yet. Also returns the picture without its signs."""
     found: dict[Key, Measure] = {}
     drawn: list[Plane | None] = []
     used: list[ChannelDisplay] = []
@@ -216,7 +218,7 @@ def paint(
 
 
 def preview(planes: Mapping[Key, Plane], marks: Sequence[Mark], settings: DisplaySettings, every: int) -> Picture:
-    """As `paint`, of every `every`-th pixel each way: less of it is to be drawn the more there is."""
+    """Like `paint`, for every `every`-th pixel in each direction: a rough picture when there is much to draw."""
     thinned = {key: plane[::every, ::every] for key, plane in planes.items()}
     coarse = [Mark(m.state, m.y0 // every, m.x0 // every, -(-m.y1 // every), -(-m.x1 // every)) for m in marks]
     return paint(thinned, coarse, settings)[0]
@@ -236,8 +238,8 @@ def sign(picture: Picture, marks: Sequence[Mark]) -> Picture:
 
 
 def measure(samples: Sequence[Plane], span: tuple[float, float] | None = None, part: str = "magnitude") -> Measure:
-    """Limits and histogram of some planes, thinned to about a quarter of a million values. The histogram reaches over
-    `span` at least."""
+    """Limits and histogram of some planes, reduced to about a quarter of a million values. The histogram covers at
+    least `span`."""
     total = sum(plane.size for plane in samples)
     every = max(1, total // 250_000)
     flat = np.concatenate([plane.reshape(-1)[::every] for plane in samples]) if samples else np.zeros(0)

@@ -1,4 +1,5 @@
-"""Where an image lies: the coordinate systems of its document (RFC-5 of OME-Zarr), as one matrix for viewers."""
+"""The position of an image in space: the coordinate systems of its document (RFC-5 of OME-Zarr), as one matrix for
+viewers."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ NUMBERS_LIMIT = 4_000_000
 
 @dataclass(frozen=True)
 class Place:
-    """Where an image lies: its axes in the coordinate system `system` ("" where the file names none)."""
+    """The position of an image: its axes in the coordinate system `system` ("" if the file names none)."""
 
     system: str
     extra: np.ndarray[Any, Any] | None
@@ -30,10 +31,10 @@ class Place:
 
 
 def place_of(image: Image, wanted: str = "") -> Place:
-    """Where an image lies, if its document says more than scale and translation.
+    """The position of an image, if its document contains more than scale and translation.
 
-    It is shown in the first coordinate system that its document lists, or, where that is the one of its levels and one
-    other is described, in that. `wanted`: the system that the image of a label image is shown in.
+    It is shown in the first coordinate system that its document lists; if that is the system of its levels and there is
+    exactly one other, in the other. `wanted`: for a label image, the system in which its image is shown.
     """
     entry = _entry(image)
     if entry is None or image.multiscale is None:
@@ -68,7 +69,7 @@ def place_of(image: Image, wanted: str = "") -> Place:
 
 
 def _way(image: Image, about: Mapping[str, Any], source: str, target: str, rank: int) -> np.ndarray[Any, Any]:
-    """The matrix from a level to a coordinate system of as many axes."""
+    """The matrix from a level to a coordinate system with the same number of axes."""
     found = affine(about, source, target, rank, lambda path: np.asarray(_beside(image, path)[...]))
     if found.shape[0] != rank:
         raise Unsupported(f"it has {strings.counted(found.shape[0], 'axis', 'axes')}, the image {rank}")
@@ -93,7 +94,7 @@ def _not_applied(system: str, why: str = "") -> str:
 
 
 def _entry(image: Image) -> Mapping[str, Any] | None:
-    """The entry of `multiscales` that the image was made of, where it states coordinate systems; else None."""
+    """The entry of `multiscales` from which the image was made, if it states coordinate systems; else None."""
     if image.multiscale is None:
         return None
     attributes: Mapping[str, Any] = image.node_at(image.path).attributes
@@ -145,8 +146,8 @@ def _beside(image: Image, path: str) -> Array:
 def matrix_of(
     place: Place, kept: list[int], fixed: Mapping[int, int]
 ) -> tuple[np.ndarray[Any, Any] | None, tuple[str, ...]]:
-    """The homogeneous matrix of the axes that a layer has. Each channel is a layer of its own: nothing may mix them
-    with other axes."""
+    """The homogeneous matrix of the axes that a layer has. Each channel is a separate layer, so channels must not be
+    mixed with other axes."""
     if place.extra is None:
         return None, ()
     rank = len(place.extra)

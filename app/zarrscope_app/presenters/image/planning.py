@@ -1,4 +1,5 @@
-"""What to load for a view: which level fits, which of its tiles, what lies beneath, whether that is too much. Pure."""
+"""Plans what to load for a view: the fitting level, its tiles, the coarser level beneath, and whether that is too much.
+Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ from zarrscope_app.presenters.image.view_models import Rect
 
 @dataclass(frozen=True)
 class View:
-    """`index` one per axis of the image, at level 0. `level` None: what fits. `anyway`: whatever it costs."""
+    """`index`: one number per axis of the image, at level 0. `level` None: the fitting one. `anyway`: regardless of the
+    cost."""
 
     image: Image
     index: tuple[int, ...]
@@ -36,7 +38,7 @@ class View:
 
 @dataclass(frozen=True)
 class Planned:
-    """`blocked`: why the fitting level is not in the plan, "" when it is."""
+    """`blocked`: the reason why the fitting level is not in the plan; "" if it is."""
 
     plan: Plan
     level: int
@@ -48,7 +50,7 @@ class Planned:
 
 
 def plan(view: View, channels: Sequence[ChannelStyle], labels: Sequence[LabelStyle]) -> Planned:
-    """The coarsest level beneath where it is small, then the level that fits."""
+    """Plans the coarsest level first if it is small, then the fitting level."""
     image, y, x = view.image, view.y, view.x
     level = fitting(view)
     sources = _sources(view, channels, labels)
@@ -104,7 +106,7 @@ def channel_source(view: View, channel: int) -> Source:
 
 
 def label_sources(view: View, labels: Sequence[LabelStyle]) -> tuple[tuple[str, Source], ...]:
-    """(name, source) of the label images on show, for what lies under the cursor."""
+    """(name, source) of the displayed label images, for the values under the cursor."""
     found = []
     for label in labels:
         if label.visible and label.image is not None:
@@ -115,7 +117,7 @@ def label_sources(view: View, labels: Sequence[LabelStyle]) -> tuple[tuple[str, 
 
 
 def _label_source(view: View, labels: Image, path: str) -> Source | None:
-    """A label image's axes are found by name; one it lacks (channels) does not matter."""
+    """The source of a label image. Its axes are found by name; an axis that it lacks (channels) is ignored."""
     names = {axis.name: i for i, axis in enumerate(view.image.axes)}
     own = {axis.name: i for i, axis in enumerate(labels.axes)}
     y, x = view.image.axes[view.y].name, view.image.axes[view.x].name
@@ -129,7 +131,7 @@ def _label_source(view: View, labels: Image, path: str) -> Source | None:
 
 
 def cost_text(view: View, channels: Sequence[ChannelStyle], labels: Sequence[LabelStyle]) -> tuple[str, str]:
-    """What a view would read, in words: "64 planes: 4,096 chunks, 3.1 GiB to read", and "3.1 GiB" of that."""
+    """The cost of a view in words: "64 planes: 4,096 chunks, 3.1 GiB to read", and its size alone: "3.1 GiB"."""
     sources = _sources(view, channels, labels)
     over = tiling(sheet(view.image, fitting(view), view.y, view.x), view.rect, view.pixels)
     chunks, nbytes = cost(over, over.places(view.rect), sources)

@@ -1,8 +1,8 @@
-"""The picture: which plane of an n-D image is on show, with which display settings; coarse first, then sharp.
+"""The picture: the displayed plane of an n-D image and its display settings; drawn coarsely first, then sharply.
 
-A host tells what it shows with `viewport(rect, pixels)` (level-0 indices, see view_models.py), paints `frame` whenever
-`painted()` comes and `state` whenever `changed()` comes: each at most once in a pass of the event loop. Moving an index
-gives a new state at once; the chunks are requested at the end of the pass, so that forty quick moves request once.
+A host calls `viewport(rect, pixels)` (level-0 indices, see view_models.py), paints `frame` when `painted()` is emitted
+and `state` when `changed()` is emitted; each comes at most once per pass of the event loop. Moving an index makes a new
+state at once; the chunks are requested at the end of the pass, so that forty quick moves make one request.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ READOUT_CHANNELS = 8
 
 
 class SlicePresenter(KeepsView, Navigation, Display):
-    """One image of a session. All methods on the host's thread; none waits; each gives a new `state` at once."""
+    """The picture of one image in a session. Call all methods on the host's thread; none waits; each makes a new
+    `state` at once."""
 
     changed = Signal()
     painted = Signal()
@@ -141,7 +142,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
         self._plan_soon()
 
     def set_labels(self, labels: dict[str, Image | None]) -> None:
-        """Label images that were found after the picture was shown, by path."""
+        """Adds label images, by path, that were found after the picture was shown."""
         if self._image is not None and self._y >= 0:
             self._labels = [*self._own, *(LabelStyle(path, found) for path, found in labels.items())]
             self._restyle()
@@ -153,12 +154,12 @@ class SlicePresenter(KeepsView, Navigation, Display):
 
     @property
     def background(self) -> tuple[Owner, ChunkLoader]:
-        """What reads and computes, for presenters that show the same image in another way."""
+        """The background workers, for presenters that show the same image in another way."""
         return self._owner, self._loader
 
     @property
     def label_images(self) -> dict[str, Image | None]:
-        """The label images that lie over the picture, as `set_image` takes them."""
+        """The label images over the picture, in the form for `set_image`."""
         own = {label.path for label in self._own}
         return {label.path: label.image for label in self._labels if label.path not in own}
 
@@ -177,12 +178,12 @@ class SlicePresenter(KeepsView, Navigation, Display):
 
     @property
     def image(self) -> Image | None:
-        """The image on show, opened; for hosts that hand arrays on (napari)."""
+        """The displayed image, opened; for hosts that pass arrays on (napari)."""
         return self._image
 
     def update_image(self, image: Image) -> bool:
-        """Updates the image on show after its metadata changed, and keeps what the person has set. False if it is
-        another image, which has to be shown with `set_image`."""
+        """Updates the displayed image after its metadata changed, and keeps the person's settings. Returns False if it
+        is another image, which must be shown with `set_image`."""
         old = self._image
         if old is None or self._y < 0 or not shows_the_same(old, image):
             return False
@@ -247,7 +248,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
         )
 
     def _refresh(self) -> None:
-        """A new state, told at the end of the pass."""
+        """Makes a new state; it is emitted at the end of the pass."""
         self._state = None
         self._frame = None
         self._changes.soon()
@@ -272,7 +273,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
 
     # ------------------------------------------------------------------ how
     def viewport(self, rect: Rect, pixels: tuple[int, int]) -> None:
-        """The part of the plane on the screen, and how many pixels (height, width) show it."""
+        """Sets the displayed part of the plane, and the number of screen pixels (height, width) for it."""
         if (rect, pixels) != (self._rect, self._pixels):
             if not self._pixels[0]:
                 self._refresh()  # the cost of a projection is known from now on
@@ -286,14 +287,14 @@ class SlicePresenter(KeepsView, Navigation, Display):
         self.viewport((0.0, 0.0, float(height), float(width)), pixels)
 
     def lock_level(self, level: int | None) -> None:
-        """A level of the person's choice; None: what fits."""
+        """Sets the level to show; None: the fitting one."""
         if self._image is not None:
             self._lock = None if level is None else max(0, min(level, len(self._image.levels) - 1))
             self._moved()
 
     @property
     def locked_level(self) -> int | None:
-        """The level of the person's choice."""
+        """The level that the person chose; None if it is chosen by size."""
         return self._lock
 
     def _measure_coarsest(self, wanted: Sequence[Wanted], done: Callable[[dict[Key, Measure]], None]) -> bool:
@@ -320,7 +321,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
         view = self._view(self._index)
         if view is None:
             return "", ""
-        # Told with every state: reckoned anew only where something else would be read.
+        # Part of every state: computed anew only if other chunks would be read.
         others = tuple(i for axis, i in enumerate(self._index) if axis != projection.axis)
         shown = tuple(c.visible for c in self._channels), tuple((v.path, v.visible) for v in self._labels)
         key = (projection, others, view.y, view.x, view.rect, view.pixels, view.level, shown)
@@ -330,7 +331,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
         return self._costs[2]
 
     def _plan_soon(self) -> None:
-        """Asks for what is missing at the end of the pass; until then the picture counts as not whole."""
+        """Requests missing chunks at the end of the pass; until then the picture counts as incomplete."""
         self._pending = True
         self._frame = None
         self._notify.soon()
@@ -369,8 +370,8 @@ class SlicePresenter(KeepsView, Navigation, Display):
 
     # ------------------------------------------------------------------ what
     def hover(self, y: float, x: float) -> Probe:
-        """The exact values at a place of the plane (level-0 coordinates): at once what is at hand, the rest follows
-        with `probed()`. Off the image they stay those of the pixel before."""
+        """Reads the exact values at a place of the plane (level-0 coordinates): known values at once, the others follow
+        with `probed()`. Outside the image the former pixel stays."""
         image = self._image
         if image is None or self._y < 0 or self._sentence:
             return self.probe
@@ -385,13 +386,13 @@ class SlicePresenter(KeepsView, Navigation, Display):
         )
 
     def leave(self) -> None:
-        """The cursor left the picture: the readout stays with the pinned pixel, or the last one."""
+        """Called when the cursor leaves the picture: the readout stays at the pinned pixel, or at the last one."""
         if self._pin is not None:
             self.hover(*self._pin)
             self.probed.emit()
 
     def pin(self, y: float, x: float) -> None:
-        """The readout returns to this pixel whenever the cursor is elsewhere, whatever axis steps."""
+        """Pins this pixel: the readout returns to it whenever the cursor is elsewhere, also when an axis steps."""
         self.hover(y, x)
         if self._cursor == (y, x):
             self._pin = (math.floor(y) + 0.5, math.floor(x) + 0.5)
@@ -399,7 +400,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
             self.probed.emit()
 
     def unpin(self) -> None:
-        """Ends the pinning; no pixel is read out until the cursor moves."""
+        """Unpins the pixel; no pixel is read out until the cursor moves."""
         self._pin = self._cursor = None
         self._prober.clear()
         self._refresh()
@@ -409,9 +410,9 @@ class SlicePresenter(KeepsView, Navigation, Display):
         self._prober.clear()
 
     def why(self, y: float, x: float) -> str:
-        """Why there are no data at a place of the plane (level-0 coordinates), with the chunk's key.
+        """The reason why there are no data at a place of the plane (level-0 coordinates), with the chunk's key.
 
-        That is: loading, not stored, failed, not decodable. "" where there are data.
+        Reasons are: loading, not stored, failed, not decodable. "" if there are data.
         """
         names: dict[Key, str] = {("channel", i): c.label for i, c in enumerate(self._channels)}
         names |= {("label", label.path): label.path.rsplit("/", 1)[-1] for label in self._labels}
@@ -419,15 +420,15 @@ class SlicePresenter(KeepsView, Navigation, Display):
 
     @property
     def note(self) -> str:
-        """What `why` says about the pixel that is read out, on one line."""
+        """The result of `why` for the pixel that is read out, on one line."""
         return self.why(*self._cursor).replace("\n", "  ") if self._cursor is not None else ""
 
     def retry(self, key: tuple[int, int, int] | None = None) -> None:
-        """Reads a failed tile again; None: all that failed."""
+        """Reads a failed tile again; None: all failed ones."""
         self._tiles.retry(key)
 
     def load_anyway(self) -> None:
-        """Runs the plan that `frame.blocked` holds back."""
+        """Runs the plan that `frame.blocked` holds back because of its cost."""
         self._anyway = True
         self._refresh()
         self._plan_soon()
@@ -447,17 +448,18 @@ class SlicePresenter(KeepsView, Navigation, Display):
         return Plane(image, self._y, self._x), found
 
     def measure_line(self, y0: float, x0: float, y1: float, x1: float) -> None:
-        """Values of the channels on show along a line of the plane, in the background: `state.measurement`."""
+        """Measures values of the displayed channels along a line of the plane, in the background:
+        `state.measurement`."""
         if (measured := self._measured()) is not None:
             self._measuring.line(*measured, (y0, x0, y1, x1))
 
     def measure_region(self, y0: float, x0: float, y1: float, x1: float) -> None:
-        """Statistics of the channels on show in a rectangle of the plane, in the background."""
+        """Measures statistics of the displayed channels in a rectangle of the plane, in the background."""
         if (measured := self._measured()) is not None:
             self._measuring.region(*measured, (y0, x0, y1, x1))
 
     def measure_view(self) -> None:
-        """Statistics of what is on the screen; takes a measurement away that is shown."""
+        """Measures statistics of the displayed part; removes a displayed measurement instead if there is one."""
         if self._measuring.measurement.kind:
             self._measuring.clear()
         else:
@@ -468,14 +470,14 @@ class SlicePresenter(KeepsView, Navigation, Display):
         self._measuring.clear()
 
     def measurement_text(self) -> str:
-        """The measurement to be copied: lines of cells parted by tabs."""
+        """The measurement as text to copy: lines of cells separated by tabs."""
         return words.measurement_lines(self._measuring.measurement)
 
     def picture(self, height: int, width: int) -> npt.NDArray[np.uint8]:
-        """The viewport painted into (height, width, 3), as a host would: nearest pixels, grey where there is nothing.
-        For terminals, notebooks, saving and tests."""
+        """The viewport painted into (height, width, 3), as a host would: nearest pixels, grey without data. For
+        terminals, notebooks, saving and tests."""
         return compose(self.frame.tiles, self._rect, height, width)
 
     def scale_bar(self, indices: float) -> ScaleBar | None:
-        """A bar of a round length that fits into `indices` along x. None without a physical scale."""
+        """A bar of a round length that fits into `indices` along x; None without a physical scale."""
         return scale_bar(self._image, self._x, indices) if self._image is not None and self._x >= 0 else None

@@ -1,4 +1,4 @@
-"""What lies under the cursor: the exact value of every visible channel, at full resolution."""
+"""The values under the cursor: the exact value of every visible channel, at full resolution."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WAITING = "…"
 
 
 class Prober:
-    """Reads one chunk per channel at most, and only for the last place asked."""
+    """Reads at most one chunk per channel, and only for the latest place."""
 
     def __init__(self, owner: Owner, loader: ChunkLoader, probed: Callable[[], None]) -> None:
         self._owner, self._loader, self._probed = owner, loader, probed
@@ -57,8 +57,8 @@ class Prober:
         channels: tuple[tuple[str, int], ...],
         labels: tuple[tuple[str, Source], ...] = (),
     ) -> Probe:
-        """`place` (y, x) in indices of level 0; `channels`: (label, position on the channel axis); `labels`: label
-        images on show, by name, which have the same indices of level 0."""
+        """Reads the values at `place` (y, x), in indices of level 0; `channels`: (label, position on the channel axis);
+        `labels`: displayed label images by name, which have the same indices of level 0."""
         at = list(index)
         for axis, position in zip(shown, place, strict=True):
             at[axis] = math.floor(position)

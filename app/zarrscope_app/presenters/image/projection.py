@@ -1,4 +1,4 @@
-"""A projection: of every pixel the highest, mean or lowest value along one axis. What it is, and how it is computed."""
+"""A projection: for every pixel the highest, mean or lowest value along one axis; its range, and its computation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KINDS = "buif"
 
 @dataclass(frozen=True)
 class Projection:
-    """Along `axis` from index `start` to before `stop`, at full resolution."""
+    """A projection along `axis` from index `start` to before `stop`, at full resolution."""
 
     axis: int
     method: str
@@ -25,7 +25,7 @@ class Projection:
     stop: int
 
     def at_level(self, factor: float, length: int) -> tuple[int, int]:
-        """The same range in indices of a coarser level; at least one."""
+        """The same range in indices of a coarser level; at least one index."""
         first = min(max(0, int(self.start / factor)), length - 1)
         return first, min(length, max(first + 1, -int(-self.stop // factor)))
 
@@ -34,7 +34,7 @@ _COMBINE: dict[str, np.ufunc] = {"max": np.fmax, "min": np.fmin}
 
 
 class Accumulator:
-    """Gathers planes of a range, in pieces and in any order. NaN counts for nothing where there are numbers."""
+    """Combines planes of a range, in pieces and in any order. NaN is ignored where there are numbers."""
 
     def __init__(self, method: str, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
         self._method = method
@@ -43,7 +43,7 @@ class Accumulator:
         self._result = np.dtype(np.float32) if method == "mean" else dtype
 
     def add(self, rows: slice, columns: slice, stack: Plane) -> None:
-        """Pieces of planes (n, rows, columns)."""
+        """Adds pieces of planes (n, rows, columns)."""
         held, count = self._held[rows, columns], self._count[rows, columns]
         if self._method == "mean":
             known = ~np.isnan(stack) if stack.dtype.kind == "f" else np.ones(stack.shape, bool)
@@ -57,7 +57,7 @@ class Accumulator:
         count[...] = True
 
     def add_constant(self, rows: slice, columns: slice, value: Any, planes: int) -> None:
-        """Adds planes of one constant value, as a chunk that is not stored gives them."""
+        """Adds planes of one constant value, for a chunk that is not stored."""
         shape = self._held[rows, columns].shape
         if self._method != "mean":
             self.add(rows, columns, np.full((1, *shape), value, self._held.dtype))
@@ -66,7 +66,7 @@ class Accumulator:
             self._count[rows, columns] += planes
 
     def result(self, fill: Any) -> Plane:
-        """The plane; `fill` where nothing was gathered."""
+        """The resulting plane; `fill` where nothing was added."""
         if self._method == "mean":
             with np.errstate(all="ignore"):
                 mean = np.where(self._count > 0, self._held / self._count, np.nan)

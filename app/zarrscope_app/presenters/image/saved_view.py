@@ -1,12 +1,12 @@
-"""A view to come back to: indices, axes and display settings as JSON, and what fits of them for an image.
+"""A saved view: indices, axes and display settings as JSON, and restoring those that fit an image.
 
     {"index": {"t": 0, "z": 31}, "show": ["y", "x"], "level": 2, "rect": [0, 0, 512, 512], "crosshair": [100.5, 80.5],
      "channels": [{"visible": true, "lo": 110, "hi": 1900, "color": [0, 0, 255], "gamma": 1, "inverted": false}],
      "labels": [{"path": "/labels/cells", "visible": true, "opacity": 0.5}]}
 
-A channel may have a "colormap" (a title of colormaps.py) and, of complex values, the "part" that is drawn. All of it
-may be left out. "level" is the level that a person chose; "rect" the part of the plane on the screen, where
-that is not the whole plane; "crosshair" the place that values are told of. Both count in indices of the finest level.
+A channel may have a "colormap" (a title of colormaps.py) and, for complex values, the "part" that is drawn. Every
+member may be left out. "level" is the level that a person chose; "rect" is the displayed part of the plane if it is not
+the whole plane; "crosshair" is the place of the readout. Both are in indices of the finest level.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Settable(Stylable, Protocol):
 
 
 class KeepsView(ABC):
-    """Part of a slice presenter: tells the view on show, and goes back to one."""
+    """Part of a slice presenter: returns the displayed view, and restores one."""
 
     _image: Image | None
     _index: list[int]
@@ -96,17 +96,18 @@ class KeepsView(ABC):
         )
 
     def restore(self: Settable, view: Any) -> tuple[str, ...]:
-        """What fits of a `view`; a text from elsewhere may hold anything. Sentences about what does not fit."""
+        """Restores the parts of a `view` that fit; a text from elsewhere may contain anything. Returns sentences about
+        the rest."""
         return restore_view(self, view)
 
     @property
     def visible_rect(self) -> Rect:
-        """The part of the plane on the screen."""
+        """The displayed part of the plane."""
         return self._rect
 
     @property
     def painted_pixels(self) -> tuple[int, int]:
-        """(height, width) of the picture on the screen."""
+        """(height, width) of the displayed picture."""
         return self._pixels
 
     def look_at(self, rect: Rect) -> None:
@@ -115,7 +116,7 @@ class KeepsView(ABC):
         self._refresh()
 
     def take_rect(self) -> Rect | None:
-        """The part of the plane that the host is asked to show; None: there is no wish. Told once."""
+        """The part of the plane that the host should show; None: no request. Each request is returned once."""
         rect, self._asked_rect = self._asked_rect, None
         return rect
 
@@ -130,7 +131,7 @@ def saved_view(
     rect: Rect | None = None,
     cursor: tuple[float, float] | None = None,
 ) -> dict[str, Any]:
-    """`plane`: the axes shown as height and width. `level`: that of the person's choice."""
+    """`plane`: the axes shown as height and width. `level`: the level that the person chose."""
     names = [axis.name for axis in image.axes]
     view: dict[str, Any] = {
         "index": {name: index[i] for i, name in enumerate(names) if i not in plane},
@@ -152,7 +153,7 @@ def saved_view(
 
 
 def channel_view(channel: ChannelStyle) -> dict[str, Any]:
-    """How a channel is shown. Limits that are not known yet are null."""
+    """The display settings of a channel. Unknown limits are null."""
     view: dict[str, Any] = {
         "visible": channel.visible,
         "lo": channel.lo,
@@ -169,7 +170,7 @@ def channel_view(channel: ChannelStyle) -> dict[str, Any]:
 
 
 def label_view(label: LabelStyle) -> dict[str, Any]:
-    """How a label image is shown."""
+    """The display settings of a label image."""
     view: dict[str, Any] = {"path": label.path, "visible": label.visible, "opacity": label.opacity}
     if label.outline:
         view["outline"] = True
@@ -179,7 +180,8 @@ def label_view(label: LabelStyle) -> dict[str, Any]:
 
 
 def restore_view(picture: Settable, view: Any) -> tuple[str, ...]:
-    """Sets what fits of a view; a text from elsewhere may hold anything. Sentences about what does not fit."""
+    """Restores the parts of a view that fit; a text from elsewhere may contain anything. Returns sentences about the
+    rest."""
     image = picture.image
     if not isinstance(view, dict) or image is None:
         return ()
@@ -226,7 +228,8 @@ def _restore_level(picture: Settable, image: Image, level: Any) -> Iterator[str]
 
 
 def restore_channels(picture: Stylable, there: int, channels: Any) -> list[str]:
-    """Sets colours, contrast and visibility, as far as there are such channels; sentences about what does not fit."""
+    """Sets colours, contrast and visibility of existing channels; returns sentences about the settings
+    that do not fit."""
     if not isinstance(channels, list):
         return []
     misfits = []
@@ -255,7 +258,7 @@ def restore_channels(picture: Stylable, there: int, channels: Any) -> list[str]:
 
 
 def restore_labels(picture: Stylable, labels: Any) -> None:
-    """Restores which label images lie over the picture, as far as they have been read."""
+    """Restores the label images over the picture, as far as they have been read."""
     for label in labels if isinstance(labels, list) else ():
         if isinstance(label, dict) and isinstance(label.get("path"), str) and isinstance(label.get("visible"), bool):
             opacity = _numbers([label.get("opacity")], 1)
@@ -267,7 +270,7 @@ def restore_labels(picture: Stylable, labels: Any) -> None:
 
 
 class Styles:
-    """Channels and labels to be styled without a picture, for viewers that draw by themselves."""
+    """Display settings of channels and labels without a picture, for viewers that draw by themselves."""
 
     def __init__(self, channels: list[ChannelStyle], labels: Sequence[LabelStyle] = ()) -> None:
         self.channels = channels
@@ -304,10 +307,10 @@ class Styles:
                 self.chosen[path] = label
 
     def set_outline(self, path: str, outline: bool) -> None:
-        """Viewers that draw by themselves have their own."""
+        """Does nothing: viewers that draw by themselves have their own setting."""
 
     def choose_label(self, path: str, chosen: int | None) -> None:
-        """As `set_outline`."""
+        """Does nothing, like `set_outline`."""
 
 
 def _numbers(values: Any, many: int) -> list[float] | None:

@@ -1,7 +1,8 @@
-"""The picture in three dimensions: the maximum along a line of sight that a person turns, of a level that is quick.
+"""The picture in three dimensions: the maximum along a line of sight that a person turns, at a level that is quick to
+draw.
 
-It stands beside a `SlicePresenter`, whose channels, contrast and indices it follows. The level is the finest one that
-holds few enough voxels; what napari does better, napari is for.
+It belongs to a `SlicePresenter`, and follows its channels, contrast and indices. The level is the finest one with few
+enough voxels. For better rendering use napari.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _NEAREST, _FARTHEST = 16.0, 0.5
 
 @dataclass(frozen=True, eq=False)
 class SolidView:
-    """`open`: it is on show in place of the plane. `rgb` (h, w, 3) or None, then `sentence` says why."""
+    """`open`: it is displayed in place of the plane. `rgb` (h, w, 3), or None; then `sentence` gives the reason."""
 
     open: bool = False
     rgb: npt.NDArray[np.uint8] | None = None
@@ -53,7 +54,7 @@ class SolidView:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be read. `step`: every step-th voxel of it is kept."""
+    """The part of a volume to read. `step`: every step-th voxel is kept."""
 
     image: Image
     level: int
@@ -71,7 +72,7 @@ class Wanted:
 
     @property
     def scale(self) -> tuple[float, float, float]:
-        """The edges of a voxel: in the file's units where they are the same for all three, else all alike."""
+        """The edges of a voxel: in the file's units if these are the same for all three axes, else all equal."""
         level = self.image.levels[self.level]
         alike = len({self.image.axes[axis].unit for axis in self.axes}) == 1
         first, second, third = (abs(level.scale[axis]) * self.step if alike else 1.0 for axis in self.axes)
@@ -79,7 +80,8 @@ class Wanted:
 
 
 class Solid:
-    """`toggle` shows the picture of `main` in three dimensions, or its plane again; `turn` as a person drags."""
+    """The presenter of the picture in three dimensions: `toggle` switches between it and the plane of `main`; `turn`
+    follows the person's drag."""
 
     changed = Signal()
 
@@ -99,12 +101,12 @@ class Solid:
 
     @property
     def state(self) -> SolidView:
-        """What to paint."""
+        """The data to paint."""
         return self._state
 
     # ------------------------------------------------------------------ gestures
     def toggle(self) -> None:
-        """Opens it, or goes back to the plane."""
+        """Opens the picture in three dimensions, or returns to the plane."""
         if self._state.open:
             self.close()
         else:
@@ -112,7 +114,7 @@ class Solid:
             self._follow()
 
     def close(self) -> None:
-        """Shows the plane again, and gives back what was read."""
+        """Shows the plane again, and releases the read data."""
         if self._state.open:
             self._forget()
             self._tell(open=False, rgb=None, text="", sentence="")
@@ -123,27 +125,27 @@ class Solid:
         self.close()
 
     def turn(self, azimuth: float, elevation: float) -> None:
-        """Turns the line of sight by so many degrees; it never goes over the top."""
+        """Turns the line of sight by this many degrees; it stops at the vertical."""
         upright = min(90.0, max(-90.0, self._state.elevation + elevation))
         self.look((self._state.azimuth + azimuth + 180.0) % 360.0 - 180.0, upright)
 
     def look(self, azimuth: float, elevation: float) -> None:
-        """From this direction; (0, 0) is as the plane is seen."""
+        """Sets the direction of view; (0, 0) is that of the plane."""
         self._tell(azimuth=azimuth, elevation=elevation)
         self._draw()
 
     def zoom_by(self, factor: float) -> None:
-        """Nearer or farther; 1 holds the volume in the picture however it is turned."""
+        """Zooms in or out; at 1 the whole volume is visible in every direction."""
         self._tell(zoom=min(_NEAREST, max(_FARTHEST, self._state.zoom * factor)))
         self._draw()
 
     def fit(self) -> None:
-        """From the front, the whole of it."""
+        """Shows the whole volume from the front."""
         self._tell(zoom=1.0)
         self.look(*FRONT)
 
     def resize(self, pixels: tuple[int, int]) -> None:
-        """(height, width) of the picture on the screen."""
+        """Sets (height, width) of the displayed picture."""
         if pixels != self._pixels:
             self._pixels = pixels
             self._draw()
@@ -161,13 +163,13 @@ class Solid:
         self.changed.emit()
 
     def _follow(self) -> None:
-        """What belongs to the place, the channels and the contrast of the picture."""
+        """Follows the place, the channels and the contrast of the picture."""
         if not self._state.open:
             return
         wanted = wanted_of(self.main)
         if isinstance(wanted, str):
             if self._wanted is not None and self._wanted.image is not self.main.image:
-                self.close()  # nobody asked for it of this image
+                self.close()  # it was not opened for this image
                 return
             self._forget()
             self._tell(rgb=None, text="", sentence=wanted)
@@ -196,7 +198,7 @@ class Solid:
 
     # ------------------------------------------------------------------ drawing
     def _draw(self) -> None:
-        """The newest direction, as soon as the picture before is done."""
+        """Draws the latest direction, as soon as the previous picture is done."""
         if not self._volumes or self._wanted is None or min(self._pixels) < 1:
             return
         if self._drawing is not None:
@@ -221,7 +223,7 @@ class Solid:
 
 
 def wanted_of(main: SlicePresenter) -> Wanted | str:
-    """What is to be read for the picture on show; a sentence where it has no three dimensions, or too much of them."""
+    """The part to read for the displayed picture; or a sentence if it has no three dimensions, or is too large."""
     image, state = main.image, main.state
     depth = main.third_axis
     if image is None or state.kind != "image" or not depth:
@@ -260,7 +262,7 @@ def _read(read: Callable[[Any, Any], Any], wanted: Wanted) -> list[Volume]:
         left = sorted(wanted.axes)
         volume = as_numbers(stack.transpose([left.index(axis) for axis in wanted.axes]), part)
         volume = volume[:: wanted.step, :: wanted.step, :: wanted.step]
-        if volume.dtype.kind == "f":  # what is no number hides nothing
+        if volume.dtype.kind == "f":  # NaN hides nothing
             volume = np.where(np.isnan(volume), volume.dtype.type(-np.inf), volume)
         found.append(np.ascontiguousarray(volume))
     return found
@@ -274,7 +276,7 @@ def draw(
     place: tuple[float, float, float],
     pixels: tuple[int, int],
 ) -> npt.NDArray[np.uint8]:
-    """The picture from a direction. `arranged` keeps what was put in another order."""
+    """The picture from a direction. `arranged` caches volumes with another order of axes."""
     azimuth, elevation, zoom = place
     first, second, third = volumes[0].shape
     seen = sight((first, second, third), wanted.scale, azimuth, elevation)

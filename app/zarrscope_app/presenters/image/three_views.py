@@ -1,4 +1,4 @@
-"""A picture and the two other planes through one point of it: XY, XZ and YZ with one crosshair."""
+"""A picture and the two other planes through one of its points: XY, XZ and YZ with a common crosshair."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from zarrscope_app.presenters.image.presenter import SlicePresenter
 
 
 class ThreeViews:
-    """`main` shows two axes of an image; `below` its width and `beside` its height against the depth.
+    """`main` shows two axes of an image; `below` shows its width and `beside` its height, each against the depth.
 
-    The crosshair is the pinned pixel of `main` and its index of the depth; hosts give clicks to `pick`. How channels
-    and labels are drawn is decided in `main` alone.
+    The crosshair is the pinned pixel of `main` and its index along the depth; hosts pass clicks to `pick`. The display
+    settings of channels and labels are set in `main` only.
     """
 
     changed = Signal()
@@ -28,7 +28,7 @@ class ThreeViews:
         main.changed.connect(self._follow)
 
     def toggle(self) -> None:
-        """Opens them, where the picture has a third axis, or closes them."""
+        """Opens the two other planes if the picture has a third axis, or closes them."""
         if self.depth:
             self.close()
         else:
@@ -63,7 +63,7 @@ class ThreeViews:
         self.changed.emit()
 
     def _follow(self) -> None:
-        """The others show what belongs to the main picture's place."""
+        """Moves the other planes to the place of the main picture."""
         if not self.depth:
             return
         names = {axis.role: axis.name for axis in self.main.state.axes}
@@ -93,7 +93,7 @@ class ThreeViews:
         return self.main.state.pin or (height // 2 + 0.5, width // 2 + 0.5)
 
     def pick(self, view: SlicePresenter, y: float, x: float) -> None:
-        """The crosshair goes to a place of one of the views."""
+        """Moves the crosshair to a place in one of the views."""
         at_y, at_x = self.crosshair
         if view is self.below:
             self.main.set_index(self.depth, math.floor(y))

@@ -1,8 +1,9 @@
-"""Which tiles a viewport needs, and which chunks a tile needs: pure arithmetic.
+"""Computes the tiles that a viewport needs, and the chunks that a tile needs: pure arithmetic.
 
-A *sheet* is the plane of one level: its size, its chunks along the two shown axes, and where its pixels lie in indices
-of level 0. A *tiling* cuts a sheet into tiles of about 256 to 512 pixels whose edges are chunk edges where that can be:
-small chunks are merged, large ones split. A *source* is what is drawn in a tile: a channel, or a label image on top.
+A *sheet* is the plane of one level: its size, its chunks along the two shown axes, and the place of its pixels in
+indices of level 0. A *tiling* cuts a sheet into tiles of about 256 to 512 pixels whose edges are chunk edges if
+possible: small chunks are merged, large ones split. A *source* is one layer of a tile: a channel, or a label image on
+top.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Sheet:
     offset: tuple[float, float]
 
     def rect(self, y0: float, x0: float, y1: float, x1: float) -> Rect:
-        """Pixels of this level → indices of level 0."""
+        """The rectangle of pixels of this level, in indices of level 0."""
         (fy, fx), (oy, ox) = self.factor, self.offset
         return oy + fy * y0, ox + fx * x0, oy + fy * y1, ox + fx * x1
 
@@ -70,7 +71,7 @@ def sheet(image: Image, level: int, y: int, x: int) -> Sheet:
     at, finest = image.levels[level], image.levels[0]
 
     def offset(axis: int) -> float:
-        # Most files without a translation for coarser levels mean that the edges of all levels coincide.
+        # In most files without a translation for coarser levels, the edges of all levels coincide.
         if level == 0 or at.translation[axis] == finest.translation[axis] or not finest.scale[axis]:
             return 0.0
         shift = (at.translation[axis] - finest.translation[axis]) / finest.scale[axis]
@@ -83,7 +84,7 @@ def sheet(image: Image, level: int, y: int, x: int) -> Sheet:
 
 
 def index_at(image: Image, level: int, index: Index) -> Index:
-    """The indices of another level that hold the same place."""
+    """The indices of another level for the same place."""
     at = image.levels[level]
     return tuple(
         min(max(0, int((i + 0.5) / f)), max(0, n - 1)) if f != 1.0 else min(i, max(0, n - 1))
@@ -93,7 +94,7 @@ def index_at(image: Image, level: int, index: Index) -> Index:
 
 @dataclass(frozen=True)
 class Place:
-    """A tile of a tiling, or what is in sight of it: pixels y0 … y1, x0 … x1 of its level."""
+    """A tile of a tiling, or its visible part: pixels y0 … y1, x0 … x1 of its level."""
 
     row: int
     column: int
@@ -108,7 +109,7 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Tiling:
-    """`step`: every step-th pixel is drawn, where the screen has fewer pixels than the level."""
+    """`step`: every step-th pixel is drawn if the screen has fewer pixels than the level."""
 
     sheet: Sheet
     tile_height: int
@@ -131,7 +132,8 @@ class Tiling:
         )
 
     def places(self, rect: Rect) -> list[Place]:
-        """The tiles that a rectangle of level 0 touches, nearest its centre first; of each the chunks in sight."""
+        """The tiles that a rectangle of level 0 touches, nearest its centre first; each with only its
+        visible chunks."""
         rows, columns = self.window(rect)
         y0, x0, y1, x1 = self.sheet.window(rect)
         cy, cx = (y0 + y1) / 2, (x0 + x1) / 2
@@ -144,9 +146,9 @@ class Tiling:
         return found
 
     def _in_sight(self, axis: int, low: int, high: int) -> tuple[int, int]:
-        """Pixels low … high of an axis and the rest of their chunks: less is not read anyway."""
+        """The range `low` to `high` of pixels of an axis, extended to whole chunks, because these are read anyway."""
         array = self.sheet.array
-        if low >= high or array.chunks[axis] % self.step:  # so that every tile begins with a pixel that is drawn
+        if low >= high or array.chunks[axis] % self.step:  # every tile must begin with a drawn pixel
             return 0, int(array.shape[axis])
         edges = array.edges(axis)
         first, _ = edges.span(edges.chunk_of(low))
@@ -166,7 +168,7 @@ class Tiling:
 
 
 def tiling(sheet: Sheet, rect: Rect, pixels: tuple[int, int]) -> Tiling:
-    """The tiling of a sheet for a viewport: tiles grow until at most MAX_TILES are in sight."""
+    """The tiling of a sheet for a viewport: tiles grow until at most MAX_TILES are visible."""
     y0, x0, y1, x1 = sheet.window(rect)
     per_pixel = min((y1 - y0) / max(1, pixels[0]), (x1 - x0) / max(1, pixels[1]))
     step = 1 << max(0, math.floor(math.log2(per_pixel))) if per_pixel >= 2 else 1
@@ -186,7 +188,7 @@ def tiling(sheet: Sheet, rect: Rect, pixels: tuple[int, int]) -> Tiling:
 
 
 def tile_length(chunk: int, extent: int, wanted: int) -> int:
-    """About `wanted`, and a multiple or a divisor of the chunk's length where there is one near."""
+    """A length near `wanted`, if possible a multiple or a divisor of the chunk's length."""
     chunk = max(1, min(chunk, max(1, extent)))
     if chunk <= wanted:
         return chunk * (wanted // chunk)
@@ -197,14 +199,15 @@ def tile_length(chunk: int, extent: int, wanted: int) -> int:
 
 
 def chunks_of(array: Array, axis: int, low: int, high: int) -> range:
-    """The chunks along an axis that hold low … high-1; at least one."""
+    """The chunks along an axis that contain the pixels `low` to `high` - 1; at least one."""
     edges = array.edges(axis)
     return range(edges.chunk_of(low), edges.chunk_of(max(low, high - 1)) + 1)
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """What one source gives to one tile: a window of an array's plane. `index`: one per axis, those shown ignored."""
+    """The part of one source in one tile: a window of an array's plane. `index`: one per axis; those of shown axes are
+    ignored."""
 
     sheet: Sheet
     index: Index
@@ -217,7 +220,7 @@ class Part:
     method: str = ""
 
     def chunks(self) -> Iterator[Index]:
-        """The chunks that hold it."""
+        """The chunks of the window."""
         spans = []
         wide = {self.sheet.y: (self.y0, self.y1), self.sheet.x: (self.x0, self.x1)}
         if self.span is not None:
@@ -230,7 +233,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """`key`: ("channel", n) or ("label", path). `index` at level 0 of `image`; None for axes that are shown."""
+    """`key`: ("channel", n) or ("label", path). `index` at level 0 of `image`; None for shown axes."""
 
     key: tuple[str, Any]
     image: Image
@@ -240,7 +243,7 @@ class Source:
     projection: Projection | None = None
 
     def part(self, tile: Tiling, place: Place) -> Part:
-        """For the picture's own channels the tile's window; for a label image what lies at the same place."""
+        """The tile's window, for one of the picture's own channels; for a label image its window at the same place."""
         own = tile.sheet
         if self.key[0] == "channel":
             at = index_at(self.image, own.level, self.index)
@@ -256,7 +259,7 @@ class Source:
         return Part(mine, index_at(self.image, level, self.index), *window)
 
     def level_near(self, factor: tuple[float, float]) -> int:
-        """The coarsest level that is as fine as `factor`."""
+        """The coarsest level that is at least as fine as `factor`."""
         fits = [
             k
             for k, level in enumerate(self.image.levels)
@@ -266,7 +269,8 @@ class Source:
 
 
 def cost(tile: Tiling, places: list[Place], sources: tuple[Source, ...]) -> tuple[int, int]:
-    """(chunks, bytes once decoded) that a set of tiles needs. Counted, not listed: it may be millions."""
+    """(chunks, decoded bytes) that a set of tiles needs. They are counted, not listed, because there may
+    be millions."""
     if not places or not sources:
         return 0, 0
     hull = Place(

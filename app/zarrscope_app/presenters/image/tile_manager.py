@@ -1,11 +1,11 @@
-"""The tiles under way: asks for their chunks, has workers paint them, and keeps what is on show.
+"""The tiles of a picture: requests their chunks, has workers paint them, and keeps the displayed ones.
 
-All methods on the owner's thread. A plan replaces the one before: what the new one does not need is dropped, chunks
-that both need are not asked for twice. A tile whose indices changed, or of which more has come into sight, keeps its
-old picture until the new one is there.
+Call all methods on the owner's thread. A new plan replaces the former one: chunks that only the former one needed are
+dropped, and chunks that both need are not requested again. A tile whose indices changed, or of which a larger part is
+visible, keeps its old picture until the new one is ready.
 
-Other display settings for the same data are drawn coarsely first, all tiles in one go, and sharply once no newer ones
-come meanwhile: while contrast is dragged, each step draws a sixteenth of the pixels or fewer, and no drawing is wasted.
+After a change of display settings, all tiles are first drawn coarsely in one job, and sharply when no newer settings
+arrive: while contrast is dragged, each step draws at most a sixteenth of the pixels, and no drawing is wasted.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ PREVIEW = 1 << 18
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What to show: layers from coarse to fine, each a tiling and its places; `stamp` names the indices and axes."""
+    """The tiles to show: layers from coarse to fine, each a tiling and its places; `stamp` identifies the indices and
+    axes."""
 
     stamp: Hashable
     layers: tuple[tuple[Tiling, tuple[Place, ...]], ...]
@@ -142,7 +143,7 @@ class TileManager:
         self._painted()
 
     def restyle(self, settings: DisplaySettings) -> None:
-        """Other limits, colours or opacity for the same data."""
+        """Draws the same data with other limits, colours or opacity."""
         self._settings = settings
         if self._preview is None:
             self._draw_preview()
@@ -165,7 +166,7 @@ class TileManager:
         self._tickets, self._ahead = [], []
 
     def retry(self, key: TileKey | None) -> None:
-        """Reads what failed again."""
+        """Reads failed chunks again."""
         if self._plan is None:
             return
         for tile in self._order:
@@ -181,7 +182,8 @@ class TileManager:
         self.show(self._plan, self._settings)
 
     def _request(self) -> None:
-        """Asks for every chunk the tiles lack: new tickets first, then the old ones go, so what both want stays."""
+        """Requests every chunk that the tiles lack. New tickets are made before old ones are cancelled, so that common
+        chunks stay."""
         assert self._plan is not None
         arrays: dict[str, tuple[Any, dict[Index, None]]] = {}
         self._wanted = {}
@@ -209,7 +211,7 @@ class TileManager:
             ticket.cancel()
 
     def ahead(self, plan: Plan) -> None:
-        """Asks for the chunks of a plan that may come next, when all that is on show has come."""
+        """Requests the chunks of a plan that may come next, when all displayed ones have arrived."""
         for ticket in self._ahead:
             ticket.cancel()
         self._ahead = []
@@ -256,7 +258,8 @@ class TileManager:
         return all(source.key in tile.planes for source in sources)
 
     def _draw_preview(self) -> None:
-        """Draws every tile whose data are here with the current settings, coarsely; again, while newer ones come."""
+        """Draws every tile that has its data coarsely, with the current settings; repeats while newer
+        settings arrive."""
         settings = self._settings
         keys = [source.key for source in self._plan.sources] if self._plan is not None else []
         here = [t for t in self._order if keys and t.fresh and t.settings != settings and self._has_planes(t)]
@@ -265,7 +268,7 @@ class TileManager:
         while pixels > PREVIEW * every * every:
             every *= 2
         if every == 1 or any(display is None for _, display, _ in settings.channels):
-            return  # the full drawing is as quick, or limits are still to be measured
+            return  # the full drawing is as quick, or limits are not yet measured
         for tile in here:
             self._stop(tile)  # its queued job has older settings
         jobs = [(tile, tile.planes, [m for key in keys for m in tile.marks.get(key, ())]) for tile in here]
@@ -293,7 +296,8 @@ class TileManager:
         self._preview = self._owner.decode(work, done, Priority.VISIBLE)
 
     def _paint(self, tile: _Tile) -> None:
-        """Has a worker assemble and paint a tile, unless one is at it: then it comes here again when done."""
+        """Has a worker assemble and paint a tile. If one already does so, the tile is painted again when
+        that is done."""
         if tile.job is not None or self._plan is None:
             return
         if self._preview is not None and tile.fresh and self._has_planes(tile):
@@ -357,7 +361,7 @@ class TileManager:
     # ------------------------------------------------------------------ showing
     @property
     def tiles(self) -> tuple[Tile, ...]:
-        """Coarse ones beneath fine ones; a layer that finer tiles cover whole is left out."""
+        """The tiles, coarse ones before fine ones; a layer that finer tiles cover completely is left out."""
         last = self._order[-1].key[0] if self._order else 0
         whole = all(tile.fresh for tile in self._order if tile.key[0] == last)
         return tuple(self._shown(tile) for tile in self._order if not whole or tile.key[0] == last)
@@ -372,12 +376,12 @@ class TileManager:
 
     @property
     def settled(self) -> bool:
-        """Whether every tile on show is complete and drawn with the current settings."""
+        """Whether every displayed tile is complete and drawn with the current settings."""
         whole = all(tile.fresh and tile.sharp and tile.job is None for tile in self._order)
         return bool(self._order) and self._preview is None and whole
 
     def planes(self, key: Key) -> list[Plane]:
-        """The planes of a source that have been loaded, from the finest layer on show."""
+        """The loaded planes of a source, from the finest displayed layer."""
         last = self._order[-1].key[0] if self._order else 0
         found = [t.planes[key] for t in self._order if t.fresh and key in t.planes and t.key[0] == last]
         return found or [t.planes[key] for t in self._order if key in t.planes]
@@ -388,7 +392,7 @@ class TileManager:
         done: Callable[[dict[Key, Measure]], None],
         spans: Mapping[Key, tuple[float, float]] | None = None,
     ) -> None:
-        """Measures sources from what is on show; histograms reach over `spans` at least."""
+        """Measures sources from the displayed tiles; histograms cover at least `spans`."""
         at_least = dict(spans or {})
         samples = {key: planes for key in keys if (planes := self.planes(key))}
         settings = self._settings
@@ -400,8 +404,8 @@ class TileManager:
             self._owner.decode(work, lambda outcome: done(outcome.value or {}))
 
     def why(self, y: float, x: float, names: Mapping[Key, str]) -> str:
-        """Why the pixel at a place of level 0 looks as it does, a line for each source of which that is to be said; ""
-        where there are simply data. `names` of the sources."""
+        """The reason for the look of the pixel at a place of level 0, one line for each source without normal data; ""
+        if there are none. `names` of the sources."""
         for tile in reversed(self._order):
             place = tile.tiling.sheet.rect(tile.place.y0, tile.place.x0, tile.place.y1, tile.place.x1)
             if place[0] <= y < place[2] and place[1] <= x < place[3]:
@@ -450,7 +454,7 @@ class TileManager:
 
 
 def _bare(tile: _Tile, rect: Rect) -> tuple[Picture | None, tuple[tuple[TileState, Rect], ...]]:
-    """The picture without signs, and where they belong in the plane."""
+    """The picture without signs, and the places of the signs in the plane."""
     if tile.bare is None:
         return None, ()
     height, width = tile.bare.picture.shape[:2]
@@ -469,7 +473,7 @@ def _all_fill(marks: tuple[Mark, ...], tile: _Tile) -> bool:
 
 
 def chunk_key(array: Array, index: Index) -> str:
-    """The key in the store that a chunk's bytes lie under."""
+    """The key in the store of a chunk's bytes."""
     try:
         at = stored_array(array).locator.grid_index(index)
         return str(array.metadata.keys.key(at))

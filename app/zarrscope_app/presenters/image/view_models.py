@@ -33,7 +33,8 @@ class TileState(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Tile:
-    """`key` names the place (stable from frame to frame); a new `version` under the same key has another picture."""
+    """`key` identifies the place (the same from frame to frame); a new `version` under the same key has another
+    picture."""
 
     key: tuple[int, int, int]
     """(level, row, column) in the grid of tiles."""
@@ -52,7 +53,7 @@ class Tile:
 
 @dataclass(frozen=True)
 class Frame:
-    """What to paint now. `shape` (height, width) of the plane at level 0."""
+    """The frame to paint now. `shape` (height, width) of the plane at level 0."""
 
     shape: tuple[int, int] = (0, 0)
     tiles: tuple[Tile, ...] = ()
@@ -161,7 +162,7 @@ class LinePlot:
 
 @dataclass(frozen=True)
 class ScaleBar:
-    """For `Frame`: a bar of `length` indices along x that means `text`."""
+    """A scale bar for `Frame`: `length` indices along x, labelled `text`."""
 
     length: float
     text: str
@@ -169,7 +170,7 @@ class ScaleBar:
 
 @dataclass(frozen=True)
 class ProjectionView:
-    """A projection along the current axis: what it would read is said before it is asked for."""
+    """A projection along the current axis; its cost is shown before it is read."""
 
     methods: tuple[tuple[str, str], ...] = ()
     """(id, title and size) of what can be had: `slice.project(method)`; () where there is nothing to project along."""
@@ -200,7 +201,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What a person measures: `kind` "line", "region", "" for nothing. `progress` None: it is done."""
+    """A measurement: `kind` "line", "region", or "" for none. `progress` None: it is complete."""
 
     kind: str = ""
     place: Rect = (0.0, 0.0, 0.0, 0.0)
@@ -219,7 +220,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Refusal:
-    """What a person typed that is not taken. Hosts mark the field and say the sentence."""
+    """Typed text that was refused. Hosts mark the field and show the sentence."""
 
     field: str = ""
     """ "index:z", "position:z" (of an axis), "lo:0", "hi:0" (of a channel), "" for none."""

@@ -1,4 +1,4 @@
-"""What a person types beside a picture, and what is said about it. Pure."""
+"""Parses text typed beside a picture, and makes the sentences about it. Pure."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ _WHOLE = re.compile(r"[+-]?\d+")
 
 
 def limit(value: float) -> str:
-    """A contrast limit to be typed over: integers whole, others to six digits."""
+    """A contrast limit as editable text: integers exactly, other numbers with six digits."""
     if not math.isfinite(value):
         return strings.exact(value)
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else f"{value:.6g}"
 
 
 def label_value(value: str, properties: Mapping[str, Any] | None) -> str:
-    """A label under the cursor, and what the file says about it: ("17", {"area": 320}) → "17 (area 320)"."""
+    """A label under the cursor, with its properties from the file: ("17", {"area": 320}) → "17 (area 320)"."""
     if not properties:
         return value
     first = list(properties.items())[:MOST_PROPERTIES]
@@ -65,7 +65,7 @@ def solid(axes: Sequence[str], level: int, shape: Sequence[int], step: int) -> s
 
 
 def solid_too_large(nbytes: int) -> str:
-    """Why a volume is not read."""
+    """The reason why a volume is not read."""
     return (
         f"The coarsest level has {strings.size(nbytes)}, too much for a quick picture. "
         "Open the image in napari, or add coarser levels."
@@ -73,7 +73,7 @@ def solid_too_large(nbytes: int) -> str:
 
 
 def not_alike(y: str, x: str) -> str:
-    """Why an image is not laid over another one."""
+    """The reason why an image cannot be laid over another one."""
     return f"That image has no axes {strings.clean(y, 24)} and {strings.clean(x, 24)}, or no picture."
 
 
@@ -88,7 +88,7 @@ NO_SMALL_LEVEL = "It has no level small enough for a thumbnail"
 
 
 def collection_title(kind: str, name: str, count: int, listed: int) -> str:
-    """The title of a collection of which `count` are laid out: "Plate P1: 384 wells"."""
+    """The title of a collection with `count` members: "Plate P1: 384 wells"."""
     noun = {"plate": "well", "well": "field", "series": "image"}[kind]
     told = strings.counted(listed, noun)
     if count < listed:
@@ -101,7 +101,7 @@ def thumbnails_loading(n: int) -> str:
 
 
 class Counted(Protocol):
-    """Statistics of some values, of which NaN are counted apart (measuring.Statistics)."""
+    """Statistics of some values; NaN are counted separately (measuring.Statistics)."""
 
     count: int
     nan: int
@@ -134,13 +134,13 @@ def statistics(found: Counted) -> str:
 
 
 def scale_of(profiles: Sequence[Any]) -> tuple[str, str]:
-    """The lowest and the highest finite value of all, in words."""
+    """The lowest and the highest finite value of all of them, in words."""
     finite = [value for profile in profiles for value in profile.tolist() if math.isfinite(value)]
     return (strings.short(min(finite)), strings.short(max(finite))) if finite else ("", "")
 
 
 def line_length(image: Image, y: int, x: int, place: tuple[float, float, float, float]) -> str:
-    """How long a line is, in the unit of its axes, or in pixels where they differ."""
+    """The length of a line, in the unit of its axes, or in pixels if their units differ."""
     scale, units = image.levels[0].scale, (image.axes[y].unit, image.axes[x].unit)
     down, across = place[2] - place[0], place[3] - place[1]
     if units[0] != units[1] or units[0] in (None, "rgb"):
@@ -157,7 +157,7 @@ def line_title(image: Image, y: int, x: int, place: tuple[float, float, float, f
 
 
 def region_title(image: Image, y: int, x: int, level: int, window: tuple[int, int, int, int]) -> str:
-    """ "Region of 30 × 40 from y 10 x 20", and the level where it is not the finest."""
+    """ "Region of 30 × 40 from y 10 x 20", with the level if it is not the finest."""
     y0, x0, y1, x1 = window
     names = [strings.clean(image.axes[axis].name, 12) for axis in (y, x)]
     title = f"Region of {strings.shape((y1 - y0, x1 - x0))} from {names[0]} {y0} {names[1]} {x0}"
@@ -165,7 +165,7 @@ def region_title(image: Image, y: int, x: int, level: int, window: tuple[int, in
 
 
 def measurement_lines(found: Measurement) -> str:
-    """A measurement as lines of cells parted by tabs: of a line every value."""
+    """A measurement as lines of cells separated by tabs; for a line with every value."""
     heads = [found.title, *(f"{row.label}\t{row.text}" for row in found.rows)]
     profiles = [row for row in found.rows if row.profile is not None]
     if not profiles:
@@ -180,7 +180,7 @@ def values_of_one_plane(axis: str, index: int) -> str:
 
 
 def typed_range(text: str, axis: str, length: int) -> tuple[int, int] | str:
-    """The range of indices that a text names ("0–63", both ends included; nothing: all), as start and stop."""
+    """The range of indices in a text ("0–63", both ends included; empty: all), as start and stop."""
     if not text.strip():
         return 0, length
     ends = _RANGE.fullmatch(text.strip())
@@ -194,7 +194,7 @@ def typed_range(text: str, axis: str, length: int) -> tuple[int, int] | str:
 
 
 def failed_tile(sentence: str, decodable: bool, key: str) -> str:
-    """Why a chunk is not drawn, with its key and what to do."""
+    """The reason why a chunk is not drawn, with its key and the next step."""
     where = "" if key in sentence else f" Key {strings.clean(key)}."
     return f"{sentence}{where}{' Click to read it again.' if decodable else ''}"
 
@@ -204,7 +204,7 @@ def loading_tile(key: str) -> str:
 
 
 def by_name(said: Mapping[str, str]) -> str:
-    """Sentences by what they are about, each once: without names where all have one."""
+    """Sentences with the names that they are about, each once; without names if all have the same sentence."""
     if len(set(said.values())) == 1:
         return next(iter(said.values()))
     return "\n".join(f"{strings.clean(name, 40)}: {sentence}" for name, sentence in said.items())
@@ -216,7 +216,7 @@ def tiles(loading: int, failed: int) -> str:
 
 
 def typed_label(text: str) -> int | str | None:
-    """The label that a text names, None for an empty one; or what is wrong with it."""
+    """The label in a text, None for an empty text; or the reason why it is invalid."""
     given = text.strip()
     if not given:
         return None
@@ -224,18 +224,18 @@ def typed_label(text: str) -> int | str | None:
 
 
 def typed_gamma(text: str) -> float | str:
-    """Parses a typed gamma. Returns it, or the sentence that says what is wrong."""
+    """The gamma in a text; or the sentence that says why it is invalid."""
     value = _number(text)
     return value if value is not None and 0.05 <= value <= 20 else "Gamma is a number from 0.05 to 20; 1 is linear."
 
 
 def is_index(text: str) -> bool:
-    """A whole number without a unit."""
+    """Whether a text is a whole number without a unit."""
     return _WHOLE.fullmatch(text.split("/")[0].strip().replace(",", "")) is not None
 
 
 def typed_channel(text: str) -> tuple[int, str]:
-    """("2: 120–3400") → the channel that is meant, counted from 0 (-1: the first on show), and the rest."""
+    """("2: 120–3400") → the channel, counted from 0 (-1: the first displayed one), and the rest of the text."""
     named = re.fullmatch(r"\s*(\d+)\s*:\s*(.*)", text)
     return (int(named[1]) - 1, named[2]) if named else (-1, text)
 
@@ -246,7 +246,8 @@ def no_channel(number: int, count: int) -> str:
 
 
 def typed_index(text: str, axis: str, length: int) -> int | str:
-    """The index that a text names, or the sentence that says why it names none. "31 / 63" is what a slider says."""
+    """The index in a text, or the sentence that says why it is invalid. "31 / 63", the text of a slider,
+    is accepted."""
     given = text.split("/")[0].strip().replace(",", "")
     name = strings.clean(axis, 24)
     if not _WHOLE.fullmatch(given):
@@ -281,7 +282,7 @@ def typed_position(text: str, axis: str, image: Image, at: int) -> int | str:
 
 
 def typed_limits(text: str, end: str, lo: float | None, hi: float | None) -> tuple[float, float] | str:
-    """Both contrast limits once a text was typed for one of them, or for both; or what is wrong with it."""
+    """Both contrast limits after a text was typed for one of them, or for both; or the reason why it is invalid."""
     given = text.strip()
     if (one := _number(given)) is not None:
         low, high = (one, hi) if end == "lo" else (lo, one)

@@ -1,1 +1,2 @@
-"""Nodes made, moved, copied and erased by a person: a form, the plan, then a job that can be cancelled and undone."""
+"""Actions on nodes: create, move, copy, erase. Each has a form and a plan; then it runs as a job that can be cancelled
+and undone."""

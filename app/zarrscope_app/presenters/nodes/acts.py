@@ -1,8 +1,8 @@
-"""What an act on a node is to every host: fields to fill in, what follows from them, a plan, the work, its undoing.
+"""The interface of an action on a node for every host: form fields, their consequences, a plan, the work, its undoing.
 
-An act is a row of a table (table.py). Its form is a tuple of fields that a host paints in their order, whatever they
-are; `described` says what follows from what is typed, and is asked on the host's thread after every keystroke: it reads
-nothing. `plan` and `do` run in the background. A plan is as a rule the act itself over a rehearsal of the store.
+An action is a row of a table (table.py). Its form is a tuple of fields that a host paints in their order; `described`
+gives the consequences of the typed values. It is called on the host's thread after every keystroke, so it reads
+nothing. `plan` and `do` run in the background. A plan is usually the action itself on a rehearsal of the store.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Cancelled = Callable[[], bool]
 
 @dataclass(frozen=True)
 class ActField:
-    """A field of the form. `hint` says what it is and what follows from it, `error` why it cannot be so."""
+    """A field of the form. `hint` explains the value and its consequences, `error` why it is invalid."""
 
     id: str
     label: str
@@ -45,12 +45,12 @@ Fields = tuple[ActField, ...]
 
 
 def values(fields: Fields) -> dict[str, str]:
-    """id → what is typed."""
+    """id → typed text."""
     return {field.id: field.text.strip() for field in fields}
 
 
 def with_hints(fields: Fields, hints: Mapping[str, str], errors: Mapping[str, str]) -> Fields:
-    """The fields with what was found about them."""
+    """The fields with their hints and errors."""
     return tuple(
         replace(field, hint=hints.get(field.id, field.hint), error=errors.get(field.id, "")) for field in fields
     )
@@ -58,7 +58,7 @@ def with_hints(fields: Fields, hints: Mapping[str, str], errors: Mapping[str, st
 
 @dataclass(frozen=True)
 class Place:
-    """What an act is on. `node`: the opened node, where it is the selected one."""
+    """The node of an action. `node`: the opened node, if it is the selected one."""
 
     hierarchy: Hierarchy
     path: str
@@ -70,14 +70,14 @@ class Place:
 
     @property
     def group(self) -> str:
-        """The group in which something new would be."""
+        """The group in which a new node would be created."""
         above = self.path.rpartition("/")[0] or "/"
         return above if isinstance(self.node, Array) else self.path
 
 
 @dataclass(frozen=True)
 class Undo:
-    """How to take back what was done. `work` gives the path to go to then."""
+    """How to undo an action. `work` returns the path to go to afterwards."""
 
     name: str
     """ "delete nuclei": what would be undone."""
@@ -86,7 +86,7 @@ class Undo:
 
 @dataclass(frozen=True)
 class Planned:
-    """What an act would do, for a person to read before it is done."""
+    """The plan of an action, for a person to read before it is carried out."""
 
     lines: tuple[str, ...]
     sentence: str
@@ -98,8 +98,8 @@ class Planned:
 
 @dataclass(frozen=True)
 class Done:
-    """What was done. `to`: the node to go to, None: the group above what is gone. `moved`: what is selected went there
-    along with it."""
+    """The result of an action. `to`: the node to go to, None: the group above an erased node. `moved`: the selected
+    node was moved there."""
 
     to: str | None
     moved: bool = False
@@ -109,7 +109,7 @@ class Done:
 
 
 class Act(ABC):
-    """One row. `id` is what hosts and commands call it."""
+    """One row: an action. Hosts and commands refer to it by its `id`."""
 
     id = ""
     danger = False
@@ -127,11 +127,11 @@ class Act(ABC):
         return words.title(self.id, place.name)
 
     def fits(self, node: Group | Array | None) -> bool:
-        """Whether it makes sense for such a node (None: not known yet)."""
+        """Whether the action makes sense for such a node (None: not known yet)."""
         return True
 
     def refused(self, place: Place, given: Mapping[str, str]) -> str:
-        """Why it cannot be done, "" where it can be planned."""
+        """The reason why it cannot be carried out; "" if it can be planned."""
         return ""
 
     def fields(self, place: Place) -> Fields:
@@ -149,7 +149,7 @@ class Act(ABC):
         return Planned(shown(operations, place.hierarchy.url), sentence, undo, final)
 
     def mark(self, place: Place, given: Mapping[str, str]) -> tuple[str, str]:
-        """(how it can be undone, or "", why it cannot be, or "")."""
+        """(how it can be undone, or ""; why it cannot be, or "")."""
         return words.UNDO, ""
 
     @abstractmethod
@@ -158,7 +158,7 @@ class Act(ABC):
 
 
 def shown(operations: tuple[Operation, ...], url: str) -> tuple[str, ...]:
-    """The operations as lines, as many as somebody would read."""
+    """The operations as lines, at most as many as a person would read."""
     lines = [operation_text.line(each, url) for each in operations[:MOST_LINES]]
     if len(operations) > MOST_LINES:
         lines.append(strings.and_more(len(operations) - MOST_LINES))
@@ -171,7 +171,7 @@ def told(*parts: str) -> str:
 
 
 def lengths(text: str) -> tuple[int, ...] | None:
-    """ "64, 512 x 512" → (64, 512, 512); "" → None. Raises Refused for anything else."""
+    """ "64, 512 x 512" → (64, 512, 512); "" → None. Raises Refused for any other text."""
     parts = text.replace("×", ",").replace("x", ",").replace("·", ",").split(",")
     if not text.strip():
         return None

@@ -1,4 +1,4 @@
-"""A node renamed, moved, copied, erased."""
+"""Actions on an existing node: rename, move, copy, erase."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from zarrscope_app.presenters.nodes.acts import Act, ActField, Cancelled, Done, 
 
 
 class Move(Act):
-    """To another path, or only to another name in its group."""
+    """Moves a node to another path, or only to another name in its group."""
 
     def __init__(self, id: str) -> None:
         self.id = id
@@ -42,7 +42,7 @@ class Move(Act):
 
 
 class Copy(Act):
-    """To another path, byte for byte."""
+    """Copies a node to another path, byte for byte."""
 
     id = "copy"
 
@@ -71,7 +71,7 @@ class Copy(Act):
 
 
 class Remove(Act):
-    """Into the trash where there is one, else for good."""
+    """Moves a node into the trash if there is one, otherwise erases it for good."""
 
     id = "remove"
     danger = True
@@ -101,7 +101,7 @@ class Remove(Act):
 
 
 def new_place(place: Place, given: Mapping[str, str]) -> str:
-    """Why nothing goes to the place that is typed."""
+    """The reason why a node cannot be put at the typed place."""
     to = given.get("to", "").strip("/")
     return strings.NEW_PLACE if not to or to == place.path.strip("/") else ""
 

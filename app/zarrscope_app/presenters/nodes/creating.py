@@ -1,4 +1,4 @@
-"""New groups and arrays: a form that says what chunks and shards mean, with their count and bytes."""
+"""Actions that create groups and arrays: the form explains chunks and shards, with their number and size."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Create(Act):
 
 
 class CreateGroup(_Create):
-    """An empty group."""
+    """Creates an empty group."""
 
     id = "create-group"
 
@@ -53,7 +53,7 @@ class CreateGroup(_Create):
 
 
 class CreateArray(_Create):
-    """An array of fill values; of the shape, chunks and type of the array that is selected, where one is."""
+    """Creates an array of fill values; with the shape, chunks and type of the selected array, if there is one."""
 
     id = "create-array"
 
@@ -105,7 +105,8 @@ class CreateArray(_Create):
 
 
 def taking_back(act: str, path: str, back_to: str) -> Undo:
-    """Undoes that the node at `path` was made: into the trash, or erased where it holds nothing but its documents."""
+    """Undoes the creation of the node at `path`: moves it into the trash, or erases it if it contains only its
+    documents."""
 
     def work(hierarchy: Hierarchy) -> str:
         throw_back(hierarchy, path)
@@ -115,7 +116,7 @@ def taking_back(act: str, path: str, back_to: str) -> Undo:
 
 
 def throw_back(hierarchy: Hierarchy, path: str) -> None:
-    """Takes away what was made at `path`, unless that would lose something."""
+    """Removes the node that was created at `path`, unless that would lose data."""
     if trash.available(hierarchy):
         trash.put(hierarchy, path)
         return
@@ -178,7 +179,7 @@ def _hints(metadata: ArrayMetadata, guessed: bool, sharded: bool) -> dict[str, s
 
 
 def _guilty(error: ZarrscopeError) -> str:
-    """The field that an error speaks of."""
+    """The field that an error is about."""
     message = error.message.lower()
     found = next((name for name in ("shards", "chunks", "fill value", "dimension name") if name in message), "shape")
     return {"fill value": "fill", "dimension name": "axes"}.get(found, found)

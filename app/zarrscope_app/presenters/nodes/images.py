@@ -1,4 +1,4 @@
-"""What an image can be given: an empty label image, other pyramid levels."""
+"""Actions on an image: add an empty label image, build other pyramid levels."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _OfImage(Act):
 
 
 class AddLabels(_OfImage):
-    """An empty label image that fits the image level by level."""
+    """Adds an empty label image that fits the image level by level."""
 
     id = "add-labels"
 
@@ -87,7 +87,7 @@ class AddLabels(_OfImage):
 
 
 class BuildLevels(_OfImage):
-    """Every level but the finest made anew; the image can be opened at any moment."""
+    """Builds every level except the finest anew; the image can be opened at any moment."""
 
     id = "build-levels"
 
@@ -140,7 +140,7 @@ class BuildLevels(_OfImage):
         )
 
         def back(hierarchy: Hierarchy) -> str:
-            # The plan's own hierarchy is the one that it was made for: what it holds in memory is brought up to date.
+            # The plan has its own hierarchy, whose cache must be cleared.
             node_context(made.source).forget()
             undo_rebuild(
                 made,
@@ -173,7 +173,7 @@ def _factors(text: str) -> int | dict[str, int]:
 
 
 def progress_of(report: Report) -> Callable[[convert.Progress], None]:
-    """Says how far a conversion or a rebuild is."""
+    """Reports the progress of a conversion or a rebuild."""
 
     def progress(state: convert.Progress) -> None:
         report(state.done / max(1, state.total), words.of_chunks(state.doing, state.done, state.total))

@@ -1,4 +1,4 @@
-"""What a change would do to stores, in words: one line per operation, a sentence for all, and whether to ask first."""
+"""Describes a change of stores in words: one line per operation, a sentence for all, and whether to ask first."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VERBS = (
 
 
 def line(operation: Operation, here: str) -> str:
-    """ "set    a/zarr.json  312 B": one operation; the store is named where it is not `here`."""
+    """ "set    a/zarr.json  312 B": one operation; the store is named if it is not `here`."""
     target = _place(operation.key, operation.store, here)
     what = target
     if operation.source is not None:
@@ -58,14 +58,14 @@ def summary(operations: Sequence[Operation]) -> str:
 
 
 def erasing(operations: Sequence[Operation], *, first: bool = False) -> list[Operation]:
-    """The operations that take away what is stored; with `first`, those before anything is written: what a move or a
-    copy replaces, not the old place of what is moved."""
+    """The operations that erase stored data; with `first`, only those before anything is written: they erase the target
+    of a move or a copy, not the source of a move."""
     chosen = takewhile(lambda each: each.act.startswith("erase"), operations) if first else operations
     return [each for each in chosen if each.destroys]
 
 
 def to_json(operations: Sequence[Operation]) -> list[dict[str, Any]]:
-    """For scripts."""
+    """The operations as JSON, for scripts."""
     return [
         {
             "operation": each.act,

@@ -1,8 +1,8 @@
-"""Acts on nodes, of one session: the form and the plan first, then a job; what was done can be undone.
+"""Actions on the nodes of one session: first the form and the plan, then a job; the result can be undone.
 
-A plan is made in the background while the form is filled in: `state` holds its lines and a sentence, and whether it can
-be undone; `changed()` says there is a new one. `carry_out` runs it as a job with its progress; the session then reads
-the hierarchy anew and goes where the node went. `undo` takes the last one back, as a job, too.
+A plan is made in the background while the form is filled in: `state` holds its lines and a sentence, and whether the
+action can be undone; `changed()` is emitted for a new one. `carry_out` runs it as a job with progress; the session then
+reads the hierarchy again and goes to the node's new path. `undo` reverts the last action, also as a job.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NodesState:
-    """What is planned. `act` "": nothing is. `ready`: `carry_out` would do what `lines` say."""
+    """The planned action. `act` "": there is none. `ready`: `carry_out` would do what `lines` say."""
 
     act: str = ""
     path: str = ""
@@ -51,16 +51,16 @@ class NodesState:
 
     @property
     def to(self) -> str:
-        """The new place, of an act that has one."""
+        """The new path, for an action that has one."""
         return self.field("to").text
 
     def field(self, id: str) -> ActField:
-        """The field of this id; an empty one where the form has none."""
+        """The field of this id; an empty one if the form has none."""
         return next((field for field in self.fields if field.id == id), ActField(id, ""))
 
 
 class OpenHierarchy(Protocol):
-    """What this presenter needs of the session that it belongs to."""
+    """The part of a session that this presenter needs."""
 
     owner: Owner
     jobs: JobsPresenter
@@ -76,7 +76,7 @@ class OpenHierarchy(Protocol):
 
 
 class NodesPresenter:
-    """Of one session. All methods on the host's thread; none waits."""
+    """The actions of one session. All methods run on the host's thread; none waits."""
 
     changed = Signal()
 
@@ -90,11 +90,11 @@ class NodesPresenter:
 
     # ------------------------------------------------------------------ what there is to do
     def may_change(self, path: str) -> bool:
-        """Whether the node can be renamed, moved or erased as the place is opened."""
+        """Whether the node can be renamed, moved or erased in the present mode."""
         return self.may("remove", path)
 
     def may(self, id: str, path: str) -> bool:
-        """Whether the act can be begun on the node."""
+        """Whether the action can be started on the node."""
         act, hierarchy = ACTS[id], self._session.hierarchy
         if hierarchy is None or (path == "/" and not act.roots):
             return False
@@ -106,7 +106,7 @@ class NodesPresenter:
 
     # ------------------------------------------------------------------ planning
     def begin(self, id: str, path: str) -> None:
-        """Plans an act on a node, with the form as it is proposed."""
+        """Plans an action on a node, with the proposed values in the form."""
         act = ACTS[id]
         place = self._place(path)
         if place is None:
@@ -131,7 +131,7 @@ class NodesPresenter:
         self._plan()
 
     def set_field(self, id: str, text: str) -> None:
-        """Something else is typed or chosen in a field."""
+        """Sets the value of a field as typed or chosen."""
         state = self.state
         place = self._place(state.path) if state.act else None
         if place is None or state.field(id).text == text or all(field.id != id for field in state.fields):
@@ -141,11 +141,11 @@ class NodesPresenter:
         self._plan()
 
     def set_target(self, to: str) -> None:
-        """Another place to go to, as it is typed."""
+        """Sets the new path as typed."""
         self.set_field("to", to)
 
     def cancel(self) -> None:
-        """Nothing is planned any more."""
+        """Drops the planned action."""
         self._stop()
         self._put(NodesState())
 
@@ -195,14 +195,14 @@ class NodesPresenter:
 
     # ------------------------------------------------------------------ doing
     def carry_out(self) -> None:
-        """Does what is planned, as a job; does nothing while the plan is not ready."""
+        """Carries out the planned action, as a job; does nothing while the plan is not ready."""
         state = self.state
         if state.ready:
             self.cancel()
             self._run(state)
 
     def rename(self, path: str, name: str) -> None:
-        """Gives the node another name in its group, without a plan on show: nothing can be lost."""
+        """Gives the node another name in its group, without showing a plan, because nothing can be lost."""
         act, place = ACTS["rename"], self._place(path)
         if place is None or not name or name == place.name:
             return
@@ -222,7 +222,7 @@ class NodesPresenter:
 
         def work(report: Report, cancelled: Callable[[], bool]) -> Done:
             made = act.do(place, given, report, cancelled)
-            if cancelled():  # a cancelled job calls nobody back, and something may have been done by then
+            if cancelled():  # a cancelled job makes no callback, but part of its work may be done
                 session.owner.post(lambda: self._done(act, state, made))
             return made
 
@@ -236,7 +236,7 @@ class NodesPresenter:
         session.jobs.run(state.title, work, done)
 
     def _done(self, act: Act, state: NodesState, made: Done) -> None:
-        """Goes where the node went, and remembers how to undo it."""
+        """Goes to the node's new path, and remembers how to undo the action."""
         if made.undo is not None:
             self._undos.append(made.undo)
         self._notify.soon()
@@ -246,11 +246,12 @@ class NodesPresenter:
     # ------------------------------------------------------------------ undoing
     @property
     def undo_label(self) -> str:
-        """ "Undo deleting nuclei"; "" where there is nothing to undo."""
+        """ "Undo deleting nuclei"; "" if there is nothing to undo."""
         return words.undo_title(self._undos[-1].name) if self._undos and not self._undoing else ""
 
     def undo(self) -> None:
-        """Takes back what was done last, as a job. What cannot be taken back any more says why, and is forgotten."""
+        """Undoes the last action, as a job. If that is no longer possible, the job gives the reason, and the action is
+        dropped."""
         session, hierarchy = self._session, self._session.hierarchy
         if not self.undo_label or hierarchy is None:
             return

@@ -1,4 +1,4 @@
-"""All acts on nodes, in the order of menus. Adding one is one row here, its words, and a command of its id."""
+"""All actions on nodes, in the order of menus. A new one needs a row here, its words, and a command with its id."""
 
 from __future__ import annotations
 

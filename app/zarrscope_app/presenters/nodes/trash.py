@@ -1,4 +1,4 @@
-"""The trash of the hierarchy: a node brought back, or what is in it erased for good."""
+"""Actions on the trash of the hierarchy: restore a node, or erase entries for good."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _OfTrash(Act):
 
 
 class Restore(_OfTrash):
-    """One node, to where it was or to another path."""
+    """Restores one node, to its former path or to another one."""
 
     id = "restore"
 
@@ -46,7 +46,7 @@ class Restore(_OfTrash):
 
 
 class EmptyTrash(_OfTrash):
-    """All that is in it, or one node."""
+    """Erases all entries, or one."""
 
     id = "empty-trash"
     danger = True
@@ -64,6 +64,6 @@ class EmptyTrash(_OfTrash):
 
 
 def _entries(place: Place) -> tuple[tuple[str, str], ...]:
-    """(id, what a person recognises) of each entry, the latest first."""
+    """(id, a text that a person recognises) of each entry, the latest first."""
     found = reversed(trash.entries(place.hierarchy))
     return tuple((each.id, words.entry(each.path, datetime.fromisoformat(each.when))) for each in found)

@@ -1,4 +1,4 @@
-"""What concerns a whole hierarchy, or a part of it as one: consolidated metadata, a conversion."""
+"""Actions on a whole hierarchy, or on a part of it: write consolidated metadata, convert."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ENDINGS = {"n5": ".n5"}
 
 
 class Consolidate(Act):
-    """A copy of all documents at the root, of the whole hierarchy whatever is selected."""
+    """Writes a copy of all documents at the root, for the whole hierarchy whatever node is selected."""
 
     id = "consolidate"
     roots = True
@@ -59,7 +59,7 @@ class Consolidate(Act):
 def _put_back(
     hierarchy: Hierarchy, key: str, before: tuple[bytes, Version] | None, after: tuple[bytes, Version] | None
 ) -> None:
-    """What was stored before, unless somebody has stored something else since."""
+    """Restores the former value, unless another program has stored a new one since."""
     now = hierarchy.store.get_versioned(key)
     if (None if now is None else now[0]) != (None if after is None else after[0]):
         raise Conflict(words.CHANGED_SINCE, store=hierarchy.url, key=key)
@@ -70,7 +70,7 @@ def _put_back(
 
 
 class Convert(Act):
-    """The selected node, and all beneath it, written anew at another place."""
+    """Writes the selected node, and everything beneath it, at another place."""
 
     id = "convert"
     writes_here = False
@@ -130,7 +130,7 @@ class Convert(Act):
 
 
 class _Losses(Conflict):
-    """What the format cannot hold, as an error: a plan that loses something is not carried out here."""
+    """The losses of a conversion, as an error: a plan with losses is not carried out here."""
 
     def __init__(self, plan: convert.Plan) -> None:
         shown = " ".join(str(loss) for loss in plan.losses[:5])

@@ -1,4 +1,4 @@
-"""The words of acts on nodes."""
+"""The words of actions on nodes."""
 
 from __future__ import annotations
 
@@ -119,19 +119,19 @@ LARGE_CHUNK = 256 << 20
 
 
 def title(act: str, name: str) -> str:
-    """Of the dialog and of the job: "Move nuclei"."""
+    """The title of the dialog and of the job: "Move nuclei"."""
     if act in ("create-group", "create-array", "add-labels", "consolidate", "restore", "empty-trash"):
         return _TITLES[act]
     return f"{_TITLES.get(act, BUTTONS.get(act, ''))} {strings.clean(name, 60)}".rstrip()
 
 
 def entry(path: str, when: datetime) -> str:
-    """ "/labels/old · 2026-11-22 10:15": a node in the trash, and when it came there by this computer's clock."""
+    """ "/labels/old · 2026-11-22 10:15": a node in the trash, and the local time of its removal."""
     return strings.joined(strings.clean(path, 80), f"{when.astimezone():%Y-%m-%d %H:%M}")
 
 
 def undoing(act: str, name: str) -> str:
-    """("remove", "nuclei") → "deleting nuclei": what would be undone."""
+    """("remove", "nuclei") → "deleting nuclei": the action that would be undone."""
     return f"{_DONE[act]} {strings.clean(name, 40)}".rstrip()
 
 
@@ -176,7 +176,7 @@ def chunks_hint(grid: int, chunk: Sequence[int], nbytes: int | None, guessed: bo
 
 
 def shards_hint(files: int, inside: int, nbytes: int | None) -> str:
-    """What shards mean for the number of files."""
+    """The number of files with these shards."""
     if inside == 1:
         many = " Shards would make them fewer." if files > 10_000 else ""
         return f"Empty: each chunk is a file of its own, {strings.counted(files, 'file')}.{many}"
@@ -192,7 +192,7 @@ def labels_hint(levels: Sequence[Sequence[int]], nbytes: int) -> str:
 
 
 def dtype_hint(dtype: str) -> str:
-    """How many labels there can be."""
+    """The number of labels that the data type can hold."""
     bits = int("".join(letter for letter in dtype if letter.isdigit()) or 0)
     most = 2 ** (bits if dtype.startswith("u") else bits - 1) - 1
     return f"Labels 1 to {strings.count(most)}; 0 is the background."

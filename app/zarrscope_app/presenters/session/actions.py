@@ -1,7 +1,7 @@
-"""Commands that need no host: what a key or a menu entry does to a session, said once for all hosts.
+"""Commands that need no host: the effect of a key or a menu entry on a session, defined once for all hosts.
 
-A host looks a key up in `commands`, does by itself what only it can (zoom, dialogs, focus), and gives the rest to
-`perform`.
+A host looks a key up in `commands`, carries out the commands that only it can (zoom, dialogs, focus), and passes the
+others to `perform`.
 """
 
 from __future__ import annotations
@@ -47,21 +47,21 @@ def _lighten(picture: SlicePresenter, by: float) -> None:
 
 
 def _turn_to(session: Session, by: int) -> None:
-    """The next tab that fits the node, or the one before."""
+    """Goes to the next tab that fits the node, or to the previous one."""
     tabs = [tab.id for tab in session.state.tabs if tab.enabled]
     if session.state.tab in tabs:
         session.set_tab(tabs[(tabs.index(session.state.tab) + by) % len(tabs)])
 
 
 def _walk(session: Session, by: int) -> None:
-    """To the next place of a plate, a well or a series, without going back to it."""
+    """Goes to the next image of a plate, a well or a series, without returning to the collection."""
     overview = session.tabs.presenters["overview"]
     if isinstance(overview, OverviewPresenter) and (path := overview.beside(session.state.path, by)):
         session.select(path)
 
 
 def check_or_stop(session: Session) -> None:
-    """Checks the selected node; stops a check that runs, and goes on with one that was stopped."""
+    """Checks the selected node; stops a running check, or continues a stopped one."""
     session.set_tab("problems")
     problems = session.problems
     if problems.checking:
@@ -73,12 +73,12 @@ def check_or_stop(session: Session) -> None:
 
 
 def can_undo(session: Session) -> bool:
-    """Whether `undo` would take anything back."""
+    """Whether `undo` would undo anything."""
     return session.edit.state.can_undo or bool(session.nodes.undo_label)
 
 
 def undo(session: Session) -> None:
-    """Takes back the last change of the form; where there is none, what was done last to nodes."""
+    """Undoes the last change of the form; if there is none, the last action on nodes."""
     if session.edit.state.can_undo:
         session.edit.undo()
     else:
@@ -133,7 +133,7 @@ ACTIONS: dict[str, Callable[[Session], object]] = {
 
 
 def perform(session: Session, command: str) -> bool:
-    """Does what `command` (an id of `commands.COMMANDS`) means. False: it is the host's to do."""
+    """Carries out `command` (an id of `commands.COMMANDS`). Returns False if the host has to do it."""
     act = ACTIONS.get(command)
     if act is not None:
         act(session)
@@ -157,9 +157,9 @@ def choose_axis_key(session: Session, letter: str) -> bool:
 
 
 def open_name(session: Session, text: str) -> bool:
-    """Goes to the node of a name or path that somebody typed into the filter, and adds its row: for stores that cannot
-    list. A name counts from the group on show, "/a" from the root; a pattern, such as "*.zarr", brings the form of all
-    that match. False where the filter finds rows: go to those."""
+    """Goes to the node whose name or path was typed into the filter, and adds its row: for stores that cannot list. A
+    name counts from the displayed group, "/a" from the root; a pattern, such as "*.zarr", opens the form of all
+    matching nodes. Returns False if the filter finds rows: go to those."""
     name = text.strip()
     if is_pattern(name):
         session.select_matching(name)

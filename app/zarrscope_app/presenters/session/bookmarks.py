@@ -12,7 +12,7 @@ MAX_BOOKMARKS = 100
 
 
 class Keeps(Protocol):
-    """Where texts are kept by name (workspace.py: Settings)."""
+    """A place for texts by name (workspace.py: Settings)."""
 
     def load(self, name: str) -> str | None: ...
 
@@ -21,7 +21,7 @@ class Keeps(Protocol):
 
 @dataclass(frozen=True)
 class Bookmark:
-    """A view that somebody wants to come back to; `text` for `Workspace.restore`."""
+    """A view that a person saved under a name; `text` is for `Workspace.restore`."""
 
     label: str
     text: str
@@ -35,7 +35,7 @@ class Bookmarks:
 
     @property
     def items(self) -> tuple[Bookmark, ...]:
-        """All of them; a text that describes no view is left out."""
+        """All bookmarks; a text that does not describe a view is left out."""
         try:
             found = json.loads(self._settings.load("bookmarks") or "[]")
         except (ValueError, RecursionError):
@@ -47,12 +47,12 @@ class Bookmarks:
         )[:MAX_BOOKMARKS]
 
     def add(self, label: str, text: str) -> None:
-        """Keeps a view; a bookmark of the same name makes room for it."""
+        """Saves a view; it replaces a bookmark of the same name."""
         kept = [found for found in self.items if found.label != label]
         self._keep([*kept, Bookmark(label, text)][-MAX_BOOKMARKS:])
 
     def remove(self, label: str) -> None:
-        """Forgets the bookmark of this name."""
+        """Removes the bookmark of this name."""
         self._keep([found for found in self.items if found.label != label])
 
     def _keep(self, bookmarks: list[Bookmark]) -> None:

@@ -1,4 +1,4 @@
-"""Whether a store is still being written: what a refresh finds is compared with what was there before."""
+"""Whether a store is still being written: compares the result of a refresh with the former state."""
 
 from __future__ import annotations
 
@@ -42,13 +42,14 @@ def _text(before: Sequence[int], now: Sequence[int]) -> str:
 
 
 def see_what_grew(hierarchy: Hierarchy, path: str) -> None:
-    """Reads nodes from their own documents where a consolidated copy lags behind that at `path`. For a worker."""
+    """Makes nodes be read from their own documents if a consolidated copy is older than the document at `path`. For a
+    worker."""
     with suppress(ZarrscopeError):
         node_context(hierarchy).drop_stale_copies(path)
 
 
 def patiently(read: Callable[[], T], again: bool) -> T:
-    """Reads; where it is read `again`, a document that is just being written is read once more. For a worker."""
+    """Reads. With `again`, a document that is just being written is read once more. For a worker."""
     for pause in PAUSES if again else ():
         try:
             return read()

@@ -1,7 +1,7 @@
-"""The question after a bucket denied access: whose credentials were tried, and whose shall be.
+"""The question after a bucket denied access: which credentials were tried, and which to use.
 
-The answer goes into the address (zarrscope.stores.address_options), which then opens everywhere. Keys and passwords are
-not asked for: they belong into the files and variables of the service's own tools.
+The answer becomes part of the address (zarrscope.stores.address_options), which then opens everywhere. It never asks
+for keys and passwords: these belong in the files and variables of the service's own tools.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CONFIRM = "Try again"
 
 @dataclass(frozen=True)
 class CredentialsField:
-    """One line of the form. `choices`: proposals, where any text is allowed; `yes_or_no`: "1" or ""."""
+    """One line of the form. `choices`: proposals, if any text is allowed; `yes_or_no`: "1" or ""."""
 
     name: str
     label: str
@@ -38,7 +38,7 @@ class CredentialsField:
 
 @dataclass(frozen=True)
 class CredentialsQuestion:
-    """`line` and `line_label` are the same for where there is one line of input: "profile=lab region=eu-west-1"."""
+    """`line` and `line_label` are for hosts with a single line of input: "profile=lab region=eu-west-1"."""
 
     title: str
     sentence: str
@@ -59,7 +59,7 @@ _OF_S3 = ("profile", "region")
 
 
 def question_of(url: str, tried: str) -> CredentialsQuestion | None:
-    """The question for an address whose service denied access to those who were `tried`; None where it is no bucket."""
+    """The question for an address whose service denied the credentials `tried`; None if it is not a bucket."""
     bucket = _bucket(url)
     if bucket is None:
         return None
@@ -90,7 +90,7 @@ def question_of(url: str, tried: str) -> CredentialsQuestion | None:
 
 
 def answered(url: str, values: Mapping[str, str]) -> str:
-    """The address with what was answered. Raises Refused for an answer that is none."""
+    """The address with the answer. Raises Refused for an invalid answer."""
     given = {name: str(value).strip() for name, value in values.items()}
     known = {each.name for each in _FIELDS}
     if unknown := sorted(given.keys() - known):
@@ -103,7 +103,7 @@ def answered(url: str, values: Mapping[str, str]) -> str:
 
 
 def values_of(line: str) -> dict[str, str]:
-    """What a line says: "profile=lab anon=1"; what it does not name is left empty. Raises Refused for another form."""
+    """The values in a line: "profile=lab anon=1"; others are left empty. Raises Refused for any other form."""
     found = {each.name: "" for each in _FIELDS}
     for word in line.split():
         name, equals, value = word.partition("=")
@@ -122,7 +122,7 @@ def _bucket(url: str) -> str | None:
 
 
 class AsksCredentials(ABC):
-    """Part of a session: where a bucket denies access, the person is asked, and it goes on."""
+    """Part of a session: if a bucket denies access, the person is asked for other credentials."""
 
     relocated = Signal()
     """`url` has changed."""
@@ -141,7 +141,7 @@ class AsksCredentials(ABC):
 
     @property
     def access_denied(self) -> bool:
-        """A bucket denied access: `credentials` asks for others."""
+        """Called when a bucket denied access: `credentials` then asks for others."""
         return self._denied_to() is not None and _bucket(self.url) is not None
 
     @property
@@ -159,7 +159,8 @@ class AsksCredentials(ABC):
         return next((each.tried for each in reversed(self.problems.items) if each.tried), self._tried)
 
     def use_credentials(self, values: Mapping[str, str] | str) -> None:
-        """Opens the same place with the answer: by field, or as a line. What it does not take is said as a problem."""
+        """Opens the same address with the answer, given by field or as a line. An invalid answer is
+        shown as a problem."""
         question = self.credentials
         if question is None:
             return

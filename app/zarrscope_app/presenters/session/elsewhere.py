@@ -1,7 +1,7 @@
-"""*Open in* neuroglancer, vizarr, napari, Fiji: a link, or a text to paste there.
+"""*Open in* neuroglancer, vizarr, napari, Fiji: makes a link, or a text to paste there.
 
-What lies on the web is linked as it is. Everything else (a folder, a zip file, a bucket behind a login) is served to
-the browser of this machine by a server on loopback, which ends with the session (zarrscope.stores.loopback).
+Data on the web are linked directly. Everything else (a folder, a zip file, a bucket with a login) is served to the
+browser of this machine by a loopback server, which ends with the session (zarrscope.stores.loopback).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ VIEWERS = {"neuroglancer": "neuroglancer", "vizarr": "vizarr", "napari": "napari
 
 
 class Session(Protocol):
-    """The part of a session that is opened elsewhere (session.py)."""
+    """The part of a session that opening elsewhere needs (session.py)."""
 
     owner: Owner
     slice: SlicePresenter
@@ -45,15 +45,15 @@ class Session(Protocol):
 
 
 class Elsewhere:
-    """Opens nodes of one session in other viewers. `open(viewer, done)` calls done(link, "") for a browser, done("",
-    text) for the clipboard."""
+    """Opens nodes of one session in other viewers. `open(viewer, done)` calls done(link, "") with a link for a browser,
+    or done("", text) with a text for the clipboard."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._server: LoopbackServer | None = None
 
     def open(self, viewer: str, done: Callable[[str, str], object]) -> None:
-        """Opens the node on show in another viewer. Failures are shown in the error bar."""
+        """Opens the displayed node in another viewer. Failures are shown in the error bar."""
         session, node = self._session, self._session.node
         if node is None or node.hierarchy is None:
             return
@@ -107,7 +107,7 @@ class Elsewhere:
 
     @property
     def serving(self) -> str:
-        """The address of the server on loopback, "" while there is none."""
+        """The address of the loopback server; "" while there is none."""
         return self._server.url if self._server is not None else ""
 
     def close(self) -> None:

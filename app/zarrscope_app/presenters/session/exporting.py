@@ -1,8 +1,8 @@
-"""Exports of one session: what is on the screen, a region, a node; size and time first, then a job.
+"""Exports of one session: the displayed view, a region or a node; first size and time, then a job.
 
-A view is written as it is painted; a region and a node as their values (zarrscope.export). `prepare` looks what an
-export would be, in the background; `run` begins it. Nothing is there before it is whole, and nothing is overwritten
-unasked.
+A view is written as painted; a region and a node as their values (zarrscope.export). `prepare` finds the size and time
+of an export in the background; `run` starts it. No incomplete file ever appears under the final name, and nothing is
+overwritten without asking.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ WHATS = (
 
 
 class Session(Protocol):
-    """The part of a session that is exported (session.py)."""
+    """The part of a session that exports need (session.py)."""
 
     owner: Owner
     slice: SlicePresenter
@@ -84,7 +84,7 @@ Work = Callable[[Report, Callable[[], bool], bool], bool]
 
 
 class Prepared:
-    """A prepared export: its description in words, and the function that does it."""
+    """A prepared export: its description in words, and the function that carries it out."""
 
     def __init__(self, sentence: str, work: Work, notes: tuple[str, ...] = ()) -> None:
         self.sentence, self.work, self.notes = sentence, work, notes
@@ -106,14 +106,14 @@ class ExportPresenter:
 
     # ------------------------------------------------------------------ what there is to choose
     def whats(self) -> tuple[tuple[str, str], ...]:
-        """The parts of the node on show that can be exported."""
+        """The parts of the displayed node that can be exported."""
         node = self._session.node
         drawn = self._session.slice.state.kind == "image"
         there = {"view": drawn, "region": drawn, "table": node is not None and node.kind == "array"}
         return tuple(found for found in WHATS if there.get(found[0], node is not None))
 
     def formats(self, what: str) -> tuple[Format, ...]:
-        """The formats that hold it; a group without an image is copied as a Zarr."""
+        """The formats that can hold it; a group without an image is copied as a Zarr."""
         node = self._session.node
         if what == "view":
             return tuple(found for found in FORMATS if found.picture)
@@ -136,20 +136,21 @@ class ExportPresenter:
         return os.path.join(self.folder, name)
 
     def begin(self) -> None:
-        """Starts again, for what is on the screen now."""
+        """Starts again, for the present display."""
         what = self.whats()[0][0] if self.whats() else "node"
         what = "table" if self._session.state.tab == "values" else what
         self.choose(what, self.formats(what)[0].id)
 
     def choose(self, what: str, format: str | None = None, target: str | None = None) -> None:
-        """Another choice; a format that does not hold it is replaced by one that does, a name by one that fits."""
+        """Sets a choice. If the format cannot hold it, a suitable format replaces it, and a suitable name the former
+        one."""
         formats = [found.id for found in self.formats(what)]
         chosen = format if format in formats else self.state.format if self.state.format in formats else formats[0]
         self.prepare(what, chosen, target if target is not None else self.propose(what, chosen))
 
     # ------------------------------------------------------------------ size and time first
     def prepare(self, what: str, format: str, target: str) -> None:
-        """Finds out, in the background, how large this export would be and how long it would take."""
+        """Finds the size of this export and the time that it would take, in the background."""
         if self._ticket is not None:
             self._ticket.cancel()
         self._prepared = None
@@ -179,7 +180,7 @@ class ExportPresenter:
         self._notify.soon()
 
     def _look(self, what: str, format: str, target: str) -> Callable[[], Prepared]:
-        """Returns the background work. What is on the screen is captured now."""
+        """Returns the background work. The displayed view is captured now."""
         session, chosen = self._session, format_of(target, format)
         node, hierarchy = session.node, session.hierarchy
         if node is None or hierarchy is None:
@@ -201,7 +202,7 @@ class ExportPresenter:
         return lambda: prepared_values(export.Source.of(node), target, chosen)
 
     def run(self, overwrite: bool = False) -> int | None:
-        """Begins the export that was prepared, as a job; its number, None where there is nothing to begin."""
+        """Starts the prepared export, as a job. Returns its number, or None if there is nothing to start."""
         ready, state = self._prepared, self.state
         if ready is None or not state.ready:
             return None
@@ -236,7 +237,7 @@ def written(target: str) -> str:
 
 
 def region_on_screen(session: Session) -> tuple[tuple[Any, ...], int]:
-    """(selection in elements of the finest level, level) of what the picture shows: all channels."""
+    """(selection in elements of the finest level, level) of the displayed part: all channels."""
     picture = session.slice
     image, state = picture.image, picture.state
     if image is None or state.kind != "image":
@@ -281,7 +282,7 @@ def prepared_picture(picture: npt.NDArray[np.uint8], target: str) -> Prepared:
 
 
 def prepared_values(source: export.Source, target: str, format: Format) -> Prepared:
-    """Values in a file. Reads one block, to tell how long it will take."""
+    """Values in a file. Reads one block to estimate the time."""
     plan = export.plan(source, target, format)
     seconds = export.estimate(plan)
 
@@ -303,7 +304,8 @@ def values_text(plan: export.ExportPlan, seconds: float | None = None) -> str:
 
 
 def prepared_copy(hierarchy: Hierarchy, path: str, target: str) -> Prepared:
-    """A node and all beneath it as a new Zarr of the same format, or of v3 where nobody writes that."""
+    """A node and everything beneath it as a new Zarr of the same format, or of v3 if zarrscope does not write that
+    format."""
     place = export.Target(target, folder=True)
     try:
         plan = convert.plan(hierarchy, os.fspath(place.path), hierarchy.dialect.name, path=path)

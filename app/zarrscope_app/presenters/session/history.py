@@ -1,17 +1,17 @@
-"""The nodes that were selected one after another, as a browser keeps its pages."""
+"""The history of selected nodes, like that of a browser."""
 
 from __future__ import annotations
 
 
 class History:
-    """Paths in the order of visits, and where one is among them."""
+    """Paths in the order of visits, and the current position among them."""
 
     def __init__(self) -> None:
         self._paths: list[str] = []
         self._at = -1
 
     def visit(self, path: str) -> None:
-        """A new place: what lay ahead is forgotten. The place where one is counts once."""
+        """Adds a path: the paths ahead are dropped. Visiting the current path again adds nothing."""
         if not self._paths or self._paths[self._at] != path:
             del self._paths[self._at + 1 :]
             self._paths.append(path)

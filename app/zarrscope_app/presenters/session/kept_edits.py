@@ -41,7 +41,7 @@ class KeepsEdits(ABC):
         self._refresh()
 
     def put_back(self) -> None:
-        """Makes the edits again that an earlier run left; the place is opened for writing."""
+        """Restores the edits of an earlier run; the hierarchy is opened for writing."""
         if self.rescue is not None and self.rescue.sentence:
             self.rescue.accept()
             if self.hierarchy is not None and self.hierarchy.writable:

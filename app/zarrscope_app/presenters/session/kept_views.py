@@ -1,4 +1,5 @@
-"""What a session does with views: tells the one on show, goes to another, remembers how an image was shown last."""
+"""The views of a session: returns the displayed one, goes to another, remembers the last display settings of each
+image."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ MOST_IMAGES = 200
 
 
 class Store(Protocol):
-    """Small private texts by name, which outlive the process."""
+    """Stores small private texts by name; they outlive the process."""
 
     def load(self, name: str) -> str | None: ...
 
@@ -35,7 +36,7 @@ class Store(Protocol):
 
 
 class LastLooks:
-    """How images were shown last, where somebody chose it: channels and labels, by place and node."""
+    """The last display settings that a person chose for images: channels and labels, by address and node."""
 
     NAME = "looks"
 
@@ -54,7 +55,7 @@ class LastLooks:
         return blake2b(f"{without_numbers(url)}\n{path}".encode(), digest_size=12).hexdigest()
 
     def keep(self, url: str, path: str, look: Mapping[str, Any]) -> None:
-        """Remembers how an image is shown, as the newest entry."""
+        """Remembers the display settings of an image, as the newest entry."""
         found, key = self._all(), self._key(url, path)
         if found.get(key) == look:
             return
@@ -63,12 +64,12 @@ class LastLooks:
         self._store.store(self.NAME, json.dumps(dict([*found.items()][-MOST_IMAGES:])))
 
     def of(self, url: str, path: str) -> Any:
-        """The settings with which an image was shown last; None if unknown."""
+        """The last display settings of an image; None if unknown."""
         return self._all().get(self._key(url, path))
 
 
 class KeepsViews(ABC):
-    """The part of a session that tells the view on show, and goes back to an earlier one."""
+    """The part of a session that returns the displayed view, and goes back to an earlier one."""
 
     url: str
     slice: SlicePresenter
@@ -84,7 +85,7 @@ class KeepsViews(ABC):
 
     @property
     def seen(self) -> tuple[Other, ...]:
-        """The images that were looked at, the last one first: to be laid over one another."""
+        """The images that were displayed, the last one first, for laying them over one another."""
         return self._seen
 
     def _saw(self, image: Image) -> None:
@@ -105,26 +106,26 @@ class KeepsViews(ABC):
         """Shows an error in the error bar and among the problems."""
 
     def view(self) -> dict[str, Any]:
-        """The view on show, as JSON: the place and the display settings."""
+        """The displayed view, as JSON: the address and the display settings."""
         return {"url": without_numbers(absolute_address(self.url)), "path": self._path, "slice": self.slice.view()}
 
     def view_text(self) -> str:
-        """The view on show as one text; see state_text.py."""
+        """The displayed view as one text; see state_text.py."""
         return encode_view(self.view())
 
     @property
     def bookmark_label(self) -> str:
-        """ "cells.zarr ▸ 0 · t 0 z 31": a name for the view on show."""
+        """ "cells.zarr ▸ 0 · t 0 z 31": a name for the displayed view."""
         place = " ▸ ".join(label for label, _ in crumbs(place_name(self.url), self._path))
         sliders = [axis for axis in self.slice.state.axes if axis.role == "slider"]
         return strings.joined(place, " ".join(f"{axis.title} {axis.index}" for axis in sliders))
 
     def restore(self, view: Any) -> None:
-        """Display settings to use once the picture is there."""
+        """Sets display settings to use when the picture is ready."""
         self._view = ("", view)
 
     def go_to(self, text: str) -> bool:
-        """Shows the view that a text tells, where it is one of this place; else says why not. True: it is."""
+        """Shows the view in a text if it belongs to this hierarchy, and returns True; otherwise says why not."""
         try:
             view = decode_view(text)
             if without_numbers(absolute_address(view["url"])) != without_numbers(absolute_address(self.url)):
@@ -139,16 +140,16 @@ class KeepsViews(ABC):
         return True
 
     def show_view(self, view: Mapping[str, Any]) -> None:
-        """Goes to the node of a decoded view of this place, and shows it so."""
+        """Goes to the node of a decoded view of this hierarchy, and shows the view."""
         self.restore(view.get("slice"))
         self.select(str(view["path"]))
 
     def _settings_on_show(self) -> dict[str, Any]:
-        """As `view`, for a host that shows the same part of the plane still."""
+        """Like `view`, but without the displayed part of the plane, which the host keeps anyway."""
         return {name: told for name, told in self.slice.view().items() if name not in ("rect", "crosshair")}
 
     def _restore_view(self) -> None:
-        """Display settings that were kept of the node on show, or asked for; what does not fit is said."""
+        """Restores saved or requested display settings of the displayed node; reports those that do not fit."""
         asked, self._view, self._labels_wanted = self._view, None, None
         if asked is None or asked[0] not in ("", self._path):
             return
@@ -166,17 +167,17 @@ class KeepsViews(ABC):
         return self._labels_wanted is None
 
     def _labels_came(self) -> None:
-        """Label images that were found after the picture was shown."""
+        """Called with label images that were found after the picture was shown."""
         restore_labels(self.slice, self._labels_wanted)
         self._labels_wanted = None
 
     def keep_look(self) -> None:
-        """Remembers how the image on show is shown, where somebody chose it."""
+        """Remembers the display settings of the displayed image if a person has changed them."""
         if self.looks is not None and self.slice.by_person and (view := self.slice.view()):
             self.looks.keep(self.url, self._path, {name: view[name] for name in ("channels", "labels") if name in view})
 
     def _last_look(self) -> None:
-        """Shows the image as it was shown last."""
+        """Restores the last display settings of the image."""
         look = self.looks.of(self.url, self._path) if self.looks is not None else None
         if isinstance(look, dict):
             self.slice.restore({"channels": look.get("channels"), "labels": look.get("labels")})

@@ -1,4 +1,4 @@
-"""The slice on show as a program sees it: the array, the selection, lazy data, and the code that reads them."""
+"""The displayed slice for a program: the array, the selection, lazy data, and the code that reads them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Span = int | tuple[int, int]
 
 
 def array_on_show(session: Session) -> Array | None:
-    """The array that the picture or the table is of: of an image its finest level."""
+    """The array of the picture or the table; for an image its finest level."""
     image, node = session.slice.image, session.node
     if image is not None and image.levels:
         array: Array = image.levels[0].array
@@ -26,7 +26,7 @@ def array_on_show(session: Session) -> Array | None:
 
 
 def cut_on_show(session: Session) -> tuple[int | slice, ...]:
-    """What of `array_on_show` is shown: an index of each axis but those of the plane, and all channels."""
+    """The displayed part of `array_on_show`: an index of each axis except those of the plane, and all channels."""
     axes = session.slice.state.axes
     if session.slice.state.kind != "image":
         return session.values.cut()
@@ -34,7 +34,7 @@ def cut_on_show(session: Session) -> tuple[int | slice, ...]:
 
 
 def data_on_show(session: Session) -> LazyView | None:
-    """The slice as a lazy array, height before width: it reads when its values are asked for."""
+    """The slice as a lazy array, height before width: it is read when its values are used."""
     array = array_on_show(session)
     if array is None:
         return None
@@ -51,7 +51,7 @@ def data_on_show(session: Session) -> LazyView | None:
 
 
 def code_on_show(session: Session) -> str:
-    """A line of Python that reads the slice, or opens a node that has none."""
+    """A line of Python that reads the slice, or opens a node without one."""
     array = array_on_show(session)
     path = session.state.path if array is None else array.path
     opened = python_text(session.url, path, session.follows_links, session.missing_is_fill)
@@ -62,7 +62,7 @@ def code_on_show(session: Session) -> str:
 
 
 def selection_on_show(session: Session) -> dict[str, Span]:
-    """Axis → (first, end) of the region that is measured, or the index of the pixel that is kept; {} for neither."""
+    """Axis → (first, end) of the measured region, or the index of the pinned pixel; {} for neither."""
     state = session.slice.state
     names = {axis.role: axis for axis in state.axes}
     if state.kind != "image":
@@ -78,9 +78,9 @@ def selection_on_show(session: Session) -> dict[str, Span]:
 
 
 def select(session: Session, selection: Mapping[str, Any]) -> None:
-    """Keeps to a pixel, {"y": 3, "x": 5}, or measures a region, {"y": (0, 10), "x": (5, 9)}; {}: neither.
+    """Pins a pixel, {"y": 3, "x": 5}, or measures a region, {"y": (0, 10), "x": (5, 9)}; {}: neither.
 
-    Raises ValueError for what names other axes than those of the picture.
+    Raises ValueError if the axes are not those of the picture.
     """
     picture = session.slice
     picture.forget_measurement()

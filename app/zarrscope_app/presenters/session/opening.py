@@ -1,4 +1,4 @@
-"""How a session opens its hierarchy: for writing or not, and what it passes over, follows and falls back to."""
+"""How a session opens its hierarchy: read-only or for writing, leniently, with links followed, with fallbacks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from zarrscope.stores.objects import path_text, place_of
 
 @dataclass(frozen=True)
 class Opening:
-    """How a person chose to open a place. Nothing is written where `lenient` is needed."""
+    """The person's choices for opening a hierarchy. With `lenient` nothing is written."""
 
     writable: bool = False
     follow_links: bool = False
@@ -29,7 +29,7 @@ class Opening:
     """Data types that are not understood are shown as the fallback their document offers."""
 
     def open(self, opener: Callable[..., Hierarchy], url: str) -> Hierarchy:
-        """Opens the hierarchy. The opener is told only what differs from its defaults. Blocks."""
+        """Opens the hierarchy. The opener gets only the options that differ from its defaults. Blocks."""
         options: dict[str, bool] = {}
         if self.lenient:
             options["lenient"] = True
@@ -42,7 +42,7 @@ class Opening:
         return opener(url, "r+" if self.writable else "r", **options)
 
     def offers(self, helpful: Collection[str], *, passable: bool, falls_back: bool, kept: bool) -> tuple[str, ...]:
-        """Commands that are offered beside what is wrong. `helpful`: those that problems name."""
+        """Commands that are offered beside a problem. `helpful`: those that problems name."""
         found = {
             "open-anyway": passable,
             "follow-links": "follow-links" in helpful and not self.follow_links,
@@ -56,7 +56,7 @@ class Opening:
 
 
 class OpensOtherwise(ABC):
-    """Part of a session: the same place, opened in another way."""
+    """Part of a session: opens the same address again with other options."""
 
     _opening: Opening
 
@@ -65,46 +65,46 @@ class OpensOtherwise(ABC):
         """Reads everything again."""
 
     def set_writable(self, writable: bool) -> None:
-        """Opens the same place for writing, or read-only again. Nothing is written where `open_anyway` was needed."""
+        """Opens the same address for writing, or read-only again. After `open_anyway` nothing can be written."""
         if writable != self._opening.writable or self._opening.lenient:
             self._opening = replace(self._opening, writable=writable, lenient=False)
             self.reload()
 
     def open_anyway(self) -> None:
-        """Opens the same place read-only, passing over what it demands and zarrscope does not understand."""
+        """Opens the same address read-only, ignoring demanded extensions that zarrscope does not understand."""
         if not self._opening.lenient:
             self._opening = replace(self._opening, writable=False, lenient=True)
             self.reload()
 
     def follow_links(self) -> None:
-        """Opens the same place following links that lead out of the store, from now on."""
+        """Opens the same address and from now on follows links that lead out of the store."""
         if not self._opening.follow_links:
             self._opening = replace(self._opening, follow_links=True)
             self.reload()
 
     @property
     def follows_links(self) -> bool:
-        """Links that lead out of the store are followed."""
+        """Whether links that lead out of the store are followed."""
         return self._opening.follow_links
 
     def take_as_missing(self) -> None:
-        """Opens the same place taking as missing what its server does not give out, from now on."""
+        """Opens the same address and from now on treats values that its server denies as missing."""
         if not self._opening.missing_is_fill:
             self._opening = replace(self._opening, missing_is_fill=True)
             self.reload()
 
     @property
     def missing_is_fill(self) -> bool:
-        """What a server does not give out counts as missing, where it does not tell one from the other."""
+        """Whether denied values count as missing, if the server does not distinguish the two."""
         return self._opening.missing_is_fill
 
     @property
     def fallbacks(self) -> bool:
-        """Data types that are not understood are shown as the fallback their document offers."""
+        """Whether unknown data types are shown as the fallback that their document offers."""
         return self._opening.fallbacks
 
     def set_fallbacks(self, on: bool) -> None:
-        """Opens the same place again, and shows data types that are not understood by their fallback, or not."""
+        """Opens the same address again, and shows unknown data types by their fallback, or not."""
         if on != self._opening.fallbacks:
             self._opening = replace(self._opening, fallbacks=on)
             self.reload()
@@ -119,7 +119,7 @@ def open_place(
     follow_links: bool = False,
     missing_is_fill: bool = False,
 ) -> Hierarchy:
-    """Opens a hierarchy for a session, unless it was given another function for that."""
+    """Opens a hierarchy for a session; a session may be given another function for that."""
     storage_options = {"missing_is_fill": True} if missing_is_fill else None
     return open_hierarchy(
         url, mode, lenient=lenient, fallbacks=fallbacks, follow_links=follow_links, storage_options=storage_options
@@ -127,7 +127,7 @@ def open_place(
 
 
 class Target(NamedTuple):
-    """A place that a program asks to be shown, such as one that another program was started with."""
+    """An address that a program wants to be shown, such as the one in its arguments."""
 
     url: str
     path: str | None = None
@@ -138,7 +138,8 @@ class Target(NamedTuple):
 
 
 def target_of(value: Any, path: str | None = None) -> Target:
-    """The place of an address, of something open, or of any object that zarrscope.open takes; at once, opening nothing.
+    """The target for an address, an open hierarchy or node, or any object for zarrscope.open; at once, without opening
+    it.
 
     Raises TypeError for anything else.
     """

@@ -1,4 +1,4 @@
-"""A view painted without a window, as the window would paint it: for the command line and for export."""
+"""Paints a view without a window, as the window would paint it: for the command line and for export."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PATIENCE = 600.0
 
 
 def pixels_of(rect: Rect, aspect: float, longest: int) -> tuple[int, int]:
-    """(height, width) of a picture of a part of a plane, whose longer side has so many pixels."""
+    """(height, width) of a picture of a part of a plane whose longer side has this many pixels."""
     tall, wide = (rect[2] - rect[0]) * aspect, rect[3] - rect[1]
     scale = longest / max(tall, wide)
     return max(1, round(tall * scale)), max(1, round(wide * scale))
@@ -36,11 +36,11 @@ def painted(
     told: Callable[[str], object] = lambda sentence: None,
     **how: Any,
 ) -> npt.NDArray[np.uint8] | None:
-    """The picture (height, width, 3) of a view (see state_text.py) whose longer side has so many pixels; None when
-    cancelled. `told` gets what does not fit; `how` goes to Session.
+    """The picture (height, width, 3) of a view (see state_text.py) whose longer side has this many pixels; None when
+    cancelled. `told` gets sentences about settings that do not fit; `how` is passed to Session.
 
-    Raises the error of a place or a chunk that cannot be read, Unsupported where there is no picture, TooLarge where it
-    would take too much. Blocks.
+    Raises the error of a hierarchy or a chunk that cannot be read, Unsupported if there is no picture, TooLarge if it
+    would need too much. Blocks.
     """
     mailbox = Mailbox()
     session = Session(url, mailbox, path=str(view["path"]), **how)

@@ -1,7 +1,8 @@
-"""One opened hierarchy: where one is, what one sees, what has changed. Its presenters all speak of the selected node.
+"""A session: one opened hierarchy, the selected node, its display and its changes. All of its presenters show the
+selected node.
 
-A session opens in the background. `state` is a frozen snapshot; `changed()` says there is a new one. Everything it has
-asked for is given back by `close()`; after that no callback comes.
+A session opens in the background. `state` is a frozen snapshot; `changed()` is emitted for a new one. `close()`
+releases everything that it has requested; no callback comes after that.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 
 
 class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSeveral):
-    """One opened hierarchy with its presenters. `url` may name a node in the store. What fails is told in `state`."""
+    """One opened hierarchy with its presenters. `url` may name a node in the store. `state` shows failures."""
 
     changed = Signal()
 
@@ -70,10 +71,10 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         loader: ChunkLoader | None = None,
         opener: Callable[..., Any] | None = None,
     ) -> None:
-        """`path`: the node to select first; None: the one the address names. `opener(url, mode)` gives a Hierarchy,
-        `opener(url, "r", lenient=True)` one that passes over demands that are not understood, with `fallbacks=False`
-        one that shows no data type as another, with `follow_links=True` one that follows links out of the store, with
-        `missing_is_fill=True` one that takes as missing what a server does not give out."""
+        """`path`: the node to select first; None: the one in the address. `opener(url, mode)` returns a Hierarchy; with
+        `lenient=True` one that ignores demands that are not understood, with `fallbacks=False` one that shows no data
+        type as another, with `follow_links=True` one that follows links out of the store, with `missing_is_fill=True`
+        one that treats values that a server denies as missing."""
         self.url = public(url)
         self.owner = (background or shared()).owner(post)
         self.loader = loader or chunks.shared()
@@ -194,7 +195,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
             self._select(self._path)
 
     def reload(self) -> None:
-        """Reads everything again (F5). Unsaved changes are kept; saving compares them with what is stored then."""
+        """Reads everything again (F5). Unsaved changes stay; saving compares them with the then stored documents."""
         if self._hierarchy is not None:
             self._wanted = self._path
         node = self._node
@@ -208,8 +209,8 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self._open()
 
     def follow(self, path: str, to: str | None, *, moved: bool) -> None:
-        """A node went from `path` to `to` (None: it was erased): reads everything anew, and goes where what is selected
-        went; what was only copied is where it was."""
+        """Follows a node that was moved from `path` to `to` (None: it was erased): reads everything again, and goes to
+        the new path of the selected node. After a copy, the selected node stays."""
         if moved and f"{self._path}/".startswith(f"{path}/"):
             self._path = to + self._path[len(path) :] if to is not None else path.rpartition("/")[0] or "/"
         elif to is not None and not moved:
@@ -218,7 +219,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self.reload()
 
     def _arrays(self, node: Group | Array) -> list[Any]:
-        """The arrays whose chunks are on show."""
+        """The arrays whose chunks are displayed."""
         image = self.slice.image
         return [level.array for level in image.levels] if image is not None else [node] if node.kind == "array" else []
 
@@ -235,7 +236,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self._refresh()
 
     def close(self) -> None:
-        """Gives back every request; nothing is called afterwards."""
+        """Cancels every request; nothing is called afterwards."""
         self._closed = True
         self.elsewhere.close()
         self.keep_look()
@@ -251,7 +252,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
 
     # ------------------------------------------------------------------ selecting
     def select(self, path: str) -> None:
-        """Goes to a node: its metadata, form, picture and values follow in the background."""
+        """Goes to a node: its metadata, form, picture and values are read in the background."""
         self.edit.show_several(())
         self._go(path)
 
@@ -325,7 +326,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self._changing.show(node.path, self._arrays(node))
 
     def _picture_moved(self, axis: int, index: int) -> None:
-        """One index for the picture and the table of an array, and for the map of its chunks."""
+        """Keeps one index for the picture and the table of an array, and for the map of its chunks."""
         self.chunks.move(axis, index)
         if self._node is not None and self._node.kind == "array":
             self.values.move(axis, index)
@@ -335,7 +336,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
             self.slice.move(axis, index)
 
     def _read_again(self, path: str) -> None:
-        """What was saved is shown: names of channels, sizes of pixels, and what Info tells."""
+        """Shows the saved changes: names of channels, sizes of pixels, and the Info tab."""
         node, hierarchy = self._node, self._hierarchy
         if node is None or node.path != path or hierarchy is None:
             return
@@ -393,7 +394,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
 
     @property
     def hierarchy(self) -> Hierarchy | None:
-        """The opened Hierarchy, None before; for hosts that hand arrays on (napari)."""
+        """The opened Hierarchy, None before; for hosts that pass arrays on (napari)."""
         return self._hierarchy
 
     @property
@@ -403,7 +404,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
 
     @property
     def state(self) -> SessionState:
-        """Made anew each time: it tells of all presenters, and none of them may be a pass behind."""
+        """The state, made anew each time: it covers all presenters, and must be as recent as theirs."""
         hierarchy = self._hierarchy
         facts = facts_of(hierarchy, self._version, self._opening.lenient, self._changing.sentence)
         unsaved = strings.changes(self.edit.unsaved)
@@ -439,7 +440,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         return self._opening.offers(self.helpful, passable=self._passable, falls_back=self._falls_back, kept=kept)
 
     def _failed(self, error: BaseException, path: str) -> None:
-        """Chunks that cannot be read are said where they are missing; where a command would help, in the error bar."""
+        """Shows chunks that cannot be read at their places; if a command would help, also in the error bar."""
         found = self.problems.add(error, path)
         if (found.offer or found.tried) and not self._shown_problem.headline:
             self._shown_problem = found

@@ -1,4 +1,4 @@
-"""Several nodes of a session chosen together: their attributes are edited as one."""
+"""Several selected nodes of a session: their attributes are edited together."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class SelectsSeveral(ABC):
-    """The part of a session that chooses several nodes."""
+    """The part of a session for selecting several nodes."""
 
     owner: Owner
     edit: EditPresenter
@@ -36,11 +36,11 @@ class SelectsSeveral(ABC):
         """Shows an error in the error bar and among the problems."""
 
     def select_several(self, paths: Sequence[str]) -> None:
-        """The nodes that are chosen in the tree: with more than one, the form is that of all of them."""
+        """Sets the nodes that are selected in the tree: with more than one, the form shows all of them."""
         self.edit.show_several(paths)
 
     def select_matching(self, pattern: str) -> None:
-        """Brings the form of all nodes that match a pattern, such as "*.zarr" or "A/*/0"."""
+        """Opens the form of all nodes that match a pattern, such as "*.zarr" or "A/*/0"."""
         hierarchy = self.hierarchy
         if hierarchy is None:
             return

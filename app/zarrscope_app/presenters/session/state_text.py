@@ -1,11 +1,11 @@
 """A view as one text to copy, send and paste: "zarrscope:eNqrVi…".
 
-The text is one word of letters, digits, "-" and "_": mail, chats and shells leave it as it is. Within is JSON,
-compressed, with a checksum that tells a text that was cut. The JSON itself is taken, too, so that scripts can write it:
+The text is one word of letters, digits, "-" and "_", so that mail, chats and shells do not change it. It contains
+compressed JSON, and a checksum that detects a cut text. Plain JSON is accepted too, so that scripts can write it:
 
     {"zarrscope": 1, "url": "/data/cells.zarr", "path": "/", "slice": {"index": {"z": 31}}}
 
-"slice" is explained in image/saved_view.py.
+image/saved_view.py explains "slice".
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ MOST_BYTES = 1 << 20
 
 
 def is_view(text: str) -> bool:
-    """Whether a text claims to be a view: for lines that take addresses, too."""
+    """Whether a text claims to be a view: for input lines that also accept addresses."""
     start = text.lstrip()[:80]
     return start.startswith(SIGN) or (start.startswith("{") and '"zarrscope"' in text[:MOST_CHARACTERS])
 
 
 def encode_view(view: Mapping[str, Any]) -> str:
-    """A view as text. Raises ValueError where it holds a number that JSON does not have."""
+    """A view as text. Raises ValueError if it contains a number that JSON lacks."""
     told = json.dumps({"zarrscope": VERSION, **view}, separators=(",", ":"), allow_nan=False)
     return SIGN + base64.urlsafe_b64encode(zlib.compress(told.encode(), 9)).decode().rstrip("=")
 
 
 def decode_view(text: str) -> dict[str, Any]:
-    """The view that a text tells, of which "url" and "path" are texts. Raises Refused, in words for a person."""
+    """The view in a text; its "url" and "path" are texts. Raises Refused, with a sentence for a person."""
     if len(text) > MOST_CHARACTERS:
         raise _refused("is too long")
     told = text.strip()

@@ -1,4 +1,4 @@
-"""The tabs of one session: which views fit the selected node, and which of them is in front."""
+"""The tabs of one session: the views that fit the selected node, and the one in front."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OTHER = TypeVar("OTHER")
 class Tabs:
     """The tabs of a session.
 
-    `presenters` by the ids of their views. What a view of another distribution raises is told to `failed`.
+    `presenters` by the ids of their views. Errors of a view of another distribution are passed to `failed`.
     """
 
     def __init__(self, owner: Owner, loader: ChunkLoader, failed: Callable[[BaseException], object]) -> None:
@@ -34,7 +34,7 @@ class Tabs:
         self.add(VIEWS)
 
     def add(self, views: tuple[View, ...]) -> None:
-        """Makes the presenters of views that are new here."""
+        """Makes the presenters of views that are new."""
         for view in views:
             if view.id not in self.presenters:
                 made = self._ask(view, partial(view.presenter, self._owner, self._loader), None)
@@ -53,7 +53,8 @@ class Tabs:
             return otherwise
 
     def show(self, details: NodeDetails) -> None:
-        """Another node was selected: brings the chosen tab to the front where it fits, else the first that leads."""
+        """Called when another node was selected: brings the chosen tab to the front if it fits, else the first suitable
+        one."""
         fit = {view.id for view in self.views if self._ask(view, partial(view.when, details), False)}
         for view in self.views:
             presenter = self.presenters[view.id]
@@ -73,7 +74,7 @@ class Tabs:
                 self._ask(view, partial(self.presenters[view.id].show_node, details), None)
 
     def bring(self, id: str) -> bool:
-        """Brings a tab to the front; False where there is none of that id."""
+        """Brings a tab to the front; returns False if there is no tab with that id."""
         view = next((view for view in self.views if view.id == id), None)
         if view is not None:
             self.front = id
@@ -81,7 +82,7 @@ class Tabs:
         return view is not None
 
     def snapshot(self) -> tuple[Tab, ...]:
-        """The tabs in their order; a presenter may have a `title` that says more than its view's."""
+        """The tabs in their order; a presenter may have a `title` that is more specific than its view's."""
         return tuple(Tab(view.id, self._title(view), view.id in self._fit) for view in self.views)
 
     def _title(self, view: View) -> str:

@@ -1,4 +1,4 @@
-"""Contrast, colours and visibility of the picture on show, as changes of what the image states of its channels."""
+"""Contrast, colours and visibility of the displayed picture, as changes to the image's metadata."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from zarrscope_app.presenters.image.view_models import ChannelView
 
 
 def changes_of_view(picture: SlicePresenter, path: str) -> Sequence[Asked]:
-    """What would make the image at `path` state what the picture shows; () where the picture is of another node."""
+    """The changes that give the image at `path` the picture's settings; () if the picture shows another node."""
     image = picture.image
     if image is None or image.path != path or image.multiscale is None or image.is_label:
         return ()
@@ -24,7 +24,7 @@ def changes_of_view(picture: SlicePresenter, path: str) -> Sequence[Asked]:
 
 def _asked(place: int, shown: ChannelView) -> Asked:
     def change(subject: Subject) -> Sequence[Edit]:
-        """Only what is stated otherwise."""
+        """Only the values that differ from the metadata."""
         omero = block(subject.attributes)[0].get("omero")
         listed = omero.get("channels") if isinstance(omero, Mapping) else None
         held = listed[place] if isinstance(listed, list) and place < len(listed) else None
@@ -42,7 +42,7 @@ def _asked(place: int, shown: ChannelView) -> Asked:
 
 
 def _window(stated: Any, shown: ChannelView) -> tuple[str, str] | None:
-    """None where it is not known yet, empty, or stated so."""
+    """The contrast window; None if it is unknown, empty, or equal to the stated one."""
     held: Mapping[str, Any] = stated if isinstance(stated, Mapping) else {}
     lo, hi = shown.lo, shown.hi
     if lo is None or hi is None or not lo < hi or (number(held.get("start")), number(held.get("end"))) == (lo, hi):

@@ -1,4 +1,4 @@
-"""Snapshots of a session: its state for address line, tabs, error bar and status bar."""
+"""Snapshots of a session: its state for the address line, tabs, error bar and status bar."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SessionStatus(Enum):
 
 @dataclass(frozen=True)
 class Tab:
-    """One tab, as hosts show it."""
+    """One tab, as shown by hosts."""
 
     id: str
     title: str
@@ -33,7 +33,7 @@ class Tab:
 
 @dataclass(frozen=True)
 class SessionState:
-    """All that a host paints around the views: address, tabs, status, errors."""
+    """Everything that a host paints around the views: address, tabs, status, errors."""
 
     status: SessionStatus
     url: str

@@ -1,4 +1,4 @@
-"""Several sessions side by side, recently opened places, and a text from which a view is restored."""
+"""Several sessions side by side, recent addresses, and restoring a view from its text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from zarrscope_app.presenters.tree.roots import RootsPresenter
 
 
 class Settings(Protocol):
-    """Where a host keeps what outlives it: small private texts by name (zarrscope_app.settings has one on files)."""
+    """A host's storage beyond the process: small private texts by name (zarrscope_app.settings stores
+    them in files)."""
 
     def load(self, name: str) -> str | None: ...
 
@@ -54,7 +55,7 @@ class Forgetful:
 
 @dataclass(frozen=True)
 class Recent:
-    """A recently opened place."""
+    """A recently opened address."""
 
     url: str
     label: str
@@ -98,7 +99,7 @@ class Workspace:
 
     @property
     def tree(self) -> TreePresenter | RootsPresenter | None:
-        """The tree to show: of the one place that is open, or of all of them, each with a root of its own."""
+        """The tree to show: that of the only open hierarchy, or of all of them, each with a root of its own."""
         if self._current is None:
             return None
         if len(self._sessions) == 1:
@@ -117,7 +118,7 @@ class Workspace:
     def open(
         self, url: str, *, writable: bool = False, follow_links: bool = False, missing_is_fill: bool = False
     ) -> Session:
-        """Opens a place, or brings it to the front when it is open already."""
+        """Opens an address, or brings its session to the front if it is open already."""
         url = public(absolute_address(url))
         for session in self._sessions:
             if session.url == url:
@@ -171,15 +172,17 @@ class Workspace:
         self._remember([])
 
     def view_text(self) -> str:
-        """The current view (place, indices, axes, contrast) as one text, "" for an empty window; see state_text.py."""
+        """The current view (address, indices, axes, contrast) as one text, "" for an empty window; see
+        state_text.py."""
         return self._current.view_text() if self._current is not None else ""
 
     def restore(self, text: str, url: str | None = None) -> Session:
-        """Opens what `view_text` told; `url`: at another place. Raises Refused, in words, for any other text."""
+        """Opens the view of a text from `view_text`; `url`: at another address. Raises Refused, with a sentence, for
+        any other text."""
         return self.show_view(decode_view(text), url)
 
     def show_view(self, view: Mapping[str, Any], url: str | None = None) -> Session:
-        """Opens the place of a view, and shows the view there."""
+        """Opens the address of a view, and shows the view there."""
         known = (*(session.url for session in self._sessions), *self._recent)
         place = url or next((found for found in known if without_numbers(found) == view["url"]), view["url"])
         session = self.open(place)
@@ -189,16 +192,16 @@ class Workspace:
     # ------------------------------------------------------------------ bookmarks
     @property
     def bookmarks(self) -> tuple[Bookmark, ...]:
-        """The bookmarked views, oldest first; a text that describes no view is left out."""
+        """The bookmarked views, oldest first; a text that does not describe a view is left out."""
         return self._bookmarks.items
 
     def add_bookmark(self) -> None:
-        """Keeps the view on show; a bookmark of the same name makes room for it."""
+        """Saves the displayed view; it replaces a bookmark of the same name."""
         if self._current is not None:
             self._bookmarks.add(self._current.bookmark_label, self.view_text())
             self.changed.emit()
 
     def remove_bookmark(self, label: str) -> None:
-        """Forgets the bookmark of this name."""
+        """Removes the bookmark of this name."""
         self._bookmarks.remove(label)
         self.changed.emit()

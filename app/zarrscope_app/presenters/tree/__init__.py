@@ -1,1 +1,1 @@
-"""The tree of nodes: rows, children that arrive, and what renames, moves, copies and erases them."""
+"""The tree of nodes: its rows, its arriving children, and commands that rename, move, copy and erase them."""

@@ -1,8 +1,8 @@
-"""The children of one row, as a worker lists them: names first, then what those in sight are.
+"""Lists the children of one row in a worker: names first, then the kinds of the visible ones.
 
-Names go out in batches: the first ones soon, later ones larger, so that a large group is neither sorted nor painted too
-often. A small group goes out with all that its documents tell, which are read side by side. Of a large one documents
-are read for the rows that somebody looks at (`inspected`).
+Names are sent in batches, small ones first and larger ones later, so that a large group is neither sorted nor painted
+too often. For a small group all documents are read in parallel and sent with the names. For a large one, documents are
+read only for rows that are visible (`inspected`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ KINDS: tuple[Literal["group", "array"] | None, ...] = (None, "group", "array")
 
 
 class Seen(NamedTuple):
-    """What is known of a child from its documents."""
+    """The facts about a child from its documents."""
 
     kind: Literal["group", "array"] | None
     detail: str
@@ -47,7 +47,7 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True)
 class Batch:
-    """New names in order of arrival, and the order of all that have come so far."""
+    """New names in order of arrival, and the order of all names so far."""
 
     names: Block
     kinds: bytes
@@ -63,7 +63,7 @@ Inspected = dict[int, Seen | None]
 
 
 class Listed(Protocol):
-    """A group, as far as its children are concerned."""
+    """The interface of a group for listing its children."""
 
     def list_names(self, cancelled: Callable[[], bool]) -> Iterator[Child]: ...
 
@@ -71,10 +71,10 @@ class Listed(Protocol):
 
 
 class Arrivals:
-    """Lists the children of a group in a worker, and sends what comes.
+    """Lists the children of a group in a worker, and sends the results.
 
-    `patient`: the documents of the first children, and all of a small group, are read before their rows go out, which
-    costs no round trip; else names go first, and those that are no nodes go again.
+    `patient`: the documents of the first children, and all of a small group, are read before their rows are sent,
+    because that costs no round trip; otherwise names are sent first, and those that are not nodes are removed later.
     """
 
     def __init__(
@@ -152,13 +152,13 @@ class Arrivals:
 
 
 def inspected(group: Listed, asked: Sequence[tuple[int, Child]], cancelled: Callable[[], bool]) -> Inspected:
-    """Finds out what these names, by position, are. Runs in a worker."""
+    """Finds the kinds of these names, given by position. Runs in a worker."""
     found = {child.name: Seen.of(child) for child in group.inspect([child for _, child in asked], cancelled)}
     return {} if cancelled() else {place: found.get(child.name) for place, child in asked}
 
 
 def detail(child: Child) -> str:
-    """The text of the second column, drawn faintly."""
+    """The dimmed text of the second column."""
     metadata = child.metadata
     if not isinstance(metadata, ArrayMetadata):
         return ""

@@ -1,7 +1,7 @@
-"""What is known beneath one row of the tree, as columns: a group of a million children is a few arrays, not objects.
+"""The children of one row of the tree, as columns: a group of a million children is a few arrays, not objects.
 
-Workers list, sort, search and inspect (arriving.py, names.py); the host's thread only swaps in what they made, which
-takes microseconds however large the group is.
+Workers list, sort, search and inspect (arriving.py, names.py); the host's thread only swaps in their results, which
+takes microseconds for a group of any size.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SEARCHED_AT_ONCE = 2000
 
 @dataclass(eq=False)
 class Branch:
-    """The children of one row as far as they are known. Used on the host's thread only."""
+    """The known children of one row. Used on the host's thread only."""
 
     id: int
     path: str
@@ -81,7 +81,7 @@ class Branch:
         return natural(self.names[child])
 
     def _at(self, child: int, among: array[int]) -> int:
-        """The place of a child, -1 when it is not there."""
+        """The position of a child; -1 if there is none."""
         at = bisect_left(among, self._key(child), key=self._key)
         return at if at < len(among) and among[at] == child else -1
 
@@ -103,7 +103,7 @@ class Branch:
             self.order = array("I", (child for child in batch.order if child not in self.gone))
 
     def tell(self, inspected: Inspected) -> None:
-        """Records what names are; names that are no nodes are removed."""
+        """Records the kinds of names; names that are not nodes are removed."""
         order = self.order
         for child, seen in inspected.items():
             self.wanted.pop(child, None)
@@ -121,7 +121,7 @@ class Branch:
         return Child(self.names[child], KINDS[self.kinds[child]])
 
     def stop_listing(self) -> None:
-        """Cancels the listing; the children that came stay."""
+        """Cancels the listing; the children that have arrived stay."""
         if self.ticket is not None:
             self.ticket.cancel()
             self.ticket = None
@@ -136,8 +136,8 @@ class Branch:
 
     # ------------------------------------------------------------------ the filter
     def search(self, needle: str) -> Callable[[Callable[[], bool]], array[int]] | None:
-        """The search for children that pass the filter, to be run by a worker; None if the result is known or quickly
-        computed."""
+        """The search for children that pass the filter, for a worker to run; None if the result is known or quick to
+        compute."""
         if not needle or len(self.names) <= SEARCHED_AT_ONCE or self._is_found(needle):
             return None
         return self.names.search(needle, self.order)
@@ -146,7 +146,7 @@ class Branch:
         return self.found is not None and self.found[0] == needle and self.found[1] is self.order
 
     def _matching(self, needle: str) -> array[int]:
-        """The children whose own name passes, as far as they are known."""
+        """The children whose own name passes the filter, as far as known."""
         if len(self.names) <= SEARCHED_AT_ONCE and not self._is_found(needle):
             self.found = (needle, self.order, self.names.search(needle, self.order)(lambda: False))
         return self.found[2] if self.found is not None else array("I")
@@ -168,7 +168,7 @@ class Branch:
         return self._view[1]
 
     def place(self, child: int, needle: str) -> int:
-        """The position of a child among those shown, -1 when it is hidden."""
+        """The position of a child among the shown ones; -1 if it is hidden."""
         return self._at(child, self.shown(needle))
 
     def size(self, needle: str) -> int:
@@ -188,8 +188,8 @@ class Branch:
         return place + sum(branch.size(needle) for at, branch in opened if 0 <= at < place)
 
     def flatten(self, needle: str, at: int, start: int, stop: int, found: list[tuple[Branch, int]]) -> int:
-        """Appends the children that fall into a window of a flat list; `at` is the place of the first child. Returns
-        the place after the last. Runs of children without rows beneath are sliced, not walked."""
+        """Appends the children that fall into a window of a flat list; `at` is the position of the first child. Returns
+        the position after the last. Runs of children without rows beneath them are sliced, not walked."""
         if not self.expanded:
             return at
         shown = self.shown(needle)

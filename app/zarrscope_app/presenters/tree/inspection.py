@@ -1,4 +1,4 @@
-"""What workers find out about a branch beside its names: what the children in sight are, and which pass the filter."""
+"""Finds more about a branch in workers: the kinds of the visible children, and which children pass the filter."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INSPECTED_AT_ONCE = 256
 
 
 class Inspection:
-    """Reads the documents of children that somebody looks at, and of no others. On the host's thread."""
+    """Reads the documents of visible children only. On the host's thread."""
 
     def __init__(self, owner: Owner, touch: Callable[[int], None]) -> None:
         self._owner, self._touch = owner, touch
@@ -25,7 +25,8 @@ class Inspection:
         self._branches: dict[int, Branch] = {}
 
     def want(self, branch: Branch, child: int) -> None:
-        """Asks for a child that is seen and not yet known. A small group sends all children anyhow while it loads."""
+        """Requests a child that is visible and not yet known. A small group sends all children anyway
+        while it loads."""
         if branch.state == "loading" and len(branch.names) <= SMALL:
             return
         branch.wanted.pop(child, None)
@@ -40,7 +41,7 @@ class Inspection:
                 self._inspect(branch)
 
     def _inspect(self, branch: Branch) -> None:
-        """Reads the children that were seen last; those that were scrolled past are dropped."""
+        """Reads the children that became visible last; those that were scrolled out of view are dropped."""
         latest = list(islice(reversed(branch.wanted), INSPECTED_AT_ONCE))
         branch.wanted = dict.fromkeys(latest)
         asked, group = [(k, branch.child(k)) for k in latest], branch.node
@@ -67,7 +68,7 @@ class Inspection:
 
 
 class Search:
-    """Finds what passes the filter: large groups are searched in a worker. On the host's thread."""
+    """Finds the children that pass the filter: large groups are searched in a worker. On the host's thread."""
 
     def __init__(self, owner: Owner, touch: Callable[[int], None]) -> None:
         self._owner, self._touch = owner, touch
@@ -75,7 +76,7 @@ class Search:
         """Casefolded; "" is no filter."""
 
     def begin(self, branch: Branch) -> None:
-        """Searches what has not been searched yet. While one search runs, batches that arrive wait."""
+        """Searches the children that have not been searched yet. While a search runs, arriving batches wait."""
         if branch.searching is not None:
             return
         needle, order = self.needle, branch.order

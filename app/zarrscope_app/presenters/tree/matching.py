@@ -19,7 +19,7 @@ _ANY_DEPTH = "**"
 
 
 def is_pattern(text: str) -> bool:
-    """Whether somebody means more than one name by it."""
+    """Whether a text means more than one name."""
     return "*" in text or "?" in text
 
 
@@ -28,7 +28,7 @@ def matching(
 ) -> list[str]:
     """The paths of the nodes that match, in natural order; each part between slashes matches one name, "**" any number.
 
-    Blocks. Raises Refused where there are none, or more than `most`.
+    Blocks. Raises Refused if none match, or more than `most`.
     """
     found: dict[str, None] = {}
     _walk(hierarchy, "", [part for part in pattern.split("/") if part], found, cancelled, most)

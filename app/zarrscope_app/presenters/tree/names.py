@@ -1,7 +1,7 @@
-"""Names by the hundred thousand: in little memory, in natural order, and searched without holding up the host.
+"""Stores names by the hundred thousand: in little memory, in natural order, and searchable without blocking the host.
 
-A list of a million texts takes 70 MB, and sorting it at once keeps every other thread waiting for a second. Here names
-are kept as one text for each batch in which they came, and sorted and searched in steps that take a few milliseconds.
+A list of a million texts takes 70 MB, and sorting it at once blocks every other thread for a second. So names are
+stored as one text per batch, and sorted and searched in steps of a few milliseconds.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ SORTED_AT_ONCE = 4096
 
 @dataclass(frozen=True)
 class Block:
-    """Some names: `text` has a slash after each but the last, as no name does; `starts` says where each begins."""
+    """Some names: `text` joins them with slashes, which no name contains; `starts` are their offsets."""
 
     text: str
     starts: array[int]
@@ -31,7 +31,7 @@ class Block:
         return cls("/".join(names), array("Q", [0, *ends][:-1]))
 
     def name(self, place: int) -> str:
-        """The name at a place."""
+        """The name at a position."""
         stop = self.starts[place + 1] - 1 if place + 1 < len(self.starts) else len(self.text)
         return self.text[self.starts[place] : stop]
 
@@ -52,7 +52,7 @@ class Names:
         return self._blocks[at].name(place - self._firsts[at])
 
     def extend(self, block: Block) -> None:
-        """Adds what came; takes no time, whatever its size."""
+        """Adds a batch; takes no time, whatever its size."""
         if block.starts:
             self._blocks.append(block)
             self._firsts.append(self._count)
@@ -85,7 +85,7 @@ def mark(block: Block, needle: str, first: int, marks: bytearray) -> None:
 
 
 def picked(order: array[int], marks: bytearray) -> array[int]:
-    """The positions that are marked, in their order."""
+    """The marked positions, in order."""
     found = array("I")
     for at in range(0, len(order), SORTED_AT_ONCE):
         part = order[at : at + SORTED_AT_ONCE]
@@ -94,7 +94,7 @@ def picked(order: array[int], marks: bytearray) -> array[int]:
 
 
 def merged(order: array[int], new: Iterable[int], key: Callable[[int], str]) -> array[int]:
-    """`order`, which is sorted, with other positions in their places."""
+    """`order`, which is sorted, with other positions inserted at their places."""
     every = list(new)
     runs = [sorted(every[at : at + SORTED_AT_ONCE], key=key) for at in range(0, len(every), SORTED_AT_ONCE)]
     while len(runs) > 1:

@@ -1,11 +1,11 @@
-"""The tree of a hierarchy: rows that arrive while one looks at them.
+"""The tree of a hierarchy: its rows arrive while it is displayed.
 
-Row ids are ints, stable while the session lives; the root's is 0. A host asks `count(id)` and `rows(id, start, stop)`,
-which never block, and repaints when `changed(id)` says that the children of `id` are others, or in another order or
-state; the row `id` itself may have changed with them. Hosts without a tree widget paint `flat(start, stop)`.
+Row ids are ints that stay the same during the session; the root's is 0. A host calls `count(id)` and `rows(id, start,
+stop)`, which never block, and repaints when `changed(id)` reports that the children of `id`, their order or their state
+have changed; the row `id` itself may have changed too. Hosts without a tree widget paint `flat(start, stop)`.
 
-Rows that a host asks for are rows that somebody looks at: in a large group their documents are read then, and of no
-other. A host that only lays rows out asks for `ids` and `expandable`.
+Rows that a host asks for count as visible: in a large group only their documents are read. A host that only computes a
+layout asks for `ids` and `expandable`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class TreePresenter:
-    """Rows of one session. All methods on the host's thread; none waits."""
+    """The rows of one session. All methods run on the host's thread; none waits."""
 
     changed = Signal(int)
     """The children (or their state) of this row, at most once a pass of the event loop for each."""
@@ -65,7 +65,7 @@ class TreePresenter:
 
     # ------------------------------------------------------------------ for the session
     def attach(self, hierarchy: Hierarchy, name: str, kind: Literal["group", "array"] = "group") -> None:
-        """Shows a hierarchy with its root expanded, and groups that were expanded before."""
+        """Shows a hierarchy with its root expanded, and the groups that were expanded before."""
         self._reach.keep(self._branches.values())
         for branch in self._branches.values():
             branch.stop()
@@ -77,7 +77,7 @@ class TreePresenter:
         self.expand(ROOT)
 
     def fail(self, sentence: str) -> None:
-        """The hierarchy could not be opened."""
+        """Shows the sentence in place of the rows, because the hierarchy could not be opened."""
         self._settle(self._root, "failed", sentence, retry=False)
 
     def set_name(self, name: str) -> None:
@@ -98,7 +98,7 @@ class TreePresenter:
 
     # ------------------------------------------------------------------ reading
     def row(self, id: int) -> Row:
-        """One row. Raises KeyError for an id that is gone (after a refresh)."""
+        """One row. Raises KeyError for an id that no longer exists (after a refresh)."""
         if id == ROOT:
             return self._root_row()
         branch, child = self._whose(id)
@@ -110,24 +110,24 @@ class TreePresenter:
         return len(branch.shown(self._search.needle)) if branch else 0
 
     def rows(self, id: int, start: int, stop: int) -> list[Row]:
-        """Children start … stop-1 in natural order ("img2" before "img10")."""
+        """The children from `start` to `stop` - 1 in natural order ("img2" before "img10")."""
         branch = self._branches.get(id)
         return [self._row(branch, k) for k in branch.shown(self._search.needle)[max(0, start) : stop]] if branch else []
 
     def position(self, id: int) -> int:
-        """The place of a row among the children of its parent, -1 when the filter hides it."""
+        """The position of a row among the children of its parent; -1 if the filter hides it."""
         if id == ROOT:
             return 0
         branch, child = self._whose(id)
         return branch.place(child, self._search.needle)
 
     def ids(self, id: int, start: int, stop: int) -> list[int]:
-        """The ids of children start … stop-1, to lay them out: nothing is read for them."""
+        """The ids of the children from `start` to `stop` - 1, for a layout: nothing is read for them."""
         branch = self._branches.get(id)
         return [branch.child_id(k) for k in branch.shown(self._search.needle)[max(0, start) : stop]] if branch else []
 
     def path(self, id: int) -> str:
-        """The path of a row, "" for an id that is gone; nothing is read to tell it."""
+        """The path of a row, "" for an id that no longer exists; nothing is read for it."""
         if id == ROOT:
             return "/"
         try:
@@ -137,13 +137,13 @@ class TreePresenter:
         return branch.child_path(child)
 
     def label(self, id: int) -> str:
-        """The name of a row, with the mark of what is not saved; nothing is read to tell it."""
+        """The name of a row, with a mark for unsaved changes; nothing is read for it."""
         path = self.path(id)
         name = path.rpartition("/")[2] if id != ROOT else self._name or "/"
         return tree_text.label(strings.clean(name), path in self._dirty)
 
     def expandable(self, id: int) -> bool:
-        """Whether a row can have children, as far as that is known; nothing is read to tell it."""
+        """Whether a row can have children, as far as known; nothing is read for it."""
         if id == ROOT:
             return True
         branch, child = self._whose(id)
@@ -160,20 +160,20 @@ class TreePresenter:
         return 1 + self._root.size(self._search.needle)
 
     def flat(self, start: int, stop: int) -> list[Row]:
-        """The tree as one list, depth first, as far as it is expanded."""
+        """The tree as one list, depth first, with the children of expanded rows only."""
         found: list[tuple[Branch, int]] = []
         self._root.flatten(self._search.needle, 1, max(0, start), stop, found)
         return [*([self._root_row()] if start <= 0 < stop else ()), *(self._row(*each) for each in found)]
 
     def flat_place(self, id: int) -> int:
-        """The place of a row in `flat`. Raises KeyError for an id that is gone."""
+        """The position of a row in `flat`. Raises KeyError for an id that no longer exists."""
         if id == ROOT:
             return 0
         branch, child = self._whose(id)
         return self.flat_place(branch.id) + 1 + branch.rows_before(child, self._search.needle)
 
     def cancel_around(self, id: int) -> bool:
-        """Stops what a row loads, or the nearest group above it that loads. False when nothing does."""
+        """Stops the loading of a row, or of the nearest loading group above it. Returns False if there is none."""
         while id >= ROOT:
             branch = self._branches.get(id)
             if branch is not None and branch.ticket is not None:
@@ -237,20 +237,20 @@ class TreePresenter:
         self._touch(id)
 
     def cancel(self, id: int) -> None:
-        """Stops fetching the children; those that came stay."""
+        """Stops fetching the children; those that have arrived stay."""
         branch = self._branches.get(id)
         if branch is not None and branch.ticket is not None:
             self._settle(branch, "failed", strings.CANCELLED, retry=True)
 
     def retry(self, id: int) -> None:
-        """After FAILED or a cancel: fetches again."""
+        """Fetches again, after FAILED or a cancel."""
         branch = self._branches.get(id)
         if branch is not None and branch.retry:
             branch.expanded = True
             self.refresh(id)
 
     def filter(self, text: str) -> None:
-        """Shows only rows whose name contains `text` (no matter the case), and the rows above them. "" shows all."""
+        """Shows only rows whose name contains `text` (ignoring case), and the rows above them. "" shows all."""
         needle = text.strip().casefold()
         if needle != self._search.needle:
             self._search.needle = needle
@@ -259,12 +259,12 @@ class TreePresenter:
                 self._touch(branch.id)
 
     def reveal(self, path: str) -> None:
-        """Expands what lies above a node, as far as need be, fetching on the way."""
+        """Expands the groups above a node as needed, and fetches them."""
         self._reach.revealed = path
         self._reach.advance(self._root, self._branches)
 
     def open_child(self, id: int, name: str) -> None:
-        """Adds a child by name, where the store cannot list: "a" or "a/b". A wrong name becomes the row's sentence."""
+        """Adds a child by name, if the store cannot list: "a" or "a/b". For a wrong name the row shows a sentence."""
         branch = self._branch(id)
         parts = parts_of(name)
         if branch is None or not parts or self._hierarchy is None:
@@ -303,7 +303,7 @@ class TreePresenter:
 
     @property
     def finds(self) -> bool:
-        """Whether a name passes the filter, or may still turn out to."""
+        """Whether a name passes the filter, or may still turn out to pass."""
         return self._root.searching is not None or bool(self._root.shown(self._search.needle))
 
     # ------------------------------------------------------------------ fetching
@@ -312,7 +312,7 @@ class TreePresenter:
             return
         hierarchy, path = self._hierarchy, branch.path
         branch.state, branch.sentence, branch.retry = "loading", strings.LOADING, False
-        # Where a store cannot list, only children named by image metadata are known: there may be more.
+        # If a store cannot list, only children named by image metadata are known; there may be more.
         told = hierarchy.store.listable or hierarchy.consolidated
 
         def send(came: Batch | Inspected) -> None:
@@ -399,7 +399,7 @@ class TreePresenter:
         return branch, child
 
     def _branch(self, id: int) -> Branch | None:
-        """The branch of a row, made when there is none yet. None for an array, and for an id that is gone."""
+        """The branch of a row, made if there is none yet. None for an array, and for an id that no longer exists."""
         if id in self._branches:
             return self._branches[id]
         try:

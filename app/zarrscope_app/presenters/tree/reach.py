@@ -1,5 +1,4 @@
-"""Rows to reach while listings arrive: a node to reveal, groups that were open before a refresh, names that were
-typed."""
+"""Rows to reach while listings arrive: a node to reveal, groups that were expanded before a refresh, typed names."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from zarrscope_app.presenters.tree.branch import Branch
 
 
 class Reach:
-    """Expands groups, and adds names, as the rows that lead there arrive. On the host's thread."""
+    """Expands groups, and adds names, as the rows on the way to them arrive. On the host's thread."""
 
     def __init__(self, expand: Callable[[int], None], open_child: Callable[[int, str], None]) -> None:
         self._expand, self._open_child = expand, open_child
@@ -24,7 +23,7 @@ class Reach:
         self._opened |= {branch.path for branch in branches if branch.expanded}
 
     def typed(self, path: str, name: str) -> None:
-        """Somebody typed the name of a child."""
+        """Called when a person typed the name of a child."""
         self._typed.setdefault(path, {})[name] = None
 
     def forget(self, path: str, name: str) -> None:
@@ -32,7 +31,8 @@ class Reach:
         self._typed.get(path, {}).pop(name, None)
 
     def arrived(self, branch: Branch, *, all_there: bool) -> None:
-        """Children came: expands those that were open, and adds those that were typed and are not listed."""
+        """Called when children have arrived: expands those that were expanded before, and adds typed ones that are not
+        listed."""
         above = branch.path.rstrip("/")
         for path in [path for path in self._opened if path.rpartition("/")[0] == above and path != "/"]:
             child = branch.child_named(path.rpartition("/")[2])
@@ -47,7 +47,7 @@ class Reach:
                 self._open_child(branch.id, name)
 
     def advance(self, root: Branch, branches: dict[int, Branch]) -> None:
-        """One step nearer to the node to reveal."""
+        """Goes one step towards the node to reveal."""
         parts = parts_of(self.revealed)
         branch = root
         for part in parts[:-1]:

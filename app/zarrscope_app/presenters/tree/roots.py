@@ -1,8 +1,9 @@
-"""Several hierarchies in one tree: a row for each that is open, and beneath it its own tree.
+"""Several hierarchies in one tree: a row for each open hierarchy, and its own tree beneath it.
 
-It answers what a `TreePresenter` answers, so that a host paints either. Its root is a row that nobody sees; the rows
-beneath it are the roots of the hierarchies. A row's id holds the number of its hierarchy above its id in its own tree.
-Paths are those of the hierarchy in front: before a row of another one is gone to, `enter` brings that one there.
+It has the interface of a `TreePresenter`, so that a host can paint either. Its root is an invisible row; the rows
+beneath it are the roots of the hierarchies. A row's id contains the number of its hierarchy and its id in its own tree.
+Paths are those of the hierarchy in front: before going to a row of another one, call `enter`, which brings that
+hierarchy to the front.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class RootsPresenter:
 
     # ------------------------------------------------------------------ which
     def show(self, trees: Sequence[TreePresenter], front: TreePresenter) -> None:
-        """These are open, and this one is in front."""
+        """Sets the open hierarchies, and the one in front."""
         self._front = front
         if list(self._numbers.values()) == list(trees):
             return
@@ -52,13 +53,13 @@ class RootsPresenter:
         self.changed.emit(ROOT)
 
     def close(self) -> None:
-        """Hears no tree any more."""
+        """Disconnects from all trees."""
         for number, tree in self._numbers.items():
             tree.changed.disconnect(self._heard.pop(number))
         self._numbers = {}
 
     def in_front(self, id: int) -> bool:
-        """Whether the row is of the hierarchy in front."""
+        """Whether the row belongs to the hierarchy in front."""
         return id != ROOT and self._numbers.get(id >> _SHIFT) is self._front
 
     def enter(self, id: int) -> None:
@@ -78,7 +79,7 @@ class RootsPresenter:
 
     # ------------------------------------------------------------------ reading
     def row(self, id: int) -> Row:
-        """One row. Raises KeyError for an id that is gone."""
+        """One row. Raises KeyError for an id that no longer exists."""
         if id == ROOT:
             return _HIDDEN
         tree, own = self._of(id)
@@ -96,25 +97,25 @@ class RootsPresenter:
         return tree.count(id & _OWN) if tree is not None else 0
 
     def ids(self, id: int, start: int, stop: int) -> list[int]:
-        """The ids of children start … stop-1."""
+        """The ids of the children from `start` to `stop` - 1."""
         if id == ROOT:
             return [_joined(number, ROOT) for number in self._numbers][max(0, start) : stop]
         tree = self._numbers.get(id >> _SHIFT)
         return [_joined(id >> _SHIFT, own) for own in tree.ids(id & _OWN, start, stop)] if tree is not None else []
 
     def rows(self, id: int, start: int, stop: int) -> list[Row]:
-        """Children start … stop-1."""
+        """The children from `start` to `stop` - 1."""
         return [self.row(child) for child in self.ids(id, start, stop)]
 
     def position(self, id: int) -> int:
-        """The place of a row among the children of its parent, -1 when the filter hides it."""
+        """The position of a row among the children of its parent; -1 if the filter hides it."""
         if id == ROOT:
             return 0
         tree, own = self._of(id)
         return [*self._numbers].index(id >> _SHIFT) if own == ROOT else tree.position(own)
 
     def path(self, id: int) -> str:
-        """The path of a row in its hierarchy, "" for an id that is gone."""
+        """The path of a row in its hierarchy, "" for an id that no longer exists."""
         tree = self._numbers.get(id >> _SHIFT)
         return tree.path(id & _OWN) if tree is not None else ""
 
@@ -146,7 +147,7 @@ class RootsPresenter:
 
     @property
     def finds(self) -> bool:
-        """Whether a name passes the filter, or may still turn out to."""
+        """Whether a name passes the filter, or may still turn out to pass."""
         return any(tree.finds for tree in self._numbers.values())
 
     # ------------------------------------------------------------------ gestures
@@ -161,17 +162,17 @@ class RootsPresenter:
             tree.collapse(own)
 
     def retry(self, id: int) -> None:
-        """After FAILED or a cancel: fetches again."""
+        """Fetches again, after FAILED or a cancel."""
         tree, own = self._of(id)
         tree.retry(own)
 
     def cancel(self, id: int) -> None:
-        """Stops fetching the children; those that came stay."""
+        """Stops fetching the children; those that have arrived stay."""
         tree, own = self._of(id)
         tree.cancel(own)
 
     def cancel_around(self, id: int) -> bool:
-        """Stops what a row loads, or the nearest group above it that loads. False when nothing does."""
+        """Stops the loading of a row, or of the nearest loading group above it. Returns False if there is none."""
         tree = self._numbers.get(id >> _SHIFT)
         return tree is not None and tree.cancel_around(id & _OWN)
 
@@ -181,7 +182,7 @@ class RootsPresenter:
             tree.filter(text)
 
     def reveal(self, path: str) -> None:
-        """Expands what lies above a node of the hierarchy in front."""
+        """Expands the groups above a node of the hierarchy in front."""
         if self._front is not None:
             self._front.reveal(path)
 

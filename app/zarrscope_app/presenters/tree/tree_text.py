@@ -1,4 +1,4 @@
-"""Words of the tree: how nodes were found."""
+"""Words of the tree: sentences about how nodes were found."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ ORIGINS = {
 
 
 def size(known: int, loading: bool) -> str:
-    """How many children a large group has, as far as they are known; "" for a small one."""
+    """The known number of children of a large group; "" for a small one."""
     return f"{strings.count(known)}{' …' if loading else ''}" if known > SMALL else ""
 
 
 def more_above(n: int) -> str:
-    """The row that stands for the children above those that are shown."""
+    """The row that stands for the hidden children above the shown ones."""
     return f"{strings.count(n)} more above"
 
 
 def label(name: str, dirty: bool) -> str:
-    """The name of a row, marked where changes are not saved."""
+    """The name of a row, marked if it has unsaved changes."""
     return f"• {name}" if dirty else name

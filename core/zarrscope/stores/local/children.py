@@ -1,6 +1,6 @@
 """Finds the documents in each subfolder of a folder with few system calls.
 
-A link on the way, or anything but a plain file at the end, is left to `get`, which knows what may be read.
+A link in the path, or anything but a plain file at the end, is left to `get`, which has the rules for links.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ def look_into(
     read: bool,
     limit: int | None,
 ) -> list[ScannedChild]:
-    """Looks into each folder of `entries` for the first of the files `names` that it has, and reads it if `read`.
+    """Looks in each folder of `entries` for the first of the files `names` that exists, and reads it if `read`.
 
-    `folder` is the path that holds the entries, and `prefix` its prefix in the store.
+    `folder` is the path that contains the entries, and `prefix` its prefix in the store.
     """
     plain, at = bool(NO_FOLLOW) and not store._windows, None
     if plain and store._by_handle:

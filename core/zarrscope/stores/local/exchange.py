@@ -1,13 +1,13 @@
-"""A file replaced only if it is still the one that was compared, against programs that know nothing of our locks.
+"""Replaces a file only if it is still the one that was compared, even against programs that ignore zarrscope's locks.
 
-Between a comparison and a rename anybody may store something else, which the rename would destroy. Where the system can
-(Linux, `renameat2`), the new file and the old change places instead, at once. Then the file that came out is examined:
-the expected one, with no writer, is deleted; any other is exchanged back to where its writer put it. During these
-microseconds readers find the new value.
+Between a comparison and a rename another program may store a new file, which the rename would destroy. If the system
+supports it (Linux, `renameat2`), the new file and the old file are exchanged in one step instead. Then the old file is
+examined: if it is the expected one and no program writes to it, it is deleted; otherwise it is exchanged back. During
+these microseconds readers find the new value.
 
-What remains is a writer who opened the file before and writes after we looked, where the system does not tell of open
-files (another user's file, a network drive). Elsewhere than on Linux the file is looked at once more, by its number,
-size and times, directly before the rename: what is stored between these two calls is lost.
+One risk remains: a program opened the file before and writes to it after the examination, and the system does not
+report open files (another user's file, a network drive). On systems other than Linux the file's number, size and times
+are checked once more directly before the rename; a value stored between these two calls is lost.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _CANNOT = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EXDEV}
 
 
 class Changed(Exception):
-    """Something else is stored there now, or somebody is writing it; what is there was left as it is."""
+    """The file has another content now, or a program is writing to it. It was left as it is."""
 
 
 def replace_expected(unfinished: str, path: str, old: os.stat_result, expected: Version, *, exchanges: bool) -> None:
     """Replaces `path` by the file `unfinished` if it still holds `expected`, as `old` did. Raises Changed, OSError.
 
-    `exchanges` False forces the way of systems that cannot let files change places.
+    `exchanges` False forces the method for systems that cannot exchange files.
     """
     swap = exchange() if exchanges else None
     deadline = time.monotonic() + PATIENCE
@@ -63,21 +63,21 @@ def replace_expected(unfinished: str, path: str, old: os.stat_result, expected: 
             return
         if not found or time.monotonic() > deadline:
             raise Changed
-        time.sleep(0.01)  # it is unchanged but open somewhere: wait, for the other process may just close it
+        time.sleep(0.01)  # it is unchanged but open: wait, because the other process may be about to close it
     if not _same(old, os.stat(path)):
         raise Changed
     rename_over(unfinished, path)
 
 
 def _came_out(path: str, size: int, expected: Version) -> tuple[bool, bool]:
-    """Whether the file holds what is expected, and whether somebody may be writing into it."""
+    """Whether the old file has the expected content, and whether a program may be writing to it."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return False, False
     try:
-        # Checked before reading: a process that had it open may have written before we read; no other can open it any
-        # more.
+        # Checked before reading: a process that had it open may have written before we read; no other process can open
+        # it now.
         busy = bool(open_for_writing(handle))
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode) or found.st_size != size:
@@ -89,13 +89,13 @@ def _came_out(path: str, size: int, expected: Version) -> tuple[bool, bool]:
 
 
 def _put_back(unfinished: str, path: str, ours: os.stat_result) -> None:
-    """Puts the file that was taken out back, unless a newer one is there."""
+    """Puts the old file back, unless a newer one is at its path."""
     swap = exchange()
     there = ours  # `path` holds our file, as long as nobody else has stored anything
     aside = os.stat(unfinished, follow_symlinks=False)
     if swap is None or os.path.samestat(aside, ours):
         return  # the files were not exchanged
-    # A swap that fails means that the file was erased meanwhile, so the file that was taken out counts as erased.
+    # If the exchange fails, the file was erased meanwhile, so the old file counts as erased too.
     while not swap(os.fsencode(unfinished), os.fsencode(path)):
         came = os.stat(unfinished, follow_symlinks=False)
         if os.path.samestat(came, there):

@@ -15,7 +15,8 @@ _IN_USE = {32, 33}
 
 
 def failure(error: OSError, act: str, *, store: str, key: str, too_long: bool = False) -> ZarrscopeError:
-    """The error for a file that could not be read, written or removed (`act`). `too_long`: its name is too long."""
+    """The error for a file that could not be read, written or removed (the action `act`). `too_long`: its name is too
+    long."""
     reason = error.strerror or str(error)
     if getattr(error, "winerror", None) in _IN_USE:
         return Unreadable(

@@ -23,10 +23,10 @@ class Folder(Readable, Protocol):
     _exchanges: bool
 
     def _path(self, key: str) -> str:
-        """The file of a key, all folders on the way being inside. Raises Refused."""
+        """The file of a key; all folders in its path are inside the root. Raises Refused."""
 
     def _check_inside(self, path: str, key: str) -> None:
-        """Raises Refused where a link leads out of the folder."""
+        """Raises Refused if a link leads out of the folder."""
 
     def _opened(self, key: str) -> tuple[int, int] | None:
         """A handle on the file of a key, and its size."""

@@ -1,13 +1,13 @@
-"""What Linux has besides for reading and writing files: paths that are opened only if no symbolic link is on them;
-where a path really leads, told at once; files without a name, which LocalStore gives a name when they are whole; two
-files that change places at once; and whether anybody has a file open for writing.
+"""Linux system calls for files: opening a path only if it contains no symbolic link; finding the real path in one call;
+files that get a name only when they are complete; exchanging two files in one step; and checking whether a file is open
+for writing.
 
-2026-11-21 (tests/bench/run.py "write"): four calls of the system for a new chunk where a file with a name of its own,
-renamed, takes eight; and making an inode does not keep other threads from the folder. Whoever is killed leaves nothing.
-The calls do not hold Python's lock.
+Measured 2026-11-21 (tests/bench/run.py "write"): storing a new chunk takes four system calls instead of eight for a
+named file that is renamed; and creating an inode does not block other threads from the folder. A killed process leaves
+no file behind. The calls do not hold Python's lock.
 
-The shortcuts are tested on /proc, which every Linux has and where nothing is written: /proc/self is a link, and no
-file can be made there.
+The shortcuts are tested on /proc, which every Linux has and where nothing is written: /proc/self is a link, and
+creating a file there fails.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _function(name: str) -> Any:
 
 
 def _opening(flags: int, mode: int = 0) -> Open:
-    """openat2, the one binding of it. Raises NotUsable."""
+    """The binding of openat2. Raises NotUsable."""
     call = _function("syscall")
     call.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t)
     call.restype = ctypes.c_long
@@ -64,7 +64,7 @@ def _opening(flags: int, mode: int = 0) -> Open:
 
 
 def _error_of(opened: Open, path: bytes) -> int:
-    """The number of the error; 0 where there was none."""
+    """The number of the error; 0 if there was none."""
     handle = opened(path)
     if handle < 0:
         return -handle
@@ -82,8 +82,8 @@ def open_without_links() -> Open:
 
 @shortcut("O_TMPFILE", tried_with="Linux 6.18")
 def nameless() -> tuple[Open, Callable[[int, bytes], int]]:
-    """Two functions: one makes a file in a folder, for writing. The other gives the file of a handle a path, if nothing
-    is there: 0, or the number of the error."""
+    """Two functions: the first creates a nameless file in a folder, for writing. The second gives the file of a handle
+    a path if that path is free, and returns 0 or the error number."""
     need(sys.platform == "linux" and hasattr(os, "O_TMPFILE"), "not Linux")
     need(_version() >= _SINCE, f"Linux before {'.'.join(map(str, _SINCE))}")
     need(os.path.isdir(_HANDLES), "there is no /proc")
@@ -101,9 +101,9 @@ def nameless() -> tuple[Open, Callable[[int, bytes], int]]:
 
 @shortcut("renameat2", tried_with="Linux 6.18")
 def exchange() -> Callable[[bytes, bytes], int]:
-    """Lets two files change places at once: 0, or the number of the error.
+    """Exchanges two files in one step. Returns 0 or the error number.
 
-    Whether they did, exchange.py looks each time; here only whether the system understands the question.
+    The self-test only checks that the system knows the call; exchange.py checks the result each time.
     """
     call = _function("renameat2")
     call.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
@@ -119,7 +119,8 @@ def exchange() -> Callable[[bytes, bytes], int]:
 
 @shortcut("O_PATH", tried_with="Linux 6.18")
 def real_path() -> Callable[[str], str | None]:
-    """The path without symbolic links, not looked at folder by folder; None where the system does not tell."""
+    """The path without symbolic links, found in one call instead of folder by folder; None if the system does not
+    support it."""
     need(sys.platform == "linux" and os.path.isdir(_HANDLES), "not Linux, or there is no /proc")
 
     def found(path: str) -> str | None:
@@ -139,11 +140,11 @@ def real_path() -> Callable[[str], str | None]:
 
 
 def open_for_writing(handle: int) -> bool | None:
-    """Whether anybody may write into the file of `handle`, which is open for reading only; None where that cannot be
-    known: it is another user's, or lies on a network drive.
+    """Whether any process may write to the file of `handle`, which is open for reading only; None if that cannot be
+    known, because the file is another user's or on a network drive.
 
-    A lease for reading is given to nobody while anybody writes. It is given back at once; who opens the file for
-    writing meanwhile waits that long, and the signal that tells us of him is one that is passed over.
+    The system refuses a read lease while a process has the file open for writing. The lease is released at once; a
+    process that opens the file for writing meanwhile waits that long, and the signal about it is one that is ignored.
     """
     if sys.platform != "linux":
         return None

@@ -1,12 +1,12 @@
 """Locks that other threads and other processes respect; they end with the process that holds them, however it ends.
 
-`folder_lock` decides who replaces a file of a folder: flock on the folder itself, so that different users who may write
-there exclude one another too, and nothing is left behind. Where a folder cannot be locked (Windows, some network file
-systems): a file named by digest in a temporary folder of this user, locked with flock or msvcrt. Where that cannot be
-locked either, threads of this process still exclude one another.
+`folder_lock` decides who may replace a file of a folder. It uses flock on the folder itself, so that different users
+who may write there exclude one another too, and no lock file is left behind. If a folder cannot be locked (Windows,
+some network file systems), it locks a file in a temporary folder of this user, named by a digest, with flock or msvcrt.
+If that fails too, only the threads of this process exclude one another.
 
-`key_lock` only saves work: those who read, change and store the same value go one after the other instead of losing to
-one another's versions. So it is one of a few lock files of this user, and when the turn does not come, one goes on.
+`key_lock` only saves work: threads and processes that read, change and store the same value take turns, instead of
+meeting conflicts. It uses one of a few lock files of this user, and after a time-out continues without the lock.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ _BUSY = {errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK}
 def folder_lock(
     folder: str, *, on_folder: bool = sys.platform != "win32", timeout: float = TIMEOUT, shared: bool = False
 ) -> Iterator[None]:
-    """Holds the lock of an existing `folder`; the thread that holds it may take it again. `shared` locks go together.
+    """Holds the lock of an existing `folder`; the thread that holds it may take it again. `shared` locks do not exclude
+    each other.
 
     Raises Unreadable after `timeout` seconds, FileNotFoundError. `on_folder` False forces the lock file of this user.
     """
@@ -151,7 +152,8 @@ def _lock_files() -> str:
 
 
 def _acquire(handle: int, folder: str, timeout: float, shared: bool = False) -> bool:
-    """Waits for the lock of an open file; False where there is no such lock. Polls, so that a wait can end."""
+    """Waits for the lock of an open file; False if the system has no such lock. Polls, so that the wait can be
+    interrupted."""
     deadline = 0.0
     pause = 0.0005
     while True:
@@ -188,7 +190,7 @@ def _release(handle: int | None) -> None:
 
 
 def mark(handle: int) -> None:
-    """Marks an open file as somebody's at work: `unused` says False until it is closed."""
+    """Marks an open file as in use: `unused` returns False until it is closed."""
     if sys.platform != "win32":
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -197,7 +199,7 @@ def mark(handle: int) -> None:
 
 
 def unused(path: str) -> bool | None:
-    """Whether no running process has the file marked; None where that cannot be known."""
+    """Whether no running process has marked the file; None if that cannot be known."""
     if sys.platform == "win32":
         return None
     try:

@@ -1,7 +1,7 @@
-"""Paths of this computer as file: addresses, and back (RFC 8089).
+"""Converts paths of this computer to file: addresses, and back (RFC 8089).
 
-As pathlib, urllib.parse and urllib.request have it, without importing them where a path is plain: they take longer than
-opening an array does.
+The results equal those of pathlib, urllib.parse and urllib.request, which are not imported for plain paths because
+importing them takes longer than opening an array.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _quoted = re.compile(r"[^A-Za-z0-9_.~/-]").search
 
 @uninterrupted
 def real_path(path: str) -> str:
-    """The path without symbolic links, as os.path.realpath has it."""
+    """The path without symbolic links, like os.path.realpath."""
     ask = linux.real_path()
     found = ask(path) if ask is not None else None
     return os.path.realpath(path) if found is None else found
@@ -32,9 +32,9 @@ _EXTENDED, _EXTENDED_SHARE = "\\\\?\\", "\\\\?\\UNC\\"
 
 
 def extended(path: str) -> str:
-    """An absolute path in the form in which Windows takes it at any length, each name as it is spelled.
+    """An absolute path in the form that Windows accepts at any length, with the spelling of each name unchanged.
 
-    In the plain form it finds nothing beyond 259 characters: chunks that are there would be taken for missing ones.
+    In the plain form Windows finds nothing beyond 259 characters, so existing chunks would count as missing.
     """
     if sys.platform != "win32" or path.startswith(_EXTENDED):
         return path
@@ -42,7 +42,7 @@ def extended(path: str) -> str:
 
 
 def plain(path: str) -> str:
-    """The path as people write it: the opposite of `extended`."""
+    """The path in the usual form: the reverse of `extended`."""
     if sys.platform != "win32" or not path.startswith(_EXTENDED):
         return path
     return "\\\\" + path[len(_EXTENDED_SHARE) :] if path.startswith(_EXTENDED_SHARE) else path[len(_EXTENDED) :]
@@ -62,7 +62,7 @@ def file_url(path: str) -> str:
 
 
 def path_of(url: str) -> str:
-    """The path that a file: address names. Raises Refused where that is another computer's."""
+    """The path that a file: address names. Raises Refused if it is on another computer."""
     path = url.removeprefix("file://")
     if _SAFE and path.startswith("/") and not _quoted(path):
         return path

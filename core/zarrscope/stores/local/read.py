@@ -1,9 +1,8 @@
-"""Reading many files beneath one folder, each opened by one call of the system that follows no link (spec F.8, F.9).
+"""Reads many files beneath one folder; each is opened by one system call that follows no link (spec F.8, F.9).
 
-LocalStore follows every key from the root and looks at each name on the way for a link that leads out. Linux can be
-asked to open a path on which there is no link at all: what it opens then lies within the store, whatever becomes of the
-path meanwhile. Where there is a link, or the system cannot do that, LocalStore's own way is taken, and its errors
-raised.
+LocalStore follows every key from the root and checks each name in the path for a link that leads out. Linux can open a
+path only if it contains no link at all: the opened file then lies within the store, whatever happens to the path
+meanwhile. If there is a link, or the system cannot do that, LocalStore's own method is used, and its errors are raised.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _KIND = 0o170000
 
 
 class FileReader(Reader):
-    """The files of a LocalStore, read into `arena`."""
+    """Reads the files of a LocalStore into `arena`."""
 
     follows_no_links = sys.platform == "linux"
     """The system may be able to open a path only if there is no link on it. Tests force the other way too."""
@@ -69,7 +68,7 @@ class FileReader(Reader):
                 os.close(file)
             elif file == -errno.ENOENT:
                 return
-        # A link, a folder, a file that may not be read: LocalStore decides what that means.
+        # A link, a folder, a file that may not be read: LocalStore handles these.
         opened = self._store._opened(key)
         if opened is not None:
             self._file, self.size = opened
@@ -131,10 +130,10 @@ class FileReader(Reader):
 
 
 class _Open:
-    """An open file, closed when nobody needs it any more; at the latest by `close`.
+    """An open file. It is closed when it is no longer used, at the latest by `close`.
 
-    A duplicated handle has the offset of the other: without positional reads, whoever seeks holds `offset` until he has
-    read.
+    A duplicated handle shares the offset of the other one. Without positional reads, a thread that seeks therefore
+    holds the lock `offset` until it has read.
     """
 
     __slots__ = ("__weakref__", "file", "offset", "size")

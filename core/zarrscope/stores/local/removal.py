@@ -1,4 +1,4 @@
-"""Removes folders at once: renamed to where nobody looks, and deleted for good when the lock is released."""
+"""Removes a folder in one step: it is renamed to a hidden place, and deleted for good when the lock is released."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _later = threading.local()
 
 @contextmanager
 def removal_at_the_end() -> Iterator[None]:
-    """What this thread removes within it is deleted for good at its end, which may take long."""
+    """A context: folders that this thread removes within it are deleted for good at its end, which may take long."""
     outer: list[str] | None = getattr(_later, "paths", None)
     if outer is not None:
         yield
@@ -32,9 +32,10 @@ def removal_at_the_end() -> Iterator[None]:
 
 
 def remove_folder(folder: str, root: str, *, sync: bool) -> None:
-    """Removes a folder beneath `root` so that all of it is gone at once: it is renamed first, to where nobody looks.
+    """Removes a folder beneath `root` so that all of it disappears at once: it is first renamed to a hidden place.
 
-    Not beside itself: others take every folder beside a node for a node. `sync` waits until the disk has it.
+    That place is not beside the folder, because other programs take every folder beside a node for a node. `sync` waits
+    until the change is on disk.
     """
     if not os.path.isdir(folder):
         return

@@ -1,7 +1,8 @@
-"""Folders of a file system moved at once: renamed, so that everybody sees them whole at one place or at the other.
+"""Moves folders of a file system in one step: it renames them, so that readers find them complete at one place or the
+other.
 
-A folder cannot be renamed to another file system, and a symbolic link is not moved: what it leads to is named from
-where it lies.
+A folder cannot be renamed to another file system. A symbolic link is not moved, because its target may be relative to
+its place.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _APART = {errno.EXDEV, errno.EMLINK, errno.EOPNOTSUPP, errno.EINVAL}
 
 
 def movable(folder: str, to: str) -> bool:
-    """Whether `folder` can be renamed to `to`, as far as looking tells."""
+    """Whether `folder` can be renamed to `to`, as far as can be found without trying."""
     try:
         if os.path.islink(folder) or not os.path.isdir(folder):
             return False
@@ -35,9 +36,10 @@ def movable(folder: str, to: str) -> bool:
 
 
 def move_folder(folder: str, to: str, *, store: str, prefix: str, sync: bool = True) -> None:
-    """Renames `folder` to `to`, which holds nothing, and waits until the disk knows it. `prefix` of `store` is `to`.
+    """Renames `folder` to `to`, which is empty, and waits until the change is on disk. `to` is `prefix` of `store`.
 
-    Raises Conflict (something is there), NotFound (nothing is at `folder`), Unsupported (they lie apart), ReadOnly.
+    Raises Conflict (`to` is not empty), NotFound (`folder` does not exist), Unsupported (another file system),
+    ReadOnly.
     """
     above = os.path.dirname(to)
     try:

@@ -1,7 +1,7 @@
 """The steps of replacing a file atomically: write a new one beside it, flush it, copy mode and owner, rename it over
 the old.
 
-The steps, for write.py, which says in which order and under which lock. Each raises OSError.
+write.py decides their order and the lock to hold. Each step raises OSError.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if sys.platform != "win32":
 
 
 def make_folders(folder: str) -> list[str]:
-    """Makes `folder` and those above it. Returns the existing folders that got a new entry."""
+    """Makes `folder` and the folders above it. Returns the existing folders in which a new one was made."""
     missing = []
     while not os.path.isdir(folder):
         missing.append(folder)
@@ -56,7 +56,7 @@ def write(handle: int, parts: Sequence[Buffer]) -> None:
 
 
 def keep(old: os.stat_result, path: str, unfinished: str) -> None:
-    """Gives the new file the owner, mode and extended attributes of `path`, as far as we may; `old` is its stat."""
+    """Gives the new file the owner, mode and extended attributes of `path`, as far as permitted; `old` is its stat."""
     if hasattr(os, "chown") and (old.st_uid != os.getuid() or old.st_gid != os.getgid()):
         try:
             os.chown(unfinished, old.st_uid, old.st_gid)
@@ -73,14 +73,15 @@ def keep(old: os.stat_result, path: str, unfinished: str) -> None:
 
 
 def rename_over(unfinished: str, path: str) -> None:
-    """Replaces `path` at once."""
+    """Replaces `path` in one step."""
     patiently(lambda: os.replace(unfinished, path), lambda: not os.path.isdir(path))
 
 
 def patiently(act: Callable[[], object], may_come: Callable[[], bool] = lambda: True) -> None:
-    """Tries again for two seconds what Windows refuses while a reader has the file open, as readers are quick.
+    """Repeats for two seconds an operation that Windows refuses while a reader has the file open, because readers are
+    quick.
 
-    Gives up at once where `may_come` says that waiting is useless.
+    Gives up at once if `may_come` says that waiting is useless.
     """
     pause = 0.001
     while True:
@@ -95,7 +96,7 @@ def patiently(act: Callable[[], object], may_come: Callable[[], bool] = lambda: 
 
 
 def flush(handle: int) -> None:
-    """Waits until the disk has what was written. On macOS, fsync leaves it in the disk's own memory."""
+    """Waits until the written data are on disk. On macOS, fsync leaves them in the cache of the disk."""
     if sys.platform == "darwin":
         try:
             fcntl.fcntl(handle, fcntl.F_FULLFSYNC)

@@ -1,7 +1,8 @@
-"""Names that a system cannot hold, or takes for one another.
+"""Names that a file system cannot hold, or does not distinguish.
 
-Where "A" and "a" are one name (Windows, macOS), nothing is written or removed under another spelling than its own: a
-key "A/b" would else replace the value of "a/b", and erasing "A/" would erase "a/". Reading is left to the system.
+If "A" and "a" are the same name (Windows, macOS), nothing is written or removed under another spelling than the stored
+one: otherwise a key "A/b" would replace the value of "a/b", and erasing "A/" would erase "a/". Reading is left to the
+system.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def check_windows_name(name: str) -> None:
 
 
 def check_spelling(path: str, names: int, *, store: str, key: str) -> None:
-    """Raises Refused where the last `names` names of `path`, as far as they are there, are spelled otherwise."""
+    """Raises Refused if an existing one of the last `names` names of `path` has another spelling."""
     if _is_right(path, names, store, key):
         return
     while names > 1:  # the file is new, so check the folder that exists
@@ -71,7 +72,7 @@ def _names(path: str, count: int) -> list[str]:
 
 
 def _true_path(path: str) -> str:
-    """The path as it is spelled on the disk. Raises OSError."""
+    """The path with its spelling on disk. Raises OSError."""
     if sys.platform == "darwin":
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
@@ -85,7 +86,7 @@ def _true_path(path: str) -> str:
 def stored_spelling(folder: str, key: str) -> str:
     """The spelling on disk of the file that `key` leads to in `folder`.
 
-    Folders are only listed where another spelling leads to the same file: whether it does, the system tells.
+    Folders are listed only if another spelling leads to the same file, which the system reports.
     """
     from unicodedata import normalize
 
@@ -106,7 +107,7 @@ def stored_spelling(folder: str, key: str) -> str:
 
 
 def takes_another_case(folder: str, names: Sequence[str]) -> bool:
-    """Whether the first of `names` that is in `folder` is found in other letters, too."""
+    """Whether the first of `names` that exists in `folder` is also found with other upper and lower case."""
     for name in names:
         try:
             here = os.lstat(f"{folder}{os.sep}{name}")

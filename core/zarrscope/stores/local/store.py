@@ -1,4 +1,4 @@
-"""Keys as files beneath one folder (spec B "File system store", F.8, F.9).
+"""Stores values as files beneath one folder (spec B "File system store", F.8, F.9).
 
 Promises beyond store.py:
 - A set is a new file beside the old one, flushed to disk, then renamed over it: a crash at any point leaves the old
@@ -59,7 +59,7 @@ _LINK_ITSELF = {"follow_symlinks": False} if os.access in os.supports_follow_sym
 class LocalStore(Store):
     """The files beneath the folder `root`, which need not exist yet.
 
-    `allow_outside` follows symbolic links out of the folder. `sync` False leaves it to the system when values reach the
+    `allow_outside` follows symbolic links out of the folder. With `sync` False the system decides when values reach the
     disk, for a set as for a put.
     """
 
@@ -128,7 +128,7 @@ class LocalStore(Store):
             raise broken_link(path, store=self.url, key=key)
 
     def _need_no_broken_link(self, path: str, key: str) -> None:
-        """Where nothing was found: raises Unreadable if that is because a link, there or on the way, leads nowhere."""
+        """If a value was not found: raises Unreadable if the reason is a broken link, at the value or in its path."""
         while len(path) > len(self._stem):
             try:
                 found = os.lstat(path)
@@ -140,7 +140,7 @@ class LocalStore(Store):
             return
 
     def _folder(self, prefix: str) -> str:
-        """The folder of a prefix, checked like any key."""
+        """The folder of a prefix, with the same checks as for a key."""
         if not prefix:
             return self._base
         path = self._path(prefix[:-1])
@@ -150,7 +150,7 @@ class LocalStore(Store):
 
     # ------------------------------------------------------------------ reading
     def _filter_existing(self, keys: Sequence[str]) -> Sequence[str]:
-        """Filters keys at the root by one listing. If the folder may not be searched, `get` raises it."""
+        """Filters keys at the root by one listing. If the folder may not be listed, `get` raises the error."""
         folder = self._stem + os.sep
         found = [key for key in keys if "/" in key or os.access(folder + key, os.F_OK, **_LINK_ITSELF)]
         return found if found or os.access(self._base, os.X_OK) else keys
@@ -219,7 +219,7 @@ class LocalStore(Store):
         raise Unreadable("This is a device or a pipe, not a file", store=self.url, key=key)
 
     def _read(self, handle: int, start: int, length: int) -> bytes:
-        """`length` bytes from `start`, fewer when the file ends before."""
+        """`length` bytes from `start`, fewer if the file ends before."""
         if not self._positional:
             os.lseek(handle, start, os.SEEK_SET)
         pieces = []
@@ -234,7 +234,8 @@ class LocalStore(Store):
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _too_long(self, key: str) -> bool:
-        """Windows says of a name beyond its 255 characters what it says of any that is wrong."""
+        """Whether a name has more than 255 characters; for these Windows reports the same error as for any invalid
+        name."""
         return self._windows and any(len(name.encode("utf-16-le", "replace")) > 510 for name in key.split("/"))
 
     def _failure(self, error: OSError, key: str, act: str) -> ZarrscopeError:
@@ -319,8 +320,8 @@ class LocalStore(Store):
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """The lock for adding, moving and removing nodes. What its holder removes is deleted for good at its end:
-        that may take long."""
+        """The lock for adding, moving and removing nodes. Folders that its holder removes are deleted for good when it
+        is released, which may take long."""
         with removal_at_the_end(), ExitStack() as held:
             made = self._enter(held)
             try:
@@ -334,7 +335,7 @@ class LocalStore(Store):
                             folder = os.path.dirname(folder)
 
     def _enter(self, held: ExitStack) -> list[str]:
-        """Takes the lock of the root, which is made where it is missing; what make_folders gave then."""
+        """Takes the lock of the root, which is created if it is missing. Returns the result of make_folders."""
         for attempt in range(20):
             try:
                 made = make_folders(self._base)

@@ -1,15 +1,15 @@
 """Temporary files: names like `.zs-0123456789abcdef.partial`, which no listing shows.
 
-A file of such a name is a value being written, until it is renamed; a folder of such a name holds what is being
-removed, which was renamed into it so that it was gone at once. Whoever is killed leaves his behind. A file that its
-writer has open is marked by a lock (locks.mark), which ends with the writer; so what nobody marks and is older than
-GRACE seconds (the moment between making a file and marking it) is left over. Without such locks age alone tells.
+A file with such a name is a value that is being written; it will be renamed. A folder with such a name holds files that
+are being removed; they were renamed into it to disappear at once. A killed process leaves them behind. A writer marks
+its open file by a lock (locks.mark), which ends with the process. So a file without a mark that is older than GRACE
+seconds (the time between creating and marking a file) is left over. On systems without such locks only the age counts.
 
-A file that is removed on NFS while somebody on this machine has it open goes on as `.nfs` and 24 digits until it is
-closed: that is no value either.
+If a file on NFS is removed while a process of this machine has it open, NFS keeps it as `.nfs` and 24 digits until it
+is closed. Such a file is not a value either.
 
-Left-over names are removed by whoever writes into the same folder next, once an hour and process (`sweep`), and
-`zarrscope check` names them.
+The next process that writes into the same folder removes leftovers, once an hour (`sweep`), and `zarrscope check` names
+them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _counted = count()
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a file or folder of this name is no key and no prefix."""
+    """Whether a file or folder of this name is temporary, so neither a key nor a prefix."""
     return name.startswith((".zs-", ".nfs")) and _NAME.fullmatch(name) is not None
 
 
@@ -78,7 +78,7 @@ def is_stale_temporary(path: str) -> bool:
 
 
 def stale_temporaries(folder: str) -> Iterator[str]:
-    """The paths of what is left over in `folder` and in the folders beneath it, links not followed."""
+    """The paths of leftovers in `folder` and in the folders beneath it, without following links."""
     pending = [folder]
     while pending:
         with suppress(OSError), os.scandir(pending.pop()) as entries:
@@ -91,7 +91,7 @@ def stale_temporaries(folder: str) -> Iterator[str]:
 
 
 def sweep(folder: str, *, now: bool = False) -> None:
-    """Removes what is left over in `folder`, which need not be there, unless this process did so within the hour."""
+    """Removes leftovers in `folder`, which need not exist, unless this process did so within the last hour."""
     moment = time.monotonic()
     last = _swept.get(folder)
     if last is not None and moment - last < STALE and not now:
@@ -104,7 +104,7 @@ def sweep(folder: str, *, now: bool = False) -> None:
 
 
 def only_temporaries(folder: str) -> bool:
-    """If `folder` holds nothing but leftovers of killed writers, removes them; True when something was removed."""
+    """If `folder` contains only leftovers of killed writers, removes them. Returns True if something was removed."""
     removed = False
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
@@ -116,7 +116,7 @@ def only_temporaries(folder: str) -> bool:
 
 
 def remove(path: str) -> None:
-    """Removes a file, or a folder with all in it, as far as that can be done."""
+    """Removes a file, or a folder with its contents, as far as possible."""
     try:
         os.unlink(path)
     except OSError:
@@ -126,7 +126,8 @@ def remove(path: str) -> None:
 
 
 def remove_beneath(folder: str) -> None:
-    """Removes all in `folder`, links themselves rather than what they lead to. Others may do so too. Raises OSError."""
+    """Removes everything in `folder`; of links the links themselves, not their targets. Other processes may do so at
+    the same time. Raises OSError."""
     folders = [folder]
     for each in folders:
         with os.scandir(each) as entries:
@@ -147,5 +148,5 @@ def is_link(path: str) -> bool:
         found = os.lstat(path)
     except (OSError, ValueError):
         return False
-    # A junction of Windows leads elsewhere just as a symbolic link does.
+    # A junction of Windows leads elsewhere, as a symbolic link does.
     return stat.S_ISLNK(found.st_mode) or getattr(found, "st_reparse_tag", 0) == 0xA0000003

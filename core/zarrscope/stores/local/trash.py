@@ -1,7 +1,7 @@
-"""The trash of a folder: a hidden folder beside it, on the same disk, so that whatever goes there is only renamed.
+"""The trash of a folder: a hidden folder beside it, on the same disk, so that folders only need to be renamed into it.
 
-`cells.zarr` has `.cells.zarr.trash` beside it. Nobody makes it before something goes there, and it goes away when the
-last thing has left it.
+`cells.zarr` has `.cells.zarr.trash` beside it. It is created when the first entry is put there, and removed with the
+last one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from zarrscope.stores.local.store import LocalStore
 
 
 def trash_folder(store: Backend) -> str | None:
-    """The folder that is the store's trash, there or not; None where the store is no folder, or a whole disk."""
+    """The path of the store's trash, whether it exists or not; None if the store is not a folder, or is
+    a whole disk."""
     root = store._folder_of("")
     if root is None:
         return None
@@ -24,7 +25,7 @@ def trash_folder(store: Backend) -> str | None:
 
 
 def writable_trash(store: Backend) -> bool:
-    """Whether things can be put there, as far as looking tells."""
+    """Whether entries can be put there, as far as can be found without trying."""
     folder = trash_folder(store)
     if folder is None:
         return False
@@ -38,7 +39,7 @@ def trash_store(store: Backend) -> LocalStore | None:
 
 
 def remove_empty_trash(store: Backend) -> None:
-    """Removes the folder itself once nothing is in it."""
+    """Removes the trash folder itself if it is empty."""
     folder = trash_folder(store)
     if folder is not None:
         with suppress(OSError):

@@ -1,8 +1,8 @@
-"""Stores a value in a file atomically: a reader finds the old value or the new one, whole.
+"""Stores a value in a file atomically: a reader finds the complete old value or the complete new one.
 
-Where the system can, a new file has no name until it is whole (linux.py); else it has an unfinished one
-(temporaries.py) and is renamed. Only who takes the name of an old file, or expects something, needs the folder's lock.
-LocalStore says which file a key is; the steps are in replace.py.
+If the system supports it, a new file has no name until it is complete (linux.py); otherwise it has a temporary name
+(temporaries.py) and is renamed. The folder's lock is needed only to replace an old file, or if a version is expected.
+LocalStore maps keys to files; the steps are in replace.py.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _NO_NAMELESS = {-errno.EOPNOTSUPP, -errno.EISDIR, -errno.EINVAL}
 
 
 def put(store: Folder, key: str, parts: Sequence[Buffer], expect: Version | None, lasting: bool) -> None:
-    """Stores the parts, one after the other, as the value of `key`; `lasting`: on return the disk has it.
+    """Stores the parts, one after the other, as the value of `key`; with `lasting` it is on disk on return.
 
-    Raises Conflict (not what is expected is stored), Refused, ReadOnly, Unreadable.
+    Raises Conflict (the stored value is not the expected one), Refused, ReadOnly, Unreadable.
     """
     if expect is None and not lasting and _store_nameless(store, key, parts):
         return
@@ -49,7 +49,7 @@ def put(store: Folder, key: str, parts: Sequence[Buffer], expect: Version | None
         except ZarrscopeError:
             raise
         except FileNotFoundError as error:
-            # Another thread or process erased a value and removed the folder that we had just made.
+            # Another thread or process erased a value and removed the folder that this one had just made.
             if attempt == 19:
                 raise store._failure(error, key, "written") from error
         except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
@@ -66,10 +66,10 @@ def put(store: Folder, key: str, parts: Sequence[Buffer], expect: Version | None
 
 
 def _target(store: Folder, key: str) -> str:
-    """The file to write: that of `key`, or the one inside the root that a symbolic link there names.
+    """The file to write: the file of `key`, or its target inside the root if it is a symbolic link.
 
-    A link that leads out is replaced by a file, and what it led to stays as it is (as git annex unlock does): others
-    may have links to the same, and an object of git-annex must not change.
+    A link that leads out is replaced by a file, and its target stays as it is (as with git annex unlock): other links
+    may point to the same target, and an object of git-annex must not change.
     """
     path = store._path(key)
     if ".zs-" in key and any(map(is_temporary, key.split("/"))):
@@ -88,9 +88,9 @@ def _target(store: Folder, key: str) -> str:
 
 
 def _store_nameless(store: Folder, key: str, parts: Sequence[Buffer]) -> bool:
-    """Stores a value in a file that has no name until it is whole; False where that could not be done.
+    """Stores a value in a file that has no name until it is complete; False if that failed.
 
-    Whatever the reason, a link on the way among others, the longer way finds it again and says it.
+    Whatever the reason, such as a link in the path, the longer method meets it again and raises the error.
     """
     ways = nameless() if store._nameless and not store.allow_outside else None
     if ways is None or ".zs-" in key:
@@ -104,7 +104,7 @@ def _store_nameless(store: Folder, key: str, parts: Sequence[Buffer]) -> bool:
         place = os.fsencode(folder)
         handle = make(place)
         if handle == -errno.ENOENT:
-            store._path(key)  # raises before a folder is made where a link leads
+            store._path(key)  # raises before a folder is made at the target of a link
             make_folders(folder)
             handle = make(place)
         if handle < 0:
@@ -112,7 +112,7 @@ def _store_nameless(store: Folder, key: str, parts: Sequence[Buffer]) -> bool:
             return False
         try:
             write(handle, parts)
-            # A new name needs no lock: holders of the lock compare with what they found under it.
+            # A new name needs no lock: holders of the lock compare with the file that they found under it.
             error = give(handle, os.fsencode(path))
             if error != errno.EEXIST or is_link(path):
                 return not error
@@ -160,7 +160,7 @@ def _replace(
 
 
 def _supersede(store: Folder, unfinished: str, path: str, key: str, expect: Version | None) -> None:
-    """Gives the new file the name that the old one has, if there is one, and what else that had."""
+    """Gives the new file the name and the properties of the old one, if there is one."""
     # Writers without `expect` may share the lock; those that compare first need it alone.
     with folder_lock(os.path.dirname(path), on_folder=store._lock_on_folder, shared=expect is None):
         for _ in range(ATTEMPTS):
@@ -193,9 +193,9 @@ def _supersede(store: Folder, unfinished: str, path: str, key: str, expect: Vers
 
 
 def _expected(store: Folder, key: str, expect: Version | None) -> Version | None:
-    """The version that is stored, where it is the one that is expected; None where nothing is. Raises Conflict.
+    """The stored version, if it is the expected one; None if nothing is stored. Raises Conflict.
 
-    The value is read piece by piece: whoever put it there may have made it longer than memory is."""
+    The value is read piece by piece, because another program may have made it larger than the memory."""
     if expect is None:
         return None
     version = None if (opened := store._opened(key)) is None else _version_of(store, *opened, expect)
@@ -215,7 +215,7 @@ def _version_of(store: Folder, handle: int, size: int, expect: Version) -> Versi
 
 
 def _old(store: Folder, path: str, key: str) -> os.stat_result | None:
-    """The file that is to be replaced. Raises ReadOnly, IsADirectoryError."""
+    """The file to replace. Raises ReadOnly, IsADirectoryError."""
     try:
         old = os.stat(path)
     except FileNotFoundError:
@@ -233,7 +233,7 @@ def _old(store: Folder, path: str, key: str) -> os.stat_result | None:
 
 
 def _create(store: Folder, unfinished: str, path: str, key: str) -> None:
-    """Gives the new file its name only if nothing has it: across hosts as well, where the file system can."""
+    """Gives the new file its name only if that name is free; also between computers, if the file system supports it."""
     try:
         os.link(unfinished, path)
     except FileExistsError:

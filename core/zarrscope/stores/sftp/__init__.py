@@ -1,5 +1,5 @@
-"""Folders on another machine by SFTP, for servers that have no zarrscope: read, listed and written through paramiko.
+"""Folders on another machine by SFTP, for servers without zarrscope: reads, lists and writes through paramiko.
 
-login.py finds host, user and keys and knows hosts; connection.py holds the channels; files.py acts on files over one of
-them; store.py is the store.
+login.py finds host, user, keys and known hosts; connection.py manages the channels; files.py works on files over one
+channel; store.py is the store.
 """

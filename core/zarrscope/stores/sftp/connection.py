@@ -1,8 +1,8 @@
 """One login and up to eight channels over it, each used by one thread at a time.
 
-What is asked of a channel waits for no longer than the time-out of the network settings. A connection that ended or
-fell silent is given up, and what it was asked is asked once more over a new one, where asking twice does no harm.
-Stores of one login share a connection; the last one to be closed ends it.
+A request on a channel waits no longer than the time-out of the network settings. A connection that ended or fell silent
+is dropped, and its requests are sent once more over a new one if repeating them does no harm. Stores of one login share
+a connection; it ends when the last of them is closed.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ T = TypeVar("T")
 
 
 class Left(Exception):
-    """Nobody waits for the rest of what a channel is sending."""
+    """The rest of a transfer on a channel is no longer needed."""
 
 
 class _Session:
-    """One connection: the channels that are free, and how many there are."""
+    """One connection: its free channels, and their number."""
 
     def __init__(self, client: Any) -> None:
         self.client = client
@@ -60,9 +60,9 @@ class Connection:
         self.users: WeakSet[Any] = WeakSet()
 
     def submit(self, act: Callable[[Any], T], repeat: Callable[[], bool] = lambda: True) -> Future[T]:
-        """Does `act(channel)` in a thread. `repeat()`: it may be done again after the connection broke within it.
+        """Runs `act(channel)` in a thread. `repeat()`: whether it may be repeated after the connection broke during it.
 
-        `act` raises OSError for what the server says of a file; the future raises our errors for all else.
+        `act` raises OSError for the server's errors about a file; the future raises zarrscope's errors for all others.
         """
         future: Future[T] = Future()
 
@@ -95,7 +95,7 @@ class Connection:
                     raise
                 self._end(session)
                 failed = self._failed(error)
-            except Exception as error:  # of paramiko: what is no answer
+            except Exception as error:  # an error of paramiko that is not an answer of the server
                 self._end(session)
                 failed = self._failed(error)
             else:
@@ -121,7 +121,7 @@ class Connection:
 
     # ------------------------------------------------------------------ channels
     def _borrow(self) -> tuple[_Session, Any]:
-        """A channel that nobody else uses."""
+        """A channel that is not in use."""
         while True:
             session = self._connected()
             with self._changed:
@@ -137,7 +137,7 @@ class Connection:
                 with self._changed:
                     session.opened -= 1
                     fewer = session.alive and session.opened > 0
-                    if fewer:  # the server allows no more of them
+                    if fewer:  # the server allows no more channels
                         session.most = session.opened
                     self._changed.notify_all()
                 if fewer and not isinstance(error, TimeoutError):
@@ -161,7 +161,7 @@ class Connection:
             raise
 
     def _connected(self) -> _Session:
-        """The connection, made where there is none. One thread makes it, and the others wait."""
+        """The connection, opened if there is none. One thread opens it, and the others wait."""
         with self._changed:
             while True:
                 if self._session is not None and self._session.alive:
@@ -193,7 +193,7 @@ class Connection:
             channel.close()
 
     def _drop(self, session: _Session, channel: Any) -> None:
-        """Closes one channel, in which answers may still be under way."""
+        """Closes one channel on which answers may still be arriving."""
         channel.close()
         with self._changed:
             session.opened -= 1
@@ -210,7 +210,7 @@ class Connection:
 
     # ------------------------------------------------------------------ users
     def leave(self, user: object) -> None:
-        """That store needs it no longer; without any it ends, and is made anew when it is asked for."""
+        """Removes a store from the users of the connection. Without users it ends; the next request opens it again."""
         self.users.discard(user)
         if self.users:
             return
@@ -228,7 +228,7 @@ server among the parent's words."""
 
 
 def shared(login: Login, network: Network) -> Connection:
-    """The connection of a login: one for all stores that wait for it as long."""
+    """The connection of a login: one for all stores with the same time-out."""
     with _guard:
         found = _connections.get((login, network))
         if found is None:

@@ -1,7 +1,7 @@
-"""What is done to files over one channel of SFTP: each function is one job for a channel.
+"""Operations on files over one channel of SFTP: each function is one job for a channel.
 
-A server says of a file that is not there, or may not be had, just that; of all else some say no more than "Failure".
-Then what lies at the path, and above it, tells more.
+Servers report precisely that a file does not exist or may not be accessed; for all other errors some only answer
+"Failure". The reason is then found by examining the path and the folders above it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MARK_SECONDS = 60.0
 
 # ---------------------------------------------------------------------- reading
 def read(channel: Any, path: str, part: ByteRange | None, limit: int | None) -> bytes | None:
-    """The value, or a part of it, as the file was when it was opened; None where there is none."""
+    """The value, or a part of it, as the file was when it was opened; None if there is no file."""
     found = read_sized(channel, path, lambda size: (0, size) if part is None else part.span(size), limit)
     return None if found is None else found[0]
 
@@ -39,7 +39,7 @@ def read(channel: Any, path: str, part: ByteRange | None, limit: int | None) -> 
 def read_sized(
     channel: Any, path: str, span: Callable[[int], tuple[int, int]], limit: int | None
 ) -> tuple[bytes, int] | None:
-    """The bytes that `span(size)` tells, and the size."""
+    """The bytes in the range `span(size)`, and the size."""
     try:
         file = channel.open(path, "rb")
     except OSError as error:
@@ -59,7 +59,7 @@ def read_sized(
     except BaseException:
         file.close()
         raise
-    # It is closed as it is let go, without a word of the server that would have to be waited for.
+    # The handle is closed without waiting for the server's confirmation.
     if len(value) < stop - start:
         raise Unreadable(
             f"The file ended after {len(value):,} of {stop - start:,} bytes while it was read",
@@ -83,13 +83,13 @@ def _bytes(file: Any, start: int, stop: int) -> bytes:
 
 
 def size(channel: Any, path: str) -> int | None:
-    """The bytes of a file; None where there is none."""
+    """The size of a file in bytes; None if there is none."""
     found = look(channel, path)
     return int(found.st_size) if found is not None and stat.S_ISREG(found.st_mode) else None
 
 
 def look(channel: Any, path: str, *, follow: bool = True) -> Any:
-    """What lies at `path`; None for nothing."""
+    """The attributes of the file or folder at `path`; None if there is nothing."""
     try:
         return channel.stat(path) if follow else channel.lstat(path)
     except OSError as error:
@@ -99,7 +99,7 @@ def look(channel: Any, path: str, *, follow: bool = True) -> Any:
 
 
 def is_absent(channel: Any, path: str, error: OSError) -> bool:
-    """Whether `error` means that there is nothing at `path`: some say so only of its last name."""
+    """Whether `error` means that there is nothing at `path`: some servers say so only of its last name."""
     if isinstance(error, FileNotFoundError):
         return True
     if isinstance(error, (PermissionError, TimeoutError)):
@@ -119,7 +119,7 @@ def is_absent(channel: Any, path: str, error: OSError) -> bool:
 
 # ---------------------------------------------------------------------- listing
 def list_level(channel: Any, path: str, tell: Callable[[list[Any]], bool]) -> None:
-    """Gives the attributes of what lies in a folder to `tell`, some at a time, until that gives False."""
+    """Calls `tell` with the attributes of the entries in a folder, several at a time, until it returns False."""
     some: list[Any] = []
     try:
         for each in channel.listdir_iter(path):
@@ -144,7 +144,8 @@ def list_level(channel: Any, path: str, tell: Callable[[list[Any]], bool]) -> No
 
 
 def entry(each: Any) -> Entry | None:
-    """An entry of a listing; None for a link, which has to be followed, and for what is no file."""
+    """An entry of a listing; None for a link, which has to be followed, and for anything that is not a
+    file or folder."""
     if each.st_mode is None or stat.S_ISLNK(each.st_mode):
         return None
     folder = stat.S_ISDIR(each.st_mode)
@@ -153,7 +154,7 @@ def entry(each: Any) -> Entry | None:
 
 # ---------------------------------------------------------------------- writing
 def make_folders(channel: Any, folder: str) -> None:
-    """Makes a folder and those above it. Raises Refused where a file has the name of one."""
+    """Makes a folder and the folders above it. Raises Refused if a file has one of these names."""
     missing = []
     while folder and (found := look(channel, folder)) is None:
         missing.append(folder)
@@ -163,7 +164,7 @@ def make_folders(channel: Any, folder: str) -> None:
     for each in reversed(missing):
         try:
             channel.mkdir(each)
-        except OSError:  # somebody else made it, or nobody may
+        except OSError:  # another program made it, or it may not be made
             found = look(channel, each)
             if found is None:
                 raise
@@ -172,7 +173,7 @@ def make_folders(channel: Any, folder: str) -> None:
 
 
 def write_new(channel: Any, path: str, parts: Sequence[Any]) -> Any:
-    """Writes a file that nobody has, in a folder that is made where it is missing; gives its attributes."""
+    """Writes a file under an unused name, in a folder that is made if it is missing; returns its attributes."""
     file = _opened(channel, path)
     length = sum(map(len, parts))
     try:
@@ -181,7 +182,7 @@ def write_new(channel: Any, path: str, parts: Sequence[Any]) -> Any:
             file.write(part)
     finally:
         file.close()
-    found = channel.stat(path)  # what is written in a row is not confirmed one by one
+    found = channel.stat(path)  # writes in a row are not confirmed one by one
     if found.st_size != length:
         raise Unreadable(
             f"Only {found.st_size:,} of {length:,} bytes could be written",
@@ -197,13 +198,13 @@ def _opened(channel: Any, path: str) -> Any:
         except OSError as error:
             if isinstance(error, (PermissionError, TimeoutError)):
                 raise
-        make_folders(channel, path.rpartition("/")[0])  # an erase of somebody else may take it away again
+        make_folders(channel, path.rpartition("/")[0])  # another program's erase may remove it again
     return channel.open(path, "wx")
 
 
 @contextmanager
 def discarded_on_failure(channel: Any, path: str) -> Iterator[None]:
-    """Removes the file `path` where the block fails and the server still answers."""
+    """Removes the file `path` if the block fails and the server still answers."""
     try:
         yield
     except (ZarrscopeError, OSError) as error:
@@ -214,7 +215,7 @@ def discarded_on_failure(channel: Any, path: str) -> Iterator[None]:
 
 
 def create(channel: Any, unfinished: str, path: str) -> bool:
-    """Gives a file that was written the name `path`; False where something has it, and the file stays where it is."""
+    """Gives a written file the name `path`; returns False if that name is taken, and the file stays where it is."""
     try:
         channel.rename(unfinished, path)
     except OSError:
@@ -228,7 +229,7 @@ def create(channel: Any, unfinished: str, path: str) -> bool:
 
 
 def supersede(channel: Any, unfinished: str, path: str, written: Any) -> None:
-    """Gives a file that was written the name `path`, whatever had it; that one's mode is kept.
+    """Gives a written file the name `path` and replaces the file of that name; its mode is kept.
 
     Raises Refused, ReadOnly, Unsupported.
     """
@@ -263,7 +264,7 @@ def supersede(channel: Any, unfinished: str, path: str, written: Any) -> None:
 
 
 def remove(channel: Any, path: str, root: str) -> None:
-    """Removes a file, and the folders above it, up to `root`, that hold nothing any more."""
+    """Removes a file, and then empty folders above it up to `root`."""
     try:
         channel.remove(path)
     except OSError as error:
@@ -284,7 +285,7 @@ def _above(path: str, root: str) -> Iterator[str]:
 
 
 def discard(channel: Any, path: str) -> None:
-    """Removes what is in nobody's way, where that can be done."""
+    """Removes a leftover file, if possible."""
     try:
         channel.remove(path)
     except FileNotFoundError:
@@ -292,9 +293,9 @@ def discard(channel: Any, path: str) -> None:
 
 
 def mark(channel: Any, path: str, now: float) -> bool:
-    """Makes the mark of a writer who compares and replaces; False while another one has it.
+    """Creates the mark of a writer that compares and replaces a value; returns False while another writer has it.
 
-    `now` is a time of the server's clock. A mark that was left by a killed writer is taken away.
+    `now` is a time of the server's clock. A mark that a killed writer left is removed.
     """
     try:
         channel.open(path, "wx").close()
@@ -312,7 +313,8 @@ def mark(channel: Any, path: str, now: float) -> bool:
 
 # ---------------------------------------------------------------------- failing
 def failure(error: OSError, act: str) -> ZarrscopeError:
-    """Our error for what a server said of a file that could not be read, listed, written or removed (`act`)."""
+    """Zarrscope's error for a server's error about a file that could not be read, listed, written or
+    removed (`act`)."""
     reason = error.strerror or str(error) or "the server does not say why"
     if isinstance(error, PermissionError):
         if act in ("read", "listed"):

@@ -1,7 +1,7 @@
-"""Who logs in where: the address, the options, and the user's own configuration of OpenSSH (~/.ssh/config).
+"""The login for a host: from the address, the options, and the user's own configuration of OpenSSH (~/.ssh/config).
 
-A host is known by OpenSSH's files known_hosts, the user's and the system's. An unknown or changed host key is Refused;
-nothing is sent to such a host, and the advice has the line that makes it known.
+OpenSSH's files known_hosts, the user's and the system's, list the known hosts. An unknown or changed host key is
+Refused: nothing is sent to such a host, and the advice contains the line to add to known_hosts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OPTIONS = (
 
 @frozen
 class Login:
-    """Where to connect, as whom, with which keys, and which files say what hosts are known."""
+    """The host to connect to, the user, the keys, and the files of known hosts."""
 
     name: str
     """The host as the address says it, for people."""
@@ -48,7 +48,7 @@ class Login:
 
 
 def login_of(url: str, options: Mapping[str, Any]) -> Login:
-    """The login that an address and options ask for. Raises Refused for an option that nobody knows."""
+    """The login that an address and options describe. Raises Refused for an unknown option."""
     unknown = sorted(options.keys() - set(OPTIONS))
     if unknown:
         raise Refused(f"sftp:// has no option {', '.join(unknown)}", advice=f"The options are {', '.join(OPTIONS)}.")
@@ -90,7 +90,7 @@ def _myself() -> str:
 
 
 def _configured(host: str, path: str | None) -> dict[str, Any]:
-    """What the configuration of OpenSSH says of a host."""
+    """The settings for a host in the configuration of OpenSSH."""
     import paramiko
 
     place = os.path.expanduser(path or "")
@@ -117,7 +117,7 @@ def _proxy(ours: Mapping[str, Any], host: str, port: int) -> str | None:
 
 
 class Proxied(socket.socket):
-    """A connection to the host through a command, which ends when it is closed."""
+    """A connection to the host through a command; the command ends when the connection is closed."""
 
     process: subprocess.Popen[bytes]
 
@@ -156,9 +156,9 @@ def _through(command: str) -> Proxied:
 
 
 def connect(login: Login, patience: float) -> Any:
-    """A paramiko.SSHClient that is logged in. Nothing takes longer than `patience` seconds.
+    """A paramiko.SSHClient that is logged in. No step takes longer than `patience` seconds.
 
-    Raises Refused (the host is not known), Denied (it does not take the login), Unreadable.
+    Raises Refused (the host is not known), Denied (it refuses the login), Unreadable.
     """
     import paramiko
 

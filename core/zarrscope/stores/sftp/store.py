@@ -1,12 +1,13 @@
 """sftp://[user@]host[:port]/path: the files beneath a folder of another machine, by SFTP.
 
-One connection serves all stores of a login, with up to eight channels side by side (connection.py). A value is read
-from the file that was opened, so it stays the one that it was. It is stored in a file of its own, which then takes the
-name: a reader finds the old one or the new one. Where something is expected, writers of zarrscope by SFTP take turns at
-a mark beside the file, and what is new is created by the server's own rename, which replaces nothing. Programs that
-write there by other ways are not waited for: between our comparing and renaming they may be overwritten.
+One connection serves all stores of a login, with up to eight parallel channels (connection.py). A value is read from
+one opened file, so it does not change while it is read. A value is written to a temporary file, which is then renamed:
+a reader finds the complete old value or the complete new one. If a version is expected, writers of zarrscope by SFTP
+take turns by creating a mark beside the file, and a new value is created by the server's own rename, which replaces
+nothing. Programs that write in other ways are not excluded: their changes between the comparison and the rename may be
+lost.
 
-Symbolic links are followed, as by the login itself; `sftp://host/~/data` lies beneath its home.
+Symbolic links are followed, as the login itself does; `sftp://host/~/data` lies beneath its home.
 """
 
 from __future__ import annotations
@@ -45,9 +46,9 @@ REMOVED_AT_ONCE = 64
 
 
 class SFTPStore(RemoteStore):
-    """The files beneath sftp://[user@]host[:port]/path. It connects when that is needed, and again after `close`.
+    """The files beneath sftp://[user@]host[:port]/path. It connects when needed, and again after `close`.
 
-    Options: those of network.Network and of login.py. Raises Refused for an option that nobody knows.
+    Options: those of network.Network and of login.py. Raises Refused for an unknown option.
     """
 
     listable = True
@@ -57,7 +58,8 @@ class SFTPStore(RemoteStore):
         conceal(options)
         self.url = url.rstrip("/")
         self.writable = writable
-        keys = {"key_filename": options["key_filename"]} if "key_filename" in options else {}  # where, not what
+        # the path of the key, not its content
+        keys = {"key_filename": options["key_filename"]} if "key_filename" in options else {}
         self._public_options = {**public_options(others(options)), **keys, "writable": writable}
         path = url.partition("://")[2].partition("/")[2].strip("/")
         home = path == "~" or path.startswith("~/")
@@ -70,7 +72,7 @@ class SFTPStore(RemoteStore):
         self._connection.users.add(self)
 
     def close(self) -> None:
-        """Ends the connection, once no store uses it; the next request makes it anew."""
+        """Closes the connection if no other store uses it; the next request opens it again."""
         self._connection.leave(self)
 
     def _path(self, key: str) -> str:
@@ -83,7 +85,8 @@ class SFTPStore(RemoteStore):
         return self._connection.submit(act, repeat)
 
     def _do(self, act: Callable[[Any], T], key: str, what: str, repeat: Callable[[], bool] = lambda: True) -> T:
-        """What `act` gives, of `key`, which could else not be `what` (read, written …). Raises ours."""
+        """The result of `act` for `key`. Its errors become zarrscope's and say that the key could not be `what` (read,
+        written …)."""
         future = self._submit(act, repeat)
         try:
             return self._result(future, key, what)
@@ -138,7 +141,7 @@ class SFTPStore(RemoteStore):
 
     # ------------------------------------------------------------------ listing
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
-        """Streams one level. What links lead to is asked for side by side."""
+        """Yields one level. The targets of links are requested in parallel."""
         for some in self._levels(prefix):
             links = []
             for each in some:
@@ -174,7 +177,7 @@ class SFTPStore(RemoteStore):
             future.cancel()
 
     def _followed(self, prefix: str, names: Sequence[str]) -> Iterator[Entry]:
-        """What links lead to; those that lead nowhere are left out, as what cannot be opened."""
+        """The targets of links. Links that lead nowhere are left out, like files that cannot be opened."""
         asked = [self._submit(partial(files.look, path=self._path(prefix + name))) for name in names]
         try:
             for name, future in zip(names, asked, strict=True):
@@ -187,7 +190,7 @@ class SFTPStore(RemoteStore):
                 future.cancel()
 
     def _list_prefix(self, prefix: str) -> Iterator[str]:
-        """Several folders are listed side by side."""
+        """Lists a prefix; several folders in parallel."""
         waiting = [prefix]
         running: dict[Future[list[Any]], str] = {}
         try:
@@ -205,7 +208,7 @@ class SFTPStore(RemoteStore):
                     for found in (*entries, *self._followed(folder, links)):
                         if not found.is_prefix:
                             yield folder + found.name
-                        elif found.name not in links:  # what a link leads to may lead back
+                        elif found.name not in links:  # the target of a link may lead back
                             waiting.append(f"{folder}{found.name}/")
         finally:
             for future in running:
@@ -228,7 +231,7 @@ class SFTPStore(RemoteStore):
 
     # ------------------------------------------------------------------ writing
     def _unfinished(self, key: str) -> str:
-        """A path beside that of a value that nobody has."""
+        """An unused path beside the path of a value."""
         if ".zs-" in key and any(map(is_temporary, key.split("/"))):
             raise Refused("Names like this one mark unfinished files", store=self.url, key=key)
         return self._path(key).rpartition("/")[0] + "/" + new_name("")[1:]
@@ -274,7 +277,8 @@ class SFTPStore(RemoteStore):
                     self._do(lambda channel: files.discard(channel, unfinished), key, "removed")
 
     def _rename(self, key: str, unfinished: str, act: Callable[[Any], T]) -> T | None:
-        """Does `act` once. Where the connection broke within it, what became of the unfinished file tells the rest."""
+        """Runs the rename `act` once. If the connection broke during it, checks whether the unfinished file still
+        exists."""
         try:
             return self._do(act, key, "written", lambda: False)
         except Unreadable:
@@ -284,7 +288,8 @@ class SFTPStore(RemoteStore):
 
     @contextmanager
     def _marked(self, key: str, now: float) -> Iterator[None]:
-        """Other writers of zarrscope wait that expect something of the same value. `now`: of the server's clock."""
+        """A context: other writers of zarrscope that expect a version of the same value wait. `now`: a time of the
+        server's clock."""
         path = self._path(key)
         folder, _, name = path.rpartition("/")
         mark = f"{folder}/.zs-{sha256(name.encode()).hexdigest()[:16]}.partial"

@@ -1,4 +1,4 @@
-"""Folders and archives on another machine, over the user's own ssh: the far side runs `zarrscope serve --stdio`.
+"""Folders and archives on another machine, over the user's own ssh; that machine runs `zarrscope serve --stdio`.
 
-frames.py says what goes over the wire, serving.py answers there, client.py asks here.
+frames.py defines the messages, serving.py answers them on the other machine, client.py sends them here.
 """

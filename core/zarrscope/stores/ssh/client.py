@@ -1,12 +1,12 @@
 """ssh://[user@]host[:port]/path: the store operations of a folder or archive on another machine.
 
-The user's own `ssh` program is run, with its agent, keys and configuration; no port is opened and nothing keeps running
-there. One connection serves all places of one host. Requests go out at once and are answered in any order; ranges,
-listings with kinds, versions and locks are those of the far machine (serving.py). A connection that ended, or fell
-silent (connection.py), is made anew for the next request, and what was to be read is asked for once more; what it held
-locked is free again.
+It runs the user's own `ssh` program, with its agent, keys and configuration; no port is opened and no process stays on
+the other machine. One connection serves all stores of one host. Requests are sent without waiting and answered in any
+order; ranges, listings with kinds, versions and locks are those of the other machine (serving.py). A connection that
+ended or fell silent (connection.py) is opened again for the next request, and reads in progress are repeated once; its
+locks are released.
 
-Where zarrscope is not installed on the far side, `open_ssh` goes on by SFTP, read-only.
+If zarrscope is not installed on the other machine, `open_ssh` uses SFTP instead, read-only.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ if hasattr(os, "register_at_fork"):
 class SSHStore(Store):
     """The values beneath ssh://[user@]host[:port]/path. Raises NotInstalled, Unreadable, NotFound.
 
-    Options: `command`, what to run there (else ZARRSCOPE_FAR_COMMAND, else zarrscope, where the shell finds it); `ssh`,
-    the program to run here, with its arguments; `timeout`, the seconds that the far side may be silent.
+    Options: `command`, the command to run there (else ZARRSCOPE_FAR_COMMAND, else zarrscope, as the shell finds it);
+    `ssh`, the program to run here, with its arguments; `timeout`, the seconds that the other machine may be silent.
     """
 
     remote = True
@@ -101,7 +101,7 @@ class SSHStore(Store):
         return _opened_again, (self.url, self._mode, options)
 
     def close(self) -> None:
-        """Gives up this store's use of the connection, which ends with its last user."""
+        """Removes this store from the users of the connection, which ends with its last user."""
         with _guard:
             if not self._joined:
                 return
@@ -112,7 +112,7 @@ class SSHStore(Store):
             last.end()
 
     def __del__(self) -> None:
-        # Never waits: the thread that holds the lock may be the one in which this store is collected.
+        # It never waits: this store may be garbage-collected in the thread that holds the lock.
         try:
             if self._joined and _guard.acquire(blocking=False):
                 try:
@@ -156,7 +156,7 @@ class SSHStore(Store):
         *,
         again: bool = True,
     ) -> Iterator[Frame]:
-        """The answers to a request. `again`: it only reads, and may be asked again where nothing was answered."""
+        """The answers to a request. `again`: it only reads, so it may be repeated if no answer came."""
         try:
             begun = False
             for last in (False, True):
@@ -180,18 +180,18 @@ class SSHStore(Store):
         return found
 
     def _lively(self) -> Connection:
-        """The connection; one that was unused for long may be dead, and is asked for a sign of life."""
+        """The connection. If it was unused for long, it may be dead, so it is first asked for a sign of life."""
         if time.monotonic() - self._connection().lived > _FRESH_SECONDS:
             try:
                 self._one("life", {})
             except ConnectionEnded:
                 raise
-            except ZarrscopeError:  # an older far side knows no such question, and answers
+            except ZarrscopeError:  # an older version does not know this request, but answers
                 pass
         return self._connection()
 
     def _write(self, op: str, told: Mapping[str, Any], body: bytes = b"") -> Frame:
-        """Asks once."""
+        """Sends a request once."""
         self._lively()
         try:
             return self._one(op, told, body, again=False)
@@ -301,7 +301,7 @@ def _opened_again(url: str, mode: str, options: dict[str, Any]) -> SSHStore:
 
 
 def open_ssh(url: str, mode: str, options: Mapping[str, Any] | None) -> Store:
-    """The store at `url`: through zarrscope on the far side, else by SFTP, read-only."""
+    """The store at `url`: through zarrscope on the other machine, else by SFTP, read-only."""
     told = dict(options or {})
     settings: dict[str, Any] = {name: told.pop(name) for name in ("command", "ssh") if name in told}
     if "timeout" in told:

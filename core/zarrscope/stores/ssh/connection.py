@@ -1,8 +1,8 @@
-"""One ssh process of the user's own `ssh`, the requests that wait for its answers, and a watch over its silence.
+"""One process of the user's own `ssh`, the requests that wait for its answers, and a watch on its silence.
 
-Whoever waits for answers waits no longer than the far side shows life: bytes that come, or bytes that it takes. Half of
-the time-out before it is given up, it is asked for a sign of life, which any far side gives at once however busy it is.
-Given up, the process is killed, and that ends every wait.
+A request waits as long as the other side shows life: it sends bytes, or accepts them. When it was silent for half of
+the time-out, it is asked for a sign of life, which it gives at once however busy it is. After the time-out the process
+is killed, which ends every wait.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LAST_WORDS = 20
 
 
 class _Noticed:
-    """A pipe of which each reading is told."""
+    """A pipe that reports each read."""
 
     def __init__(self, file: Any, notice: Callable[[], None]) -> None:
         self._file, self._notice = file, notice
@@ -40,11 +40,11 @@ class _Noticed:
 
 
 class ConnectionEnded(Unreadable):
-    """The far side does not answer any more."""
+    """The other side does not answer any more."""
 
 
 class NotInstalled(Unsupported):
-    """zarrscope is not installed on the far side."""
+    """zarrscope is not installed on the other machine."""
 
 
 class Connection:
@@ -119,13 +119,13 @@ class Connection:
         self.lived = time.monotonic()
 
     def _watch(self) -> None:
-        """Kills the process once somebody has waited for a sign of life for too long."""
+        """Kills the process when a request has waited for a sign of life for too long."""
         idle, asked = True, False
         while not self._over.wait(min(1.0, self._timeout / 8)):
             if not (self._waiting or self._greeting or self._sending):
                 idle = True
                 continue
-            if idle:  # nobody asked for anything until now
+            if idle:  # no request was waiting until now
                 idle, asked = False, False
                 self._notice()
             silent = time.monotonic() - self.lived
@@ -140,7 +140,7 @@ class Connection:
 
     def _ask_for_life(self) -> bool:
         if not self._guard.acquire(blocking=False):
-            return False  # somebody is sending, and what the far side takes is a sign of life, too
+            return False  # a thread is sending, and accepting its bytes is a sign of life, too
         try:
             self._write({"op": "life", "id": 0})
         finally:
@@ -181,7 +181,8 @@ class Connection:
     def ask(
         self, head: Mapping[str, Any], body: bytes = b"", cancelled: Callable[[], bool] | None = None
     ) -> Iterator[Frame]:
-        """The answers to one request, as they come. Ends early once `cancelled()`; raises what the far side raised."""
+        """The answers to one request, as they arrive. Ends early once `cancelled()`; raises the error of the other
+        side."""
         waiting: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
         number = self.send(head, body, waiting)
         over = False
@@ -238,15 +239,15 @@ class Connection:
         return True
 
     def forget(self, number: int) -> None:
-        """Drops the answers to a request that nobody awaits any more."""
+        """Drops the answers to a request that is no longer awaited."""
         self._waiting.pop(number, None)
 
     def end(self) -> None:
-        """Closes the input of the far side, which then ends; the threads that read its output close that."""
+        """Closes the other side's input, which makes it end; the threads that read its output then close that."""
         self.alive = False
         assert self._process.stdin is not None
         if not self._guard.acquire(timeout=_END_SECONDS):
-            self._process.kill()  # somebody is sending, and nothing is taken
+            self._process.kill()  # a thread is sending, but no bytes are accepted
             self._guard.acquire()
         try:
             with suppress(OSError):
@@ -268,13 +269,13 @@ def wait(answers: queue.SimpleQueue[Frame | None], cancelled: Callable[[], bool]
         try:
             return answers.get(timeout=LOOK_SECONDS)
         except queue.Empty:
-            check()  # the far side may never answer
+            check()  # the other side may never answer
             if cancelled is not None and cancelled():
                 return _CANCELLED
 
 
 def _skip_to(file: Any, mark: bytes) -> bool:
-    """Reads past `mark`, and past the output of login scripts before it. False if it did not come."""
+    """Reads past `mark`, and past the output of login scripts before it. Returns False if `mark` did not come."""
     seen = b""
     while not seen.endswith(mark):
         more = file.read(1)

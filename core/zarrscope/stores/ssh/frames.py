@@ -1,10 +1,11 @@
 """The frames that the two sides of ssh:// exchange: a JSON head and a body of bytes.
 
-A frame is twelve bytes (head length, four; body length, eight; both big-endian), the head in UTF-8, the body. A request
-has `id`, `op` and what the operation takes; the answers to it carry the same `id`, in any order among other answers,
-and the last one has `last`. An answer that failed has `error`. `{"op": "cancel", "id": n}` ends the answers to n early.
+A frame consists of twelve bytes (head length, four; body length, eight; both big-endian), the head in UTF-8, and the
+body. A request has `id`, `op` and the arguments of the operation. Its answers have the same `id` and may arrive between
+other answers; the last one has `last`, and a failed one has `error`. `{"op": "cancel", "id": n}` ends the answers to n
+early.
 
-The first frame of the far side is `{"protocol": 1, "version": …}`. What a login script prints before it is passed over.
+The first frame of the other side is `{"protocol": 1, "version": …}`. Output of a login script before it is skipped.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Frame(NamedTuple):
 def write_frame(
     file: IO[bytes], head: Mapping[str, Any], body: bytes = b"", taken: Callable[[], None] | None = None
 ) -> None:
-    """Writes one frame; the caller flushes. `taken` is called after each piece that the other side takes."""
+    """Writes one frame; the caller flushes. `taken` is called after each piece that the other side accepts."""
     text = json.dumps(head, separators=(",", ":")).encode()
     file.write(_LENGTHS.pack(len(text), len(body)) + text)
     if taken is None:
@@ -50,7 +51,7 @@ def write_frame(
 
 
 def read_frame(file: IO[bytes]) -> Frame | None:
-    """Reads the next frame; None at the end. Raises Unreadable for bytes that are no frame."""
+    """Reads the next frame; None at the end. Raises Unreadable for bytes that are not a frame."""
     start = _exactly(file, _LENGTHS.size)
     if not start:
         return None
@@ -68,7 +69,7 @@ def read_frame(file: IO[bytes]) -> Frame | None:
 
 
 def _exactly(file: IO[bytes], length: int) -> bytes:
-    """That many bytes; fewer at the end."""
+    """Reads that many bytes; fewer at the end."""
     parts = []
     while length:
         part = file.read(min(length, 1 << 24))

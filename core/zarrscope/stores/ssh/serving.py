@@ -1,9 +1,9 @@
-"""The far side of ssh://: answers requests in frames on standard input and output, until the input ends.
+"""The serving side of ssh://: answers requests in frames on standard input and output, until the input ends.
 
-`zarrscope serve --stdio` runs it. Many requests are worked on at once; each names the place it is about (`root`), which
-is opened once. Writes go through the stores of this machine, so they are atomic, compared and locked as any other here.
-A lock is held by a thread of its own until it is given back, or the connection ends; what its holder asks meanwhile is
-done in that thread, which may take the lock again.
+`zarrscope serve --stdio` runs it. Many requests are handled at once; each names its folder or archive (`root`), which
+is opened once. Writes go through the stores of this machine, so they are atomic, compared and locked like all others
+here. Each lock is held by a thread of its own until it is released or the connection ends. Requests of its holder run
+in that thread, which may take the lock again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Answers = Iterator[Frame]
 
 
 def serve(source: BinaryIO, sink: BinaryIO, version: str) -> None:
-    """Answers what comes from `source` on `sink`, until `source` ends."""
+    """Answers requests from `source` on `sink`, until `source` ends."""
     _Serving(sink).run(source, version)
 
 
@@ -57,7 +57,7 @@ class _Serving:
                     if op == "cancel":
                         self._cancelled.add(number)
                         continue
-                    if op == "life":  # at once, however much is under way
+                    if op == "life":  # at once, even while other requests are running
                         self._send({"id": number, "last": True})
                         continue
                     if op == "unlock":

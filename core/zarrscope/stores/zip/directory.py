@@ -1,8 +1,8 @@
-"""The directory of a zip archive: parsed, and made again (PKWARE APPNOTE 6.3.10, sections 4.3.7 to 4.3.16).
+"""The directory of a zip archive: parses it, and writes it (PKWARE APPNOTE 6.3.10, sections 4.3.7 to 4.3.16).
 
-Found as everybody finds it: by the last end record in the last 64 KiB. One that is cut off, or that no directory goes
-with, is passed over, for that is what an interrupted write leaves (writing.py); a local file is searched further
-back, for the part that such a write left may be long.
+It is found as other programs find it: by the last end record in the last 64 KiB. An end record that is cut off, or that
+has no directory, is skipped, because an interrupted write leaves such records (writing.py). A local file is searched
+further back, because an interrupted write may have left many bytes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ IN_UTF8 = 0x800
 
 
 class Member(NamedTuple):
-    """One entry. `offset`: where its local header begins in the file; `record`: how the directory has it."""
+    """One entry. `offset`: the offset of its local header in the file; `record`: its record in the directory."""
 
     name: str
     raw_name: int
@@ -47,7 +47,7 @@ class Member(NamedTuple):
 
     @property
     def likely_begin(self) -> int:
-        """Where its bytes begin if its local header has the length that the directory suggests."""
+        """The offset of its bytes if its local header is as long as the directory suggests."""
         return self.offset + LOCAL_RECORD.size + self.raw_name + self.extra
 
 
@@ -55,9 +55,10 @@ class Member(NamedTuple):
 class Directory:
     """The central directory of an archive.
 
-    `start`: of the directory's bytes in the file; `end`: of its end record; `stop`: where the archive ends.
+    `start`: the offset of the directory in the file; `end`: the offset of its end record; `stop`: the end of the
+    archive.
 
-    `shift`: how many bytes precede the archive in its file, by which all its offsets are too small.
+    `shift`: the number of bytes before the archive in its file, by which all its offsets are too small.
     """
 
     members: tuple[Member, ...]
@@ -75,7 +76,7 @@ EMPTY = Directory((), b"", 0, 0, 0, 0, b"", False)
 
 
 def parse(ranges: Ranges, *, further: bool = False) -> Directory:
-    """The directory of an archive; `further`: it is looked for beyond the reach of others. Raises Unreadable."""
+    """The directory of an archive; `further`: also searched for beyond the last 64 KiB. Raises Unreadable."""
     from_ = max(0, ranges.size - REACH)
     tail = exactly(ranges, from_, ranges.size - from_) if ranges.size else b""
     found = _last(ranges, tail, from_, nested=True)
@@ -91,7 +92,7 @@ def parse(ranges: Ranges, *, further: bool = False) -> Directory:
 
 
 def _last(ranges: Ranges, tail: bytes, from_: int, *, nested: bool) -> Directory | None:
-    """The directory of the last usable end record in `tail`. `nested`: also one that bytes precede."""
+    """The directory of the last usable end record in `tail`. `nested`: accepts one with bytes before the archive."""
     at = len(tail)
     while (at := tail.rfind(END, 0, at)) >= 0:
         found = _ended_at(ranges, tail, from_, at)
@@ -129,7 +130,7 @@ def _ended_at(ranges: Ranges, tail: bytes, from_: int, at: int) -> Directory | N
 
 
 def _members(data: bytes, shift: int) -> tuple[Member, ...] | None:
-    """The entries that these records describe; None if they are no records of a directory."""
+    """The entries that these records describe; None if they are not records of a directory."""
     found = []
     at, size = 0, len(data)
     header, unpack = CENTRAL_RECORD.size, CENTRAL_RECORD.unpack_from
@@ -184,7 +185,7 @@ def _damaged(why: str) -> Unreadable:
 
 # ---------------------------------------------------------------------- making
 def end_records(count: int, size: int, start: int, comment: bytes, *, shift: int = 0, always_64: bool = False) -> bytes:
-    """The records that end an archive, behind a directory of `size` bytes at `start` of the file."""
+    """The records at the end of an archive, after a directory of `size` bytes at offset `start` of the file."""
     offset = start - shift
     more = b""
     if always_64 or count >= MORE16 or size >= MORE32 or offset >= MORE32:

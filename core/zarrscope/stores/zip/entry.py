@@ -1,7 +1,7 @@
-"""Looks up the entries of an archive, and reads one: its bytes inflated and checked by size and CRC (spec E.8).
+"""Looks up the entries of an archive, and reads an entry: decompresses its bytes and checks size and CRC (spec E.8).
 
-Where an entry's bytes begin, only its local header tells, which may be longer than the directory lets expect. Of a
-distant archive both are asked for in one range, with some bytes to spare, and many entries at once.
+Only an entry's local header shows where its bytes begin, because it may be longer than the directory suggests. For a
+remote archive header and bytes are requested in one range, with some extra bytes, and many entries at once.
 """
 
 from __future__ import annotations
@@ -62,8 +62,7 @@ class Index:
 
 
 def value_of(index: Index, member: Member, part: ByteRange | None, limit: int | None, inflate_limit: int) -> Steps:
-    """The value, or a part of it. Where `limit` is given, not more than so many bytes; none inflates beyond
-    `inflate_limit`."""
+    """The value, or a part of it; at most `limit` bytes if that is given. Decompression stops at `inflate_limit`."""
     if member.flags & _ENCRYPTED:
         raise Unsupported("The entry is encrypted", feature="zip encryption", advice="Unpack it with its password.")
     start, stop = (0, member.size) if part is None else part.span(member.size)
@@ -85,7 +84,7 @@ def value_of(index: Index, member: Member, part: ByteRange | None, limit: int | 
 
 
 def _packed(index: Index, member: Member, first: int, last: int) -> Steps:
-    """The bytes `first` to `last` of an entry, as they are stored."""
+    """The bytes `first` to `last` of an entry, as stored."""
     ranges, end = index.ranges, index.ranges.size
     begin = index.begins.get(member.offset)
     offset, likely = member.offset, member.likely_begin

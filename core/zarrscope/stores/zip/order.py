@@ -1,4 +1,4 @@
-"""What RFC-9 of OME-Zarr asks of an .ozx archive: the order of its entries, and its comment (spec E.8)."""
+"""The rules of OME-Zarr's RFC-9 for an .ozx archive: the order of its entries, and its comment (spec E.8)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ ROOT = "zarr.json"
 
 
 def json_first(members: Sequence[Member]) -> list[Member]:
-    """The members with the root's document first, then those of other nodes, the upper ones first, then the rest."""
+    """The members with the root's document first, then the documents of other nodes from the top down,
+    then the rest."""
     return sorted(members, key=lambda member: _rank(member.name))
 
 
@@ -25,14 +26,14 @@ def is_document(name: str) -> bool:
 
 
 def is_ome(path: str, comment: bytes) -> bool:
-    """Whether an archive keeps to RFC-9: it is named so, or its comment says so."""
+    """Whether an archive follows RFC-9, by its name or its comment."""
     return path.lower().endswith(".ozx") or _said(comment) is not None
 
 
 def comment_of(comment: bytes, root: bytes | None) -> bytes:
-    """The comment of an archive whose documents come first. `root`: the root's document, where it is known.
+    """The comment of an archive whose documents come first. `root`: the root's document, if it is known.
 
-    A comment that is not of OME stays as it is.
+    A comment that is not from OME stays as it is.
     """
     said = _said(comment)
     if comment and said is None:

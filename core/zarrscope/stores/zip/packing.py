@@ -1,6 +1,6 @@
-"""Writes a zip archive anew without what was erased and replaced, in the order that RFC-9 of OME-Zarr asks for.
+"""Writes a zip archive again without erased and replaced entries, in the order that RFC-9 of OME-Zarr requires.
 
-Entries keep their bytes as they are. The new archive is written beside the old one and takes its name at the end.
+Entries keep their stored bytes. The new archive is written beside the old one and renamed over it at the end.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _ENCRYPTED, _SIZES_FOLLOW = 0x1, 0x8
 
 @frozen
 class Repacked:
-    """What repacking did, or would do: the number of entries, and the size of the archive before and after."""
+    """The result of repacking, or of its dry run: the number of entries, and the size of the archive
+    before and after."""
 
     entries: int
     before: int
@@ -33,9 +34,10 @@ class Repacked:
 
 
 def repack(path: str, *, dry_run: bool = False) -> Repacked:
-    """Compacts the archive at `path`; with `dry_run` it only says what that would bring.
+    """Compacts the archive at `path`; with `dry_run` it only reports the result.
 
-    Raises Conflict when another program changed it meanwhile, Unreadable, Unsupported, OSError; then it is as it was.
+    Raises Conflict when another program changed it meanwhile, Unreadable, Unsupported, OSError; the archive is then
+    unchanged.
     """
     path = os.path.realpath(path)
     with locked_folder(os.path.dirname(path)):
@@ -101,7 +103,7 @@ def _copy(handle: int, ranges: LocalRanges, member: Member) -> None:
 
 
 def _moved(member: Member, offset: int) -> tuple[bytes, bytes]:
-    """The local header and the record of the directory for an entry that now lies at `offset`."""
+    """The local header and the directory record of an entry at its new `offset`."""
     if member.flags & _ENCRYPTED:
         raise Unsupported("The entry is encrypted", feature="zip encryption", key=member.name)
     fields = list(CENTRAL_RECORD.unpack_from(member.record))
@@ -132,7 +134,7 @@ def _numbers(numbers: list[int]) -> bytes:
 
 
 def _without_numbers(extra: bytes) -> bytes:
-    """An extra field without that of large numbers."""
+    """An extra field without the field of 64-bit numbers."""
     kept, at = b"", 0
     while at + 4 <= len(extra):
         kind, size = struct.unpack_from("<HH", extra, at)

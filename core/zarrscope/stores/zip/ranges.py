@@ -1,4 +1,4 @@
-"""Files that are read at offsets: where an archive lies."""
+"""Files that are read at offsets, such as the file of an archive."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ State: TypeAlias = tuple[int, int, int, int]
 
 
 def state_of(found: os.stat_result) -> State:
-    """A value that differs when the file was changed, as far as the system tells."""
+    """A value that changes when the file is changed, as far as the system reports it."""
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
@@ -42,7 +42,7 @@ class Ranges:
     """Each read is a round trip; many at once cost as much as one."""
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Reads bytes at an offset: fewer where the file ends before, or where the system gives fewer at once."""
+        """Reads bytes at an offset: fewer if the file ends before, or if the system returns fewer at once."""
         raise NotImplementedError  # each kind of file has its own
 
     def read_many(
@@ -60,11 +60,11 @@ class Ranges:
                 yield i, Unreadable(f"The archive could not be read: {error.strerror or error}")
 
     def close(self) -> None:
-        """Gives back what is held open."""
+        """Closes files that are held open."""
 
 
 def exactly(ranges: Ranges, offset: int, length: int) -> bytes:
-    """All `length` bytes. Raises Unreadable where the file ends before."""
+    """All `length` bytes. Raises Unreadable if the file ends before."""
     pieces = []
     while length > 0:
         piece = ranges.read_at(offset, min(length, 1 << 30))
@@ -77,7 +77,7 @@ def exactly(ranges: Ranges, offset: int, length: int) -> bytes:
 
 
 class LocalRanges(Ranges):
-    """A local file, held open: an archive replaced meanwhile is still read as it was."""
+    """A local file that is held open: if the archive is replaced meanwhile, the old one is still read."""
 
     def __init__(self, path: str) -> None:
         self._handle = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0))
@@ -100,7 +100,7 @@ class LocalRanges(Ranges):
             os.close(handle)
 
     def __del__(self) -> None:
-        """Whoever reads of it keeps it open, though the store has another one by now."""
+        """Closes the file when the last reader is gone, though the store may already use another one."""
         if getattr(self, "_handle", -1) >= 0:
             self.close()
 
@@ -133,8 +133,8 @@ class GivenRanges(Ranges):
 class RemoteFile(Ranges):
     """The one value of a distant store, read by ranges: an archive that ZipStore opens.
 
-    Its end, where an archive has its directory, is read at once, with its size: one request where the server can say
-    the last bytes of a value, two where it cannot.
+    The end of the file, which contains an archive's directory, is read first, together with the size: by one request if
+    the server supports ranges from the end, by two if not.
     """
 
     remote = True

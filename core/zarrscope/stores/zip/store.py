@@ -1,12 +1,12 @@
 """The entries of a .zip or .ozx archive as keys (spec B "Zip store", E.8, F.24).
 
-Promises beyond store.py: entries that are not compressed are read by range; names that could leave the archive are not
-listed and hold nothing (`refused` has them); of two entries with one name the last counts; an entry never inflates
+Guarantees beyond store.py: uncompressed entries are read by range; entries whose names could leave the archive are
+neither listed nor read (`refused` has them); of two entries with one name the last counts; an entry never decompresses
 beyond its declared size nor beyond `limit`; whole entries are checked against their CRC. Safe from any thread.
 
-A local archive is written by appending (writing.py): a set, an erase and a flush are each one step that either happened
-or did not. Values that were put wait in memory for one of those, for enough of them, for the end of the program or for
-`close`; other processes find them after that.
+A local archive is written by appending (writing.py): a set, an erase and a flush each happen completely or not at all.
+Values from `put` wait in memory until the next set, erase or flush, until there are enough of them, or until `close` or
+the end of the program; other processes see them after that.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ _AFTER_SLASH = "0"
 
 
 class ZipStore(Store):
-    """The archive at a path, or one that is read through `Ranges` (then `url` says where it is).
+    """The archive at a path, or one that is read through `Ranges` (then `url` is its address).
 
-    `limit`: the most bytes that a compressed entry may unpack to. `sync` waits at each set until the disk has it.
+    `limit`: the largest decompressed size of an entry, in bytes. `sync` waits at each set until the data are on disk.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class ZipStore(Store):
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """Names of entries that are no keys, because they could lead out of the archive."""
+        """Names of entries that are not keys, because they could lead out of the archive."""
         return self._indexed().refused
 
     @property
@@ -108,7 +108,7 @@ class ZipStore(Store):
             return None
 
     def _up_to_date(self) -> Index:
-        """The directory with everything that was put."""
+        """The directory with all values from `put`."""
         if self._pending:
             self._settle()
         return self._indexed()
@@ -152,7 +152,8 @@ class ZipStore(Store):
     def _answers(
         self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None
     ) -> Iterator[tuple[int, Answer]]:
-        """Answers requests: reads everything known to be needed at once, then what turned out to be needed as well."""
+        """Answers requests: reads all bytes that are known to be needed at once, then those that turned out to be
+        needed as well."""
         if cancelled():
             return
         pending = self._pending  # read before the directory: values that leave it are in the directory by then
@@ -247,7 +248,7 @@ class ZipStore(Store):
         return Version.of(value)
 
     def _put(self, key: str, parts: Sequence[Buffer]) -> None:
-        """Keeps the value in memory until enough have come, because each append writes a new directory, which for a
+        """Keeps the value in memory until there are enough, because each append writes a new directory, which for a
         long archive is larger than a chunk."""
         value = b"".join(parts)
         with self._writing:
@@ -270,7 +271,7 @@ class ZipStore(Store):
                 os.close(handle)
 
     def _settle(self) -> None:
-        """Writes what was put. Where that fails, it is kept for the next attempt."""
+        """Writes the values from `put`. If that fails, they are kept for the next attempt."""
         with self._writing:
             if self._pending:
                 self._commit(next(iter(self._pending)), self._pending, frozenset(), None, lasting=False)
@@ -296,7 +297,7 @@ class ZipStore(Store):
         *,
         expect: Version | None = None,
     ) -> None:
-        """Adds and removes entries in one step, together with the values that were put before."""
+        """Adds and removes entries in one step, together with the waiting values from `put`."""
         with self._writing:
             self._settle()
             self._commit(key, added, removed, expect, lasting=self.sync)
@@ -314,7 +315,7 @@ class ZipStore(Store):
             raise failure(error, "written", store=self.url, key=key) from error
 
     def _prepared(self, path: str, key: str, added: Mapping[str, bytes], expect: Version | None) -> Index:
-        """The current archive, after checking that it holds what the writer expects."""
+        """The current archive, after checking that it holds the version that the writer expects."""
         with self._lock:
             if self._index is not None and self._stat() != self._index.ranges.state:
                 self._index = None  # nothing is appended to a damaged archive
@@ -345,7 +346,7 @@ class ZipStore(Store):
             os.close(handle)
 
     def _check_name(self, index: Index, name: str) -> None:
-        """Raises Refused where a name is the folder of another: no archive with both can be unpacked."""
+        """Raises Refused if a name is the folder of another: an archive with both cannot be unpacked."""
         if name in index.entries:
             return
         at = bisect_left(index.names, name + "/")

@@ -1,15 +1,14 @@
-"""Appends to a zip archive: new entries, then a new directory, after all that was there (APPNOTE 4.3).
+"""Appends to a zip archive: writes new entries, then a new directory, after the old content (APPNOTE 4.3).
 
-Nothing that the old directory names is written over, so whoever holds the file open reads on, and what was there is
-found until the four bytes are written that mark the new end record: those come last, in one piece. Until then readers
-have to find the old end record, and they look for it in the last 64 KiB only. So where more is written, copies of the
-old directory go ahead of what is written, no further apart than that, each completed the same way (`_stones`). A
-directory of more than 30 KiB (some 400 entries) is too long for that: of a write that is killed in the middle, other
-programs then say that the archive is damaged, while zarrscope finds the old directory further back. The next write here
-removes what the killed one left.
+Bytes that the old directory uses are never overwritten, so programs that have the file open can continue to read. The
+four bytes that mark the new end record are written last, in one piece; until then the old content is valid. Readers
+must find the old end record during the write, but they search only the last 64 KiB. So a longer write puts copies of
+the old directory between its pieces, at most that far apart, each completed in the same way (`_stones`). A directory of
+more than 30 KiB (about 400 entries) is too long for that: if such a write is killed, other programs report a damaged
+archive, while zarrscope finds the old directory further back. The next write by zarrscope removes the remains.
 
-Another program that writes into the file at the same time, without our locks, is noticed before the last four bytes are
-written; between that look and those four bytes its write is lost.
+If another program without zarrscope's locks writes into the file at the same time, this is noticed before the last four
+bytes are written; only a write between that check and these four bytes is lost.
 """
 
 from __future__ import annotations
@@ -70,8 +69,8 @@ def append_entries(
 ) -> None:
     """Adds and removes entries of the archive that `handle` has open and `old` describes.
 
-    `order` arranges the entries of the directory. Raises Conflict when others wrote into the file, OSError; then it is
-    as it was.
+    `order` arranges the entries of the directory. Raises Conflict when another program wrote into the file, OSError;
+    the archive is then unchanged.
     """
     size = os.fstat(handle).st_size
     if size > old.stop:
@@ -138,7 +137,7 @@ def _append(
 
 def _stones(write: WriteAt, old: Directory, pieces: Sequence[bytes], target: int) -> tuple[int, int]:
     """Writes `pieces`, which end at `target`, with copies of the old directory between them, at most STEP apart.
-    Returns where the last copy's end record begins and ends."""
+    Returns the beginning and the end of the last copy's end record."""
     count, length = len(old.members), len(old.data)
     size = length + 128 + len(old.comment)
     written, last, stop = old.stop, old.end, old.stop
@@ -155,7 +154,7 @@ def _stones(write: WriteAt, old: Directory, pieces: Sequence[bytes], target: int
 
 
 def _fill(write: WriteAt, pieces: Sequence[bytes], start: int, from_: int, to: int) -> None:
-    """Writes the bytes from `from_` to `to` of pieces that follow one another from `start`."""
+    """Writes the bytes from `from_` to `to` of consecutive pieces, the first of which begins at `start`."""
     for piece in pieces:
         stop = start + len(piece)
         if from_ < stop and start < to:
@@ -172,7 +171,7 @@ def _aligned(start: int, length: int, count: int, comment: bytes, old: Directory
 
 
 def _check_unchanged(handle: int, path: str, old: Directory, size: int) -> None:
-    """Raises Conflict where the file is another one by now, or another program wrote into it."""
+    """Raises Conflict if the file was replaced, or another program wrote into it."""
     try:
         same = os.path.samestat(os.stat(path), os.fstat(handle))
     except FileNotFoundError:
@@ -183,7 +182,7 @@ def _check_unchanged(handle: int, path: str, old: Directory, size: int) -> None:
 
 
 def changed() -> Conflict:
-    """The error where another program changed the archive at the same time."""
+    """The error if another program changed the archive at the same time."""
     return Conflict(
         "Another program changed the archive meanwhile",
         advice="What it wrote was left as it is. Open the archive again, then save again.",
@@ -191,7 +190,8 @@ def changed() -> Conflict:
 
 
 def entry(name: str, value: bytes, offset: int, shift: int = 0) -> tuple[bytes, Member]:
-    """The local header of a new entry at `offset` of the file, which its bytes follow as they are; and its record."""
+    """The local header of a new entry at `offset` of the file, which its stored bytes follow; and its
+    directory record."""
     raw = name.encode()
     flags = 0 if raw.isascii() else IN_UTF8
     size, crc = len(value), zlib.crc32(value)
@@ -235,7 +235,7 @@ def writer(handle: int) -> WriteAt:
 
 
 def read_at(handle: int, offset: int, length: int) -> bytes:
-    """Bytes of an open file, fewer where it ends before."""
+    """Bytes of an open file, fewer if it ends before."""
     os.lseek(handle, offset, os.SEEK_SET)
     pieces = []
     while length > 0 and (piece := os.read(handle, min(length, SYSTEM_CALL_BYTES))):
@@ -246,7 +246,7 @@ def read_at(handle: int, offset: int, length: int) -> bytes:
 
 # ---------------------------------------------------------------------- files
 def create(path: str, ome: bool) -> None:
-    """Makes an archive without entries, unless something is there. Raises OSError."""
+    """Makes an archive without entries, unless the path is taken. Raises OSError."""
     folder = os.path.dirname(path)
     unfinished, handle = begin(folder)
     try:
@@ -279,7 +279,7 @@ _waiting: WeakSet[Settling] = WeakSet()
 
 
 def settle_at_exit(store: Settling) -> None:
-    """Registers the store, so that values that were put are written when the process ends."""
+    """Registers the store, so that waiting values from `put` are written when the process ends."""
     _waiting.add(store)
 
 

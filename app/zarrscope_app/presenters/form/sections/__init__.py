@@ -1,1 +1,2 @@
-"""What attributes mean, as sections of fields: one row of a table a schema. An edit may change several members."""
+"""The meaning of attributes, as sections of fields: one row of a table for each schema. An edit may change several
+members."""

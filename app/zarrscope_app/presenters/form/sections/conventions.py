@@ -25,7 +25,7 @@ def _top(subject: Subject) -> Mapping[str, Any]:
 
 
 def _cf(subject: Subject) -> list[Member]:
-    """Of an array that has one of the telling members, or a group that names the convention."""
+    """The section for an array that has one of the typical members, or for a group that names the convention."""
     top = _top(subject)
     names: tuple[str, ...] = CF_OF_ARRAYS
     if subject.around.kind == "group":
@@ -45,7 +45,7 @@ def _dimensions(subject: Subject) -> list[Member]:
 
 
 def _resolutions(subject: Subject) -> list[Member]:
-    """`resolution` and `units` of N5 viewer, `pixelResolution` of BigDataViewer: x first, as N5 has it."""
+    """`resolution` and `units` of N5 viewer, `pixelResolution` of BigDataViewer: x first, as in N5."""
     top = _top(subject)
     axes = held if isinstance(held := top.get("axes"), list) else []
     found = []

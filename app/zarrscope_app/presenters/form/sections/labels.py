@@ -18,7 +18,7 @@ MOST_PROPERTIES = 6
 
 
 def _listed(subject: Subject, name: str) -> list[tuple[int, Mapping[str, Any]]]:
-    """(place, item) of the objects of a list of the label image."""
+    """(index, item) of the objects in a list of the label image."""
     if not isinstance(subject.attributes, Mapping):
         return []
     label = mapping_at(block(subject.attributes)[0], "image-label")
@@ -27,7 +27,7 @@ def _listed(subject: Subject, name: str) -> list[tuple[int, Mapping[str, Any]]]:
 
 
 def _colours(subject: Subject) -> list[tuple[int, Any, list[int]]]:
-    """(place, label, red, green, blue and opacity) of the colours that are such."""
+    """(index, label, red, green, blue and opacity) of the valid colours."""
     found = []
     for place, item in _listed(subject, "colors"):
         rgba = item.get("rgba")

@@ -1,4 +1,4 @@
-"""Sections whose fields are members of the attributes as they stand: each field changes its own member."""
+"""Sections whose fields are plain members of the attributes: each field changes its own member."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Notes = Callable[[Subject], Sequence[str]]
 
 @dataclass(frozen=True)
 class Member:
-    """A text, number or boolean at a pointer within the attributes. Those of one `row` stand side by side."""
+    """A text, number or boolean at a pointer within the attributes. Members of one `row` are shown side by side."""
 
     row: str
     label: str
@@ -42,7 +42,7 @@ def kind_of(value: Any) -> FieldKind | None:
 def member_section(
     id: str, title: str, listed: Callable[[Subject], Sequence[Member]], notes: Notes = lambda subject: ()
 ) -> Section:
-    """A section of the members that `listed` gives; none of them: it does not fit."""
+    """A section of the members that `listed` returns; it does not fit if there are none."""
 
     def rows(subject: Subject) -> list[Row]:
         found: dict[str, list[Any]] = {}
@@ -76,7 +76,7 @@ def _field(id: str, member: Member) -> Field:
 
 
 def mapping_at(attributes: Any, *names: str) -> Mapping[str, Any] | None:
-    """The object that these names lead to; None where there is none."""
+    """The object at these names; None if there is none."""
     for name in names:
         attributes = attributes.get(name) if isinstance(attributes, Mapping) else None
     return attributes if isinstance(attributes, Mapping) else None

@@ -1,4 +1,4 @@
-"""What a section is made of, and what it is made from."""
+"""The parts of a section, and the data from which it is made."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_ROWS = 64
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What is known of a node beside its attributes: the shapes of its arrays, its dialect."""
+    """Data about a node that are not in its attributes: the shapes of its arrays, its dialect."""
 
     path: str = "/"
     kind: str = "group"
@@ -38,7 +38,7 @@ class Surroundings:
     """How long the channel axis is; 1 without one, 0 where it is not known."""
 
     def shape_of(self, path: str) -> tuple[int, ...] | None:
-        """The shape of the array that a level's path means, as the document spells the path."""
+        """The shape of the array at a level's path, as the document spells the path."""
         place = resolve(self.path, path)
         return None if place is None else self.shapes.get(place)
 
@@ -55,7 +55,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Section:
-    """A kind of section. `rows` gives nothing where the attributes are not of its schema."""
+    """A kind of section. `rows` returns nothing if the attributes do not follow its schema."""
 
     id: str
     title: str
@@ -66,7 +66,7 @@ class Section:
 
 
 def is_image(subject: Subject) -> bool:
-    """Whether the attributes state an image."""
+    """Whether the attributes describe an image."""
     return (
         isinstance(subject.attributes, dict)
         and has_multiscales(subject.attributes)
@@ -85,7 +85,7 @@ def make_field(
     choices: Sequence[str] = (),
     summary: str | None = None,
 ) -> Field:
-    """A field of a section; its id is no JSON pointer: "size/2"."""
+    """A field of a section; its id is not a JSON pointer: "size/2"."""
     return Field(
         id,
         strings.clean(label, 120),
@@ -101,7 +101,7 @@ def make_field(
 
 
 def surroundings_of(hierarchy: Hierarchy, node: Group | Array) -> Surroundings:
-    """Reads what is around a node's attributes. Blocks; what cannot be read is not known."""
+    """Reads the surroundings of a node's attributes. Blocks; parts that cannot be read are left unknown."""
     found = multiscales(node.attributes, node.path) if isinstance(node.attributes, Mapping) else []
     around = Surroundings(node.path, node.kind, node.metadata.dialect)
     arrays = {level.path: _array(hierarchy, level.path) for image in found for level in image.datasets}
@@ -118,7 +118,7 @@ def surroundings_of(hierarchy: Hierarchy, node: Group | Array) -> Surroundings:
 
 
 def surroundings_from(details: NodeDetails) -> Surroundings:
-    """As `surroundings_of`, from details that were read already. Reads nothing."""
+    """Like `surroundings_of`, from details that were read already. Reads nothing."""
     node, image = details.node, details.image
     assert node is not None, "a node that cannot be read has no form"
     around = Surroundings(node.path, node.kind, node.metadata.dialect)

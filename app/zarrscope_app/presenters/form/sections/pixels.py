@@ -23,7 +23,7 @@ def _sizes(subject: Subject) -> PixelSizes | None:
 
 
 def _plane(sizes: PixelSizes) -> tuple[int, ...]:
-    """The axes y and x, where both are there."""
+    """The axes y and x, if both exist."""
     found = [[axis.name.lower() for axis in sizes.axes].index(name) for name in PLANE if name in _names(sizes)]
     return tuple(found) if len(found) == 2 else ()
 
@@ -33,7 +33,7 @@ def _names(sizes: PixelSizes) -> list[str]:
 
 
 def is_linked(subject: Subject, sizes: PixelSizes) -> bool:
-    """Whether a size typed for y is one of x, too: where they are equal, unless somebody parted them."""
+    """Whether a size typed for y also applies to x: if they are equal, unless the person has unlinked them."""
     plane = _plane(sizes)
     if not plane:
         return False

@@ -1,4 +1,4 @@
-"""The table of sections: what metadata can mean, in the order in which it is shown."""
+"""The table of sections: the possible meanings of metadata, in the order of display."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def sections_of(subject: Subject) -> tuple[FormSection, ...]:
 
 
 def edits_of(subject: Subject, id: str, text: str) -> Sequence[Edit]:
-    """The edits that a text typed into a field asks for. Raises Refused."""
+    """The edits for a text typed into a field. Raises Refused."""
     parts = id.split("/")
     return _BY_FIRST_PART[parts[0]].edits(subject, parts, text)
 
 
 def fields_of(sections: Sequence[FormSection]) -> tuple[Field, ...]:
-    """All fields in one list, each beneath its section: for hosts that paint lines."""
+    """All fields in one list, each beneath its section, for hosts that paint lines."""
     found: list[Field] = []
     for section in sections:
         notes = " ".join(section.notes)
