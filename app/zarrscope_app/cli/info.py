@@ -42,6 +42,13 @@ def info(url: str, node: str | None, as_json: bool, **how: Any) -> None:
       zarrscope info cells.zarr
       zarrscope info cells.zarr 0 --json
     """
+    from zarrscope.jsondoc.parse import parsed_once
+
+    with parsed_once():  # a long document that is read again would be in memory twice
+        _told(url, node, as_json, **how)
+
+
+def _told(url: str, node: str | None, as_json: bool, **how: Any) -> None:
     hierarchy, found = opened(url, node, **how)
     image, collection, warnings = _meaning(hierarchy, found)
     stored = _stored_bytes(hierarchy, found)

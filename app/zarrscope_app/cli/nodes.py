@@ -406,6 +406,13 @@ def opened_to_change(url: str, *, write: bool = True, missing_is_fill: bool = Fa
 
 def change(url: str, act: Callable[[Any], dict[str, Any]], dry_run: bool, yes: bool, as_json: bool) -> None:
     """Runs `act` on the hierarchy. For a dry run, or if it may erase data, it is rehearsed first."""
+    from zarrscope.jsondoc.parse import parsed_once
+
+    with parsed_once():  # a long document that is read again and again would be in memory as often
+        _changed(url, act, dry_run, yes, as_json)
+
+
+def _changed(url: str, act: Callable[[Any], dict[str, Any]], dry_run: bool, yes: bool, as_json: bool) -> None:
     hierarchy = opened_to_change(url)
     if not dry_run and not yes:
         from zarrscope_app.presenters.nodes import operation_text

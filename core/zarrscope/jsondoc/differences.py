@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from zarrscope.jsondoc.document import Document, pointer_of, same_json
-from zarrscope.jsondoc.spans import Span
+from zarrscope.jsondoc.parts import common_beginning, common_end
+from zarrscope.jsondoc.spans import Span, parts_between
 
 
 class Difference(NamedTuple):
@@ -36,13 +37,13 @@ def differences(before: Document, after: Document, prefix: str = "") -> list[Dif
             if one[a.start : a.stop] == other[b.start : b.stop]:
                 return
             if a.kind == b.kind == "object":
-                mine, theirs = _members(a), _members(b)
+                mine, theirs = map(_members, (a, b), _unlike(one, other, a, b))
                 for name in dict.fromkeys([*mine, *theirs]):
                     walk(mine.get(name), theirs.get(name), pointer + pointer_of([name]))
                 return
             if a.kind == b.kind == "array" and len(a.children) == len(b.children):
-                for i, (item, changed) in enumerate(zip(a.children, b.children, strict=True)):
-                    walk(item, changed, f"{pointer}/{i}")
+                for i in _unlike(one, other, a, b)[0]:
+                    walk(a.children[i], b.children[i], f"{pointer}/{i}")
                 return
             if a.kind == b.kind != "number" and same_json(a.value, b.value):
                 return
@@ -55,6 +56,17 @@ def differences(before: Document, after: Document, prefix: str = "") -> list[Dif
     return found
 
 
-def _members(span: Span) -> dict[str, Span]:
-    """The members by name; of a name that appears twice, the last member."""
-    return dict(zip((name.value for name in span.names), span.children, strict=True))
+def _unlike(one: str, other: str, a: Span, b: Span) -> tuple[range, range]:
+    """Indices of the parts of two objects or arrays, without those at both ends that are spelled alike."""
+    if a.kind == "object" and any(len(each.value) != len(each.children) for each in (a, b)):
+        return range(len(a.children)), range(len(b.children))  # of a name that appears twice, any may be what counts
+    most = min(a.stop - a.start, b.stop - b.start)
+    beginning = common_beginning(one, other, a.start, b.start, most)
+    end = common_end(one, other, a.stop, b.stop, most - beginning)
+    return parts_between(a, a.start + beginning, a.stop - end), parts_between(b, b.start + beginning, b.stop - end)
+
+
+def _members(span: Span, parts: range) -> dict[str, Span]:
+    """The members at these indices by name; of a name that appears twice, the last member."""
+    names, children = span.names, span.children
+    return {names[i].value: children[i] for i in parts}

@@ -238,10 +238,12 @@ class Document:
             raise Refused("Only a member of an object has a name", pointer=pointer, key=self.key or None)
         if parent.names[found.index].value == name:
             return self
-        names = [each.value for each in parent.names]
-        if name in names or names.count(parent.names[found.index].value) > 1:
+        again = len(parent.value) != len(parent.names) and any(
+            parent.names[i].value == parent.names[found.index].value for i in range(found.index)
+        )
+        if name in parent.value or again:
             raise Refused(
-                f"The name {name!r} is taken" if name in names else "This name appears more than once",
+                f"The name {name!r} is taken" if name in parent.value else "This name appears more than once",
                 pointer=pointer,
                 key=self.key or None,
                 advice="Choose another name, or remove the other member first.",
@@ -257,9 +259,11 @@ class Document:
         parent = found.parent
         if parent is None:
             raise Refused("The whole document has no siblings", pointer=pointer, key=self.key or None)
-        order = list(range(len(parent.children)))
-        order.insert(max(0, min(position, len(order) - 1)), order.pop(found.index))
-        slots = [(begin(parent, i), parent.children[i].stop) for i in range(len(order))]
+        to = max(0, min(position, len(parent.children) - 1))
+        first, last = sorted((found.index, to))
+        slots = [(begin(parent, i), parent.children[i].stop) for i in range(first, last + 1)]
+        order = list(range(len(slots)))
+        order.insert(to - first, order.pop(found.index - first))
         return self._spliced(
             [
                 (start, stop, self.text[slice(*slots[i])])
@@ -280,7 +284,7 @@ class Document:
         for token in tokens_of(pointer):
             span = found.span
             if span.kind == "object":
-                index = next((i for i in reversed(range(len(span.names))) if span.names[i].value == token), None)
+                index = span.index_of(token)
             else:
                 index = _index(token, len(span.children)) if span.kind == "array" else None
             if index is None:
@@ -323,11 +327,16 @@ class Document:
                     later.append((pointer_of([*tokens, name]), _MISSING))
             later.extend((pointer_of([*tokens, name]), value[name]) for name in value if name not in last)
         elif span.kind == "array" and isinstance(value, list) and span.children and value:
-            for i, (child, item) in enumerate(zip(span.children, value, strict=False)):
-                self._compare(child, item, [*tokens, str(i)], span, splices, later)
-            for i in reversed(range(len(value), len(span.children))):
-                later.append((pointer_of([*tokens, str(i)]), _MISSING))
-            later.extend((pointer_of([*tokens, "-"]), item) for item in value[len(span.children) :])
+            children, count = span.children, len(value)
+            for i, (old, item) in enumerate(zip(span.value, value, strict=False)):
+                if not same_json(old, item):
+                    self._compare(children[i], item, [*tokens, str(i)], span, splices, later)
+            if count < len(children):
+                splices.append((children[count - 1].stop, children[-1].stop, ""))
+            elif count > len(children):
+                gap, indent = self._gap(span)
+                added = [gap + self._member(span, "", item, indent) for item in value[len(children) :]]
+                splices.append((children[-1].stop, children[-1].stop, "".join(added)))
         else:
             splices.append((span.start, span.stop, self._replacement(span, parent, value)))
 
@@ -352,7 +361,7 @@ class Document:
         parent = self._need(above).span
         token, count = tokens[-1], len(parent.children)
         if parent.kind == "object":
-            if any(name.value == token for name in parent.names):
+            if token in parent.value:
                 raise Refused("There is a member of this name", pointer=pointer, key=self.key or None)
             at = count if position is None else max(0, min(position, count))
         elif parent.kind == "array":
@@ -372,16 +381,22 @@ class Document:
             before, after = (style.newline + outer + style.unit, style.newline + outer) if lines else ("", "")
             member = self._member(parent, token, value, indent)
             return self._spliced([(parent.start + 1, parent.stop - 1, before + member + after)])
-        if count > 1:
-            gap = text[parent.children[-2].stop : begin(parent, count - 1)]
-        else:
-            lead = text[parent.start + 1 : begin(parent, 0)]
-            gap = "," + (lead if "\n" in lead else style.comma)
-        indent = gap[gap.rfind("\n") + 1 :] if "\n" in gap else None
-        member = self._member(parent, token, value, indent if indent is None or indent.isspace() else "")
+        gap, indent = self._gap(parent)
+        member = self._member(parent, token, value, indent)
         if at == count:
             return self._spliced([(parent.children[-1].stop, parent.children[-1].stop, gap + member)])
         return self._spliced([(begin(parent, at), begin(parent, at), member + gap)])
+
+    def _gap(self, parent: Span) -> tuple[str, str | None]:
+        """What separates the parts of an object or array that has some, and the indentation of further ones."""
+        count = len(parent.children)
+        if count > 1:
+            gap = self.text[parent.children[-2].stop : begin(parent, count - 1)]
+        else:
+            lead = self.text[parent.start + 1 : begin(parent, 0)]
+            gap = "," + (lead if "\n" in lead else self._style.comma)
+        indent = gap[gap.rfind("\n") + 1 :] if "\n" in gap else None
+        return gap, indent if indent is None or indent.isspace() else ""
 
     def _find_parent(self, pointer: str) -> Span | None:
         found = self._find(pointer)

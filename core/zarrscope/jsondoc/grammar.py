@@ -37,14 +37,14 @@ def fail(text: str, at: int, message: str, pointer: str | None = None, advice: s
     raise BadMetadata(f"Line {line}, column {column}: {message}", pointer=pointer or None, advice=advice)
 
 
-_LONG = 64 << 10
+LONG = 64 << 10
 
 
 @contextmanager
 def without_collection(size: int) -> Iterator[None]:
     """Switches off Python's garbage collection, which takes half of the time to parse a long text: JSON
     has no cycles."""
-    if size <= _LONG or not gc.isenabled():
+    if size <= LONG or not gc.isenabled():
         yield
         return
     try:

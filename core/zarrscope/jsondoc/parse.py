@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from zarrscope.errors import BadMetadata
-from zarrscope.jsondoc.grammar import _LONG, BEYOND, BOM, LITERALS, MAX_DEPTH, TWICE, fail, integer, without_collection
+from zarrscope.jsondoc.grammar import BEYOND, BOM, LITERALS, LONG, MAX_DEPTH, TWICE, fail, integer, without_collection
 
 NODE_LIMIT = 16 << 20
 """The most bytes of one node's document, unless a caller or ZARRSCOPE_DOCUMENT_LIMIT says otherwise."""
@@ -266,7 +266,7 @@ def oddities(text: str) -> Counter[str]:
 def _check_depth(text: str) -> None:
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return
-    if len(text) > _LONG and not _may_be_deep(text):
+    if len(text) > LONG and not _may_be_deep(text):
         return
     depth = 0
     for match in re.finditer(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[{]|[\]}]', text, re.DOTALL):

@@ -10,10 +10,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, NoReturn
+from typing import Any, Literal, NamedTuple, NoReturn, overload
+
+import numpy as np
+from numpy.typing import NDArray
 
 from zarrscope.errors import BadMetadata
-from zarrscope.jsondoc.grammar import BEYOND, BOM, LITERALS, MAX_DEPTH, TWICE, fail, integer, without_collection
+from zarrscope.jsondoc.grammar import BEYOND, BOM, LITERALS, LONG, MAX_DEPTH, TWICE, fail, integer
+from zarrscope.jsondoc.parts import separators
 from zarrscope.model.frozen import frozen
 
 _SPACE = re.compile(r"[ \t\n\r]*+")
@@ -33,7 +37,7 @@ class Span:
     """One value of a text, with the text `text[start:stop]`. Objects have `names` beside `children`.
 
     Given the `text`, which must be valid, it finds its children when they are first asked for, so an edit in a large
-    document reads only the path of its pointer.
+    document reads only the path of its pointer. The children of a long value are made one by one (`_Children`).
     """
 
     __slots__ = ("_children", "_names", "_text", "kind", "start", "stop", "value")
@@ -44,55 +48,73 @@ class Span:
         self.stop = stop
         self.value = value
         self._text = text
-        self._names: list[Name] = []
-        self._children: list[Span] = []
+        self._names: Sequence[Name] = ()
+        self._children: Sequence[Span] = ()
 
     @property
-    def names(self) -> list[Name]:
+    def names(self) -> Sequence[Name]:
         self._expand()
         return self._names
 
     @property
-    def children(self) -> list[Span]:
+    def children(self) -> Sequence[Span]:
         self._expand()
         return self._children
+
+    def index_of(self, name: str) -> int | None:
+        """Which child of an object has this name, the last of several; None where there is none."""
+        if name not in self.value:
+            return None
+        if len(self.value) == len(self.children):
+            return next(i for i, each in enumerate(self.value) if each == name)
+        return next(i for i in reversed(range(len(self.names))) if self.names[i].value == name)
 
     def beginning(self, limit: int) -> Span:
         """A copy with only the first `limit` children, unless all were found already."""
         text = self._text
-        if text is None:
+        if text is None and not isinstance(self._children, _Children):
             return self
         part = Span(self.kind, self.start, self.stop, self.value)
-        part._names, part._children = self._found(text, limit)
+        if text is None or self.stop - self.start > LONG:
+            part._names, part._children = self.names[:limit], self.children[:limit]
+        else:
+            part._names, part._children = _found(text, self, limit)
         return part
 
     def _expand(self) -> None:
         text = self._text
         if text is None:
             return
-        with without_collection(self.stop - self.start):
-            self._names, self._children = self._found(text)
+        if self.stop - self.start > LONG:
+            edges = separators(text, self.start, self.stop)
+            if len(edges) == 2 and after_space(text, self.start + 1) == self.stop - 1:
+                edges = edges[:1]
+            children = _Children(text, self, edges)
+            self._names, self._children = _Names(children) if self.kind == "object" else (), children
+        else:
+            self._names, self._children = _found(text, self)
         self._text = None  # last: other threads may ask meanwhile, and must not see half of the children
 
-    def _found(self, text: str, limit: int | None = None) -> tuple[list[Name], list[Span]]:
-        """The names and the children, at most `limit` of them."""
-        names: list[Name] = []
-        children: list[Span] = []
-        at = after_space(text, self.start + 1)
-        while at < self.stop - 1 and len(children) != limit:
-            if self.kind == "object":
-                stop = _STRING.match(text, at).end()  # type: ignore[union-attr]  # in a valid text a string begins there
-                names.append(Name(_unquote(text[at:stop]), at, stop))
-                at = after_space(text, after_space(text, stop) + 1)
-            child = _span_at(text, at)
-            if self.kind == "array":
-                child.value = self.value[len(children)]
-            children.append(child)
-            at = after_space(text, after_space(text, child.stop) + 1)
-        if self.kind == "object" and len(names) == len(self.value):
-            for name, child in zip(names, children, strict=True):
-                child.value = self.value[name.value]
-        return names, children
+
+def _found(text: str, span: Span, limit: int | None = None) -> tuple[list[Name], list[Span]]:
+    """The names and the children of a short object or array, at most `limit` of them."""
+    names: list[Name] = []
+    children: list[Span] = []
+    at = after_space(text, span.start + 1)
+    while at < span.stop - 1 and len(children) != limit:
+        if span.kind == "object":
+            stop = _STRING.match(text, at).end()  # type: ignore[union-attr]  # in a valid text a string begins there
+            names.append(Name(_unquote(text[at:stop]), at, stop))
+            at = after_space(text, after_space(text, stop) + 1)
+        child = _span_at(text, at)
+        if span.kind == "array":
+            child.value = span.value[len(children)]
+        children.append(child)
+        at = after_space(text, after_space(text, child.stop) + 1)
+    if span.kind == "object" and len(names) == len(span.value):
+        for name, child in zip(names, children, strict=True):
+            child.value = span.value[name.value]
+    return names, children
 
 
 class Name(NamedTuple):
@@ -101,6 +123,83 @@ class Name(NamedTuple):
     value: str
     start: int
     stop: int
+
+
+class _Children(Sequence[Span]):
+    """The children of a long object or array, each made when it is asked for; `edges` as `separators` gives them."""
+
+    def __init__(self, text: str, span: Span, edges: NDArray[np.int64]) -> None:
+        self.text, self.edges = text, edges
+        self._value, self._is_object = span.value, span.kind == "object"
+        self._long: dict[int, Span] = {}
+        """Children that are long themselves keep what was found of their own parts."""
+
+    def __len__(self) -> int:
+        return len(self.edges) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> Span: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Span]: ...
+
+    def __getitem__(self, index: int | slice) -> Span | list[Span]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        i = range(len(self))[index]
+        kept = self._long.get(i)
+        if kept is not None:
+            return kept
+        text = self.text
+        at, stop = self.begin(i), int(self.edges[i + 1])
+        while text[stop - 1] in " \t\n\r":
+            stop -= 1
+        if not self._is_object:
+            value = self._value[i]
+        else:
+            name, at = name_at(text, at)
+            value = self._value[name] if len(self._value) == len(self) else _read_at(text, at)[0]
+        kind: JSONType = _KINDS.get(text[at], "number")
+        child = Span(kind, at, stop, value, text if kind in ("object", "array") else None)
+        if stop - at > LONG:
+            self._long[i] = child
+        return child
+
+    def begin(self, i: int) -> int:
+        """Where the item begins, or the name of the member."""
+        return after_space(self.text, int(self.edges[i]) + 1)
+
+
+class _Names(Sequence[Name]):
+    """The names of these children's members."""
+
+    def __init__(self, children: _Children) -> None:
+        self._children = children
+
+    def __len__(self) -> int:
+        return len(self._children)
+
+    @overload
+    def __getitem__(self, index: int) -> Name: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Name]: ...
+
+    def __getitem__(self, index: int | slice) -> Name | list[Name]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        text, at = self._children.text, self._children.begin(range(len(self))[index])
+        stop = _STRING.match(text, at).end()  # type: ignore[union-attr]  # in a valid text a string begins there
+        return Name(_unquote(text[at:stop]), at, stop)
+
+
+def parts_between(span: Span, start: int, stop: int) -> range:
+    """The children of a value that reach beyond `start` and begin before `stop`, and perhaps some beside them."""
+    children = span.children
+    if not isinstance(children, _Children):
+        return range(len(children))
+    first, last = np.searchsorted(children.edges, (start, stop))
+    return range(max(0, int(first) - 1), min(len(children), int(last)))
 
 
 MOST_NOTES = 100
@@ -179,6 +278,8 @@ class _Scanner:
         self.text = text
         self.limit = limit
         self.open: list[Span] = []
+        self.parts: list[tuple[list[Name], list[Span]]] = []
+        """What was found so far of each that is open."""
         self.twice: list[tuple[str, str]] = []
         self.tokens: list[tuple[str, str]] = []
         self.beyond: list[tuple[str, str]] = []
@@ -241,6 +342,7 @@ class _Scanner:
 
     def _close(self, at: int) -> int:
         span = self.open.pop()
+        self.parts.pop()
         span.stop = at + 1
         if span.kind == "array":
             span.value = [child.value for child in span.children]
@@ -262,7 +364,11 @@ class _Scanner:
         if char in "{[":
             span = Span("object" if char == "{" else "array", at)
             self._attach(span)
+            names: list[Name] = []
+            children: list[Span] = []
+            span._names, span._children = names, children
             self.open.append(span)
+            self.parts.append((names, children))
             if len(self.open) > MAX_DEPTH:
                 self._fail(at, f"More than {MAX_DEPTH} objects and arrays inside one another")
             return span
@@ -296,14 +402,14 @@ class _Scanner:
 
     def _attach(self, span: Span) -> None:
         if self.open:
-            self.open[-1].children.append(span)
+            self.parts[-1][1].append(span)
 
     def _name(self, at: int) -> int:
         """Reads a member's name and the colon. Returns the offset of its value."""
         if self._char(at) != '"':
             self._unexpected(at, "a name in double quotes")
         stop = self._string_end(at)
-        self.open[-1].names.append(Name(_unquote(self.text[at:stop]), at, stop))
+        self.parts[-1][0].append(Name(_unquote(self.text[at:stop]), at, stop))
         colon = self._skip(stop)
         if self._char(colon) != ":":
             self._unexpected(colon, "a colon")

@@ -1,0 +1,76 @@
+"""Where the parts of a long object or array in a JSON text lie, as offsets of commas: eight bytes a part.
+
+An edit goes to one part of a value that may have millions. To read each of them, only to find where the next begins,
+takes as much memory as the whole value; so one pass over the characters, by numpy, finds the commas instead, and a part
+is looked at when it is asked for. The text must be valid JSON.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+_PIECE = 1 << 20
+_STEPS = np.zeros(256, np.int8)
+_STEPS[list(b"[{")] = 1
+_STEPS[list(b"]}")] = -1
+
+
+def separators(text: str, start: int, stop: int) -> NDArray[np.int64]:
+    """The offsets of what separates the parts of the object or array `text[start:stop]`: its opening bracket, the
+    commas between its parts, its closing bracket."""
+    found = [np.array([start])]
+    depth, inside, at = 0, False, start + 1
+    while at < stop - 1:
+        end = min(at + _PIECE, stop - 1)
+        while text[end - 1] == "\\":  # an escape stays in one piece
+            end += 1
+        piece = text[at:end].encode("latin-1", "replace")  # a byte a character: structure is ASCII
+        if b"\\" in piece:
+            piece = piece.replace(b"\\\\", b"..").replace(b'\\"', b"..")
+        characters = np.frombuffer(piece, np.uint8)
+        within = np.logical_xor.accumulate(characters == ord('"')) ^ inside
+        steps = _STEPS[characters]
+        steps[within] = 0
+        depths = np.cumsum(steps, dtype=np.int32)
+        commas = (characters == ord(",")) & (depths == -depth) & ~within
+        found.append(np.flatnonzero(commas) + at)
+        depth += int(depths[-1])
+        inside = bool(within[-1])
+        at = end
+    found.append(np.array([stop - 1]))
+    return np.concatenate(found)
+
+
+def common_beginning(one: str, other: str, at: int, there: int, most: int) -> int:
+    """How many of at most `most` characters are the same in `one` from `at` and in `other` from `there`."""
+    done = 0
+    while done < most:
+        size = min(_PIECE, most - done)
+        if one[at + done : at + done + size] != other[there + done : there + done + size]:
+            while size > 1:  # what differs is in the first half, or else in the second
+                half = size // 2
+                if one[at + done : at + done + half] == other[there + done : there + done + half]:
+                    done, size = done + half, size - half
+                else:
+                    size = half
+            return done
+        done += size
+    return done
+
+
+def common_end(one: str, other: str, stop: int, there: int, most: int) -> int:
+    """How many of at most `most` characters are the same in `one` before `stop` and in `other` before `there`."""
+    done = 0
+    while done < most:
+        size = min(_PIECE, most - done)
+        if one[stop - done - size : stop - done] != other[there - done - size : there - done]:
+            while size > 1:
+                half = size // 2
+                if one[stop - done - half : stop - done] == other[there - done - half : there - done]:
+                    done, size = done + half, size - half
+                else:
+                    size = half
+            return done
+        done += size
+    return done
