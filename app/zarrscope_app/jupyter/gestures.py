@@ -29,7 +29,7 @@ CALLS = {
         "measure_line", "measure_region", "measure_view", "forget_measurement",
     },
     "edit": {"edit", "edit_json", "retype", "add", "add_typed", "rename", "remove", "move", "undo", "redo", "revert",
-             "fold", "save", "resolve", "reload", "show_way", "edit_text"},
+             "fold", "save", "choose", "resolve", "reload", "show_way", "edit_text"},
     "session": {"select", "set_tab", "back", "forward", "retry", "reload", "dismiss", "use_credentials"},
     "metadata": {"load_documents"},
     "values": {"set_index", "show", "transpose", "set_format", "retry"},

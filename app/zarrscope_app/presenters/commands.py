@@ -263,6 +263,7 @@ LABELS = {
     "limit-hi": "Upper limit",
     "limit-lo": "Lower limit",
     "mend": "Mend…",
+    "merge": "Merge as chosen",
     "mine": "Mine",
     "more-colors": "Other…",
     "move-down": "Move down",

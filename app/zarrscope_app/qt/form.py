@@ -25,12 +25,13 @@ from qtpy.QtWidgets import (
 
 from zarrscope_app.presenters import EditPresenter, EditStatus
 from zarrscope_app.presenters.commands import LABELS, command
-from zarrscope_app.presenters.form.view_models import EditState, Way
+from zarrscope_app.presenters.form.view_models import EditState, Side, Way, Whose
 
+from .conflict import ConflictView
 from .findings import FindingsView
 from .form_model import CONTAINERS, KIND, NAME, VALUE, FormDelegate, FormModel
 from .json_form import JsonForm
-from .review import ConflictView, DiffView
+from .review import DiffView
 from .section_form import SectionForm
 from .text import Label, tip
 from .theme import icon
@@ -83,6 +84,7 @@ class AttributesPane(QWidget):
         self.diff.closed.connect(lambda: self.show_diff(False))
         self.conflict = ConflictView()
         self.conflict.resolved.connect(self._resolve)
+        self.conflict.chosen.connect(self._choose)
         self.sections = SectionForm()
         self.json = JsonForm()
         self._stack = QStackedWidget()
@@ -212,7 +214,7 @@ class AttributesPane(QWidget):
         self._buttons["writable"].setVisible(state.status is EditStatus.READ_ONLY)
         if not self.diff.isHidden():
             self.diff.show_diff(self._presenter.diff().unified)
-        self.conflict.show_conflicts(state.status is EditStatus.CONFLICT, state.conflicts)
+        self.conflict.show_state(state)
 
     def _show_tree(self, state: EditState) -> None:
         current = self.model.field(self.view.currentIndex())
@@ -281,9 +283,13 @@ class AttributesPane(QWidget):
         if field is not None and self._presenter is not None and field.folded != folded:
             self._presenter.fold(field.pointer, folded)
 
-    def _resolve(self, whose: str) -> None:
+    def _resolve(self, whose: Whose) -> None:
         if self._presenter is not None:
-            self._presenter.resolve("mine" if whose == "mine" else "theirs")
+            self._presenter.resolve(whose)
+
+    def _choose(self, pointer: str, side: Side, path: str) -> None:
+        if self._presenter is not None:
+            self._presenter.choose(pointer, side, path)
 
     # ---------------------------------------------------------------- edits
     def add(self) -> None:

@@ -1,4 +1,4 @@
-"""Changes on show: the diff of a document, a conflict field by field, and the one question that closing asks."""
+"""Changes on show: the diff of a document, and the one question that closing asks."""
 
 from __future__ import annotations
 
@@ -10,17 +10,13 @@ from qtpy.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QHBoxLayout,
-    QHeaderView,
     QPlainTextEdit,
-    QPushButton,
     QToolButton,
-    QTreeWidget,
-    QTreeWidgetItem,
     QVBoxLayout,
     QWidget,
 )
 
-from zarrscope_app.presenters import Disagreement, strings
+from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.commands import LABELS, command
 
 from .text import Label
@@ -84,42 +80,6 @@ class DiffView(QWidget):
         text = unified or strings.NOTHING_TO_SAVE
         if text != self.text.toPlainText():
             self.text.setPlainText(text)
-
-
-class ConflictView(QWidget):
-    """Fields that two sides changed, and the two ways out. `resolved("mine" | "theirs")`."""
-
-    resolved = Signal(str)
-
-    def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self._table = QTreeWidget()
-        self._table.setRootIsDecorated(False)
-        self._table.setHeaderLabels([LABELS["name"], LABELS["mine"], LABELS["theirs"]])
-        self._table.setMaximumHeight(140)
-        header = self._table.header()
-        if header is not None:
-            header.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
-        row = QHBoxLayout()
-        row.addStretch(1)
-        for name, whose in (("take-theirs", "theirs"), ("keep-mine", "mine")):
-            button = QPushButton(LABELS[name])
-            button.clicked.connect(lambda _=False, whose=whose: self.resolved.emit(whose))
-            row.addWidget(button)
-        column = QVBoxLayout(self)
-        column.setContentsMargins(8, 0, 8, 4)
-        column.addWidget(self._table)
-        column.addLayout(row)
-
-    def show_conflicts(self, shown: bool, conflicts: tuple[Disagreement, ...]) -> None:
-        """Show `conflicts`; hidden when there is no conflict."""
-        self.setVisible(shown)
-        self._table.clear()
-        for item in conflicts:
-            absent = strings.exact(None)
-            texts = [item.pointer, *(absent if side is None else side for side in (item.mine, item.theirs))]
-            self._table.addTopLevelItem(QTreeWidgetItem(texts))
-        self._table.setVisible(bool(conflicts))
 
 
 class CloseQuestion(QDialog):

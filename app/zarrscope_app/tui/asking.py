@@ -24,7 +24,9 @@ from textual.widgets import Static
 from zarrscope_app.presenters import Session, strings
 from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.commands import LABELS, NODE_COMMANDS
-from zarrscope_app.presenters.form.presenter import EditStatus
+from zarrscope_app.presenters.form.conflict_rows import MINE, THEIRS, can_merge, conflict_rows, conflict_summary
+from zarrscope_app.presenters.form.presenter import EditPresenter, EditStatus
+from zarrscope_app.presenters.form.view_models import Side, Whose
 from zarrscope_app.presenters.nodes.acts import ActField
 from zarrscope_app.presenters.nodes.presenter import NodesPresenter
 from zarrscope_app.tui.picker import Picker
@@ -239,24 +241,55 @@ def _edited(keys: Asks, text: str) -> str | None:
 
 
 # ---------------------------------------------------------------------- a conflict
-def conflict_text(session: Session) -> str:
-    """Both sides of each field that both changed."""
-    rows = []
-    for found in session.edit.state.conflicts:
-        sides = ((LABELS["mine"], found.mine), (LABELS["theirs"], found.theirs))
-        rows.append(strings.clean(found.pointer or "/"))
-        rows += [
-            f"  {label:<7} {strings.clean(text, 400) if text is not None else words.GONE}" for label, text in sides
-        ]
-    return "\n".join([session.edit.state.sentence, "", *rows])
+class ConflictSheet(FollowingSheet):
+    """Both sides of each field that both changed: one is chosen for each, or one side for all."""
+
+    def __init__(self, edit: EditPresenter) -> None:
+        super().__init__(self._sides, words.CONFLICT_FOOT, {}, edit.changed)
+        self._edit = edit
+        self._at = 0
+
+    def _sides(self) -> str:
+        state = self._edit.state
+        rows = []
+        for number, row in enumerate(conflict_rows(state)):
+            here = number == self._at and not row.fixed
+            rows.append(strings.joined(f"{'▸' if here else ' '} {row.label}", row.note))
+            for whose, title, text in (("mine", MINE, row.mine), ("theirs", THEIRS, row.theirs)):
+                sign = "[x]" if row.choice == whose else "   " if row.fixed else "[ ]"
+                rows.append(f"    {sign} {title:<7} {text}")
+        return "\n".join([state.sentence, conflict_summary(state), "", *rows])
+
+    def takes(self, event: events.Key) -> bool:
+        """Moves between fields or chooses a side; Enter ends it only where each field has one."""
+        disputed = [row for row in conflict_rows(self._edit.state) if not row.fixed]
+        if event.key in ("up", "down", "tab", "shift+tab") and disputed:
+            self._go(1 if event.key in ("down", "tab") else -1, len(disputed))
+            return True
+        side = _SIDES.get(event.key)
+        if side is not None and self._at < len(disputed):
+            field = disputed[self._at].field
+            self._edit.choose(field.pointer, side, field.path)
+            self._go(0, len(disputed))
+            return True
+        if event.key == "enter":
+            return not can_merge(self._edit.state)
+        return super().takes(event)
+
+    def _go(self, by: int, fields: int) -> None:
+        self._at = max(0, min(self._at + by, fields - 1))
+        self._again()
+
+    def answer(self, event: events.Key) -> None:
+        found = _ENDS.get(event.character or "", "chosen" if event.key == "enter" else None)
+        if found is not None:
+            self._edit.resolve(found)
+
+
+_SIDES: dict[str, Side] = {"m": "mine", "left": "mine", "t": "theirs", "right": "theirs"}
+_ENDS: dict[str, Whose] = {"M": "mine", "T": "theirs"}
 
 
 def ask_side(keys: Asks) -> None:
-    """Shows both sides of a conflict, and takes one of them."""
-    sheet = Sheet(conflict_text(keys.session), words.CONFLICT_FOOT, {"m": "mine", "t": "theirs"})
-
-    def decided(side: str | None) -> None:
-        if side is not None:
-            keys.session.edit.resolve("mine" if side == "mine" else "theirs")
-
-    keys.show_sheet(sheet, decided)
+    """Shows both sides of a conflict, and merges them as somebody chooses."""
+    keys.show_sheet(ConflictSheet(keys.session.edit), lambda _: None)

@@ -6,17 +6,27 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import count, islice
-from typing import Any, Literal
+from typing import Any
 
-from zarrscope.errors import Refused, ZarrscopeError
+from zarrscope.errors import Refused
 from zarrscope.jsondoc import differences as compare
 from zarrscope.jsondoc.document import Document, pointer_of, tokens_of
 from zarrscope.jsondoc.nonstandard import brought_in
 from zarrscope.jsondoc.spans import Span
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.form.conflict import Sides, merge, put, sides_of
 from zarrscope_app.presenters.form.field_editors import Place, choices_for, row_for
 from zarrscope_app.presenters.form.line_diff import changed_lines
-from zarrscope_app.presenters.form.view_models import KINDS, Change, Diff, Disagreement, Field, FieldKind
+from zarrscope_app.presenters.form.view_models import (
+    KINDS,
+    Change,
+    Diff,
+    Disagreement,
+    Field,
+    FieldKind,
+    Side,
+    Whose,
+)
 
 MAX_FIELDS = 5000
 _acts = count(1)
@@ -49,6 +59,9 @@ class Draft:
         self.hint = ""
         """Why the last act was not done; the next one clears it."""
         self.theirs: Document | None = None
+        self.choices: dict[str, Side] = {}
+        """Disputed field → whose value was chosen."""
+        self._sides: tuple[tuple[Document, Document, Document], Sides] | None = None
         self.json: tuple[Document, str] | None = None
         """A document, and the text of its attributes."""
         self._diff: tuple[tuple[Document, Document], Diff] | None = None
@@ -83,7 +96,7 @@ class Draft:
         """Applies changes that were made to another version of the document: (pointer, JSON text; None: removed)."""
         made = self.now
         for pointer, after in changes:
-            made = _apply(made, self.prefix + pointer, after)
+            made = put(made, self.prefix + pointer, after)
         self.push(made)
 
     def need_object(self, document: Document) -> None:
@@ -117,35 +130,34 @@ class Draft:
 
     # ------------------------------------------------------------------ merging
     @property
-    def disagreements(self) -> tuple[Disagreement, ...]:
-        """Fields that both versions changed, to different values."""
+    def sides(self) -> Sides:
+        """In a conflict: what both sides changed, and what one of them alone did."""
         if self.theirs is None:
-            return ()
-        found = []
-        for mine in self.changes:
-            for other in differences(self.base, self.theirs, self.prefix):
-                if _related(mine.pointer, other.pointer) and (mine.pointer, mine.after) != (other.pointer, other.after):
-                    top = min(mine.pointer, other.pointer, key=len)
-                    found.append(
-                        Disagreement(top, *(_text(d, self.prefix + top) for d in (self.base, self.now, self.theirs)))
-                    )
-        return tuple(dict.fromkeys(found))
+            return Sides((), ())
+        at = (self.base, self.now, self.theirs)
+        if self._sides is None or self._sides[0] != at:
+            self._sides = (at, sides_of(*at, self.prefix))
+        return self._sides[1]
 
-    def resolve(self, whose: Literal["mine", "theirs"]) -> None:
-        """Makes `theirs` the base and applies my changes to it; if both versions changed a field, `whose` wins."""
+    @property
+    def disagreements(self) -> tuple[Disagreement, ...]:
+        """Fields that both sides changed, to different values."""
+        return self.sides.chosen(self.choices)
+
+    def choose(self, pointer: str, side: Side) -> None:
+        """Whose value a disputed field has, once both sides are merged."""
+        self.choices[pointer] = side
+
+    def resolve(self, whose: Whose) -> None:
+        """`theirs` becomes the base, my changes are made to it again; where both changed a field, `whose` wins."""
         if self.theirs is None:
             return
-        disputed = [d.pointer for d in self.disagreements]
-        merged = self.theirs
-        for change in self.changes:
-            pointer, text = change.pointer, change.after
-            over = next((p for p in disputed if _related(p, pointer)), None)
-            if over is not None:
-                if whose == "theirs":
-                    continue
-                pointer, text = over, _text(self.now, self.prefix + over)
-            merged = _apply(merged, self.prefix + pointer, text)
-        self.base, self.theirs = self.theirs, None
+        disputed = self.disagreements
+        if whose == "chosen" and not all(each.choice for each in disputed):
+            return
+        choices = {each.pointer: each.choice or "mine" if whose == "chosen" else whose for each in disputed}
+        merged = merge(self.theirs, self.now, self.prefix, self.changes, choices)
+        self.base, self.theirs, self.choices, self._sides = self.theirs, None, {}, None
         self.push(merged)
         self.note = strings.MERGED
 
@@ -159,21 +171,8 @@ def diff_of(base: Document, now: Document, prefix: str) -> Diff:
     return Diff(told, tuple(differences(base, now, prefix)))
 
 
-def _apply(document: Document, pointer: str, text: str | None) -> Document:
-    try:
-        if text is None:
-            return document.remove(pointer) if document.has(pointer) else document
-        return document.set_text(pointer, text)
-    except ZarrscopeError:
-        return document  # the other side removed the object that held the field
-
-
 def _related(a: str, b: str) -> bool:
     return a == b or a.startswith(b + "/") or b.startswith(a + "/")
-
-
-def _text(document: Document, pointer: str) -> str | None:
-    return document.text_at(pointer) if document.has(pointer) else None
 
 
 def differences(before: Document, after: Document, prefix: str) -> list[Change]:

@@ -25,7 +25,16 @@ from zarrscope_app.presenters.form.mending import Asked
 from zarrscope_app.presenters.form.saving import Saver
 from zarrscope_app.presenters.form.section_form import Judge, SectionForm, is_section_field
 from zarrscope_app.presenters.form.sections.table import fields_of
-from zarrscope_app.presenters.form.view_models import Diff, EditState, EditStatus, Field, FieldKind, FormSection, Way
+from zarrscope_app.presenters.form.view_models import (
+    Diff,
+    EditState,
+    EditStatus,
+    Field,
+    FieldKind,
+    FormSection,
+    Way,
+    Whose,
+)
 from zarrscope_app.presenters.form.waiting import Waiting
 
 FOLD_ABOVE = 60
@@ -111,7 +120,8 @@ class NodeForm:
             can_save=status in (EditStatus.DIRTY, EditStatus.FAILED) and self._drafts.writable,
             can_undo=draft.at > 0 and not draft.saving,
             can_redo=draft.at < len(draft.history) - 1 and not draft.saving,
-            conflicts=draft.disagreements if draft.theirs is not None else (),
+            conflicts=draft.disagreements,
+            fitting=draft.sides.fitting,
             path=path,
             key=draft.now.key,
             way=way,
@@ -274,7 +284,7 @@ class NodeForm:
         """Writes the document when the edits asked for before are made."""
         self._background.in_turn(self._saver.save)
 
-    def resolve(self, whose: Literal["mine", "theirs"]) -> None:
+    def resolve(self, whose: Whose) -> None:
         """Merges with what is stored now; where both changed a field, `whose` wins."""
         self._saver.resolve(whose)
 

@@ -24,7 +24,7 @@ from zarrscope_app.presenters.form.sections.image import CHANNELS
 from zarrscope_app.presenters.form.sections.model import Subject, surroundings_from
 from zarrscope_app.presenters.form.several import SeveralForm
 from zarrscope_app.presenters.form.trying import TextTrials
-from zarrscope_app.presenters.form.view_models import Diff, EditState, EditStatus, Field, FieldKind, Way
+from zarrscope_app.presenters.form.view_models import Diff, EditState, EditStatus, Field, FieldKind, Side, Way, Whose
 from zarrscope_app.presenters.form.waiting import Waiting
 from zarrscope_app.presenters.node_details import NodeDetails
 
@@ -68,7 +68,7 @@ class Form(Protocol):
 
     def save(self) -> None: ...
 
-    def resolve(self, whose: Literal["mine", "theirs"]) -> None: ...
+    def resolve(self, whose: Whose) -> None: ...
 
 
 class EditPresenter:
@@ -425,6 +425,11 @@ class EditPresenter:
         """The differences of every document with changes, one after the other."""
         return self._drafts.diff()
 
-    def resolve(self, whose: Literal["mine", "theirs"]) -> None:
-        """Merges with what is stored now; where both changed a field, this side wins. DIRTY or CLEAN afterwards."""
+    def resolve(self, whose: Whose) -> None:
+        """Merges with what is stored now; where both sides changed a field, this side wins, or the one that was chosen
+        for it. DIRTY or CLEAN afterwards."""
         self._form.resolve(whose)
+
+    def choose(self, pointer: str, side: Side, path: str = "") -> None:
+        """Whose value a field in dispute will have; `path`: of several nodes, whose document it is in."""
+        self._saver.choose(pointer, side, path or self._drafts.path)

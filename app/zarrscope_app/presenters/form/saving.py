@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
 
 from zarrscope.errors import Conflict, NotStandard
 from zarrscope.jsondoc.document import Document
@@ -11,6 +10,7 @@ from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.draft import Draft, differences
 from zarrscope_app.presenters.form.drafts import Drafts
+from zarrscope_app.presenters.form.view_models import Side, Whose
 
 
 class Saver:
@@ -102,8 +102,15 @@ class Saver:
             then, self._then = self._then, None
             then(self._in_the_way())
 
-    def resolve(self, whose: Literal["mine", "theirs"]) -> None:
-        """Merges the draft on show with what is stored now; where both changed a field, `whose` wins."""
+    def choose(self, pointer: str, side: Side, path: str) -> None:
+        """Whose value a field in dispute will have."""
+        draft = self._drafts.by_path.get(path)
+        if draft is not None and draft.theirs is not None:
+            draft.choose(pointer, side)
+            self._told()
+
+    def resolve(self, whose: Whose) -> None:
+        """Merges the draft on show with what is stored now; where both changed a field, `whose` wins, or as chosen."""
         draft = self._drafts.shown
         if draft is not None and draft.theirs is not None:
             draft.resolve(whose)

@@ -28,7 +28,7 @@ from zarrscope_app.presenters.form.merged import Merged, Part, each_changed, edi
 from zarrscope_app.presenters.form.section_form import with_typed
 from zarrscope_app.presenters.form.sections.model import Subject, Surroundings, surroundings_of
 from zarrscope_app.presenters.form.sections.table import fields_of, sections_of
-from zarrscope_app.presenters.form.view_models import Diff, EditState, EditStatus, Field, FormSection
+from zarrscope_app.presenters.form.view_models import Diff, EditState, EditStatus, Field, FormSection, Whose
 
 if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
@@ -398,8 +398,8 @@ class SeveralForm:
     def _in_conflict(self) -> bool:
         return any(draft.theirs is not None for draft in self._chosen())
 
-    def resolve(self, whose: Literal["mine", "theirs"]) -> None:
-        """Merges every document in conflict; where both sides changed a field, `whose` wins."""
+    def resolve(self, whose: Whose) -> None:
+        """Merges every document in conflict; where both sides changed a field, `whose` wins, or as chosen."""
 
         def act() -> None:
             for draft in self._chosen():
@@ -430,11 +430,9 @@ class SeveralForm:
         status, sentence = self._status(changes, writable)
         parts = self._parts()
         known = self._judge.verdicts(parts)
-        conflicts = [
-            replace(each, pointer=words.of_node(path, each.pointer))
-            for path in self.paths
-            for each in self._drafts.by_path[path].disagreements
-        ]
+        drafted = [(path, self._drafts.by_path[path]) for path in self.paths]
+        conflicts = [replace(each, path=path) for path, draft in drafted for each in draft.disagreements]
+        fitting = [replace(each, path=path) for path, draft in drafted for each in draft.sides.fitting]
         return EditState(
             status,
             sentence,
@@ -444,6 +442,7 @@ class SeveralForm:
             can_undo=not self._saving and any(draft.at > 0 for draft in drafts),
             can_redo=not self._saving and any(draft.at < len(draft.history) - 1 for draft in drafts),
             conflicts=tuple(conflicts),
+            fitting=tuple(fitting),
             path=path,
             way="image",
             ways=("image",),

@@ -28,6 +28,9 @@ class EditStatus(Enum):
 
 Way = Literal["image", "fields", "json"]
 """What they mean, as sections; all members, as a tree; the document's text."""
+Side = Literal["mine", "theirs"]
+Whose = Literal["mine", "theirs", "chosen"]
+"""Whose value disputed fields have: one side's in all of them, or as each was chosen."""
 FieldKind = Literal["text", "number", "bool", "null", "list", "object"]
 KINDS: tuple[FieldKind, ...] = ("text", "number", "bool", "null", "list", "object")
 
@@ -107,6 +110,10 @@ class Disagreement:
     base: str | None
     mine: str | None
     theirs: str | None
+    choice: Side | Literal[""] = ""
+    """Whose value it will have; "" until somebody chose."""
+    path: str = ""
+    """Of several nodes, whose document it is about."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +147,9 @@ class EditState:
     can_undo: bool = False
     can_redo: bool = False
     conflicts: tuple[Disagreement, ...] = ()
-    """Fields that both sides changed. May be empty in CONFLICT: then both sides fit together."""
+    """Fields that both sides changed: `choose` for each. May be empty in CONFLICT: then both sides fit together."""
+    fitting: tuple[Disagreement, ...] = ()
+    """In CONFLICT: fields that one side alone changed, which is kept."""
     path: str = "/"
     key: str = ""
     """The document in the store."""

@@ -1,0 +1,83 @@
+"""A conflict: what each side made of a document, and the document that keeps what was chosen, field by field. Pure.
+
+A field that one side alone changed is kept as that side has it; somebody chooses only where both changed it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from zarrscope.errors import ZarrscopeError
+from zarrscope.jsondoc import differences as compare
+from zarrscope.jsondoc.document import Document, pointer_of, tokens_of
+from zarrscope_app.presenters.form.view_models import Change, Disagreement, Side
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What two sides made of one document."""
+
+    disputed: tuple[Disagreement, ...]
+    """What both changed, to different values."""
+    fitting: tuple[Disagreement, ...]
+    """What one of them alone changed; `choice` says which."""
+
+    def chosen(self, choices: Mapping[str, Side]) -> tuple[Disagreement, ...]:
+        """The disputed fields with what somebody chose: pointer → side."""
+        return tuple(replace(each, choice=choices.get(each.pointer, "")) for each in self.disputed)
+
+
+def sides_of(base: Document, mine: Document, theirs: Document, prefix: str) -> Sides:
+    """Compares both sides with what they began from. Takes long for large documents."""
+    own = {each.pointer: each for each in compare.differences(base, mine, prefix)}
+    other = {each.pointer: each for each in compare.differences(base, theirs, prefix)}
+    related = [(a, b) for a in own for b in _holders(a) if b in other]
+    related += [(a, b) for b in other for a in _holders(b)[:-1] if a in own]
+    met = {pointer for pair in related for pointer in pair}
+    tops = [min(a, b, key=len) for a, b in related if (a, own[a].after) != (b, other[b].after)]
+
+    def field(pointer: str) -> Disagreement:
+        before, own, other = (_text(document, prefix + pointer) for document in (base, mine, theirs))
+        return Disagreement(pointer, before, own, other)
+
+    alone = [replace(field(pointer), choice="mine") for pointer in own if pointer not in met]
+    alone += [replace(field(pointer), choice="theirs") for pointer in other if pointer not in met]
+    return Sides(tuple(map(field, dict.fromkeys(tops))), tuple(alone))
+
+
+def merge(
+    theirs: Document, mine: Document, prefix: str, changes: Sequence[Change], choices: Mapping[str, Side]
+) -> Document:
+    """Their document with my changes made again; `choices`: disputed field → whose value it has."""
+    merged, done = theirs, set()
+    for change in changes:
+        pointer, text = change.pointer, change.after
+        over = next((at for at in _holders(pointer) if at in choices), None)
+        if over is not None:
+            if over in done or choices[over] == "theirs":
+                continue
+            done.add(over)
+            pointer, text = over, _text(mine, prefix + over)
+        merged = put(merged, prefix + pointer, text)
+    return merged
+
+
+def put(document: Document, pointer: str, text: str | None) -> Document:
+    """The document with a value, as JSON text; None: without it. As it was where what holds it went."""
+    try:
+        if text is None:
+            return document.remove(pointer) if document.has(pointer) else document
+        return document.set_text(pointer, text)
+    except ZarrscopeError:
+        return document  # the other side removed the object that held the field
+
+
+def _holders(pointer: str) -> list[str]:
+    """The pointers of all that holds a value, from the whole to the value itself."""
+    tokens = tokens_of(pointer)
+    return [pointer_of(tokens[:depth]) for depth in range(len(tokens) + 1)]
+
+
+def _text(document: Document, pointer: str) -> str | None:
+    return document.text_at(pointer) if document.has(pointer) else None

@@ -1,0 +1,64 @@
+"""A conflict in words: one row a field, mine and theirs side by side, the same in every host."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.form.view_models import Disagreement, EditState, Side
+
+MOST_ROWS = 500
+"""Conflicts of more fields are resolved as a whole, by one side."""
+ABSENT = "(not there)"
+FIELD, BEFORE, MINE, THEIRS = "Field", "As it was", "Mine", "Theirs"
+CHOOSE = "Choose a side"
+WHOLE = "all attributes"
+_SIDES: dict[Side, str] = {"mine": "only you changed it", "theirs": "only they changed it"}
+
+
+@dataclass(frozen=True)
+class ConflictRow:
+    """One field, in texts that a host paints as they are."""
+
+    field: Disagreement
+    label: str
+    before: str
+    mine: str
+    theirs: str
+    choice: Side | Literal[""]
+    fixed: bool
+    """One side alone changed it: there is nothing to choose."""
+    note: str = ""
+
+
+def conflict_rows(state: EditState) -> tuple[ConflictRow, ...]:
+    """What somebody decides, then what fits together anyhow; at most `MOST_ROWS`."""
+    disputed = [_row(each, False) for each in state.conflicts]
+    return tuple([*disputed, *(_row(each, True) for each in state.fitting)][:MOST_ROWS])
+
+
+def can_merge(state: EditState) -> bool:
+    """Whether a side was chosen for each field in dispute."""
+    return all(each.choice for each in state.conflicts)
+
+
+def conflict_summary(state: EditState) -> str:
+    """What is left to decide, and what was merged without a question."""
+    left = sum(not each.choice for each in state.conflicts)
+    total = len(state.conflicts) + len(state.fitting)
+    return strings.joined(
+        f"Choose a side for {strings.counted(left, 'field')}, then merge" if left else "Merge, look at it, then save",
+        f"{strings.counted(len(state.fitting), 'field')} changed on one side only: kept" if state.fitting else "",
+        f"{strings.count(total - MOST_ROWS)} more not listed" if total > MOST_ROWS else "",
+    )
+
+
+def _row(field: Disagreement, fixed: bool) -> ConflictRow:
+    at = strings.clean(field.pointer, 200) or WHOLE
+    before, mine, theirs = (
+        ABSENT if text is None else strings.clean(text, 400) for text in (field.base, field.mine, field.theirs)
+    )
+    note = _SIDES[field.choice] if fixed and field.choice else ""
+    label = strings.joined(strings.clean(field.path, 200), at)
+    return ConflictRow(field, label, before, mine, theirs, field.choice, fixed, note)

@@ -1,0 +1,154 @@
+"""A conflict, field by field: mine and theirs side by side, and a side chosen for each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qtpy.QtCore import Qt, Signal
+from qtpy.QtWidgets import (
+    QAbstractItemView,
+    QHBoxLayout,
+    QHeaderView,
+    QPushButton,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
+
+from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.presenters.form.conflict_rows import (
+    BEFORE,
+    CHOOSE,
+    FIELD,
+    MINE,
+    THEIRS,
+    ConflictRow,
+    can_merge,
+    conflict_rows,
+    conflict_summary,
+)
+from zarrscope_app.presenters.form.view_models import EditState, EditStatus
+
+from .text import Label, tip
+from .theme import current_palette, mix, quiet
+
+_SIDES = {2: "mine", 3: "theirs"}
+"""Column → whose value it shows."""
+_MOST_SEEN = 8
+"""Rows that stand at once; more are scrolled."""
+
+
+class ConflictView(QWidget):
+    """`chosen(pointer, side, path)` for one field; `resolved("mine" | "theirs" | "chosen")` ends it."""
+
+    resolved = Signal(str)
+    chosen = Signal(str, str, str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._rows: tuple[ConflictRow, ...] = ()
+        self._told = Label()
+        self._told.setWordWrap(True)
+        self.table = _Table()
+        self.table.picked.connect(self._pick)
+        row = QHBoxLayout()
+        row.setSpacing(8)
+        self._buttons: dict[str, QPushButton] = {}
+        for whose, text in (
+            ("theirs", LABELS["take-theirs"]),
+            ("mine", LABELS["keep-mine"]),
+            ("chosen", LABELS["merge"]),
+        ):
+            button = QPushButton(text)
+            button.clicked.connect(lambda _=False, whose=whose: self.resolved.emit(whose))
+            self._buttons[whose] = button
+        row.addWidget(self._told, 1)
+        for whose in ("theirs", "mine", "chosen"):
+            row.addWidget(self._buttons[whose])
+        column = QVBoxLayout(self)
+        column.setContentsMargins(8, 0, 8, 4)
+        column.addWidget(self.table)
+        column.addLayout(row)
+
+    def show_state(self, state: EditState) -> None:
+        """Show the fields of a conflict; hidden when there is none."""
+        shown = state.status is EditStatus.CONFLICT
+        self.setVisible(shown)
+        rows = conflict_rows(state) if shown else ()
+        if rows != self._rows:
+            self._rows = rows
+            self.table.show_rows(rows)
+        self.table.setVisible(bool(rows))
+        self._told.setText(conflict_summary(state) if shown else "")
+        self._buttons["chosen"].setEnabled(can_merge(state))
+        self._buttons["chosen"].setDefault(can_merge(state))
+
+    def _pick(self, place: int, side: str) -> None:
+        row = self._rows[place]
+        if not row.fixed:
+            self.chosen.emit(row.field.pointer, side, row.field.path)
+
+
+class _Table(QTableWidget):
+    """Fields down, sides across. A click, Space or Enter on a side chooses it."""
+
+    picked = Signal(int, str)
+
+    def __init__(self) -> None:
+        super().__init__(0, 4)
+        self.setHorizontalHeaderLabels([FIELD, BEFORE, MINE, THEIRS])
+        self.setAccessibleName(CHOOSE)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setTabKeyNavigation(False)
+        self.setWordWrap(False)
+        self.setShowGrid(False)
+        self.setAlternatingRowColors(True)
+        side, top = self.verticalHeader(), self.horizontalHeader()
+        if side is not None:
+            side.hide()
+        if top is not None:
+            top.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+            top.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+            top.setHighlightSections(False)
+        self.cellClicked.connect(self._pick)
+
+    def show_rows(self, rows: tuple[ConflictRow, ...]) -> None:
+        at = (self.currentRow(), self.currentColumn())
+        self.setRowCount(len(rows))
+        for place, row in enumerate(rows):
+            for column, text in enumerate((row.label, row.before, row.mine, row.theirs)):
+                self.setItem(place, column, _item(row, column, text))
+        if rows:
+            self.setCurrentCell(min(max(at[0], 0), len(rows) - 1), at[1] if at[1] in _SIDES else 2)
+            line, head = self.rowHeight(0), self.horizontalHeader()
+            tall = (head.height() if head is not None else 0) + line * min(len(rows), _MOST_SEEN)
+            self.setFixedHeight(tall + 2 * self.frameWidth())
+
+    def keyPressEvent(self, event: Any) -> None:
+        if event.key() in (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self._pick(self.currentRow(), self.currentColumn())
+        else:
+            super().keyPressEvent(event)
+
+    def _pick(self, row: int, column: int) -> None:
+        if column in _SIDES and row >= 0:
+            self.picked.emit(row, _SIDES[column])
+
+
+def _item(row: ConflictRow, column: int, text: str) -> QTableWidgetItem:
+    side = _SIDES.get(column)
+    taken = side is not None and row.choice == side
+    sign = "" if side is None else "✓ " if taken and row.fixed else "● " if taken else "" if row.fixed else "○ "
+    item = QTableWidgetItem(f"{sign}{text}")
+    item.setToolTip(tip(row.note or text))
+    palette = current_palette()
+    font = item.font()
+    font.setBold(taken and not row.fixed)
+    item.setFont(font)
+    if row.fixed or column == 1 or (side is not None and row.choice and not taken):
+        item.setForeground(quiet(palette))
+    if taken and not row.fixed:
+        item.setBackground(mix(palette.base().color(), palette.highlight().color(), 0.25))
+    return item

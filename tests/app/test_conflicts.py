@@ -1,0 +1,172 @@
+"""Somebody else changed the document: both sides side by side, one chosen for each field, in every host."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import zarrscope
+from zarrscope.runtime.threads import Mailbox
+from zarrscope_app.presenters import EditStatus, Session
+from zarrscope_app.presenters.form.conflict_rows import can_merge, conflict_rows, conflict_summary
+
+SECONDS = 30
+BEFORE = {"scale": 0.5, "name": "cells", "list": [1, 2], "deep": {"a": 1, "b": 2}, "gone": 1}
+MINE = {"/scale": "3", "/name": "mine", "/deep/a": "10"}
+THEIRS = {**BEFORE, "scale": 7, "name": "theirs", "list": [1, 2, 3]}
+WHOSE = {"/scale": "theirs", "/name": "mine"}
+MERGED = {**BEFORE, "scale": 7, "name": "mine", "list": [1, 2, 3], "deep": {"a": 10, "b": 2}}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> str:
+    zarrscope.open(str(tmp_path / "x.zarr"), "w-").root.attrs.put(BEFORE)
+    return str(tmp_path / "x.zarr")
+
+
+@pytest.fixture
+def session(place: str, mailbox: Mailbox) -> Iterator[Session]:
+    made = Session(place, mailbox, writable=True)
+    made.set_tab("attributes")
+    mailbox.run_until(lambda: bool(made.edit.state.fields), SECONDS)
+    yield made
+    made.close()
+
+
+def stored(place: str) -> Any:
+    return json.loads((Path(place) / "zarr.json").read_text())["attributes"]
+
+
+def disagree(place: str, session: Session, mine: dict[str, str] = MINE, theirs: Any = THEIRS) -> None:
+    """Edits the form while somebody else writes, and saves."""
+    for pointer, text in mine.items():
+        session.edit.edit(pointer, text)
+    zarrscope.open(place, "r+").root.attrs.put(theirs)
+    session.edit.save()
+
+
+def until(mailbox: Mailbox, session: Session, status: EditStatus) -> None:
+    mailbox.run_until(lambda: session.edit.state.status is status, SECONDS)
+
+
+def test_each_field_has_the_side_that_was_chosen_for_it(session: Session, place: str, mailbox: Mailbox) -> None:
+    disagree(place, session)
+    until(mailbox, session, EditStatus.CONFLICT)
+    state = session.edit.state
+    assert [(d.pointer, d.base, d.mine, d.theirs) for d in state.conflicts] == [
+        ("/scale", "0.5", "3", "7"),
+        ("/name", '"cells"', '"mine"', '"theirs"'),
+    ]
+    assert [(d.pointer, d.choice) for d in state.fitting] == [("/deep/a", "mine"), ("/list", "theirs")]
+    assert "2 fields" in conflict_summary(state)
+    session.edit.resolve("chosen")
+    assert session.edit.state.status is EditStatus.CONFLICT, "nothing was chosen yet"
+    for pointer, side in WHOSE.items():
+        assert not can_merge(session.edit.state)
+        session.edit.choose(pointer, "mine" if side == "mine" else "theirs")
+    assert [d.choice for d in session.edit.state.conflicts] == ["theirs", "mine"]
+    session.edit.resolve("chosen")
+    until(mailbox, session, EditStatus.DIRTY)
+    assert stored(place) == THEIRS, "nothing is written before the person saves"
+    session.edit.save()
+    until(mailbox, session, EditStatus.CLEAN)
+    assert stored(place) == MERGED
+
+
+def test_what_holds_a_field_is_one_choice_and_what_was_removed_is_said(
+    session: Session, place: str, mailbox: Mailbox
+) -> None:
+    without = {name: value for name, value in BEFORE.items() if name not in ("deep", "gone")}
+    disagree(place, session, {"/deep/a": "10", "/deep/b": "20", "/gone": "2"}, without)
+    until(mailbox, session, EditStatus.CONFLICT)
+    deep, gone = conflict_rows(session.edit.state)
+    assert (deep.label, deep.theirs, deep.fixed) == ("/deep", "(not there)", False)
+    assert '"a": 10' in deep.mine
+    assert '"b": 20' in deep.mine
+    session.edit.choose("/deep", "mine")
+    session.edit.choose("/gone", "theirs")
+    session.edit.resolve("chosen")
+    session.edit.save()
+    until(mailbox, session, EditStatus.CLEAN)
+    assert stored(place) == {**without, "deep": {"a": 10, "b": 20}}
+    assert gone.before == "1"
+
+
+@pytest.mark.needs("qt")
+def test_in_the_window_a_side_is_clicked_or_chosen_by_keys(qtbot: Any, place: str) -> None:
+    from qtpy.QtCore import Qt
+    from qtpy.QtWidgets import QPushButton
+
+    from zarrscope_app.presenters import Forgetful
+    from zarrscope_app.qt.window import Window
+
+    window = Window(Forgetful())
+    qtbot.addWidget(window, before_close_func=lambda _: window.workspace.close_all())
+    window.show()
+    window.open(place, True)
+    session = window.workspace.current
+    assert session is not None
+    qtbot.waitUntil(lambda: bool(session.edit.state.fields), timeout=SECONDS * 1000)
+    session.set_tab("attributes")
+    disagree(place, session)
+    view = window.form.conflict
+    qtbot.waitUntil(lambda: view.isVisible() and view.table.rowCount() == 4, timeout=SECONDS * 1000)
+    merge = next(b for b in view.findChildren(QPushButton) if b.text() == "Merge as chosen")
+    assert not merge.isEnabled()
+    item = view.table.item(0, 3)
+    assert item is not None
+    viewport = view.table.viewport()
+    assert viewport is not None
+    qtbot.mouseClick(viewport, Qt.MouseButton.LeftButton, pos=view.table.visualItemRect(item).center())
+    qtbot.waitUntil(lambda: session.edit.state.conflicts[0].choice == "theirs", timeout=SECONDS * 1000)
+    view.table.setCurrentCell(1, 2)
+    qtbot.keyClick(view.table, Qt.Key.Key_Space)
+    qtbot.waitUntil(merge.isEnabled, timeout=SECONDS * 1000)
+    qtbot.mouseClick(merge, Qt.MouseButton.LeftButton)
+    qtbot.waitUntil(lambda: not view.isVisible(), timeout=SECONDS * 1000)
+    session.edit.save()
+    qtbot.waitUntil(lambda: stored(place) == MERGED, timeout=SECONDS * 1000)
+    qtbot.waitUntil(lambda: not session.edit.saving, timeout=SECONDS * 1000)
+
+
+def test_in_the_terminal_each_field_is_chosen_by_keys(place: str) -> None:
+    from textual.widgets import Static
+
+    from zarrscope_app.tui.app import Explorer
+
+    app = Explorer(place, writable=True)
+
+    async def until(pilot: Any, happened: Callable[[], bool]) -> None:
+        async with asyncio.timeout(SECONDS):
+            while not happened():
+                await pilot.pause(0.01)
+
+    async def run() -> None:
+        async with app.run_test(size=(80, 24)) as pilot:
+            edit = app.session.edit
+            await until(pilot, lambda: app.session.node is not None and bool(edit.state.fields))
+            await pilot.press("e")
+            await until(pilot, lambda: app._panes.current == "attributes")
+            disagree(place, app.session)
+            await until(pilot, lambda: edit.state.status is EditStatus.CONFLICT)
+            await pilot.press("d")
+            await until(pilot, lambda: bool(app.screen.query("#following")))
+            shown = app.screen.query_one("#following", Static)
+            assert "[ ] Theirs  7" in str(shown.render())
+            await pilot.press("enter")
+            assert edit.state.status is EditStatus.CONFLICT, "Enter waits until each field has a side"
+            await pilot.press("t", "down", "m")
+            await until(pilot, lambda: [d.choice for d in edit.state.conflicts] == ["theirs", "mine"])
+            assert "[x] Theirs  7" in str(shown.render())
+            await pilot.press("enter")
+            await until(pilot, lambda: edit.state.status is EditStatus.DIRTY)
+            edit.save()
+            await until(pilot, lambda: edit.state.status is EditStatus.CLEAN)
+
+    asyncio.run(run())
+    assert stored(place) == MERGED
