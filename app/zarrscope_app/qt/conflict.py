@@ -100,7 +100,7 @@ class _Table(QTableWidget):
         self.setHorizontalHeaderLabels([FIELD, BEFORE, MINE, THEIRS])
         self.setAccessibleName(CHOOSE)
         self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.NoSelection)
         self.setTabKeyNavigation(False)
         self.setWordWrap(False)
         self.setShowGrid(False)

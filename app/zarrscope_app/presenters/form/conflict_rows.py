@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,6 +15,7 @@ ABSENT = "(not there)"
 FIELD, BEFORE, MINE, THEIRS = "Field", "As it was", "Mine", "Theirs"
 CHOOSE = "Choose a side"
 WHOLE = "all attributes"
+_LINES = re.compile(r"\s*\n\s*")
 _SIDES: dict[Side, str] = {"mine": "only you changed it", "theirs": "only they changed it"}
 
 
@@ -56,9 +58,11 @@ def conflict_summary(state: EditState) -> str:
 
 def _row(field: Disagreement, fixed: bool) -> ConflictRow:
     at = strings.clean(field.pointer, 200) or WHOLE
-    before, mine, theirs = (
-        ABSENT if text is None else strings.clean(text, 400) for text in (field.base, field.mine, field.theirs)
-    )
+    before, mine, theirs = map(_told, (field.base, field.mine, field.theirs))
     note = _SIDES[field.choice] if fixed and field.choice else ""
     label = strings.joined(strings.clean(field.path, 200), at)
     return ConflictRow(field, label, before, mine, theirs, field.choice, fixed, note)
+
+
+def _told(text: str | None) -> str:
+    return ABSENT if text is None else strings.clean(_LINES.sub(" ", text), 400)
