@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import zarrscope
-from zarrscope.errors import Refused
+from zarrscope.errors import Refused, ZarrscopeError
 from zarrscope.errors.confidential import cause, conceal, private, public, scrub, without_numbers
 from zarrscope.stores.address import split_address
 from zarrscope.stores.http import HTTPStore
@@ -79,6 +79,17 @@ def test_a_value_goes_to_no_other_host_and_into_no_other_parameter(address: str)
         private(address)
     with pytest.raises(Refused, match="ZARRSCOPE_ADDRESSES"):
         split_address(address)
+
+
+def test_long_messages_are_scrubbed_in_linear_time_and_lose_their_middle() -> None:
+    """With a pattern that tries the rest of the text from each letter, this takes minutes."""
+    long = "x" * (2 << 20)
+    assert scrub(f"{long} https://ann:swordfish@one.example/a").endswith("x https://ann:***@one.example/a")
+    assert scrub(f"{long}https://ann:tunafish@two.example/a").endswith("https://ann:***@two.example/a")
+    told = str(ZarrscopeError(f"The name {long} is wrong: https://ann:catfish@three.example/", pointer=f"/{long}"))
+    assert len(told) < 5000
+    assert told.startswith("The name xxx")
+    assert "ann:***@three.example/ (at /xxx" in told
 
 
 def test_sentences_and_causes_are_scrubbed() -> None:

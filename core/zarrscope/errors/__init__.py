@@ -28,7 +28,7 @@ import errno as numbers
 from typing import Any, Self
 
 from zarrscope.errors.confidential import public, scrub
-from zarrscope.errors.visible import visible
+from zarrscope.errors.visible import shortened, visible
 
 
 class ZarrscopeError(Exception):
@@ -70,7 +70,7 @@ class ZarrscopeError(Exception):
         pointer: str | None = None,
         advice: str | None = None,
     ) -> None:
-        message = scrub(message)
+        message = shortened(scrub(message))
         super().__init__(message)
         self.message = message
         self.store = public(store) if store is not None else None
@@ -131,7 +131,7 @@ class ZarrscopeError(Exception):
         if self.key is not None:
             parts.append(f"key {self.key!r}")
         if self.pointer:
-            parts.append(f"at {self.pointer}")
+            parts.append(f"at {shortened(self.pointer)}")
         if self.store is not None:
             parts.append(f"in {self.store}")
         return " ".join(parts)

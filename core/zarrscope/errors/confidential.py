@@ -31,7 +31,10 @@ _SHORTEST = 6
 """Shorter values are not looked for in other people's sentences: they might be words."""
 
 _whole = re.compile(r"\A(\s*[A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?\Z", re.DOTALL)
-_in_text = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://([^\s/?#'\"<>]*)([^\s?#'\"<>]*)(\?[^\s#'\"<>]*)?(#[^\s'\"<>]*)?")
+# Of a longer scheme its end is taken: to try the whole text from each of its letters would take a megabyte a minute.
+_in_text = re.compile(
+    r"([A-Za-z][A-Za-z0-9+.-]{0,30})://([^\s/?#'\"<>]*)([^\s?#'\"<>]*)(\?[^\s#'\"<>]*)?(#[^\s'\"<>]*)?"
+)
 _confidential = re.compile("key|secret|token|passw|pwd|sas|sig|cred|connection_string|auth", re.IGNORECASE).search
 _apart = re.compile(r"(::|\||(?:zarr|zarr2|zarr3|n5)://(?=[A-Za-z][A-Za-z0-9+.-]*://))")
 _mark = re.compile(r"\*\*\*\d*\Z")
