@@ -1,7 +1,7 @@
-"""Where the application keeps what outlives it: small text files in the place the platform wants them.
+"""The application's storage beyond the process: small text files in the platform's folder for them.
 
 $XDG_STATE_HOME/zarrscope (else ~/.local/state/zarrscope); %LOCALAPPDATA% on Windows; ~/Library/Application Support on
-macOS. A place that cannot be read or written is no error: the application then forgets.
+macOS. If the folder cannot be read or written, that is not an error: nothing is stored then.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from zarrscope.runtime.interrupts import operation
 
 
 def folder() -> Path:
-    """The folder of the files. It is made when something is first stored."""
+    """The folder of the files. It is created when something is first stored."""
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or str(Path.home() / "AppData" / "Local")
     elif sys.platform == "darwin":
         base = str(Path.home() / "Library" / "Application Support")
     else:
         base = os.environ.get("XDG_STATE_HOME", "")
-        if not os.path.isabs(base):  # the XDG specification: a relative path is to be ignored
+        if not os.path.isabs(base):  # the XDG specification says to ignore a relative path
             base = str(Path.home() / ".local" / "state")
     return Path(base) / "zarrscope"
 

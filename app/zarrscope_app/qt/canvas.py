@@ -162,7 +162,7 @@ class ImageCanvas(QWidget):
         return QRectF((rect[1] - x0) * sx, (rect[0] - y0) * sy, (rect[3] - rect[1]) * sx, (rect[2] - rect[0]) * sy)
 
     def _kept(self, y: float, x: float) -> tuple[float, float]:
-        # The middle of the window stays on the plane, so an image cannot be lost off the screen.
+        # The middle of the window stays on the plane, so that an image cannot be moved off the screen.
         height, width = self._shape
         return min(max(y, 0.0), float(height)), min(max(x, 0.0), float(width))
 
@@ -254,7 +254,7 @@ class ImageCanvas(QWidget):
         self._draw_scale_bar(painter)
 
     def _draw_over(self, painter: QPainter, over: Blend, smooth: bool) -> None:
-        """Another image, as one layer: its tiles lie over one another, too."""
+        """Draws another image as one layer, because its tiles overlap, too."""
         places = [(tile, self.to_widget(over.place(tile.rect))) for tile in over.tiles]
         layer, self._others = as_layer(places, self._others, self.size(), self.devicePixelRatioF(), smooth)
         painter.setOpacity(over.state.share)
@@ -262,7 +262,7 @@ class ImageCanvas(QWidget):
         painter.setOpacity(1.0)
 
     def _draw_measured(self, painter: QPainter) -> None:
-        """The line or rectangle that is measured, or being drawn."""
+        """Draws the line or rectangle that was measured, or is being drawn."""
         assert self._presenter is not None
         found = self._presenter.state.measurement
         kind, place = (self._drawn, self._rubber) if self._rubber is not None else (found.kind, found.place)
@@ -278,7 +278,7 @@ class ImageCanvas(QWidget):
                 painter.drawRect(box.normalized())
 
     def _draw_pin(self, painter: QPainter) -> None:
-        """The pixel that the readout keeps to: strokes around it, dark beneath light, so that they show anywhere."""
+        """Marks the pinned pixel: strokes around it, dark beneath light, so that they are visible on any background."""
         assert self._presenter is not None
         pin = self._presenter.state.pin
         if pin is None:
@@ -298,7 +298,7 @@ class ImageCanvas(QWidget):
                 painter.drawLine(stroke)
 
     def _mark(self, painter: QPainter, state: TileState, area: QRect) -> None:
-        """A tile of which there is nothing to show. Signs for single chunks are in the pictures already."""
+        """Marks a tile without a picture. Signs for single chunks are in the pictures already."""
         ink = QColor(warning(self.palette()) if state is TileState.FAILED else self.palette().color(Role.WindowText))
         ink.setAlpha(150)
         if state in (TileState.LOADING, TileState.PRESENT):  # three dots, unlike data and all other signs

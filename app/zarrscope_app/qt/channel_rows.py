@@ -111,7 +111,7 @@ class ChannelRow(QWidget):
         self._view = view
         color = QColor(*view.color)
         self._swatch.setIcon(_ramp_swatch(view.ramp) if view.ramp else _swatch(color))
-        if view.ramp:  # where one colour must do, use the middle of the colour map
+        if view.ramp:  # where only one colour fits, use the middle of the colour map
             color = QColor(*view.ramp[len(view.ramp) // 6 * 3 :][:3])
         light = (self._swatch, self._auto, self._gamma_title, self.gamma, self.strip)
         for widget in (*light, *self.limits.values()):
@@ -136,7 +136,7 @@ class ChannelRow(QWidget):
         self.strip.setAccessibleName(f"{command('auto').label} {view.label}")
         self.strip.setToolTip(tip(view.text))
         self.strip.setEnabled(view.lo is not None)
-        # Heights are logarithms: on a linear axis the background would dwarf everything else.
+        # Heights are logarithms: on a linear axis the background would make everything else invisible.
         heights = [math.log1p(count) for count in view.histogram]
         most = max(heights, default=0.0) or 1.0
         levels = (view.lo if view.lo is not None else view.low, view.hi if view.hi is not None else view.high)
@@ -205,7 +205,7 @@ class ChannelRow(QWidget):
 
 
 class _Elided(Label):
-    """A name that gives way to what stands beside it, and says so with an ellipsis."""
+    """A name that is shortened with an ellipsis if there is not enough space."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -214,7 +214,8 @@ class _Elided(Label):
     def paintEvent(self, event: Any) -> None:
         text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideMiddle, self.width())
         painter = QPainter(self)
-        palette = current_palette()  # one's own is that of what is disabled: in the dark it cannot be read
+        # the widget's own palette is that of a disabled widget, which is unreadable in a dark theme
+        palette = current_palette()
         painter.setPen(quiet(palette, 1.0 if self.isEnabled() else 0.45))
         painter.drawText(self.rect(), Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
 
@@ -276,7 +277,7 @@ def _swatch(brush: QColor | QBrush) -> QIcon:
 
 
 def _ramp_swatch(ramp: bytes) -> QIcon:
-    """A colour map from left to right."""
+    """A swatch of a colour map, from left to right."""
     gradient = QLinearGradient(1, 0, 22, 0)
     last = len(ramp) // 3 - 1
     for stop in range(_STOPS + 1):

@@ -1,4 +1,4 @@
-"""The panel right of the image: a row for each channel, the labels over it, and the level on show."""
+"""The panel at the right of the image: a row for each channel and each label image, and the displayed level."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .theme import icon
 
 
 class ChannelsPanel(QScrollArea):
-    """The panel with channels, labels and the level on show. `attach` a slice presenter, or None."""
+    """The panel with channels, labels and the displayed level. `attach` takes a slice presenter, or None."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -78,7 +78,7 @@ class ChannelsPanel(QScrollArea):
         return QSize(240, 400)
 
     def attach(self, presenter: SlicePresenter | None) -> None:
-        """Show the channels of `presenter`."""
+        """Shows the channels of `presenter`."""
         old, self._presenter = self._presenter, presenter
         follow(old, presenter, self._changed)
 
@@ -87,7 +87,7 @@ class ChannelsPanel(QScrollArea):
         return self._rows[channel].strip
 
     def focus_limits(self) -> None:
-        """Puts the keyboard on the contrast limits of the first channel on show."""
+        """Puts the keyboard focus on the contrast limits of the first displayed channel."""
         shown = self._presenter.state.channels if self._presenter is not None else ()
         row = next((row for row, channel in zip(self._rows, shown, strict=False) if channel.visible), None)
         if row is not None:

@@ -1,4 +1,4 @@
-"""The Chunks tab: the map, what is counted, and the chunk that was chosen."""
+"""The Chunks tab: the map, its counts, and the chosen chunk."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _MANY_CELLS = 1 << 14
 
 
 class MapWidget(QWidget):
-    """The grid. `picked(row, column)` of a cell."""
+    """The map. `picked(row, column)` is emitted for a clicked cell."""
 
     picked = Signal(int, int)
 
@@ -72,13 +72,14 @@ class MapWidget(QWidget):
         return QSize(480, 360)
 
     def show_map(self, found: ChunkMap) -> None:
-        """Paint another state."""
+        """Paints another state."""
         self._map = found
         self._at = found.chosen_cell or self._at
         self.update()
 
     def _cell(self) -> tuple[float, float]:
-        """Height and width of a cell: square, but a long narrow plane is stretched so that cells can be hit."""
+        """Height and width of a cell: square, but the cells of a long narrow plane are stretched so that they can be
+        clicked."""
         rows, columns = self._map.cells.shape if self._map.cells is not None else (1, 1)
         high = min(_LARGEST, (self.height() - 2) / max(1, rows))
         wide = min(_LARGEST, (self.width() - 2) / max(1, columns))
@@ -129,7 +130,7 @@ class MapWidget(QWidget):
             painter.drawRect(QRectF(self._at[1] * wide, self._at[0] * high, wide, high))
 
     def _paint_stored(self, painter: QPainter, base: QColor, accent: QColor, place: QRectF) -> None:
-        """Paints the stored chunks, larger ones in a stronger colour, as one small picture that is stretched."""
+        """Paints the stored chunks, larger ones in a stronger colour, as one small picture that is scaled up."""
         found = self._map
         assert found.cells is not None
         assert found.shades is not None
@@ -150,7 +151,7 @@ WIDEST = (1 << 24) - 1
 
 
 class ChunksPane(QWidget):
-    """`attach` a chunks presenter, or None."""
+    """The Chunks tab. `attach` takes a chunks presenter, or None."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -218,7 +219,7 @@ class ChunksPane(QWidget):
         return scroll
 
     def attach(self, presenter: ChunksPresenter | None) -> None:
-        """Show another session's."""
+        """Shows the chunks of another session."""
         old, self._presenter = self._presenter, presenter
         follow(old, presenter, self._changed)
 
@@ -227,7 +228,7 @@ class ChunksPane(QWidget):
         self._changed()
 
     def resizeEvent(self, event: Any) -> None:
-        """In a narrow pane, such as a dock, the map stands above what is told of it."""
+        """Puts the map above its text in a narrow pane, such as a dock."""
         super().resizeEvent(event)
         narrow = self.width() < 2 * SIDE - 80
         across = QBoxLayout.Direction.TopToBottom if narrow else QBoxLayout.Direction.LeftToRight

@@ -1,7 +1,8 @@
-"""The contrast strip: a histogram with two handles between which the values are spread.
+"""The contrast strip: a histogram with two handles for the contrast limits.
 
-Plain numbers in, two signals out; it knows nothing of channels. Mouse: drag a handle, or between the handles to move
-both; double-click asks for auto. Keyboard: Left and Right move the low handle, with Ctrl the high one; Shift: by ten.
+It takes plain numbers and emits two signals; it knows nothing of channels. Mouse: drag a handle, or between the handles
+to move both; double-click asks for auto. Keyboard: Left and Right move the low handle, with Ctrl the high one; Shift:
+by ten.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _GRIP = 9.0
 class ContrastStrip(QWidget):
     """A histogram with two handles, for the contrast limits of a channel.
 
-    `levels_dragged(lo, hi)` while dragging, `auto_asked()` on a double-click.
+    `levels_dragged(lo, hi)` is emitted while dragging, `auto_asked()` on a double-click.
     """
 
     levels_dragged = Signal(float, float)
@@ -50,7 +51,8 @@ class ContrastStrip(QWidget):
     def show_levels(
         self, counts: Sequence[float], span: tuple[float, float], levels: tuple[float, float], color: QColor
     ) -> None:
-        """Draw `counts` (a histogram over `span`, heights 0 to 1) and handles at `levels`; a drag keeps its own."""
+        """Draws `counts` (a histogram over `span`, heights 0 to 1) and handles at `levels`; during a drag the handles
+        stay."""
         fresh = tuple(counts), span, color
         if self._grabbed is None and levels != self._levels:
             self._levels = levels
@@ -67,7 +69,7 @@ class ContrastStrip(QWidget):
     # ---- values and pixels
 
     def _span(self) -> tuple[float, float]:
-        # Handles may lie outside the data's range (a window from the file, say): the axis grows to show them.
+        # Handles may lie outside the data's range (for example a window from the file): the axis grows to show them.
         lo, hi = min(self._range[0], self._levels[0]), max(self._range[1], self._levels[1])
         return (lo, hi) if hi > lo else (lo, lo + 1.0)
 
@@ -122,7 +124,8 @@ class ContrastStrip(QWidget):
         low, high = self._x(self._levels[0]), self._x(self._levels[1])
         near_low, near_high = abs(x - low), abs(x - high)
         if min(near_low, near_high) <= _GRIP:
-            # When both handles lie on one spot, the side of the pointer decides, so neither gets stuck.
+            # If both handles are at one position, the side of the pointer decides which one moves, so neither gets
+            # stuck.
             if near_low == near_high:
                 return "high" if x >= high else "low"
             return "low" if near_low < near_high else "high"

@@ -1,4 +1,4 @@
-"""The dialog that asks for other credentials where a bucket denied access."""
+"""The dialog that asks for other credentials after a bucket denied access."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .text import Label
 
 
 class CredentialsDialog(QDialog):
-    """A form with the fields of the question; `values` are the answer."""
+    """A form with the fields of the question; `values` is the answer."""
 
     def __init__(self, question: CredentialsQuestion, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -79,7 +79,7 @@ def _text(found: QWidget) -> str:
 
 
 def ask_credentials(session: Session | None, parent: QWidget) -> CredentialsDialog | None:
-    """Shows the question of a session that was denied access, and gives it the answer."""
+    """Shows the question of a session that was denied access, and passes the answer on."""
     question = session.credentials if session is not None else None
     if session is None or question is None:
         return None

@@ -1,4 +1,5 @@
-"""The canvas, alone or with the two other planes through its crosshair: XZ below it, YZ beside it, zoomed as one."""
+"""The canvas, alone or with the two other planes through its crosshair: XZ below it, YZ beside it, with
+a common zoom."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ from .canvas import ImageCanvas
 
 
 class CrossViews(QWidget):
-    """`attach` a slice presenter, or None; `toggle` opens and closes the other planes."""
+    """The canvas with the other planes. `attach` takes a slice presenter, or None; `toggle` opens and closes the other
+    planes."""
 
     def __init__(self, main: ImageCanvas, post: Post) -> None:
         super().__init__()
@@ -35,7 +37,7 @@ class CrossViews(QWidget):
             side.hide()
 
     def attach(self, presenter: SlicePresenter | None) -> None:
-        """Show another presenter's picture, alone."""
+        """Shows another presenter's picture, alone."""
         if self.views is not None:
             self.views.changed.disconnect(self._changed)
             self.views.main.changed.disconnect(self._follow)
@@ -49,7 +51,7 @@ class CrossViews(QWidget):
             presenter.changed.connect(self._follow)
 
     def toggle(self) -> None:
-        """Open the other planes, or close them."""
+        """Opens the other planes, or closes them."""
         if self.views is not None:
             self.views.toggle()
 
@@ -74,7 +76,7 @@ class CrossViews(QWidget):
         self._move_along()
 
     def _move_along(self) -> None:
-        """The others are as large and lie where the main picture's place is."""
+        """Gives the other planes the zoom and the place of the main picture."""
         views = self.views
         if views is None or not views.depth:
             return
@@ -82,5 +84,5 @@ class CrossViews(QWidget):
         depth = views.below.state.pin
         z = depth[0] if depth is not None else 0.5
         self.below.look((z, x), self.main.zoom)
-        # Both share an axis with the main picture, and so its scale along that axis.
+        # Both share an axis with the main picture, and therefore its scale along that axis.
         self.beside.look((y, z), self.main.zoom * self.main.aspect / max(self.beside.aspect, 1e-9))

@@ -16,7 +16,7 @@ from zarrscope_app.presenters.commands import making_demo
 def open_demo(
     post: Post, bar: QStatusBar | None, show: Callable[[str], object], failed: Callable[[BaseException], object]
 ) -> None:
-    """`show` gets the demo volume's place, `failed` why there is none."""
+    """Makes the demo volume, then calls `show` with its address, or `failed` with the reason why there is none."""
     owner = shared().owner(post)
     assert bar is not None
 

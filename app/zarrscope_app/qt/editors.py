@@ -12,19 +12,19 @@ from zarrscope_app.presenters.form.field_editors import Editor
 
 
 class Choice(QComboBox):
-    """A list to choose from; `free`: another text may be typed."""
+    """A list to choose from; with `free` another text may be typed."""
 
     def __init__(self, parent: QWidget, choices: Sequence[str], free: bool = False) -> None:
         super().__init__(parent)
         self.setEditable(free)
         self.addItems([*choices])
         completer = self.completer()
-        if completer is not None:  # completed within the line, "m" and Enter would be "megameter"
+        if completer is not None:  # inline completion would turn "m" and Enter into "megameter"
             completer.setCompletionMode(QCompleter.CompletionMode.PopupCompletion)
 
 
 class Colour(QLineEdit):
-    """Six hexadecimal digits, with a swatch that opens the desktop's choice of colours."""
+    """Six hexadecimal digits, with a swatch that opens the desktop's colour dialog."""
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)

@@ -1,4 +1,4 @@
-"""Other viewers: a browser is opened, or a text goes to the clipboard."""
+"""Opens nodes in other viewers: opens a browser, or puts a text on the clipboard."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ELSEWHERE = {
 
 
 def open_elsewhere(session: Session, command: str, say: Callable[[str], object]) -> None:
-    """Do what a command of ELSEWHERE says; `say` tells what was done."""
+    """Carries out a command of ELSEWHERE; `say` shows the result."""
     viewer = ELSEWHERE[command]
 
     def done(link: str, text: str) -> None:

@@ -1,4 +1,4 @@
-"""The error bar under the address line: one sentence, what one can do about it, and a way to wave it off."""
+"""The error bar under the address line: one sentence, the possible next steps, and a button to close it."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ class ErrorBar(QFrame):
         dismissed: Callable[[], None] | None = None,
         offers: Sequence[tuple[str, Callable[[], None]]] = (),
     ) -> None:
-        """Show `sentence`; `details` unfolds. `retry` is what the button calls, `dismissed` the cross; each of `offers`
-        is another button: its label, and what it calls."""
+        """Shows `sentence`, with `details` that unfold. `retry` is the function of the Retry button, `dismissed` that
+        of the close button; each of `offers` is another button: its label and its function."""
         self._sentence.setText(sentence)
         self._details.setPlainText(details)
         self._details_button.setVisible(bool(details) and details != sentence)
@@ -95,7 +95,7 @@ class ErrorBar(QFrame):
 
     @property
     def sentence(self) -> str:
-        """The sentence on show; empty when hidden."""
+        """The displayed sentence; empty when hidden."""
         return "" if self.isHidden() else self._sentence.text()
 
     def clear(self) -> None:
@@ -105,7 +105,7 @@ class ErrorBar(QFrame):
         self.hide()
 
     def dismiss(self) -> None:
-        """Hide the bar, and call the `dismissed` callback, as a click on the cross does."""
+        """Hides the bar and calls the `dismissed` callback, like a click on the close button."""
         dismissed = self._dismissed
         self.clear()
         if dismissed is not None:

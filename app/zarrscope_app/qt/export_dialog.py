@@ -1,4 +1,5 @@
-"""The dialog of an export: what, as what, where to; size and time first. It is not modal, and the work is a job."""
+"""The dialog of an export: its content, format and target; it first shows size and time. It is not modal, and the
+export runs as a job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with the attributes, beneath the form: each finding leads to its field, and may be mended."""
+"""The findings about the attributes, beneath the form: each leads to its field, and some offer a correction."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _ROWS = 3.5
 
 
 class FindingsView(QWidget):
-    """`show_state` paints; `located(pointer)` and `mended(pointer)` when a person asks for that."""
+    """The list of findings. `show_state` paints; `located(pointer)` and `mended(pointer)` are emitted when a person
+    asks for that."""
 
     located = Signal(str)
     mended = Signal(str)

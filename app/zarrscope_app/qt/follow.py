@@ -1,4 +1,4 @@
-"""A widget hears one presenter at a time, and paints it at once."""
+"""Connects a widget to one presenter at a time, and paints it at once."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from psygnal import SignalInstance
 
 
 class Changing(Protocol):
-    """A presenter tells by `changed` that there is something new to paint."""
+    """A presenter with the signal `changed`, emitted when there is something new to paint."""
 
     @property
     def changed(self) -> SignalInstance: ...
 
 
 def follow(old: Changing | None, new: Changing | None, paint: Callable[[], object]) -> None:
-    """Calls `paint` now, and whenever `new` changes; no longer when `old` does."""
+    """Calls `paint` now, and whenever `new` changes; disconnects it from `old`."""
     if old is not None:
         old.changed.disconnect(paint)
     if new is not None:

@@ -1,4 +1,4 @@
-"""The Attributes tab: the fields of a document as a tree with an editor per kind, and what became of the changes.
+"""The Attributes tab: the fields of a document as a tree with an editor per kind, and the result of saving.
 
 The model of all fields: form_model.py; sections: section_form.py; text: json_form.py.
 """
@@ -39,7 +39,8 @@ from .ways import WayButtons
 
 
 class AttributesPane(QWidget):
-    """`attach` an edit presenter, or None. `asked(command)` for what the window does: save, undo, review …"""
+    """The Attributes tab. `attach` takes an edit presenter, or None. `asked(command)` is emitted for commands of the
+    window: save, undo, review …"""
 
     asked = Signal(str)
     typed = Signal()
@@ -113,7 +114,7 @@ class AttributesPane(QWidget):
         self.conflict.hide()
 
     def attach(self, presenter: EditPresenter | None) -> None:
-        """Show another document."""
+        """Shows another document."""
         if self._presenter is not None:
             self._presenter.changed.disconnect(self._changed)
         self._presenter = self.model.presenter = presenter
@@ -126,13 +127,13 @@ class AttributesPane(QWidget):
             self._changed()
 
     def show_diff(self, shown: bool = True) -> None:
-        """Open or close the list of changes beneath the form."""
+        """Opens or closes the list of changes beneath the form."""
         self.diff.setVisible(shown)
         if shown and self._presenter is not None:
             self.diff.show_diff(self._presenter.diff().unified)
 
     def commit(self) -> None:
-        """Take over what stands in an open editor: whoever closes or saves means that too."""
+        """Applies the text of an open editor, because closing or saving should include it."""
         self.sections.commit()
         self.json.commit()
         editor = self.view.indexWidget(self.view.currentIndex())
@@ -141,7 +142,7 @@ class AttributesPane(QWidget):
             self.view.closeEditor(editor, QStyledItemDelegate.EndEditHint.NoHint)
 
     def focus_form(self) -> None:
-        """Put the keyboard on the first field."""
+        """Puts the keyboard focus on the first field."""
         if self._stack.currentWidget() is self.sections:
             self.sections.focus_form()
             return
@@ -235,7 +236,7 @@ class AttributesPane(QWidget):
 
     @property
     def can_save(self) -> bool:
-        """Whether there is something to save, also in an editor that is still open."""
+        """Whether there is something to save, even if only in an open editor."""
         state = self._presenter.state if self._presenter is not None else EditState()
         return state.can_save or (
             state.status in (EditStatus.CLEAN, EditStatus.DIRTY) and (self.sections.pending or self.json.pending)
@@ -246,7 +247,7 @@ class AttributesPane(QWidget):
         self.typed.emit()
 
     def locate(self, pointer: str) -> None:
-        """Puts the keyboard on the field that a finding is about."""
+        """Puts the keyboard focus on the field of a finding."""
         if self._presenter is None:
             return
         self.commit()
@@ -293,7 +294,7 @@ class AttributesPane(QWidget):
 
     # ---------------------------------------------------------------- edits
     def add(self) -> None:
-        """A new member: of the list or object under the cursor, else beside the field under it."""
+        """Adds a member to the list or object under the cursor, or beside the field under it."""
         if self._presenter is None:
             return
         index = self.view.currentIndex()
@@ -313,13 +314,13 @@ class AttributesPane(QWidget):
             self.view.edit(at)
 
     def remove(self) -> None:
-        """The field under the cursor; undo brings it back."""
+        """Removes the field under the cursor; undo restores it."""
         field = self.model.field(self.view.currentIndex())
         if field is not None and self._presenter is not None:
             self._presenter.remove(field.pointer)
 
     def rename(self) -> None:
-        """Edit the name of the field under the cursor."""
+        """Edits the name of the field under the cursor."""
         self.view.edit(self.view.currentIndex().siblingAtColumn(NAME))
 
     def _move(self, by: int) -> None:

@@ -1,7 +1,7 @@
 """All fields of a document as a Qt model, and the delegate that edits its cells.
 
-The presenter's flat list of fields (each with its depth) is the only truth; the model mirrors it and forwards every
-edit. A field that is wrong keeps its text and says why in its own row.
+The presenter's flat list of fields (each with its depth) is the only source; the model mirrors it and forwards every
+edit. An invalid field keeps its text, and its row shows the reason.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CONTAINERS = ("list", "object")
 
 
 class FormModel(QAbstractItemModel):
-    """Fields by their place in the presenter's list: an index carries that place."""
+    """Fields by their position in the presenter's list, which the Qt index holds."""
 
     def __init__(self, parent: Any = None) -> None:
         super().__init__(parent)
@@ -35,7 +35,8 @@ class FormModel(QAbstractItemModel):
         self._row: list[int] = []
 
     def show_fields(self, fields: tuple[Field, ...]) -> bool:
-        """Mirror `fields`. True when rows came or went, so that a view has to open its branches again."""
+        """Mirrors `fields`. Returns True if rows were added or removed, so that a view has to expand its branches
+        again."""
         before = [(field.pointer, field.depth) for field in self._fields]
         if before == [(field.pointer, field.depth) for field in fields]:
             old, self._fields = self._fields, fields
@@ -61,7 +62,7 @@ class FormModel(QAbstractItemModel):
 
     @property
     def size(self) -> int:
-        """The number of fields on show."""
+        """The number of displayed fields."""
         return len(self._row)
 
     def at(self, place: int, column: int = 0) -> QModelIndex:
@@ -158,7 +159,7 @@ class FormModel(QAbstractItemModel):
 
 
 class FormDelegate(QStyledItemDelegate):
-    """A list to choose from for kinds; for values the editor of the table."""
+    """Edits cells: kinds by a list to choose from, values by the editor of the table."""
 
     def __init__(self, parent: Any = None) -> None:
         super().__init__(parent)
@@ -166,7 +167,7 @@ class FormDelegate(QStyledItemDelegate):
 
     def sizeHint(self, option: Any, index: Any) -> Any:
         size = super().sizeHint(option, index)
-        # Room for the line editor, which Qt squeezes into the row.
+        # Space for the line editor, which Qt fits into the row.
         return size.expandedTo(QSize(0, option.fontMetrics.height() + 8))
 
     def createEditor(self, parent: Any, option: Any, index: Any) -> Any:

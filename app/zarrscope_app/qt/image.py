@@ -1,4 +1,5 @@
-"""The Image tab: the canvas or the line, a slider for each axis that is not shown, and words where no picture is."""
+"""The Image tab: the canvas or the line, a slider for each axis that is not shown, and a sentence if there is no
+picture."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ _TICK_MS = 60
 
 
 class ImagePane(QWidget):
-    """The Image tab: picture or line, with sliders. `attach` a slice presenter, or None."""
+    """The Image tab: picture or line, with sliders. `attach` takes a slice presenter, or None."""
 
     zoomed = Signal()
     hovered = Signal()
@@ -76,7 +77,7 @@ class ImagePane(QWidget):
         self._timer.timeout.connect(self._tick)
 
     def attach(self, presenter: SlicePresenter | None) -> None:
-        """Show another session's picture."""
+        """Shows another session's picture."""
         if self._presenter is not None:
             self._presenter.changed.disconnect(self._changed)
             self._presenter.painted.disconnect(self._painted)
@@ -94,27 +95,27 @@ class ImagePane(QWidget):
             self._changed()
 
     def _front(self) -> Any:
-        """What is zoomed: the picture, the line or the volume."""
+        """The widget that is zoomed: the picture, the line or the volume."""
         page = self._stack.currentWidget()
         return page if page is self.line or page is self.solid else self.canvas
 
     def fit(self) -> None:
-        """The whole plane, line or volume."""
+        """Shows the whole plane, line or volume."""
         self._front().fit()
 
     def zoom_by(self, factor: float) -> None:
-        """Magnify around the middle."""
+        """Zooms around the middle."""
         self._front().zoom_by(factor)
 
     def copy(self) -> None:
-        """The picture as it is on the screen, to the clipboard."""
+        """Copies the displayed picture to the clipboard."""
         clipboard = QGuiApplication.clipboard()
         page = self._stack.currentWidget()
         if clipboard is not None and page is not None and page is not self.sentence:
             clipboard.setImage(page.grab().toImage())
 
     def toggle_solid(self) -> None:
-        """The picture in three dimensions, or the plane again."""
+        """Shows the picture in three dimensions, or the plane again."""
         self.solid.toggle()
 
     def _blended(self) -> None:
@@ -162,7 +163,7 @@ class ImagePane(QWidget):
 
 
 class _Veil(QFrame):
-    """A sentence in the middle of the picture, with a button where something is held back."""
+    """A sentence in the middle of the picture, with a button if loading was held back."""
 
     def __init__(self, over: QWidget) -> None:
         super().__init__(over)
@@ -180,7 +181,7 @@ class _Veil(QFrame):
         self.hide()
 
     def say(self, sentence: str, loadable: bool) -> None:
-        """Show `sentence`, or hide when there is none."""
+        """Shows `sentence`; hides if it is empty."""
         self.setVisible(bool(sentence))
         if sentence:
             self._text.setText(sentence)

@@ -1,5 +1,5 @@
-"""The jobs bar at the right of the status bar: the job that runs, how far it is, and a way to stop it; then how it
-ended, and a way to take it back."""
+"""The jobs bar at the right of the status bar: the running job, its progress and a button to cancel it; then its
+result, and a button to undo it."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ _WIDEST = 420
 
 
 class JobsBar(QWidget):
-    """Shows the job that runs, with its progress and a way to stop it; afterwards how it ended.
+    """Shows the running job, its progress and a button to cancel it; afterwards its result.
 
-    Hidden while there is nothing to say. `attach` a jobs presenter, or None; `nodes` offers to undo what was done.
+    It is hidden when there is no job to show. `attach` takes a jobs presenter, or None; `nodes` offers to undo an
+    action.
     """
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -53,7 +54,7 @@ class JobsBar(QWidget):
         self.hide()
 
     def attach(self, presenter: JobsPresenter | None, nodes: NodesPresenter | None = None) -> None:
-        """Show another session's jobs."""
+        """Shows another session's jobs."""
         self._nodes = nodes
         old, self._presenter = self._presenter, presenter
         items = self._presenter.items if self._presenter is not None else ()

@@ -1,4 +1,4 @@
-"""The attributes as JSON text with line numbers; a line that is wrong is marked while one types."""
+"""The attributes as JSON text with line numbers; a faulty line is marked while it is typed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PAUSE = 250
 
 
 class _Numbers(QWidget):
-    """The numbers of the lines, at the left of the text."""
+    """The line numbers at the left of the text."""
 
     def __init__(self, text: _Text) -> None:
         super().__init__(text)
@@ -83,7 +83,7 @@ class _Text(QPlainTextEdit):
         painter.end()
 
     def mark(self, line: int) -> None:
-        """Marks a line as wrong; 0: none."""
+        """Marks a line as faulty; 0: none."""
         self.wrong = line
         marked = []
         if 0 < line <= self.blockCount():
@@ -100,7 +100,8 @@ class _Text(QPlainTextEdit):
 
 
 class JsonForm(QWidget):
-    """`attach` an edit presenter, or None; `show_state` paints what it says. `typed`: a text was begun."""
+    """The JSON editor. `attach` takes an edit presenter, or None; `show_state` paints its state. `typed` is emitted
+    when typing begins."""
 
     typed = Signal()
 
@@ -128,17 +129,17 @@ class JsonForm(QWidget):
         self.setFocusProxy(self.text)
 
     def attach(self, presenter: EditPresenter | None) -> None:
-        """Edit through another presenter."""
+        """Shows another presenter's attributes."""
         self._presenter = presenter
 
     @property
     def pending(self) -> bool:
-        """Whether the editor holds a text that is not taken over yet."""
+        """Whether the editor has a text that is not yet applied."""
         document = self.text.document()
         return self.isVisible() and document is not None and document.isModified()
 
     def show_state(self, state: EditState) -> None:
-        """Paint the text; one that somebody is typing is left alone."""
+        """Paints the text; a text that is being typed stays."""
         self.text.setReadOnly(state.status is EditStatus.READ_ONLY)
         document = self.text.document()
         assert document is not None
@@ -152,7 +153,7 @@ class JsonForm(QWidget):
         self._tell(state.text_line, state.text_error)
 
     def commit(self) -> None:
-        """Take over the text as it stands."""
+        """Applies the present text."""
         document = self.text.document()
         if self._presenter is not None and self.pending and document is not None:
             self._pause.stop()

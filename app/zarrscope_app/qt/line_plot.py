@@ -1,4 +1,4 @@
-"""A 1-D array as a line: for each column of the window the span between its lowest and its highest value."""
+"""A 1-D array as a line: for each column of the window the range between its lowest and its highest value."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LEFT, _BOTTOM, _TOP, _RIGHT = 64, 24, 12, 16
 class LinePlotWidget(QWidget):
     """Draws a 1-D array as a line.
 
-    `attach` a presenter whose state is of the kind "line". Wheel zooms along the line, dragging moves it.
+    `attach` takes a presenter whose state has the kind "line". The wheel zooms along the line, dragging moves it.
     """
 
     hovered = Signal()
@@ -36,7 +36,7 @@ class LinePlotWidget(QWidget):
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
 
     def attach(self, presenter: SlicePresenter | None) -> None:
-        """Show another presenter's line, whole."""
+        """Shows another presenter's whole line."""
         if self._presenter is not None:
             self._presenter.painted.disconnect(self._painted)
             self._presenter.changed.disconnect(self._painted)
@@ -51,7 +51,7 @@ class LinePlotWidget(QWidget):
         self._show(0.0, float(max(self._length, 1)))
 
     def zoom_by(self, factor: float, at: float | None = None) -> None:
-        """Magnify along the line around the pixel column `at`."""
+        """Zooms along the line around the pixel column `at`."""
         lo, hi = self._span
         share = 0.5 if at is None else (at - _LEFT) / self._plot().width()
         pivot = lo + (hi - lo) * share
@@ -165,6 +165,6 @@ class LinePlotWidget(QWidget):
 
 
 def _runs(known: np.ndarray[Any, np.dtype[np.bool_]]) -> list[tuple[int, int]]:
-    """(first, last + 1) of each stretch of True."""
+    """(first, last + 1) of each run of True."""
     edges = np.flatnonzero(np.diff(np.concatenate(([False], known, [False])).astype(np.int8)))
     return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]

@@ -1,4 +1,4 @@
-"""Beneath the picture: what was measured in it. A line's values as curves, statistics of each channel, progress."""
+"""The panel of measurements beneath the picture: a line's values as curves, statistics of each channel, progress."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ _MOST_POINTS = 2000
 
 
 class MeasurePanel(QFrame):
-    """`attach` a slice presenter, or None. It hides while nothing is measured."""
+    """The panel of measurements. `attach` takes a slice presenter, or None. It is hidden while there is
+    no measurement."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -68,7 +69,7 @@ class MeasurePanel(QFrame):
         self.hide()
 
     def attach(self, presenter: SlicePresenter | None) -> None:
-        """Show what is measured in another picture."""
+        """Shows the measurement of another picture."""
         old, self._presenter = self._presenter, presenter
         self.hide()
         follow(old, presenter, self._changed)
@@ -107,7 +108,7 @@ class MeasurePanel(QFrame):
 
 
 class _Curves(QWidget):
-    """The values along a line, a curve for each channel between the lowest and the highest of all."""
+    """The values along a line: a curve for each channel, from the lowest to the highest value of all."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -120,7 +121,7 @@ class _Curves(QWidget):
         return QSize(200, 84)
 
     def show_measurement(self, found: Measurement) -> None:
-        """Draw the curves of `found`; hide where it has none."""
+        """Draws the curves of `found`; hides if it has none."""
         self._found = found
         self.setVisible(any(row.profile is not None and len(row.profile) > 1 for row in found.rows))
         self.update()

@@ -1,7 +1,7 @@
 """Menus and keys of a window, built from the table of commands.
 
-Keys with Ctrl, Alt or a function key are Qt shortcuts. Plain keys ("A", "Left") are not: they come to the window only
-when no widget under the cursor wanted them, so typing into a field or stepping through the tree is never disturbed.
+Keys with Ctrl, Alt or a function key are Qt shortcuts. Plain keys ("A", "Left") are not: they reach the window only if
+the focused widget did not use them, so they never interfere with typing or with moving in the tree.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NEEDS_SESSION = (
 
 
 class Menus:
-    """The menus and keys of a window. `actions[id]` and `menus[id]` of `window`; a command calls `run(id)`."""
+    """The menus and keys of a window. `actions[id]` and `menus[id]` belong to `window`; a command calls `run(id)`."""
 
     def __init__(self, window: QMainWindow, run: Callable[[str], None]) -> None:
         self.actions: dict[str, QAction] = {}
@@ -66,7 +66,7 @@ class Menus:
                     continue
                 keys = [key for key in found.keys if not is_plain(key)]
                 plain = [key for key in found.keys if is_plain(key)]
-                # Text after a tab is shown as the key, but not registered as a shortcut.
+                # Qt shows text after a tab as the key, but does not register it as a shortcut.
                 text = found.label if keys or not plain else f"{found.label}\t{plain[0]}"
                 action = QAction(text, window)
                 if found.icon:
@@ -78,7 +78,7 @@ class Menus:
                 self._plain.update(dict.fromkeys(plain, found.id))
 
     def plain_command(self, event: Any) -> str | None:
-        """The command of a plain key that no widget handled; None if it has none."""
+        """The command of a plain key that no widget used; None if it has none."""
         text = event.text().upper()
         held = event.modifiers() & (Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier)
         if text in self._plain and text.strip() and not held:
@@ -86,6 +86,6 @@ class Menus:
         return self._plain.get(QKeySequence(event.keyCombination()).toString(QKeySequence.SequenceFormat.PortableText))
 
     def enable(self, ids: tuple[str, ...], enabled: bool) -> None:
-        """Offer these commands, or grey them."""
+        """Enables these commands, or greys them out."""
         for id in ids:
             self.actions[id].setEnabled(enabled)

@@ -1,6 +1,6 @@
-"""The dialog of an act on a node: its form, what follows from it, the plan, and whether it can be undone.
+"""The dialog of an action on a node: its form, the consequences, the plan, and whether it can be undone.
 
-It paints whatever fields the presenter names, so that a new act needs nothing here.
+It paints the fields that the presenter lists, so that a new action needs no change here.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _WIDTH, _PLAN_LINES = 640, 6
 
 
 class FieldRow(QWidget):
-    """One field: its editor, and beneath it what it means or what is wrong with it."""
+    """One field: its editor, and beneath it its meaning or its error."""
 
     def __init__(self, field: ActField, presenter: NodesPresenter) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ class FieldRow(QWidget):
         return edit
 
     def paint(self, field: ActField) -> None:
-        """Shows what was found out about the field; what is typed is the person's."""
+        """Shows hint and error of the field; the typed text stays."""
         self.hint.setText(field.error or field.hint)
         self.hint.setVisible(bool(field.error or field.hint))
         palette = self.palette()
@@ -100,7 +100,7 @@ class FieldRow(QWidget):
 
 
 class NodeDialog(QDialog):
-    """The form and the plan of one act on one node. Return takes nothing away."""
+    """The form and the plan of one action on one node. The Return key never confirms an action that erases data."""
 
     def __init__(self, presenter: NodesPresenter, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -133,7 +133,7 @@ class NodeDialog(QDialog):
         scroll.setWidget(inside)
         outer = QVBoxLayout(self)
         outer.addWidget(scroll, 1)
-        for label in (self.sentence, self.mark):  # never scrolled out of sight
+        for label in (self.sentence, self.mark):  # never scrolled out of view
             outer.addWidget(label)
         outer.addWidget(self._buttons(state.label, state.danger))
         self._fit(inside)
@@ -143,7 +143,7 @@ class NodeDialog(QDialog):
         self._changed()
 
     def _add_rows(self) -> None:
-        """Fields that are looked up first come later than the dialog."""
+        """Adds fields whose values have to be looked up first, after the dialog is open."""
         for field in self._presenter.state.fields:
             if field.id not in self.rows:
                 row = self.rows[field.id] = FieldRow(field, self._presenter)
@@ -168,7 +168,7 @@ class NodeDialog(QDialog):
         return buttons
 
     def _fit(self, inside: QWidget) -> None:
-        """As high as the form needs, and no higher than the screen: then the form scrolls."""
+        """Makes the dialog as high as the form, and at most as high as the screen: then the form scrolls."""
         screen = self.screen() or QGuiApplication.primaryScreen()
         wanted = inside.sizeHint().height() + 144
         if screen is not None:
@@ -178,7 +178,7 @@ class NodeDialog(QDialog):
             self.resize(_WIDTH, wanted)
 
     def _start(self) -> None:
-        """The first text is ready to be typed over: of a path its last name."""
+        """Selects the first text, so that it can be typed over; of a path only the last name."""
         for row in self.rows.values():
             if isinstance(row.editor, QLineEdit):
                 start = row.editor.text().rfind("/") + 1

@@ -1,6 +1,6 @@
-"""What the selected node can be asked for: its address on the clipboard, its folder, another name or place, an end.
+"""Commands on the selected node: copy its address, open its folder, rename, move or delete it.
 
-Whatever changes nodes shows its form and its plan first, in a dialog (node_form.py); renaming happens in the tree.
+Every change of nodes first shows its form and its plan in a dialog (node_form.py); only renaming happens in the tree.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .tree import TreePane
 
 
 class NodeActions:
-    """The commands of the Node menu that are the desktop's to do, on `session()`'s selected node."""
+    """The commands of the Node menu that only the desktop can carry out, on the selected node of `session()`."""
 
     def __init__(self, tree: TreePane, menus: Menus, session: Callable[[], Session | None], parent: QWidget) -> None:
         self._tree, self._menus, self._session, self._parent = tree, menus, session, parent
@@ -35,7 +35,7 @@ class NodeActions:
         tree.selected.connect(self._select_several)
 
     def run(self, id: str) -> bool:
-        """Does the command; False: it is none of these."""
+        """Carries out the command; returns False if it is none of these."""
         acts: dict[str, Callable[[Session], object]] = {
             "copy-path": lambda session: _to_clipboard(session.state.address),
             "copy-python": lambda session: _to_clipboard(
@@ -53,7 +53,7 @@ class NodeActions:
         return id in acts
 
     def enable(self, session: Session | None) -> None:
-        """Offers what may be done to the selected node."""
+        """Enables the commands that are possible for the selected node."""
         for id, act in NODE_COMMANDS.items():
             self._menus.enable((id,), session is not None and session.nodes.may(act, session.state.path))
         undo = session.nodes.undo_label if session is not None else ""
@@ -68,7 +68,7 @@ class NodeActions:
             session.owner.post(lambda: session.select_several(paths))
 
     def show_several(self) -> None:
-        """Shows in the tree which nodes are edited together."""
+        """Marks in the tree the nodes that are edited together."""
         session = self._session()
         if session is not None:
             self._tree.show_several(session.edit.several)
@@ -79,7 +79,7 @@ class NodeActions:
         self.dialog.open()
 
     def mend(self, path: str, id: str) -> None:
-        """Goes to a node and does the command that mends what is wrong with it."""
+        """Goes to a node and runs the command that corrects its problem."""
         session = self._session()
         if session is not None:
             session.select(path or "/")

@@ -19,7 +19,8 @@ _LEAST, _MOST, _GAP = 28, 220, 4
 
 
 class OverviewPane(QWidget):
-    """`attach` an overview presenter, or None; `chosen(path)` when an image is to be opened."""
+    """The Overview tab. `attach` takes an overview presenter, or None; `chosen(path)` is emitted when an image should
+    be opened."""
 
     chosen = Signal(str)
 
@@ -43,7 +44,7 @@ class OverviewPane(QWidget):
         column.addWidget(self._scroll, 1)
 
     def attach(self, presenter: OverviewPresenter | None) -> None:
-        """Show another session's."""
+        """Shows another session's images."""
         old, self._presenter = self._presenter, presenter
         follow(old, presenter, self._changed)
 
@@ -104,7 +105,8 @@ class _Grid(QWidget):
         super().changeEvent(event)
 
     def _laid_out(self) -> tuple[int, int, int]:
-        """The margins and the side of a thumbnail: large enough to see, small enough that all fit where possible."""
+        """The margins and the side of a thumbnail: large enough to be recognised, small enough that all fit if
+        possible."""
         if self._geometry is None:
             rows, columns = max(1, len(self._state.rows)), max(1, len(self._state.columns))
             left, top = self._margins()
@@ -119,7 +121,7 @@ class _Grid(QWidget):
         return QRect(left + column * (side + _GAP), top + row * (side + self._caption() + _GAP), side, side)
 
     def _within(self, area: QRect) -> tuple[range, range]:
-        """The rows and the columns of which `area` shows something."""
+        """The rows and the columns that are visible in `area`."""
         left, top, side = self._laid_out()
         across, down = side + _GAP, side + self._caption() + _GAP
         rows = range(max(0, (area.top() - top) // down), min(len(self._state.rows), (area.bottom() - top) // down + 1))
@@ -169,7 +171,7 @@ class _Grid(QWidget):
         if cell.rgb is None:
             ink = warning(self.palette()) if cell.sentence else quiet(self.palette(), 0.5)
             painter.setPen(ink)
-            if cell.sentence:  # a cross, as for failed tiles; else three dots, as for loading ones
+            if cell.sentence:  # a cross, as for failed tiles; otherwise three dots, as for loading ones
                 painter.drawLine(box.topLeft(), box.bottomRight())
                 painter.drawLine(box.topRight(), box.bottomLeft())
                 return

@@ -1,4 +1,4 @@
-"""The quiet tabs: Values (exact numbers), Info (what a node is); and the page of an empty window."""
+"""The tabs Values (exact numbers) and Info (the description of a node); and the page of an empty window."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _COPY = "copy:"
 
 
 class ValuesModel(QAbstractTableModel):
-    """The Qt model of the Values tab: asks the presenter for blocks of cells as they come into view."""
+    """The Qt model of the Values tab: asks the presenter for blocks of cells as they become visible."""
 
     def __init__(self, parent: Any = None) -> None:
         super().__init__(parent)
@@ -55,12 +55,12 @@ class ValuesModel(QAbstractTableModel):
         self._blocks: dict[tuple[int, int], list[list[str]]] = {}
 
     def attach(self, presenter: ValuesPresenter | None) -> None:
-        """Show another table."""
+        """Shows another table."""
         self._presenter = presenter
         self.refresh()
 
     def refresh(self) -> None:
-        """Paints again: cells or the frame have changed."""
+        """Paints again, because cells or the frame have changed."""
         frame = self._presenter.state if self._presenter is not None else Table()
         self._blocks.clear()
         if (frame.rows, frame.columns, frame.column_labels) != (
@@ -107,8 +107,8 @@ class ValuesModel(QAbstractTableModel):
 
 
 class ValuesPane(QWidget):
-    """The Values tab: exact numbers in a table. `attach` a values presenter, or None. `told(sentence)` about what could
-    not be copied, or "" when it was."""
+    """The Values tab: exact numbers in a table. `attach` takes a values presenter, or None. `told(sentence)` is emitted
+    after copying: the reason if it failed, else ""."""
 
     told = Signal(str)
 
@@ -155,7 +155,8 @@ class ValuesPane(QWidget):
         column.addWidget(self.view, 1)
 
     def copy(self) -> None:
-        """The selected cells to the clipboard, as lines of cells parted by tabs; of several parts all between them."""
+        """Copies the selected cells to the clipboard, as lines of cells separated by tabs; for several selected parts
+        the rectangle around them."""
         chosen = self.view.selectionModel()
         selection: Any = chosen.selection() if chosen is not None else ()
         picked = [selection[i] for i in range(len(selection))]
@@ -172,7 +173,7 @@ class ValuesPane(QWidget):
         self.told.emit(sentence)
 
     def attach(self, presenter: ValuesPresenter | None) -> None:
-        """Show another table."""
+        """Shows another table."""
         old, self._presenter = self._presenter, presenter
         self.model.attach(presenter)
         follow(old, presenter, self._changed)
@@ -215,7 +216,7 @@ class ValuesPane(QWidget):
             self._presenter.set_index(name, value)
 
     def _show_choices(self, state: Table) -> None:
-        """The axes down and across, and how numbers are written."""
+        """Shows the axes of rows and columns, and the number format."""
         across = (*state.axes, ONE_COLUMN) if state.axes else ()
         chosen = state.column_title or ONE_COLUMN
         for combo, texts, text in ((self.rows, state.axes, state.row_title), (self.columns, across, chosen)):
@@ -235,7 +236,7 @@ class ValuesPane(QWidget):
 
 
 class InfoPane(QWidget):
-    """The Info tab: what a node is, in words. `attach` a metadata presenter, or None."""
+    """The Info tab: the description of a node, in words. `attach` takes a metadata presenter, or None."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -261,7 +262,7 @@ class InfoPane(QWidget):
         column.addLayout(row)
 
     def attach(self, presenter: MetadataPresenter | None) -> None:
-        """Show the description of another node."""
+        """Shows the description of another node."""
         old, self._presenter = self._presenter, presenter
         follow(old, presenter, self._changed)
 
@@ -325,7 +326,8 @@ class InfoPane(QWidget):
 
 
 class WelcomePane(QWidget):
-    """The empty window: a sentence, the ways to open something, and recent places. `asked(command)`, `picked(url)`."""
+    """The empty window: a sentence, the ways to open something, and recent addresses. `asked(command)` and
+    `picked(url)` are emitted for clicks."""
 
     asked = Signal(str)
     picked = Signal(str)

@@ -1,4 +1,4 @@
-"""Menus that are filled as they open: places of late, and what is open in this window."""
+"""Menus that are filled as they open: recent addresses, and the open sessions of this window."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .text import literal, tip
 
 
 def fill_recent(menu: QMenu, workspace: Workspace, open_place: Callable[[str], None]) -> None:
-    """The places opened of late, newest first, and the way to forget them."""
+    """Lists the recent addresses, newest first, and the command to clear them."""
     menu.clear()
     for place in workspace.recent:
         action = menu.addAction(literal(place.label))
@@ -30,7 +30,7 @@ def fill_recent(menu: QMenu, workspace: Workspace, open_place: Callable[[str], N
 
 
 def fill_sessions(menus: Menus, workspace: Workspace) -> None:
-    """What belongs to windows, and what is open in this one."""
+    """Lists the window commands, and the open sessions of this window."""
     menu = menus.menus["window"]
     menu.clear()
     menu.addAction(menus.actions["new-window"])

@@ -1,4 +1,4 @@
-"""Beneath the sliders: which two axes are shown, and the projection along the current one with what it would read."""
+"""The bar beneath the sliders: the two displayed axes, and the projection along the current one with its cost."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .typed_field import TypedField
 
 
 class PlaneBar(QWidget):
-    """`attach` a slice presenter, or None. It hides itself for a plane that has nothing beside it."""
+    """The bar of planes. `attach` takes a slice presenter, or None. It is hidden for an image without further axes."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -47,7 +47,7 @@ class PlaneBar(QWidget):
         row.addStretch(1)
 
     def attach(self, presenter: SlicePresenter | None) -> None:
-        """Show the axes of `presenter`."""
+        """Shows the axes of `presenter`."""
         old, self._presenter = self._presenter, presenter
         follow(old, presenter, self._changed)
 

@@ -1,4 +1,5 @@
-"""The Problems tab: what is wrong, what was looked at for it, what another place differs in; where it can be mended."""
+"""The Problems tab: the problems, what was examined for them, the differences from another hierarchy; and commands to
+correct them."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ NARROW = 420
 
 
 class ProblemsPane(QWidget):
-    """`attach` a problems presenter, or None. `chosen(path)` on a double-click, `asked(path, command)` to mend."""
+    """The Problems tab. `attach` takes a problems presenter, or None. `chosen(path)` is emitted on a double-click,
+    `asked(path, command)` for a correction."""
 
     chosen = Signal(str)
     asked = Signal(str, str)
@@ -64,7 +66,7 @@ class ProblemsPane(QWidget):
         column.addLayout(self._comparison())
 
     def resizeEvent(self, event: Any) -> None:
-        """In a narrow pane, such as a dock, the buttons stand beneath the sentence."""
+        """Puts the buttons beneath the sentence in a narrow pane, such as a dock."""
         super().resizeEvent(event)
         narrow = self.width() < NARROW
         self._top.setDirection(QBoxLayout.Direction.TopToBottom if narrow else QBoxLayout.Direction.LeftToRight)
@@ -90,7 +92,7 @@ class ProblemsPane(QWidget):
         return row
 
     def attach(self, presenter: ProblemsPresenter | None) -> None:
-        """Show the problems of another session."""
+        """Shows the problems of another session."""
         old, self._presenter = self._presenter, presenter
         follow(old, presenter, self._changed)
 
@@ -116,7 +118,7 @@ class ProblemsPane(QWidget):
         self._offer()
 
     def _offer(self) -> None:
-        """Mending is offered where there is something to mend, for the problem that is chosen."""
+        """Offers a correction for the selected problem, if there is one."""
         self.mend.setVisible(any(found.mend for found in self._shown or ()))
         self.mend.setEnabled(self._current() is not None)
 

@@ -24,7 +24,8 @@ from .theme import added, current_palette, fixed_font, icon, quiet, warning
 
 
 class _Colours(QSyntaxHighlighter):
-    """Lines of a unified diff by their first sign; the sign itself stays, so colour is never the only one."""
+    """Colours the lines of a unified diff by their first character; that character stays, so colour is never the only
+    sign."""
 
     def highlightBlock(self, text: str | None) -> None:
         palette = current_palette()
@@ -52,7 +53,7 @@ class _DiffText(QPlainTextEdit):
 
 
 class DiffView(QWidget):
-    """A unified diff with a cross to close it."""
+    """A unified diff with a button to close it."""
 
     closed = Signal()
 
@@ -76,14 +77,14 @@ class DiffView(QWidget):
         column.addWidget(self.text)
 
     def show_diff(self, unified: str) -> None:
-        """Show `unified`, or that there is nothing to show."""
+        """Shows `unified`, or that there are no changes."""
         text = unified or strings.NOTHING_TO_SAVE
         if text != self.text.toPlainText():
             self.text.setPlainText(text)
 
 
 class CloseQuestion(QDialog):
-    """Asked once when a window closes over unsaved changes: what they are, and what to do with them."""
+    """The question, asked once, when a window with unsaved changes closes: shows them, and asks what to do."""
 
     def __init__(self, diff: str, can_save: bool, parent: QWidget | None = None) -> None:
         super().__init__(parent)

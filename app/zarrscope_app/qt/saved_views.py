@@ -1,4 +1,4 @@
-"""Views in a window: copied to the clipboard, pasted, bookmarked."""
+"""Views in a window: copies them to the clipboard, pastes them, bookmarks them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from .theme import icon
 
 
 class Views:
-    """Of one workspace. `failed(error)` tells what is no view, `say(sentence)` what was done."""
+    """The views of one workspace. `failed(error)` shows why a text is not a view, `say(sentence)` the result of a
+    command."""
 
     def __init__(
         self, workspace: Workspace, failed: Callable[[BaseException], None], say: Callable[[str], None]
@@ -26,7 +27,7 @@ class Views:
         self._workspace, self._failed, self._say = workspace, failed, say
 
     def copy(self) -> None:
-        """Copies the view on show to the clipboard."""
+        """Copies the displayed view to the clipboard."""
         clipboard = QGuiApplication.clipboard()
         text = self._workspace.view_text()
         if clipboard is not None and text:
@@ -34,7 +35,7 @@ class Views:
             self._say(LABELS["view-copied"])
 
     def paste(self) -> None:
-        """The view on the clipboard; where there is none, asks for one."""
+        """Opens the view on the clipboard; if there is none, asks for a text."""
         clipboard = QGuiApplication.clipboard()
         text = clipboard.text() if clipboard is not None else ""
         if not is_view(text):

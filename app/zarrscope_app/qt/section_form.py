@@ -1,7 +1,7 @@
-"""What attributes mean, as sections of editors: pixel size, channels, axes. It mirrors the presenter's sections.
+"""The meaning of attributes as sections of editors: pixel size, channels, axes. It mirrors the presenter's sections.
 
-Editors stay while the sections have the same fields, so that the keyboard's focus and a text that is being typed
-survive; a text is tried while it is typed, and taken over by Enter or on leaving the field.
+Editors stay while the sections have the same fields, so that the keyboard focus and a text that is being typed are
+kept. A text is checked while it is typed, and applied by Enter or on leaving the field.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ _UNTITLED = 2
 
 
 class SectionForm(QScrollArea):
-    """`attach` an edit presenter, or None; `show_state` paints what it says. `typed`: a text was begun."""
+    """The sections. `attach` takes an edit presenter, or None; `show_state` paints its state. `typed` is emitted when
+    typing begins."""
 
     typed = Signal()
     asked = Signal(str)
@@ -63,11 +64,11 @@ class SectionForm(QScrollArea):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
 
     def attach(self, presenter: EditPresenter | None) -> None:
-        """Edit through another presenter."""
+        """Shows another presenter's sections."""
         self._presenter = presenter
 
     def show_state(self, state: EditState) -> None:
-        """Paint the sections; a text that somebody is typing is left alone."""
+        """Paints the sections; a text that is being typed stays."""
         self._state = state
         shape = [
             (section.id, section.command, row.label, field.pointer, field.editor, field.choices)
@@ -88,18 +89,18 @@ class SectionForm(QScrollArea):
 
     @property
     def pending(self) -> bool:
-        """Whether an editor holds a text that is not taken over yet."""
+        """Whether an editor has a text that is not yet applied."""
         return any(_is_typed_in(editor) for editor in self.editors.values())
 
     def commit(self) -> None:
-        """Takes over the text of the editor that has the keyboard."""
+        """Applies the text of the editor with the keyboard focus."""
         for id, editor in self.editors.items():
             line = _line(editor)
             if line is not None and line.hasFocus():
                 self._typed(id)
 
     def focus_form(self) -> None:
-        """Put the keyboard on the first field, as soon as it is seen."""
+        """Puts the keyboard focus on the first field, as soon as it is visible."""
         self._wants_focus = True
         self._focus_first()
 
@@ -110,12 +111,12 @@ class SectionForm(QScrollArea):
             first.setFocus(Qt.FocusReason.TabFocusReason)
 
     def focusInEvent(self, event: Any) -> None:
-        """Qt hands over the focus of the page that was in front before."""
+        """Passes the focus on; Qt gives it here when the page that was in front is hidden."""
         super().focusInEvent(event)
         self.focus_form()
 
     def jump(self, id: str) -> bool:
-        """Put the keyboard on a field."""
+        """Puts the keyboard focus on a field."""
         editor = self.editors.get(id)
         if editor is not None:
             self.ensureWidgetVisible(editor)
@@ -147,7 +148,7 @@ class SectionForm(QScrollArea):
             self.jump(focused)
 
     def _heading(self, title: Label, section: FormSection) -> QHBoxLayout:
-        """The title, and beside it the command that fills the section."""
+        """The title, and beside it a command that fills the section."""
         line = QHBoxLayout()
         line.setSpacing(8)
         line.addWidget(title)
@@ -270,7 +271,8 @@ class SectionForm(QScrollArea):
 
     # ---------------------------------------------------------------- typing
     def _try(self, id: str, text: str) -> None:
-        """While somebody types: what is wrong is said at once; in a place open for reading, the text waits."""
+        """Checks a text while it is typed, and shows its fault at once; if the hierarchy is read-only,
+        the text waits."""
         if self._presenter is None:
             return
         self.typed.emit()
@@ -296,7 +298,8 @@ class SectionForm(QScrollArea):
             self._edit(id, text)
 
     def _check(self, id: str, on: bool) -> None:
-        """A box of several nodes that differ is checked already for Qt: no toggle tells of the first click."""
+        """Handles a click on a box of several nodes with different values: for Qt it is checked already, so the first
+        click emits no toggle."""
         field = self._field(id)
         if field is not None and field.differs:
             self._edit(id, "true" if on else "false")
@@ -312,7 +315,7 @@ class SectionForm(QScrollArea):
 
 
 def _line(editor: QWidget) -> QLineEdit | None:
-    """The line editor that has the keyboard; None if none has."""
+    """The line editor with the keyboard focus; None if none has it."""
     line = editor.lineEdit() if isinstance(editor, Choice) else editor
     return line if isinstance(line, QLineEdit) else None
 

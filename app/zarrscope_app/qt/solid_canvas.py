@@ -1,4 +1,4 @@
-"""The picture in three dimensions, painted as the presenter draws it: dragging turns, the wheel goes nearer."""
+"""The picture in three dimensions, as the presenter draws it: dragging turns it, the wheel zooms."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ _KEYS = {
 
 
 class SolidCanvas(QWidget):
-    """`attach` a slice presenter, or None; `changed` when it was opened or closed."""
+    """The picture in three dimensions. `attach` takes a slice presenter, or None; `changed` is emitted when it was
+    opened or closed."""
 
     changed = Signal()
 
@@ -49,7 +50,7 @@ class SolidCanvas(QWidget):
         self.setCursor(Qt.CursorShape.OpenHandCursor)
 
     def attach(self, presenter: SlicePresenter | None) -> None:
-        """Show another presenter's image; closed at first."""
+        """Shows another presenter's image; closed at first."""
         if self.solid is not None:
             self.solid.changed.disconnect(self._changed)
             self.solid.end()
@@ -59,13 +60,13 @@ class SolidCanvas(QWidget):
         self._changed()
 
     def toggle(self) -> None:
-        """Open it, or go back to the plane."""
+        """Opens it, or returns to the plane."""
         if self.solid is not None:
             self.solid.toggle()
 
     @property
     def is_open(self) -> bool:
-        """It is on show in place of the plane."""
+        """Whether it is displayed in place of the plane."""
         return self.solid is not None and self.solid.state.open
 
     def _changed(self) -> None:
@@ -147,12 +148,12 @@ class SolidCanvas(QWidget):
         event.accept()
 
     def zoom_by(self, factor: float) -> None:
-        """Nearer, or farther."""
+        """Zooms in or out."""
         if self.solid is not None:
             self.solid.zoom_by(factor)
 
     def fit(self) -> None:
-        """The whole of it, from the front."""
+        """Shows the whole volume from the front."""
         if self.solid is not None:
             self.solid.fit()
 

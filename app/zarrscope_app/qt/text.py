@@ -1,7 +1,7 @@
-"""Text that may come from a file, in Qt's widgets: shown letter by letter, never taken for HTML or for a shortcut.
+"""Shows text that may come from a file in Qt's widgets: character by character, never as HTML or a shortcut.
 
-Qt's labels and tooltips guess whether a text is HTML, and buttons and menus take "&" for the mark of a shortcut. Every
-label of this application is a `Label`; what else takes text from a file passes `tip` or `literal`.
+Qt's labels and tooltips guess whether a text is HTML, and buttons and menus interpret "&" as the mark of a shortcut.
+Every label of this application is a `Label`; other widgets pass text from a file through `tip` or `literal`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Icons and colours, always taken from the desktop's palette of the moment, so light and dark switch while running.
+"""Icons and colours, always from the desktop's current palette, so that light and dark themes can switch at run time.
 
-No colour is written down here but the neutral greys that a microscope image needs around it: what is drawn is mixed
-from the palette's own roles.
+No colour is defined here except the neutral greys around a microscope image: all others are mixed from the palette's
+roles.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _host: QPalette | None = None
 
 
 def current_palette() -> QPalette:
-    """The palette of the moment: the desktop's, or that of the program whose dock we are."""
+    """The current palette: the desktop's, or that of the program that contains the dock."""
     return QGuiApplication.palette() if _host is None else _host
 
 
@@ -44,17 +44,17 @@ def follow(palette: QPalette | None) -> None:
 
 
 def icon(name: str) -> QIcon:
-    """The icon `name` of the resources. It looks up its colour when painted, hence follows the palette."""
+    """The icon `name` of the resources. It reads its colour when it is painted, so it follows the palette."""
     return QIcon(_Engine(name))
 
 
 def is_dark(palette: QPalette) -> bool:
-    """Whether this palette writes light on dark."""
+    """Whether this palette has light text on a dark background."""
     return bool(palette.color(Role.Window).lightness() < palette.color(Role.WindowText).lightness())
 
 
 def quiet(palette: QPalette, strength: float = 0.62) -> QColor:
-    """The text colour taken back towards the background: for second columns, units, hints."""
+    """A text colour closer to the background: for second columns, units, hints."""
     return mix(palette.color(Role.Window), palette.color(Role.WindowText), strength)
 
 
@@ -64,17 +64,18 @@ def mix(one: QColor, other: QColor, share: float) -> QColor:
 
 
 def image_background(palette: QPalette) -> QColor:
-    """The neutral grey around an image: 12 % in the dark, 92 % in the light, no hue, so that colours read true."""
+    """The neutral grey around an image: 12 % in a dark theme, 92 % in a light one, without hue, so that colours look
+    true."""
     return QColor.fromRgbF(0.12, 0.12, 0.12) if is_dark(palette) else QColor.fromRgbF(0.92, 0.92, 0.92)
 
 
 def warning(palette: QPalette) -> QColor:
-    """The colour of trouble, dark enough on light and light enough on dark."""
+    """The colour of warnings, with enough contrast in light and dark themes."""
     return QColor(255, 150, 110) if is_dark(palette) else QColor(176, 56, 16)
 
 
 def link_color(palette: QPalette) -> QColor:
-    """The colour of a link: some desktops have one dark blue for light and dark alike."""
+    """The colour of a link, because some desktops use one dark blue in light and dark themes."""
     return QColor(110, 170, 255) if is_dark(palette) else palette.color(Role.Link)
 
 
@@ -84,7 +85,7 @@ def added(palette: QPalette) -> QColor:
 
 
 def chosen(on: bool) -> QPalette:
-    """For a button that is one of several: in the colour of what is selected where it is the one."""
+    """Colours the chosen one of several buttons like a selection."""
     palette = QPalette(current_palette())
     if on:
         palette.setColor(Role.Button, palette.color(Role.Highlight))
@@ -93,7 +94,7 @@ def chosen(on: bool) -> QPalette:
 
 
 def fixed_font() -> QFont:
-    """The desktop's font of one width, for numbers that change in place and for text of documents."""
+    """The desktop's monospaced font, for numbers that change in place and for text of documents."""
     return QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
 
 
@@ -106,7 +107,7 @@ def _renderer(name: str, color: str) -> QSvgRenderer:
 
 @lru_cache(maxsize=512)
 def _picture(name: str, color: str, side: int, ratio: float) -> QImage:
-    """An icon, drawn once for each size and colour: a tree paints some thirty of them whenever its rows change."""
+    """An icon, drawn once for each size and colour: a tree paints about thirty of them whenever its rows change."""
     image = QImage(round(side * ratio), round(side * ratio), QImage.Format.Format_ARGB32_Premultiplied)
     image.setDevicePixelRatio(ratio)
     image.fill(Qt.GlobalColor.transparent)

@@ -1,4 +1,5 @@
-"""Tiles as Qt draws them: converted once each, enlarged as one picture, laid over another picture as one layer."""
+"""Draws tiles with Qt: each is converted once; they are enlarged as one picture, or laid over another picture as one
+layer."""
 
 from __future__ import annotations
 
@@ -23,12 +24,12 @@ Kept = dict[tuple[int, int, int], tuple[int, QImage]]
 
 
 def version_of(tile: Tile, bare: bool) -> int:
-    """What is kept of a tile: with its signs, or without them."""
+    """The cached form of a tile: with its signs, or without them."""
     return -tile.version - 1 if bare else tile.version
 
 
 def converted(tile: Tile, kept: Mapping[tuple[int, int, int], tuple[int, QImage]], bare: bool = False) -> QImage:
-    """The picture of a tile that has one, as it was `kept` or made anew; `bare`: without signs."""
+    """The picture of a tile, from `kept` or converted now; `bare`: without signs."""
     held = kept.get(tile.key)
     if held is not None and held[0] == version_of(tile, bare):
         return held[1]
@@ -50,12 +51,12 @@ def screen_image(rgb: npt.NDArray[np.uint8]) -> QImage:
 
 
 def shows_bare(tile: Tile, target: QRect) -> bool:
-    """Whether its pixels are so large on the screen that signs of their size would be taken for data."""
+    """Whether its pixels are so large on the screen that signs of pixel size would be mistaken for data."""
     return tile.bare is not None and target.width() >= ENLARGED * tile.bare.shape[1]
 
 
 def draw_sign(painter: QPainter, state: TileState, area: QRectF, origin: QPointF) -> None:
-    """The sign of what is not there, in dots of the screen; it stays in its place while the picture is dragged."""
+    """Draws the sign of missing data at screen resolution; it keeps its place while the picture is dragged."""
     painter.setBrushOrigin(origin)
     if state is TileState.FILL:
         painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_Difference)
@@ -80,7 +81,7 @@ def _dots() -> QBrush:
 def as_layer(
     places: Sequence[tuple[Tile, QRectF]], kept: Kept, size: QSize, ratio: float, smooth: bool
 ) -> tuple[QImage, Kept]:
-    """Tiles at their places in a picture that is clear elsewhere, and what is to be kept of them."""
+    """Tiles at their places in an otherwise transparent picture, and their converted forms to cache."""
     layer = QImage(size * ratio, QImage.Format.Format_ARGB32_Premultiplied)
     layer.setDevicePixelRatio(ratio)
     layer.fill(0)
@@ -100,15 +101,15 @@ def as_layer(
 
 
 def smooth_together(painter: QPainter, tiles: Sequence[tuple[QImage, QRect]], window: QRect) -> None:
-    """Draw enlarged tiles as one picture: smoothed one by one they would show their edges. The pixels in sight are put
-    side by side as large as the finest tile has them, with one more around, and enlarged together."""
+    """Draws enlarged tiles as one picture: smoothed one by one, their edges would be visible. The visible pixels are
+    put side by side at the resolution of the finest tile, with one more around, and enlarged together."""
     sx = max(image.width() / target.width() for image, target in tiles)
     sy = max(image.height() / target.height() for image, target in tiles)
     hull = QRect()
     for _, target in tiles:
         hull = hull.united(target)
     shown = hull.intersected(window.adjusted(-int(2 / sx) - 1, -int(2 / sy) - 1, int(2 / sx) + 1, int(2 / sy) + 1))
-    # From a pixel's edge to a pixel's edge, or the picture would creep while it is dragged.
+    # The rectangle begins and ends at pixel edges; otherwise the picture would shift while it is dragged.
     left, top = int((shown.left() - hull.left()) * sx), int((shown.top() - hull.top()) * sy)
     width = math.ceil((shown.right() + 1 - hull.left()) * sx) - left
     height = math.ceil((shown.bottom() + 1 - hull.top()) * sy) - top
@@ -137,8 +138,8 @@ def rounded(place: QRectF) -> QRect:
 
 
 def blit(painter: QPainter, image: QImage, target: QRect, window: QRect) -> None:
-    """Draw `image` over `target`, but only the source pixels that land in `window`: far zoomed in, a tile is many
-    windows wide, and Qt would walk all of it."""
+    """Draws `image` over `target`, but only the source pixels within `window`: at a high zoom a tile is many times
+    wider than the window, and Qt would process all of it."""
     if target.width() <= 2 * window.width() and target.height() <= 2 * window.height():
         painter.drawImage(target, image)
         return

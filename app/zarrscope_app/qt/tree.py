@@ -1,4 +1,4 @@
-"""The tree of nodes with its filter. What it shows is `tree_model.TreeModel`'s."""
+"""The tree of nodes with its filter. `tree_model.TreeModel` provides its rows."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ _SELECT = QItemSelectionModel.SelectionFlag.Select
 
 
 class TreePane(QWidget):
-    """Filter and tree. `chosen(path)` when the person goes to a node, `opened(path)` on Enter or a double-click,
-    `renamed(path, name)` when a name was typed over another."""
+    """Filter and tree. `chosen(path)` is emitted when the person goes to a node, `opened(path)` on Enter or a
+    double-click, `renamed(path, name)` when a new name was typed."""
 
     chosen = Signal(str)
     opened = Signal(str)
@@ -61,7 +61,7 @@ class TreePane(QWidget):
         self._path: str | None = None
 
     def attach(self, presenter: TreePresenter | RootsPresenter | None) -> None:
-        """Show another tree; of several hierarchies each has a root of its own."""
+        """Shows another tree; of several hierarchies each has a root of its own."""
         if presenter is self._presenter:
             return
         old, self.model, self._presenter = self.model, None, presenter
@@ -100,14 +100,14 @@ class TreePane(QWidget):
                     self._unfold(id, True)
 
     def _shows(self, row: Row | None, path: str | None) -> bool:
-        """Whether the row is that of a node of the hierarchy in front."""
+        """Whether the row is a node of the hierarchy in front."""
         presenter = self._presenter
         front = not isinstance(presenter, RootsPresenter) or (row is not None and presenter.in_front(row.id))
         return row is not None and row.path == path and front
 
     @property
     def editable(self) -> Callable[[str], bool] | None:
-        """Whether the node at a path may get another name; None: none may."""
+        """Whether the node at a path may be renamed; None: no node may."""
         return self._editable
 
     @editable.setter
@@ -117,14 +117,14 @@ class TreePane(QWidget):
             self.model.editable = asks
 
     def edit_name(self, path: str) -> None:
-        """Lets the person type another name over that of the current node."""
+        """Lets the person type a new name over that of the current node."""
         row = self.current_row()
         if row is not None and row.path == path and self._editable is not None and self._editable(path):
             self.view.setFocus()
             self.view.edit(self.view.currentIndex().siblingAtColumn(0))
 
     def show_path(self, path: str) -> None:
-        """Make the node current without telling anybody; as soon as its row is there."""
+        """Makes the node current without a signal, as soon as its row exists."""
         self._path = path
         if self._shows(self.current_row(), path):
             self._awaited = None
@@ -135,7 +135,7 @@ class TreePane(QWidget):
             self._arrived()
 
     def show_several(self, paths: Sequence[str]) -> None:
-        """Show as chosen what is edited together, as far as its rows are there, without telling anybody."""
+        """Selects the rows of the nodes that are edited together, as far as they exist, without a signal."""
         was, self._together = self._together, tuple(paths)
         selection = self.view.selectionModel()
         if paths and was != self._together:
@@ -151,7 +151,7 @@ class TreePane(QWidget):
             self._following = False
 
     def current_row(self) -> Row | None:
-        """The row under the keyboard."""
+        """The row with the keyboard focus."""
         return self.model.row_of(self.view.currentIndex()) if self.model is not None else None
 
     def _arrived(self) -> None:
@@ -190,7 +190,7 @@ class TreePane(QWidget):
             self._following = False
 
     def _selection(self) -> None:
-        """The person chose other rows; rows that come and go choose nothing."""
+        """Called when the selection changed; only changes by the person count, not those by added or removed rows."""
         if self.model is None or self._following or self.view.taking_focus or self.model.removing:
             return
         selection = self.view.selectionModel()
@@ -208,7 +208,8 @@ class TreePane(QWidget):
             super().keyPressEvent(event)
 
     def cancel_current(self) -> bool:
-        """Stop what the current row is loading, or the group that it lies in. False when nothing is."""
+        """Stops the loading of the current row, or of the group that contains it. Returns False if
+        nothing is loading."""
         row = self.current_row()
         return self._presenter is not None and self._presenter.cancel_around(row.id if row is not None else ROOT)
 
@@ -219,13 +220,13 @@ class TreePane(QWidget):
         self.view.setFocus()
 
     def clear_filter(self) -> bool:
-        """Show all names again. False when none were hidden."""
+        """Shows all names again. Returns False if none were hidden."""
         filtered = bool(self.filter.text())
         self.filter.clear()
         return filtered
 
     def _go_to_end(self) -> None:
-        """To the last child of the root, which may lie far below what the model shows."""
+        """Goes to the last child of the root, which may be far below the rows that the model has."""
         presenter, model = self._presenter, self.model
         if presenter is not None and model is not None and presenter.count(ROOT):
             (last,) = presenter.ids(ROOT, presenter.count(ROOT) - 1, presenter.count(ROOT))
@@ -251,7 +252,7 @@ class TreePane(QWidget):
         self.chosen.emit(row.path)
 
     def _gone(self) -> None:
-        """Rows were removed. If the selected node's row comes back, it is selected again."""
+        """Called when rows were removed. If the selected node's row comes back, it is selected again."""
         if not self._shows(self.current_row(), self._path):
             self._awaited = self._path
 
@@ -307,14 +308,14 @@ class _View(QTreeView):
         self.taking_focus = False
 
     def focusInEvent(self, event: Any) -> None:
-        # While the tree is reloaded, Qt makes the first row current, which nobody chose.
+        # While the tree is reloaded, Qt makes the first row current, which is not a choice of the person.
         self.taking_focus = True
         super().focusInEvent(event)
         self.taking_focus = False
 
     def keyPressEvent(self, event: Any) -> None:
-        # These two keys stay the window's; other letters search for a name, as in every tree. Copying is the window's
-        # too: it copies the path, where the view would copy the text.
+        # These two keys belong to the window; other letters search for a name, as in every tree. Copying belongs to the
+        # window too: it copies the path, not the text.
         if event.text() in ("/", "?") or event.matches(QKeySequence.StandardKey.Copy):
             event.ignore()
             return
@@ -324,10 +325,10 @@ class _View(QTreeView):
         super().keyPressEvent(event)
 
     def at_end(self) -> bool:
-        """Whether it is scrolled down as far as it goes."""
+        """Whether it is scrolled down to the end."""
         bar = self.verticalScrollBar()
         return bar is not None and 0 < bar.maximum() == bar.value()
 
     def lay_out_again(self) -> None:
-        """Rows turned out to have children, or to have none."""
+        """Updates the layout after rows turned out to have children, or to have none."""
         self.scheduleDelayedItemsLayout()

@@ -1,8 +1,8 @@
 """A Qt model over `TreePresenter`.
 
-It shows at most a window of each row's children and widens it as the view scrolls (Qt's fetchMore), so a group of a
-million children costs what is looked at: it holds ids, and asks the presenter for a row when Qt paints it. A row's
-sentence ("Loading…", "This group has no children.", a failure) is shown as a dim child of its own.
+It has at most a window of each row's children and widens it as the view scrolls (Qt's fetchMore), so that only visible
+parts of a group of a million children cost time: it holds ids, and asks the presenter for a row when Qt paints it. A
+row's sentence ("Loading…", "This group has no children.", a failure) is shown as a dimmed child.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Index = Any
 
 
 class TreeModel(QAbstractItemModel):
-    """Two columns: the name, and what the node is. `expanded(id, bool)` asks the view to follow the presenter."""
+    """Two columns: the name, and the kind of node. `expanded(id, bool)` asks the view to follow the presenter."""
 
     unfold = Signal(object, bool)
     named = Signal(str, str)
@@ -69,16 +69,16 @@ class TreeModel(QAbstractItemModel):
         self._sync(ROOT)
 
     def close(self) -> None:
-        """Stop listening to the presenter."""
+        """Disconnects from the presenter."""
         self._presenter.changed.disconnect(self._changed)
 
     # ---------------------------------------------------------------- rows
     def row_of(self, index: Index) -> Row | None:
-        """The presenter's row of an index; None for a sentence and for no index."""
+        """The presenter's row of an index; None for a sentence and for an invalid index."""
         return self._row(index.internalId()) if index.isValid() else None
 
     def _row(self, id: int) -> Row | None:
-        """A row that is looked at."""
+        """A visible row."""
         if id not in self._rows:
             try:
                 self._rows[id] = self._presenter.row(id)
@@ -91,7 +91,7 @@ class TreeModel(QAbstractItemModel):
         return bool(index.isValid() and index.internalId() >= _NOTE)
 
     def index_of(self, id: int) -> QModelIndex:
-        """The index of a row, invalid while it is outside what the model shows."""
+        """The index of a row, invalid if it is outside the rows that the model has."""
         if id == ROOT:
             return self.createIndex(0, 0, ROOT)
         parent = self._parents.get(id)
@@ -104,7 +104,7 @@ class TreeModel(QAbstractItemModel):
         return self.createIndex(places[id], 0, id) if id in places else QModelIndex()
 
     def include(self, id: int) -> QModelIndex:
-        """The index of a row, after showing more rows of each group above it until the row is among them."""
+        """The index of a row, after extending the rows of each group above it until the row is among them."""
         try:
             row = self._presenter.row(id)
         except KeyError:
@@ -123,7 +123,7 @@ class TreeModel(QAbstractItemModel):
         return self.index_of(id)
 
     def widen(self, note: Index) -> bool:
-        """Shows more of what lies above the window, where `note` stands for it."""
+        """Extends the rows upwards; `note` is the row that stands for the hidden ones."""
         id = note.internalId() - _ABOVE
         first, stop = self._windows.get(id, (0, 0))
         if id < 0 or not first:
@@ -266,7 +266,7 @@ class TreeModel(QAbstractItemModel):
         return [NODE]
 
     def mimeData(self, indexes: Any) -> QMimeData | None:
-        """The path of the node that is dragged."""
+        """The path of the dragged node."""
         row = self.row_of(indexes[0]) if indexes else None
         if row is None:
             return None
@@ -278,7 +278,7 @@ class TreeModel(QAbstractItemModel):
         row = self.row_of(index)
         if row is not None and role == Qt.ItemDataRole.EditRole:
             self.named.emit(row.path, str(value))
-        return False  # the new name shows once the node was renamed
+        return False  # the new name is shown after the node was renamed
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if self.is_note(index):
@@ -329,7 +329,7 @@ class TreeModel(QAbstractItemModel):
         return self._quiet_color() if role == Qt.ItemDataRole.ForegroundRole else None
 
     def _quiet_color(self) -> Any:
-        """Mixed once for each palette: it is asked for at each painting of a row."""
+        """The colour of second columns, mixed once for each palette, because every painting of a row needs it."""
         palette = current_palette()
         if self._color is None or self._color[0] != palette.cacheKey():
             self._color = palette.cacheKey(), quiet(palette)
@@ -337,7 +337,7 @@ class TreeModel(QAbstractItemModel):
 
 
 def _runs(marks: list[bool]) -> list[tuple[int, int]]:
-    """(first, last) of each stretch of True."""
+    """(first, last) of each run of True."""
     found: list[tuple[int, int]] = []
     for place, mark in enumerate(marks):
         if mark and found and found[-1][1] == place - 1:

@@ -1,4 +1,4 @@
-"""A field that shows a number and takes another: Enter takes it, Esc puts the shown one back."""
+"""A field that shows a number and accepts another: Enter applies it, Esc restores the shown one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from .theme import warning
 
 
 class TypedField(QLineEdit):
-    """`typed(text)`: a person has typed it and pressed Enter, or went elsewhere. `stepped(±1)`: Up or Down."""
+    """A field for a number. `typed(text)` is emitted when a person pressed Enter or left the field, `stepped(±1)` on Up
+    or Down."""
 
     typed = Signal(str)
     stepped = Signal(int)
@@ -28,7 +29,8 @@ class TypedField(QLineEdit):
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
 
     def show_text(self, text: str, refused: str = "") -> None:
-        """What is so now; `refused` says why what was typed is not. What is being typed is left alone."""
+        """Shows the present value; `refused` is the reason why the typed text is invalid. A text that is being typed
+        stays."""
         if refused != self._refused:
             self._refused = refused
             self.setToolTip(tip(refused))
@@ -43,7 +45,7 @@ class TypedField(QLineEdit):
             self.setText(text)
 
     def set_widest(self, text: str) -> None:
-        """The widest text to make room for, so that nothing moves while numbers change."""
+        """Sets the widest text to reserve space for, so that nothing moves while numbers change."""
         if text != self._widest:
             self._widest = text
             self.updateGeometry()

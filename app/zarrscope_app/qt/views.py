@@ -1,7 +1,7 @@
 """The table of the window's widgets: a factory for each view of the presenters' table.
 
-A factory is called with `post` and gives a widget with `attach(presenter or None)`. A view of another distribution
-names its own with `widgets={"qt": "module:factory"}`; where it names none, its text is shown.
+A factory is called with `post` and returns a widget with `attach(presenter or None)`. A view of another distribution
+names its factory by `widgets={"qt": "module:factory"}`; if it names none, its text is shown.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ WIDGETS: dict[str, Callable[[Post], QWidget]] = {
 
 
 def make_widget(view: View, post: Post, hosts: tuple[str, ...] = ("qt",)) -> QWidget:
-    """The widget of a view; a view of another distribution may name one for the first of `hosts`, or for the next."""
+    """The widget of a view. A view of another distribution may name one for the first of `hosts`, or for the next."""
     made = WIDGETS.get(view.id)
     if made is not None:
         return made(post)
@@ -55,11 +55,11 @@ def make_widget(view: View, post: Post, hosts: tuple[str, ...] = ("qt",)) -> QWi
 
 
 class ViewTabs(QTabWidget):
-    """A tab for each view of the session on show. Views of other distributions come when a session has them."""
+    """A tab for each view of the displayed session. Views of other distributions are added when a session has them."""
 
     def __init__(self, post: Post, hosts: tuple[str, ...] = ("qt",), only: Sequence[str] = ()) -> None:
-        """`hosts`: whose widgets a view may name. `only`: the views that are built in to show, always open; () is all,
-        each open where it fits the node."""
+        """`hosts`: the hosts for which a view may name a widget. `only`: the built-in views to show, always open; ()
+        means all, each open if it fits the node."""
         super().__init__()
         self._post, self._hosts, self._only = post, hosts, only
         self._built_in = only or tuple(WIDGETS)
@@ -78,13 +78,13 @@ class ViewTabs(QTabWidget):
         self.addTab(self.pages[view.id], literal(view.title))
 
     def _room_for_current(self) -> None:
-        """The window makes room for the tab in front, not for the widest of all; a dock is as wide as it is."""
+        """Makes the window fit the tab in front, not the widest of all; a dock has its own width."""
         for place, page in enumerate(self.pages.values()):
             front = QSizePolicy.Policy.Preferred if place == self.currentIndex() else QSizePolicy.Policy.Ignored
             page.setSizePolicy(QSizePolicy.Policy.Ignored if self._only else front, front)
 
     def attach(self, session: Session | None) -> None:
-        """Show another session's views."""
+        """Shows another session's views."""
         self._session = session
         self._attached.clear()
         for page in self.pages.values():
@@ -92,8 +92,8 @@ class ViewTabs(QTabWidget):
         self.show_views()
 
     def show_views(self) -> None:
-        """Attach the views that the session has by now; write the titles, shut the tabs that do not fit, and bring the
-        session's to the front. Nobody is told: it is no choice of the person's."""
+        """Attaches the views that the session has now, writes the titles, closes the tabs that do not fit, and brings
+        the session's tab to the front. Emits no signal, because it is not a choice of the person."""
         if self._session is None:
             return
         blocker = QSignalBlocker(self)
@@ -118,12 +118,12 @@ class ViewTabs(QTabWidget):
         self._room_for_current()
 
     def id_at(self, place: int) -> str:
-        """The view of a tab."""
+        """The id of the view in a tab."""
         return [*self.pages][place]
 
 
 class TextPane(QWidget):
-    """The text of a view that has no widget of its own here; `fault` in its place."""
+    """The text of a view without a widget here; or `fault` in its place."""
 
     def __init__(self, view: View, fault: str = "") -> None:
         super().__init__()
@@ -137,7 +137,7 @@ class TextPane(QWidget):
         column.addWidget(self.text)
 
     def attach(self, presenter: Any) -> None:
-        """Show the text of another session."""
+        """Shows the text of another session."""
         old, self._presenter = self._presenter, presenter
         follow(old, presenter, self._changed)
 

@@ -1,4 +1,4 @@
-"""The buttons that choose how attributes are shown: as an image, all fields, JSON."""
+"""The buttons that choose the form's view of the attributes: as an image, all fields, JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .theme import chosen
 
 
 class WayButtons(QWidget):
-    """`asked(way)` when one is chosen."""
+    """The buttons. `asked(way)` is emitted when one is chosen."""
 
     asked = Signal(str)
 
@@ -33,7 +33,7 @@ class WayButtons(QWidget):
             row.addWidget(button)
 
     def show_state(self, state: EditState) -> None:
-        """Show the ways that there are, and which of them is on show."""
+        """Shows the available views of the attributes, and which one is displayed."""
         for way, button in self._buttons.items():
             button.setVisible(len(state.ways) > 1 and way in state.ways)
             button.setChecked(way == state.way)

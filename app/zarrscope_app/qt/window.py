@@ -1,7 +1,7 @@
 """The window: address, tree, tabs, channels, status; one session in front at a time.
 
-It paints what the presenters say and forwards gestures. What it decides by itself is only what belongs to a desktop:
-dialogs, focus, geometry, the clipboard.
+It paints the presenters' snapshots and forwards gestures. It decides only things that belong to a desktop: dialogs,
+focus, geometry, the clipboard.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _ZOOM = 1.25
 
 
 class Window(QMainWindow):
-    """A window over one `Workspace`. `settings` keeps geometry and recent places; None: nothing outlives the window."""
+    """A window over one `Workspace`. `settings` stores geometry and recent addresses; None: nothing is stored."""
 
     def __init__(self, settings: Settings | None = None, new_window: Callable[[], Any] | None = None) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class Window(QMainWindow):
         self.workspace.changed.connect(self._workspace_changed)
         self._restore_geometry()
         self._workspace_changed()
-        self.address.line.setFocus()  # the keyboard's first step is to say what to open
+        self.address.line.setFocus()  # the first step by keyboard is to type an address
 
     # ---------------------------------------------------------------- parts
     def _build(self) -> None:
@@ -152,14 +152,14 @@ class Window(QMainWindow):
 
     # ---------------------------------------------------------------- sessions
     def open(self, url: str, writable: bool = False, follow_links: bool = False, missing_is_fill: bool = False) -> None:
-        """Open a place in this window, or bring it to the front; the text of a view opens that."""
+        """Opens an address in this window, or brings it to the front; for the text of a view, opens that."""
         if is_view(url):
             self.views.show(url)
             return
         self.workspace.open(url, writable=writable, follow_links=follow_links, missing_is_fill=missing_is_fill)
 
     def tell(self, error: BaseException, retry: Callable[[], None] | None = None) -> None:
-        """Say in the error bar what went wrong."""
+        """Shows an error in the error bar."""
         found = strings.problem(error)
         self.error_bar.show_error(found.headline, found.details, retry)
 
@@ -168,7 +168,7 @@ class Window(QMainWindow):
         self.tree.attach(self.workspace.tree)
         self._stack.setCurrentWidget(self.split if session is not None else self.welcome)
         if session is not self._session:
-            self._attach(session)  # after that: what is not on the screen takes no focus
+            self._attach(session)  # afterwards, because hidden widgets take no focus
         if session is None:
             self.welcome.show_recent(self.workspace.recent)
         self.menus.enable(NEEDS_SESSION, session is not None)
@@ -196,7 +196,7 @@ class Window(QMainWindow):
             session.slice.probed.connect(self._status)
             session.edit.changed.connect(self._edit_changed)
             session.problems.changed.connect(self.tabs.show_views)
-            # Focus on the picture, so that its keys work at once and the address line is left.
+            # Focus on the picture, so that its keys work at once and the address line loses the focus.
             self.image.canvas.setFocus()
         self._session_changed()
         self._edit_changed()
@@ -279,7 +279,7 @@ class Window(QMainWindow):
 
     # ---------------------------------------------------------------- commands
     def run(self, id: str) -> None:
-        """Do a command of the table: what a host alone can do here, the rest in the presenters."""
+        """Carries out a command of the table: some here, because only a host can, the others by the presenters."""
         acts: dict[str, Callable[[], Any]] = {
             "open-file": self._open_file,
             "open-folder": self._open_folder,
@@ -319,7 +319,7 @@ class Window(QMainWindow):
         elif self._session is not None:
             perform(self._session, id)
             if id == "edit":
-                self.tabs.show_views()  # what is not on the screen takes no focus
+                self.tabs.show_views()  # hidden widgets take no focus
                 self.form.focus_form()
 
     def keyPressEvent(self, event: Any) -> None:
@@ -353,7 +353,7 @@ class Window(QMainWindow):
         self._say(LABELS["copied-image"])
 
     def _images_seen(self) -> tuple[Other, ...]:
-        """What has been looked at in all windows of this process: it can be laid over the picture."""
+        """The images that were displayed in any window of this process, which can be laid over the picture."""
         windows = [found for found in QApplication.topLevelWidgets() if isinstance(found, Window)]
         return tuple(seen for found in windows for session in found.workspace.sessions for seen in session.seen)
 
@@ -422,7 +422,7 @@ class Window(QMainWindow):
 
     # ---------------------------------------------------------------- closing
     def _may_close(self, session: Session, close: Callable[[], object]) -> bool:
-        """Whether it may close now. Where the answer is to save, `close` is called once that is done."""
+        """Whether it may close now. If the answer is to save, `close` is called after that."""
         if session is self._session:
             self.form.commit()
         if session in self._dropped or not session.edit.dirty_paths:
@@ -493,5 +493,5 @@ class Window(QMainWindow):
 
 
 def _is_drawn(state: SliceState) -> bool:
-    """Whether there is something to set at the right of the picture."""
+    """Whether the picture has settings to show at its right."""
     return bool(state.channels or state.labels)

@@ -1,4 +1,5 @@
-"""The terminal: `zarrscope tui URL`. Over SSH, in tmux, at 80 x 24; no display, few threads, quick to start."""
+"""The terminal application: `zarrscope tui URL`. It works over SSH, in tmux and at 80 x 24; without a display, with few
+threads, and starts quickly."""
 
 from __future__ import annotations
 
@@ -28,9 +29,9 @@ def main(
     threads: int | None = None,
     read_only: bool = False,
 ) -> int:
-    """Runs the application until the person quits; the exit status: 2 where there is no terminal to draw on, 1 where
-    something failed inside. `view` is what is shown first (presenters/session/state_text.py). Raises ImportError
-    without textual."""
+    """Runs the application until the person quits. Returns the exit status: 2 if there is no terminal to draw on, 1
+    after an internal error. `view` is the first view (presenters/session/state_text.py). Raises ImportError without
+    textual."""
     reason = unfit()
     if reason:
         print(reason, file=sys.stderr)
@@ -65,7 +66,7 @@ def main(
 
 
 def look_at_terminal(colors: str, drawing: str) -> Terminal:
-    """What the terminal can; Textual is told of it by its own variable, which it reads when it is imported."""
+    """Finds the terminal's abilities. Textual gets them by its own variable, which it reads when it is imported."""
     from zarrscope_app.tui.terminal import Answers, ask, known_colors, terminal, worth_asking
 
     told = colors not in ("auto", "always") and drawing != "auto"
@@ -74,12 +75,13 @@ def look_at_terminal(colors: str, drawing: str) -> Terminal:
     encoding = getattr(sys.__stderr__, "encoding", None) or "utf-8"
     found = terminal(os.environ, answers, encoding=encoding, colors=colors, drawing=drawing)
     os.environ["TEXTUAL_COLOR_SYSTEM"] = {"16": "standard", "mono": "standard"}.get(found.colors, found.colors)
-    os.environ.pop("NO_COLOR", None)  # Textual would make greys of the colours; the driver leaves them out
+    os.environ.pop("NO_COLOR", None)  # otherwise Textual would turn colours into greys; the driver leaves them out
     return found
 
 
 def unfit() -> str:
-    """Why the terminal application cannot be drawn here, "" when it can. Textual reads stdin and draws on stderr."""
+    """The reason why the terminal application cannot be drawn here; "" if it can. Textual reads stdin and draws on
+    stderr."""
     for stream in (sys.stdin, sys.stderr):
         try:
             if stream is None or not os.isatty(stream.fileno()):

@@ -1,6 +1,6 @@
-"""The Textual application: one session, its panes, and keys. It paints snapshots and forwards keys.
+"""The Textual application: one session, its panes, and keys. It paints snapshots and forwards keys to the presenters.
 
-`post` is a message to the application (never call_from_thread, which blocks the caller).
+`post` sends a message to the application (never call_from_thread, which blocks the caller).
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Call(Message):
 
 
 class Explorer(App[int]):
-    """The application on the terminal."""
+    """The terminal application."""
 
     CSS = """
     Screen { layout: vertical; overflow: hidden; }
@@ -93,7 +93,7 @@ class Explorer(App[int]):
         settings: Settings | None = None,
         **options: Any,
     ) -> None:
-        """`settings`: where edits outlive the application."""
+        """`settings`: the storage for edits that outlive the application."""
         self.terminal = terminal or Terminal()
         super().__init__(**options)
         self.read_only = read_only
@@ -133,7 +133,7 @@ class Explorer(App[int]):
         return sparing(super().get_driver_class(), self.terminal)
 
     def _fatal_error(self) -> None:
-        """A traceback without the values of variables, in which there may be passwords, and nothing that steers."""
+        """A traceback without the values of variables, which may contain passwords, and without control sequences."""
         from rich.text import Text
 
         self.leaving(1)
@@ -220,7 +220,7 @@ class Explorer(App[int]):
         self._foot()
 
     def _add_panes(self) -> None:
-        """Panes for views of other distributions, which the session has once it is open."""
+        """Adds panes for views of other distributions, which the session has once it is open."""
         for view in self.session.tabs.views:
             if view.id not in self._views:
                 self._views.add(view.id)
@@ -231,12 +231,12 @@ class Explorer(App[int]):
                 self.call_after_refresh(self._repaint.soon)
 
     def _mounted(self, tab: str) -> Widget | None:
-        """A pane; None where it is still being mounted."""
+        """A pane; None while it is being mounted."""
         return next((pane for pane in self._panes.children if pane.id == pane_id(tab)), None)
 
     @property
     def pane(self) -> Widget:
-        """The widget in front that takes keys."""
+        """The widget in front that handles keys."""
         tab = self.session.state.tab
         found = self._mounted(tab)
         if tab == "image" or found is None:
@@ -245,15 +245,15 @@ class Explorer(App[int]):
 
     @property
     def focus_below(self) -> Widget | None:
-        """The focused widget of the main screen, also while a sheet covers it."""
+        """The focused widget of the main screen, even while a sheet covers it."""
         return self.screen_stack[0].focused
 
     def part(self, id: str, kind: type[PART]) -> PART:
-        """A widget of the screen, whatever sheet lies over it."""
+        """A widget of the screen, whether a sheet covers it or not."""
         return self.screen_stack[0].query_one(f"#{id}", kind)
 
     def bring_pane(self) -> None:
-        """Shows the pane of the tab in front. It takes over the focus, because a hidden pane must not keep it."""
+        """Shows the pane of the tab in front, and gives it the focus, because a hidden pane must not keep it."""
         panes, tab = self._panes, self.session.state.tab
         if panes.current == pane_id(tab) or self._mounted(tab) is None:
             return
@@ -263,12 +263,13 @@ class Explorer(App[int]):
             self.keyboard.focus(self.pane)
 
     def after_key(self) -> None:
-        """What a key may have changed beside the presenters: the cursor's line, and the focus."""
+        """Updates the parts that a key may have changed besides the presenters: the line under the cursor, and the
+        focus."""
         self._repaint.soon()
 
     def _say(self, id: str, text: Any) -> None:
-        """Sets a text. The layout is redone only if the number of lines changes: it is slow, and a held key sets many
-        texts."""
+        """Sets a text. The layout is only redone if the number of lines changes, because it is slow, and a held key
+        sets many texts."""
         before = self._said.get(id)
         if before != text:
             self._said[id] = text
@@ -278,7 +279,7 @@ class Explorer(App[int]):
         return _apart(f" {self._note()}", self.session.state.status_text, self.size.width)
 
     def _note(self) -> str:
-        """The left of the status line: what is said about the thing under the cursor."""
+        """The left part of the status line: a note on the thing under the cursor."""
         s = self.session
         row = self.tree_lines.row(self.tree_lines.cursor) if self.focus_below is self.tree_lines else None
         if row is not None and (row.badge or row.sentence):
@@ -316,10 +317,10 @@ class Explorer(App[int]):
 
     # ------------------------------------------------------------------ events
     async def on_event(self, event: events.Event) -> None:
-        """Keys and pasted text are done with here, one after the other, and never wait in a widget's queue.
+        """Handles keys and pasted text at once, one after the other; they never wait in a widget's queue.
 
-        A fault ends nothing: it is told, and what was edited is still there. Only what fails before there is a screen
-        goes on to Textual.
+        An exception does not end the application: it is shown, and the edits are kept. Only an exception before there
+        is a screen is passed on to Textual.
         """
         try:
             if not self._shown or not isinstance(event, events.Key | events.Paste) or event.is_forwarded:
@@ -335,7 +336,7 @@ class Explorer(App[int]):
             self.fault(error)
 
     def fault(self, error: Exception) -> None:
-        """An exception that nobody expected: told in the error bar, and in full once the program has ended."""
+        """Shows an unexpected exception in the error bar, and in full after the program has ended."""
         self._faults_in_a_row += 1
         if self._faults_in_a_row > MANY_FAULTS:
             super()._handle_exception(error)
@@ -356,12 +357,12 @@ class Explorer(App[int]):
 
     # ------------------------------------------------------------------ sheets
     def show_sheet(self, sheet: Sheet, answered: Callable[[str | None], object] | None = None) -> None:
-        """A sheet over the screen; `answered` gets what was chosen, None for nothing."""
+        """Shows a sheet over the screen; `answered` gets the choice, or None."""
         sheet.answered = answered
         self.push_screen(sheet)
 
     def to_shell(self) -> None:
-        """Suspends the program, as Ctrl+Z does elsewhere, where there is a shell that can bring it back."""
+        """Suspends the program, as Ctrl+Z does elsewhere, if there is a shell that can bring it back."""
         if has_job_control():
             self.action_suspend_process()
         else:
@@ -369,7 +370,7 @@ class Explorer(App[int]):
 
     # ------------------------------------------------------------------ leaving
     def review(self, quit_after: bool) -> None:
-        """The changes on a sheet: of the node on show, or before leaving of all."""
+        """Shows the changes on a sheet: those of the displayed node, or before leaving those of all nodes."""
         edit = self.session.edit
         diff = edit.diff_of_all() if quit_after else edit.diff()
         self.show_sheet(Sheet.of_diff(diff.unified), lambda answer: self._reviewed(answer, quit_after))
@@ -399,7 +400,8 @@ class Explorer(App[int]):
         super().exit(result, return_code, message)
 
     def call_soon(self, call: Callable[[], None]) -> bool:
-        """`call` on the application's thread, whatever waits in its queue of messages; False where it does not run."""
+        """Runs `call` on the application's thread, before any queued messages; returns False if the application is not
+        running."""
         if self.event_loop is None:
             return False
         try:
@@ -420,7 +422,7 @@ class Explorer(App[int]):
             self.exit(return_code=code)
 
     def leave(self) -> None:
-        """Asks once when there are changes that are not being saved. Whoever asks to leave again waits no longer."""
+        """Leaves; asks once if there are unsaved changes. A second request to leave does not wait for running saves."""
         if self.session.edit.when_saved(lambda _: self.leave()):
             return
         if self.session.edit.dirty_paths:
@@ -436,7 +438,8 @@ class Explorer(App[int]):
 
 
 def has_job_control() -> bool:
-    """Whether the parent is a shell that can bring this process back: of its session, in another group."""
+    """Whether the parent is a shell that can bring this process back: in the same session, but another
+    process group."""
     try:
         parent = os.getppid()
         return os.getsid(parent) == os.getsid(0) and os.getpgid(parent) != os.getpgrp()

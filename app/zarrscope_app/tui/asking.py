@@ -1,4 +1,4 @@
-"""What takes more than one question: nodes renamed, moved, copied and erased; exports; attributes in an editor.
+"""Dialogs with several questions: rename, move, copy and erase nodes; export; edit attributes in an editor.
 
 The plan or the size is shown on a sheet that follows the presenter, and nothing is done before it is answered.
 """
@@ -34,7 +34,7 @@ from zarrscope_app.tui.sheet import Sheet
 
 
 class Asks(Protocol):
-    """The keyboard, as far as questions go (keys.py)."""
+    """The part of the keyboard that the questions need (keys.py)."""
 
     session: Session
 
@@ -48,7 +48,7 @@ class Asks(Protocol):
 
 
 class FollowingSheet(Sheet):
-    """A sheet whose text is made anew whenever a presenter has changed."""
+    """A sheet whose text is updated whenever a presenter has changed."""
 
     def __init__(self, text: Callable[[], str], foot: str, answers: dict[str, str], changed: SignalInstance) -> None:
         super().__init__("", foot, answers)
@@ -73,7 +73,7 @@ class FollowingSheet(Sheet):
 
 # ---------------------------------------------------------------------- nodes
 class ActSheet(FollowingSheet):
-    """The form of an act on a node, and its plan: typed into, and followed while it is made."""
+    """The form of an action on a node, and its plan, which is updated while it is made."""
 
     def __init__(self, nodes: NodesPresenter) -> None:
         super().__init__(self._form, words.PLAN_FOOT, {}, nodes.changed)
@@ -81,7 +81,7 @@ class ActSheet(FollowingSheet):
         self._at = 0
 
     def _form(self) -> str:
-        """The fields, what follows from them, and what will be done."""
+        """The fields, their consequences, and the planned operations."""
         state = self._acts.state
         rows = [state.title, ""]
         for number, field in enumerate(state.fields):
@@ -95,7 +95,7 @@ class ActSheet(FollowingSheet):
         return "\n".join([*rows, *(f"  {line}" for line in state.lines)])
 
     def takes(self, event: events.Key) -> bool:
-        """Moves between fields or changes one; Enter ends it only where the plan is ready."""
+        """Moves between fields or changes one; Enter closes the sheet only if the plan is ready."""
         fields = self._acts.state.fields
         if event.key in ("up", "down", "tab", "shift+tab"):
             by = 1 if event.key in ("down", "tab") else -1
@@ -124,7 +124,7 @@ def _picked(field: ActField) -> bool:
 
 
 def _typed(field: ActField, event: events.Key) -> str | None:
-    """The text of a field after a key; None where the key means nothing there."""
+    """The text of a field after a key; None if the key has no effect there."""
     if field.kind == "flag":
         return ("" if field.text else "yes") if event.key in ("space", "left", "right") else None
     if field.kind == "choice":
@@ -141,7 +141,7 @@ def _typed(field: ActField, event: events.Key) -> str | None:
 
 
 def ask_node_act(keys: Asks, id: str) -> None:
-    """Begins an act on the selected node: its form, with the plan beneath it."""
+    """Starts an action on the selected node: shows its form, with the plan beneath it."""
     nodes = keys.session.nodes
     nodes.begin(NODE_COMMANDS[id], keys.session.state.path)
     keys.show_sheet(ActSheet(nodes), lambda _: None)
@@ -149,7 +149,7 @@ def ask_node_act(keys: Asks, id: str) -> None:
 
 # ---------------------------------------------------------------------- exports
 def ask_export(keys: Asks) -> None:
-    """What, as what, to where; then the size, and the export as a job."""
+    """Asks for the content, format and target of an export; then shows the size, and runs the export as a job."""
     export = keys.session.export
     whats = export.whats()
     if not whats:
@@ -194,13 +194,14 @@ def _export_text(session: Session) -> str:
 
 # ---------------------------------------------------------------------- an editor of one's own
 def editor_command() -> list[str]:
-    """The editor that the person has chosen, as git finds it."""
+    """The editor that the person has configured, found in the same way as git does."""
     told = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ("notepad" if os.name == "nt" else "vi")
     return shlex.split(told, posix=os.name != "nt")
 
 
 def edit_outside(keys: Asks, text: str | None = None) -> None:
-    """Opens the attributes as JSON in $EDITOR. What comes back is checked before it is taken, and nothing is saved."""
+    """Opens the attributes as JSON in $EDITOR. The edited text is checked before it is applied, and
+    nothing is saved."""
     edit = keys.session.edit
     if edit.state.status is EditStatus.READ_ONLY:
         edit.tell(strings.OPEN_FOR_WRITING)
@@ -228,7 +229,7 @@ def edit_outside(keys: Asks, text: str | None = None) -> None:
 
 
 def _edited(keys: Asks, text: str) -> str | None:
-    """What the editor leaves of a text; None where it ends by a failure."""
+    """The text after editing; None if the editor ended with an error."""
     handle, name = tempfile.mkstemp(suffix=".json", prefix="zarrscope-")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:

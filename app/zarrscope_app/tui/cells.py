@@ -1,8 +1,8 @@
 """A line of a picture as Textual paints it (see signs.py).
 
-A picture of a large terminal has ten thousand cells that are all different. A style object for each of them costs a
-hundred milliseconds a screen; the escape sequences alone cost five. So a line is made of colours, written as one text,
-and turned into segments only where somebody wants those: a screenshot, or a sheet over the picture.
+A picture on a large terminal has ten thousand different cells. A style object for each of them would take a hundred
+milliseconds per screen; the escape sequences alone take five. So a line consists of colours, is written as one text,
+and is only turned into segments when they are needed: for a screenshot, or a sheet over the picture.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Cells(Strip):
         super().__init__((), len(line))
 
     def apply_filter(self, filter: LineFilter, background: TextualColor) -> Strip:
-        """Signs of a picture hold no text to be made inert."""
+        """Does nothing, because the characters of a picture contain no text that could control the terminal."""
         return self if isinstance(filter, Inert) else super().apply_filter(filter, background)
 
     def render(self, console: Console) -> str:
@@ -67,4 +67,4 @@ class Cells(Strip):
 
     @_segments.setter
     def _segments(self, segments: list[Segment]) -> None:
-        """The base class sets an empty list; a line has its colours."""
+        """The segments of the line; the base class sets an empty list, which is ignored."""

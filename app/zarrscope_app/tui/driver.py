@@ -1,6 +1,7 @@
-"""Textual's driver of this platform, which writes only the cells that changed, and no more often than the link takes.
+"""Textual's driver for this platform, changed to write only cells that have changed, and no more often than the link
+allows.
 
-While frames come faster than they may be written, what is in between is never written (see screen_changes.py).
+If frames are made faster than they may be written, those in between are never written (see screen_changes.py).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ PERIOD = 1 / 30
 
 
 def sparing(base: type[Driver], terminal: Terminal) -> type[Driver]:
-    """A driver as `base`, sparing with what it writes to such a terminal."""
+    """A driver class derived from `base` that writes little to such a terminal."""
     period = SLOW_PERIOD if terminal.slow else PERIOD
 
     class Sparing(base):  # type: ignore[misc, valid-type]  # the platform's class is known when it runs
@@ -35,7 +36,7 @@ def sparing(base: type[Driver], terminal: Terminal) -> type[Driver]:
             self._shown_size: os.terminal_size | None = None
 
         def write(self, data: str) -> None:
-            """Takes what shall be on the screen; what is no picture is written at once."""
+            """Takes text for the screen; text that is not part of the picture is written at once."""
             self._forget_if_resized()
             passed = self._changes.feed(data)
             if passed:
@@ -45,7 +46,7 @@ def sparing(base: type[Driver], terminal: Terminal) -> type[Driver]:
                 self._waiting = self._loop.call_later(wait, self.show)
 
         def show(self) -> None:
-            """Writes what has changed."""
+            """Writes the changed cells."""
             self._waiting = None
             told = self._changes.changes()
             if told:
@@ -54,7 +55,8 @@ def sparing(base: type[Driver], terminal: Terminal) -> type[Driver]:
                 super().flush()
 
         def _forget_if_resized(self) -> None:
-            """A terminal of another size shows something else than was written; Textual writes all of it again."""
+            """Forgets the screen after a change of size: the terminal then shows something else, and Textual writes all
+            of it again."""
             stream = sys.__stderr__
             try:
                 size = os.get_terminal_size(stream.fileno()) if stream is not None else None
@@ -65,7 +67,7 @@ def sparing(base: type[Driver], terminal: Terminal) -> type[Driver]:
                 self._changes.forget()
 
         def stop_application_mode(self) -> None:
-            """Nothing is written afterwards: the screen is somebody else's."""
+            """Ends the driver: nothing is written afterwards, because the screen belongs to another program."""
             if self._waiting is not None:
                 self._waiting.cancel()
                 self._waiting = None

@@ -1,4 +1,4 @@
-"""The table of the terminal's editors: what Enter does on a field of the form."""
+"""The table of the terminal's editors: the effect of Enter on a field of the form."""
 
 from __future__ import annotations
 

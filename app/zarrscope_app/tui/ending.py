@@ -1,11 +1,11 @@
-"""The end of the terminal application, watched from a thread of its own, so that it comes whatever the others wait for.
+"""Ends the terminal application from a separate thread, so that it ends even if the other threads are blocked.
 
-A signal strikes the main thread anywhere, perhaps while it holds a lock that closing the session needs. A terminal that
-vanished may send no signal at all (its shell was killed, and the application leads no session), and Textual goes on
-with it: its input thread spins on the end of the file, its output thread has died of an error, and the main thread
-waits for a place in the queue between them. A terminal that is frozen stops the main thread the same way. So the
-handlers of signals only leave a note; `Ending` reads it, asks the application on its own thread, and after a while
-keeps what was typed, puts the terminal back and ends the process.
+A signal may arrive anywhere in the main thread, perhaps while it holds a lock that closing the session needs. A
+vanished terminal may send no signal at all (its shell was killed, and the application leads no session), and Textual
+then continues: its input thread spins at the end of the file, its output thread has died of an error, and the main
+thread waits for space in the queue between them. A frozen terminal stops the main thread in the same way. So the signal
+handlers only leave a note. `Ending` reads it and asks the application, on the application's own thread, to end; after a
+while it stores the unsaved edits, restores the terminal and ends the process itself.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 class Ends(Protocol):
-    """The application, as far as its end is concerned."""
+    """The interface of the application for ending it."""
 
     leaving: Callable[[int], None]
     """It calls this, with its exit status, when it begins to leave."""
 
     def call_soon(self, call: Callable[[], None]) -> bool:
-        """`call` on the thread of the application; False while it has not begun or when it is over."""
+        """Runs `call` on the application's thread; returns False before it has begun or after it has ended."""
         ...
 
     def keep(self) -> None:
@@ -55,7 +55,7 @@ class Ends(Protocol):
 
 
 class Ending:
-    """Watches that the program ends when it is told to: `with Ending(app): app.run()`. `tell` is called before the
+    """Ensures that the program ends when it is told to: `with Ending(app): app.run()`. `tell` is called before the
     process is ended by force."""
 
     def __init__(self, app: Ends, tell: Callable[[], None] = lambda: None) -> None:
@@ -112,7 +112,7 @@ class Ending:
         return all(map(os.isatty, self._files))
 
     def _vanished(self, code: int) -> None:
-        """Textual would wait for the terminal for ever."""
+        """Ends the application after its terminal vanished; Textual would wait for it for ever."""
         kept = threading.Event()
 
         def keep() -> None:
@@ -126,7 +126,7 @@ class Ending:
         os._exit(code)
 
     def _force(self, code: int) -> None:
-        """Ends the process by force, when the main thread waits for a lock, a disk or a frozen terminal."""
+        """Ends the process by force if the main thread waits for a lock, a disk or a frozen terminal."""
         _try(self._app.keep)
         with suppress(Exception):
             import termios
@@ -140,7 +140,7 @@ class Ending:
 
 
 def _try(call: Callable[[], None]) -> None:
-    """`call`, but not longer than a disk or a terminal that takes nothing should hold us up."""
+    """Runs `call`, but waits only a limited time, because a disk or a terminal may be blocked."""
     trying = threading.Thread(target=call, name="zarrscope-last", daemon=True)
     trying.start()
     trying.join(KEEP_SECONDS)

@@ -1,8 +1,8 @@
-"""One line of input, and what keeps a fault in one handler from ending the program.
+"""One line of input; and a guard against exceptions in handlers, which would end the program.
 
-Textual's `Input` takes printable keys at once and leaves the others to bindings, which run only after the key has gone
-up to the application: keys that arrive together are then applied out of order. The application hands keys to `key`
-here instead, one after the other.
+Textual's `Input` handles printable keys at once and leaves the others to bindings, which run only after the key has
+gone up to the application, so keys that arrive together are applied in the wrong order. Here the application passes
+keys to `key` instead, one after the other.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from textual.widgets import Input
 
 
 class TellsFaults(Protocol):
-    """The application, as far as a widget that met a fault goes."""
+    """The interface of the application for reporting an exception in a widget."""
 
     def fault(self, error: Exception) -> None: ...
 
 
 class Guarded(MessagePump):
-    """A widget of the explorer: an exception in one of its handlers is told, and the next event is taken."""
+    """A widget of the explorer: an exception in one of its handlers is reported, and the next event is handled."""
 
     async def on_event(self, event: events.Event) -> None:
         try:
@@ -36,7 +36,7 @@ class Guarded(MessagePump):
 
 
 class Entry(Guarded, Input, can_focus=True):
-    """One line of input. `key` and `paste` change the text at once; Enter and Escape are the application's."""
+    """One line of input. `key` and `paste` change the text at once; Enter and Escape are left to the application."""
 
     def __init__(self, **options: Any) -> None:
         # Selecting all on focus would select text that was typed before the focus message arrived.
@@ -52,7 +52,7 @@ class Entry(Guarded, Input, can_focus=True):
             act(self)
 
     def paste(self, text: str) -> None:
-        """Put the first line of a text in place of what is selected, or at the cursor."""
+        """Inserts the first line of a text in place of the selection, or at the cursor."""
         line = (text.splitlines() or [""])[0]
         if self.selection.is_empty:
             self.insert_text_at_cursor(line)

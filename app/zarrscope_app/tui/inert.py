@@ -1,4 +1,4 @@
-"""The last filter before a line is written to the terminal: nothing in its text can steer the terminal.
+"""The last filter before a line is written to the terminal: no text can control the terminal.
 
 Presenters clean their texts before layout; this filter catches text that did not pass through them. Textual applies it
 to every line of every widget, whoever made it.
@@ -14,7 +14,7 @@ from zarrscope.errors.visible import visible
 
 
 class Inert(LineFilter):
-    """Spells out control characters and the like, and takes hyperlinks off; a line stays as wide as it was."""
+    """Escapes control characters and the like, and removes hyperlinks; a line keeps its width."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         if all(s.text.isascii() and s.text.isprintable() and not s.control and not _link(s) for s in segments):

@@ -1,6 +1,6 @@
-"""Pictures that a terminal shows itself: the protocols of kitty and iTerm2, and sixel of the VT340.
+"""Pictures that a terminal displays itself: the protocols of kitty and iTerm2, and sixel of the VT340.
 
-Each function gives one text that draws a picture where the cursor is. See the kitty graphics protocol, iTerm2's inline
+Each function returns one text that draws a picture at the cursor. See the kitty graphics protocol, iTerm2's inline
 images, and the VT330/VT340 manual on sixels.
 """
 
@@ -20,7 +20,7 @@ _CHUNK = 4096
 
 
 def kitty(picture: Rgb, lines: int, columns: int, number: int = 7310) -> str:
-    """A picture over so many lines and columns. One of the same number takes its place; the cursor stays."""
+    """A picture of this many lines and columns. It replaces a picture of the same number; the cursor stays."""
     height, width = picture.shape[:2]
     packed = base64.b64encode(zlib.compress(np.ascontiguousarray(picture).tobytes(), 6)).decode()
     parts = [packed[i : i + _CHUNK] for i in range(0, len(packed), _CHUNK)] or [""]
@@ -32,12 +32,12 @@ def kitty(picture: Rgb, lines: int, columns: int, number: int = 7310) -> str:
 
 
 def kitty_removed(number: int = 7310) -> str:
-    """Takes a picture off the screen, and out of the terminal's memory."""
+    """Removes a picture from the screen and from the terminal's memory."""
     return f"\x1b_Ga=d,d=I,i={number},q=2\x1b\\"
 
 
 def iterm2(picture: Rgb, lines: int, columns: int) -> str:
-    """A picture over so many lines and columns."""
+    """A picture of this many lines and columns."""
     from zarrscope.view.png import png
 
     told = png(picture)
@@ -46,7 +46,7 @@ def iterm2(picture: Rgb, lines: int, columns: int) -> str:
 
 
 def sixel(picture: Rgb) -> str:
-    """A picture in the colours that 256-colour terminals have, dithered; as large as its pixels."""
+    """A picture in the 256 colours of such terminals, dithered; one pixel of it is one pixel of the screen."""
     rgb = dithered_256(picture)
     height, width = rgb.shape[:2]
     packed = (rgb[..., 0].astype(np.int64) << 16) | (rgb[..., 1].astype(np.int64) << 8) | rgb[..., 2]
@@ -65,7 +65,7 @@ def sixel(picture: Rgb) -> str:
 
 
 def _band(masks: npt.NDArray[np.int64], number: int) -> str:
-    """Six lines of one colour, equal columns counted."""
+    """Six lines of one colour, with repeated columns encoded by their number."""
     starts = np.concatenate(([0], np.flatnonzero(masks[1:] != masks[:-1]) + 1))
     lengths = np.diff(starts, append=len(masks))
     out = [f"#{number}"]
@@ -76,7 +76,7 @@ def _band(masks: npt.NDArray[np.int64], number: int) -> str:
 
 
 def through_tmux(told: str) -> str:
-    """Wrapped for tmux to hand on to the terminal around it."""
+    """A sequence wrapped so that tmux passes it on to the terminal around it."""
     return "".join(f"\x1bPtmux;{part.replace(chr(27), chr(27) * 2)}\x1b\\" for part in _sequences(told))
 
 

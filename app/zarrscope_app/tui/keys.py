@@ -1,7 +1,7 @@
-"""What keys mean: in an input, on a sheet, in the pane in front, everywhere.
+"""The meaning of keys: in an input, on a sheet, in the pane in front, everywhere.
 
-Each key is done with before the next is looked at, however many arrive at once: the application hands every key to
-`key`, which acts at once, on the presenters and on the widgets. Nothing here waits for a message of Textual's.
+Each key is handled completely before the next, however many arrive at once: the application passes every key to `key`,
+which acts at once on the presenters and the widgets. Nothing here waits for a message of Textual's.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ PART = TypeVar("PART", bound=Widget)
 
 
 class Application(Protocol):
-    """The part of the application (app.py) that keys act on."""
+    """The interface of the application (app.py) for keys."""
 
     session: Session
     picture: Picture
@@ -128,7 +128,8 @@ class Keyboard:
             app.after_key()
 
     def paste(self, text: str) -> None:
-        """Text that the terminal says was pasted: for an input; elsewhere a view is shown, and it is no command."""
+        """Handles pasted text: inserts it into an input; elsewhere opens it if it is a view, but never runs it as a
+        command."""
         focused = self.app.focus_below
         if isinstance(focused, Entry):
             focused.paste(text)
@@ -145,7 +146,7 @@ class Keyboard:
 
     # ------------------------------------------------------------------ one line of input
     def ask(self, label: str, text: str, accept: Callable[[str], object], after: Widget | None = None) -> None:
-        """Ask for a line of text at the bottom of the screen; `after` has the focus next, or else the form."""
+        """Asks for a line of text at the bottom of the screen; `after` gets the focus next, or else the form."""
         entry = self.app.part("entry", Entry)
         entry.placeholder, entry.value, entry.display = label, text, True
         entry.cursor_position = len(text)
@@ -153,17 +154,18 @@ class Keyboard:
         self.focus(entry)
 
     def ask_credentials(self) -> None:
-        """Ask on one line for the credentials of a bucket that denied access."""
+        """Asks on one line for the credentials of a bucket that denied access."""
         question = self.session.credentials
         if question is not None:
             self.ask(question.line_label, question.line, self.session.use_credentials, self.app.tree_lines)
 
     def show_sheet(self, sheet: Sheet, answered: Callable[[str | None], object]) -> None:
-        """Show a sheet over the screen."""
+        """Shows a sheet over the screen."""
         self.app.show_sheet(sheet, answered)
 
     def focus(self, widget: Widget) -> None:
-        """At once: `Widget.focus` does it a message later, when the next key has gone elsewhere."""
+        """Sets the focus at once: `Widget.focus` does so one message later, when the next key has already gone
+        elsewhere."""
         self.app.screen_stack[0].set_focus(widget, scroll_visible=False)
 
     def filter(self) -> None:
@@ -207,7 +209,7 @@ class Keyboard:
 
     # ------------------------------------------------------------------ lines that were chosen
     def choose(self, lines: Lines) -> None:
-        """Enter or a click on the line under the cursor."""
+        """Handles Enter or a click on the line under the cursor."""
         s = self.session
         if isinstance(lines, TreeLines):
             row = lines.row(lines.cursor)
@@ -233,7 +235,7 @@ class Keyboard:
 
     # ------------------------------------------------------------------ keys of one pane
     def _pane_key(self, event: events.Key) -> bool:
-        """Keys that mean something in one pane only."""
+        """Handles keys of the pane in front."""
         key, tab = event.character if event.is_printable else event.key, self.session.state.tab
         picture, focused = self.app.picture, self.app.focus_below
         if tab == "attributes" and focused is not self.app.tree_lines:
@@ -282,7 +284,7 @@ class Keyboard:
         return True
 
     def _add(self, field: Field | None) -> None:
-        """Asks for a name where the field under the cursor is no list, then for the value."""
+        """Asks for a name, unless the field under the cursor is a list, then for the value."""
         edit = self.session.edit
         at = field.pointer if field and field.kind in ("list", "object") else ""
         if edit.state.status is EditStatus.READ_ONLY:
@@ -343,7 +345,7 @@ class Keyboard:
 
     # ------------------------------------------------------------------ commands by name
     def show_commands(self) -> None:
-        """Shows all commands that there are keys for, and those without."""
+        """Shows all commands, with and without keys."""
         listed = [c for c in COMMANDS if c.id in OWN or c.id in ACTIONS]
         items = [(c.id, c.label.rstrip("…"), c.keys[0] if c.keys else "") for c in listed]
         self.app.show_sheet(Picker(words.COMMANDS, items), self._command)
@@ -356,7 +358,7 @@ class Keyboard:
         self.app.after_key()
 
     def show_bookmarks(self) -> None:
-        """Shows the bookmarked views: one to go to, or what is on show to be kept."""
+        """Shows the bookmarked views, to go to one or to save the displayed one."""
         marks = self.app.bookmarks
         items = [(mark.text, mark.label, "") for mark in reversed(marks.items)]
         first = [("+", words.ADD_BOOKMARK, ""), *([("-", words.REMOVE_BOOKMARK, "")] if items else [])]
@@ -373,14 +375,15 @@ class Keyboard:
             self.session.go_to(text)
 
     def stop_job(self) -> None:
-        """Stops the job that began last; of one that has ended, clears what it said."""
+        """Stops the latest job; if it has ended, clears its result."""
         jobs = self.session.jobs
         running = [job for job in jobs.items if job.state is JobState.RUNNING]
         for job in running[-1:] or jobs.items:
             (jobs.cancel if running else jobs.dismiss)(job.id)
 
     def next_match(self, by: int, *, here: bool = False) -> None:
-        """Moves the cursor of the tree to the next row whose name holds what was sought; around at the end."""
+        """Moves the cursor of the tree to the next row whose name contains the searched text; continues at the top
+        after the end."""
         tree = self.app.tree_lines
         count = tree.count()
         for step in range(0 if here else 1, count + 1):
@@ -391,18 +394,18 @@ class Keyboard:
                 return
 
     def open_for_writing(self) -> None:
-        """Opens the place for writing, or reading only again; never where the program was started read-only."""
+        """Opens the hierarchy for writing, or read-only again; never if the program was started read-only."""
         if self.app.read_only:
             self.session.edit.tell(words.NEVER_WRITABLE)
         else:
             perform(self.session, "writable")
 
     def to_tree(self) -> Widget:
-        """The tree, to have the focus next."""
+        """Gives the tree the focus next."""
         return self.app.tree_lines
 
     def suspended(self) -> AbstractContextManager[None]:
-        """The terminal is another program's meanwhile."""
+        """A context in which another program uses the terminal."""
         return self.app.suspend()
 
     def _edit(self) -> None:
@@ -411,7 +414,7 @@ class Keyboard:
         self.focus(self.app.pane)
 
     def _turn(self, by: int) -> None:
-        """The next tab that has something to show."""
+        """Goes to the next tab that has something to show."""
         tabs = [t.id for t in self.session.state.tabs if t.enabled]
         here = tabs.index(self.session.state.tab) if self.session.state.tab in tabs else 0
         if tabs:

@@ -15,7 +15,7 @@ Values = npt.NDArray[np.float64]
 
 
 def plotted(low: Values, high: Values, lines: int, columns: int, signs: str = "braille") -> list[str]:
-    """So many lines of text, with the range of values at the left. NaN leaves a gap."""
+    """This many lines of text, with the range of values at the left. NaN leaves a gap."""
     wide = columns - GUTTER
     if lines < 2 or wide < 4 or not np.isfinite(high).any():
         return []
@@ -33,7 +33,8 @@ def plotted(low: Values, high: Values, lines: int, columns: int, signs: str = "b
 
 
 def _canvas(low: Values, high: Values, limits: tuple[float, float], height: int, width: int) -> npt.NDArray[np.bool_]:
-    """(height, width): set from the lowest to the highest value of each column, joined to the column before."""
+    """A mask (height, width): set from the lowest to the highest value of each column, and connected to the column
+    before."""
     bottom, top = limits
     starts = np.arange(width) * len(low) // width
     ends = np.maximum((np.arange(width) + 1) * len(low) // width, starts + 1)

@@ -1,4 +1,5 @@
-"""Panes made of lines, painted only as far as they are seen: the tree, the form, the table, information, problems."""
+"""Panes that consist of lines, of which only visible ones are painted: the tree, the form, the table, information,
+problems."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ Piece = tuple[str, str]
 
 
 class Lines(Guarded, ScrollView, can_focus=True):
-    """A list of lines with a cursor. Subclasses say how many there are and what one says."""
+    """A list of lines with a cursor. Subclasses provide the number of lines and the text of each."""
 
     DEFAULT_CSS = """
     Lines { height: 1fr; scrollbar-size: 1 1; overflow-x: hidden; }
@@ -39,7 +40,7 @@ class Lines(Guarded, ScrollView, can_focus=True):
     has_cursor = True
 
     class Chosen(Message):
-        """A click on the line under the cursor."""
+        """Message: the line under the cursor was clicked."""
 
         def __init__(self, lines: Lines, line: int) -> None:
             super().__init__()
@@ -47,7 +48,7 @@ class Lines(Guarded, ScrollView, can_focus=True):
             self.line = line
 
     class Moved(Message):
-        """The cursor is on another line."""
+        """Message: the cursor is on another line."""
 
     def __init__(self, session: Session, *, id: str) -> None:
         super().__init__(id=id)
@@ -106,7 +107,7 @@ class Lines(Guarded, ScrollView, can_focus=True):
         self.post_message(self.Moved())
 
     def key(self, event: events.Key) -> bool:
-        """Move as a key says; False when it says nothing here."""
+        """Moves the cursor for a key; returns False if the key has no effect here."""
         page = max(1, self.size.height - 1)
         moves = {
             "up": -1, "k": -1, "down": 1, "j": 1, "pageup": -page, "pagedown": page,
@@ -135,7 +136,7 @@ class TreeLines(Lines):
         self._painted: object = None
 
     def show(self) -> None:
-        """Paints what is seen of it. What arrives out of sight, in a large group, sends nothing to the terminal."""
+        """Paints the visible rows. Rows that arrive outside the visible part send nothing to the terminal."""
         top = self.scroll_offset.y
         seen = (top, self.session.tree.flat(top, top + self.size.height), self.session.state.path, self.size)
         if seen != self._painted or self.count() <= self.size.height:
@@ -267,7 +268,7 @@ def _fold(line: str, width: int) -> list[Piece]:
     following = min(start + 2, width // 2)
     folded, rest = [], " " * start + line.lstrip()
     while len(rest) > width:
-        # Split words at blanks after the indentation only; else the loop would cut there forever.
+        # Split words at blanks after the indentation only; otherwise the loop would never end.
         cut = rest.rfind(" ", start + 1, width)
         cut = cut if cut > start else width
         folded.append((rest[:cut], role))

@@ -1,4 +1,4 @@
-"""A sheet with a list to choose from by typing and arrows: all commands, bookmarks, formats of an export."""
+"""A sheet with a list from which an item is chosen by typing and arrows: commands, bookmarks, formats of an export."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ MOST_LINES = 14
 
 
 class Picker(Sheet):
-    """A list; what is typed leaves the items that hold all its words. `answered` gets the id of the one chosen."""
+    """A list of items that contain all typed words. `answered` gets the id of the chosen one."""
 
     def __init__(self, title: str, items: Sequence[tuple[str, str, str]]) -> None:
-        """`items`: (id, title, what stands at the right of it)."""
+        """`items`: (id, title, text at its right)."""
         super().__init__("", PICKER_FOOT, {})
         self._title = title
         self._items = [(id, strings.clean(text, 60), strings.clean(note, 20)) for id, text, note in items]
@@ -38,7 +38,7 @@ class Picker(Sheet):
 
     @property
     def found(self) -> list[tuple[str, str, str]]:
-        """The items that hold all words that were typed."""
+        """The items that contain all typed words."""
         words = self._typed.lower().split()
         return [item for item in self._items if all(word in item[1].lower() for word in words)]
 
@@ -58,7 +58,7 @@ class Picker(Sheet):
         return told
 
     def takes(self, event: events.Key) -> bool:
-        """Moves the cursor or changes the text; False for a key that ends the choice."""
+        """Moves the cursor or changes the text; returns False for a key that ends the choice."""
         moves = {"up": -1, "down": 1, "pageup": -MOST_LINES, "pagedown": MOST_LINES, "tab": 1, "shift+tab": -1}
         if event.key in moves:
             self._at += moves[event.key]

@@ -1,4 +1,5 @@
-"""The picture in half blocks, or what else the terminal has (see signs.py). Zoom, pan and a cursor; nothing else."""
+"""The picture in half blocks, or in the best form that the terminal supports (see signs.py), with zoom, pan and a
+cursor."""
 
 from __future__ import annotations
 
@@ -28,12 +29,12 @@ SHARE = 4
 
 
 class Picture(Guarded, Widget, can_focus=True):
-    """Shows the viewport of a session's slice presenter. One pixel is half a cell: as wide as it is high, about."""
+    """Shows the viewport of a session's slice presenter. One pixel is half a cell, which is about square."""
 
     DEFAULT_CSS = "Picture { height: 1fr; }"
 
     class Probed(Message):
-        """The value under the cursor has changed."""
+        """Message: the value under the cursor has changed."""
 
     def __init__(self, session: Session, *, id: str, look: Look | None = None) -> None:
         super().__init__(id=id)
@@ -62,7 +63,7 @@ class Picture(Guarded, Widget, can_focus=True):
 
     # ------------------------------------------------------------------ painting
     def show(self) -> None:
-        """A new frame, or another size: paints it."""
+        """Paints a new frame, or the same frame at another size."""
         frame, (height, width) = self.session.slice.frame, self.pixels
         if not height or not width:
             return
@@ -117,7 +118,8 @@ class Picture(Guarded, Widget, can_focus=True):
         self._free = now + max(PERIOD, SHARE * (now - began))
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Past Textual's cache of styled lines: these have neither border nor background, and are kept already."""
+        """Returns the lines without Textual's cache of styled lines: they have neither border nor background, and are
+        cached here."""
         if self._grid is None or self._grid.shape != self.size[::-1]:
             return super().render_lines(crop)
         lines: list[Strip] = [*self._lines[crop.y : crop.bottom]]
@@ -150,7 +152,7 @@ class Picture(Guarded, Widget, can_focus=True):
         self.look_at((0.0, 0.0, float(frame.shape[0]), float(frame.shape[1])))
 
     def look_at(self, rect: Rect) -> None:
-        """This part of the plane, as large as it goes."""
+        """Shows this part of the plane as large as possible."""
         (y0, x0, y1, x1), (height, width), aspect = rect, self.pixels, self.session.slice.frame.aspect
         scale = max((y1 - y0) * aspect / height, (x1 - x0) / width)
         half_y, half_x = height * scale / aspect / 2, width * scale / 2
@@ -179,7 +181,7 @@ class Picture(Guarded, Widget, can_focus=True):
 
     # ------------------------------------------------------------------ the value cursor
     def toggle_cursor(self) -> bool:
-        """The value cursor on or off; False where there is no picture to point at."""
+        """Switches the value cursor on or off; returns False if there is no picture."""
         height, width = self.pixels
         if not height or not width or self.session.slice.state.kind != "image":
             self.cursor = None

@@ -48,13 +48,13 @@ class PlateLines(Lines):
 
     @property
     def _across(self) -> int:
-        """Columns of a thumbnail: as many as fit, so that as much of the plate is seen as can be."""
+        """The width of a thumbnail in columns: such that as much of the plate as possible is visible."""
         columns = max(1, len(self.state.columns))
         return max(LEAST, min(MOST, (self.size.width - self._gutter) // columns - 1))
 
     @property
     def _high(self) -> int:
-        """Lines of a thumbnail, with the name of each where the columns have none."""
+        """The height of a thumbnail in lines, including its name if the columns have none."""
         return max(1, self._across // 2) + (0 if any(self.state.columns) else 1)
 
     def count(self) -> int:
@@ -121,7 +121,8 @@ class PlateLines(Lines):
         return strips
 
     def _fill(self, box: npt.NDArray[np.uint8], cell: Cell | None, marked: bool) -> None:
-        """One thumbnail as large as it goes; a grey box where none is there yet, a darker one where none is listed."""
+        """One thumbnail as large as possible; a grey box if it has not arrived yet, a darker one if no
+        image is listed."""
         height, width = box.shape[:2]
         if cell is not None and cell.rgb is not None and cell.rgb.size:
             scale = min(height / cell.rgb.shape[0], width / cell.rgb.shape[1])
@@ -136,7 +137,7 @@ class PlateLines(Lines):
 
     # ------------------------------------------------------------------ moving
     def told(self) -> str:
-        """What is said of the image under the cursor."""
+        """The sentence about the image under the cursor."""
         cell = self.cell
         return strings.joined(cell.name, cell.path, cell.sentence) if cell is not None else ""
 

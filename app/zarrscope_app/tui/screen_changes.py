@@ -1,8 +1,8 @@
-"""What is on the terminal and what shall be: only cells that differ are written.
+"""Compares the content of the terminal with the new content, and writes only the cells that differ.
 
-Textual writes whole lines of widgets, with a full style before each piece. Over SSH a line costs more than the two
-cells of it that changed. `ScreenChanges` reads what Textual writes, keeps it as cells, and gives the shortest text that
-turns what the terminal shows into it. Sequences are those of ECMA-48: CUP moves, CUF skips, SGR styles.
+Textual writes whole lines of widgets, with a full style before each piece. Over SSH a line costs more than its two
+changed cells. `ScreenChanges` reads Textual's output, keeps it as cells, and makes the shortest text that changes the
+terminal's content to them. The sequences are those of ECMA-48: CUP moves, CUF skips, SGR styles.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _width(character: str) -> int:
 
 
 class _Fallbacks(dict[int, str]):
-    """A table for str.translate: signs in place of those that an encoding lacks, as wide as they are."""
+    """A table for str.translate that replaces characters that an encoding lacks by others of the same width."""
 
     def __init__(self, encoding: str) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class _Row:
             self.were += [_UNKNOWN] * more
 
     def mend(self, start: int, end: int) -> None:
-        """Blanks in place of halves of wide characters of which the other half was written over."""
+        """Replaces halves of wide characters by blanks if the other half was overwritten."""
         if start and start < len(self.text) and _width(self.text[start - 1][:1] or " ") == 2 and self.text[start]:
             self.text[start - 1] = " "
         while end < len(self.text) and not self.text[end]:
@@ -97,7 +97,7 @@ class _Row:
 
 
 class ScreenChanges:
-    """`feed` takes what is written, `changes` gives what to write in its place."""
+    """Computes screen changes: `feed` takes the output, `changes` returns the text to write in its place."""
 
     def __init__(self, *, colored: bool = True, encoding: str = "utf-8") -> None:
         self._colored = colored
@@ -119,7 +119,7 @@ class ScreenChanges:
 
     # ------------------------------------------------------------------ what shall be
     def feed(self, data: str) -> str:
-        """Takes what was written; what of it is no picture of the screen, and is to be written at once."""
+        """Takes output. Returns the part that is not content of the screen and must be written at once."""
         passed: list[str] = []
         for found in _PIECES.finditer(data):
             kind = found.lastindex
@@ -142,12 +142,12 @@ class ScreenChanges:
         return "".join(passed)
 
     def forget(self) -> None:
-        """Nobody knows what the terminal shows: all that is written next is written whole."""
+        """Called when the terminal's content is unknown: the next output is written completely."""
         self._rows = []
         self._touched = set()
 
     def paint_anew(self) -> None:
-        """Writes all again, as after the terminal was used by something else."""
+        """Writes everything again, for example after another program used the terminal."""
         for y, row in enumerate(self._rows):
             row.were = [_UNKNOWN] * len(row.were)
             self._touched.add(y)
@@ -168,7 +168,7 @@ class ScreenChanges:
         return found
 
     def _blank(self) -> int:
-        """The style in which blanks look the same: their foreground does not count."""
+        """The style that matters for blanks, without the foreground."""
         found = self._blanks.get(self._style)
         if found is None:
             _, back, rest = self._styles[self._style]
@@ -211,11 +211,11 @@ class ScreenChanges:
     # ------------------------------------------------------------------ what is to be written
     @property
     def pending(self) -> bool:
-        """Whether `changes` may have something to tell."""
+        """Whether `changes` may return something."""
         return bool(self._touched)
 
     def changes(self) -> str:
-        """The text that makes the terminal show what shall be; "" where it does already."""
+        """The text that brings the terminal to the new content; "" if there is no change."""
         out: list[str] = []
         style = 0
         for y in sorted(self._touched):
@@ -242,7 +242,7 @@ class ScreenChanges:
         self.forget()
 
     def _write_row(self, y: int, row: _Row, style: int, out: list[str]) -> int:
-        """Writes the cells of a row that differ; the style afterwards."""
+        """Writes the cells of a row that differ; returns the style at its end."""
         text, styles, steps, step_to = row.text, row.styles, self._steps, self._step
         at = None
         if row.awkward or row.was_awkward:
@@ -276,7 +276,8 @@ class ScreenChanges:
         return style
 
     def _turned_over(self, style: int) -> int:
-        """The style in which a lower half block looks as an upper one does in `style`; else that itself."""
+        """The style in which a lower half block looks like an upper one in `style`; if there is none,
+        `style` itself."""
         front, back, rest = self._styles[style]
         if not front.startswith("38") or not back.startswith("48"):
             return style
@@ -318,7 +319,7 @@ def _after(style: Style, parameters: str) -> Style:
 
 
 def _sequence(old: Style, new: Style) -> str:
-    """The shorter of two: the differences, or all after a reset."""
+    """The shorter one of two sequences: only the differences, or everything after a reset."""
     whole = ";".join(part for part in (new[2], new[0], new[1]) if part)
     whole = f"\x1b[;{whole}m" if whole else "\x1b[m"
     if old[2] and old[2] != new[2]:

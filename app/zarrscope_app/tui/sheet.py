@@ -57,7 +57,7 @@ class Sheet(Guarded, ModalScreen[str]):
 
     @classmethod
     def of_kinds(cls, field: Field) -> Sheet:
-        """The kinds that a field may be given, by number."""
+        """The kinds to which a field can be converted, by number."""
         answers = {str(number): kind for number, kind in enumerate(field.kinds, 1)}
         lines = [f"{'▸' if kind == field.kind else ' '} {number}  {kind}" for number, kind in answers.items()]
         return cls("\n".join([f"{field.label}: {LABELS['kind']}", "", *lines]), FOOTERS["kinds"], {**answers})
@@ -77,7 +77,7 @@ class Sheet(Guarded, ModalScreen[str]):
                 yield Static(self._foot, classes="foot", markup=False)
 
     def scrolls(self, key: str) -> bool:
-        """Whether a key only moves the text; then it is moved."""
+        """Whether a key only scrolls the text; then scrolls it."""
         if key not in ("up", "down", "pageup", "pagedown", "home", "end", "tab", "shift+tab"):
             return False
         for box in self.query(VerticalScroll):  # empty before the sheet is mounted
@@ -87,10 +87,10 @@ class Sheet(Guarded, ModalScreen[str]):
         return True
 
     def takes(self, event: events.Key) -> bool:
-        """Whether a key belongs to the sheet itself and leaves it open; then it is done."""
+        """Whether a key belongs to the sheet and leaves it open; then handles it."""
         return self.scrolls(event.key)
 
     def answer(self, event: events.Key) -> None:
-        """Reports what a key chose. The sheet was closed before."""
+        """Reports the choice made by a key. The sheet was closed before."""
         if self.answered is not None:
             self.answered(self._answers.get(event.character or ""))

@@ -1,10 +1,10 @@
-"""Pixels as characters: from RGB to lines ready for a terminal, in as many colours and signs as it has.
+"""Turns RGB pixels into lines of characters for a terminal, in the colours and characters that it supports.
 
-Half blocks show two pixels in a cell, the upper one as foreground; braille eight dots of one colour; ASCII one sign
-that is as light as its pixels. Without true colour they are dithered: into the cube of 6 × 6 × 6 colours and 24 greys,
-into 16 colours, or into light and dark.
+Half blocks show two pixels in a cell, the upper one as foreground; braille shows eight dots of one colour; ASCII shows
+one character as light as its pixels. Without true colour the pixels are dithered: into the cube of 6 × 6 × 6 colours
+and 24 greys, into 16 colours, or into light and dark.
 
-Colours by number are those of ECMA-48 and ITU-T T.416 as terminals write them: 38;2;r;g;b and 38;5;n.
+Numbered colours are those of ECMA-48 and ITU-T T.416 in the form that terminals use: 38;2;r;g;b and 38;5;n.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ Grid = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True)
 class Look:
-    """How pixels become cells: `rows` × `columns` of them in each."""
+    """How pixels become cells: `rows` × `columns` pixels in each."""
 
     colors: Colors = "truecolor"
     signs: str = "blocks"
@@ -61,7 +61,7 @@ class Look:
 
     @classmethod
     def of(cls, terminal: Terminal) -> Look:
-        """What a terminal can; one that shows pictures of its own shows blocks until they are sharp."""
+        """The look for a terminal; a terminal that displays pictures itself gets blocks until they are complete."""
         signs = terminal.drawing if terminal.drawing in ("braille", "ascii") else "blocks"
         return cls(terminal.colors, signs, TOLERANCE if terminal.slow and terminal.colors == "truecolor" else 0)
 
@@ -75,9 +75,10 @@ class Look:
 
 
 def steadied(rgb: Rgb, before: Rgb | None, tolerance: int) -> Rgb:
-    """The picture with fewer changes of colour: near enough to what is on the screen, or to the left, is the same.
+    """The picture with fewer changes of colour: a pixel close to the displayed one, or to its left neighbour, gets the
+    same colour.
 
-    No pixel is off by more than `tolerance`. A step through a volume then takes a third of the bytes.
+    No pixel changes by more than `tolerance`. A step through a volume then takes a third of the bytes.
     """
     wanted = rgb.astype(np.int16)
     found = wanted.copy()
@@ -99,13 +100,13 @@ def _thresholds(shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
 
 
 def _flat(rgb: Rgb) -> npt.NDArray[np.bool_]:
-    """What is not dithered: the ground, and what is dark."""
+    """The pixels that are not dithered: the background, and dark ones."""
     found: npt.NDArray[np.bool_] = (rgb.max(axis=2) < _DARK) | (rgb == GROUND).all(axis=2)
     return found
 
 
 def dithered_256(rgb: Rgb) -> Rgb:
-    """Ordered dither into the cube of 6 × 6 × 6 colours, and into 24 greys what is grey."""
+    """Ordered dither into the cube of 6 × 6 × 6 colours, and for grey pixels into 24 greys."""
     threshold, flat = _thresholds(rgb.shape), _flat(rgb)
     threshold = np.where(flat, 0.5, 0.5 + (threshold - 0.5) * _STRENGTH)[..., None]
     lower = np.clip(np.searchsorted(_LEVELS, rgb, side="right") - 1, 0, 4)
@@ -138,7 +139,7 @@ def dithered_16(rgb: Rgb) -> Rgb:
 
 
 def dithered_mono(rgb: Rgb) -> npt.NDArray[np.bool_]:
-    """Light or dark; what is light in one channel alone is light."""
+    """Light or dark; a pixel that is light in one channel counts as light."""
     light = rgb.max(axis=2) / 255
     threshold = np.where(_flat(rgb), 1.0, _thresholds(rgb.shape))
     found: npt.NDArray[np.bool_] = light > threshold
@@ -177,7 +178,7 @@ def cells_of(rgb: Rgb, look: Look) -> Grid:
 
 
 def _tinted(rgb: Rgb, look: Look) -> Grid:
-    """The colour of each cell at its full lightness: the sign tells how light it is."""
+    """The colour of each cell at full lightness, because the character shows how light it is."""
     if look.colors == "mono":
         return np.full(rgb.shape[:2], 0xFFFFFF, np.uint64)
     most = np.maximum(rgb.max(axis=2, keepdims=True).astype(np.float64), 1)
@@ -248,7 +249,7 @@ def runs(line: npt.NDArray[np.uint64]) -> list[tuple[str, int, int]]:
 
 
 def text_of(line: npt.NDArray[np.uint64], colors: Colors) -> str:
-    """One row of a Grid, ready for the terminal; the style is the terminal's own afterwards."""
+    """One row of a Grid, ready for the terminal; afterwards the terminal's default style applies."""
     if colors == "mono":
         return "".join(
             text.replace("▀", _HALVES[front > 0, back > 0]) if front >= 0 else ("█" if back else " ") * len(text)

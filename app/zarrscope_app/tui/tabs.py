@@ -1,4 +1,4 @@
-"""The lines that a mouse can click: tabs, and sliders beneath the picture."""
+"""The lines that can be clicked: tabs, and sliders beneath the picture."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TabLine(Guarded, Static):
         self._ends: list[tuple[int, str]] = []
 
     def line(self) -> Text:
-        """What it shows."""
+        """The displayed line."""
         from rich.text import Text
 
         line = Text(no_wrap=True)
@@ -47,8 +47,8 @@ class TabLine(Guarded, Static):
 
 
 class Controls(Guarded, Static):
-    """Sliders and channels: one line each, as far as they fit. A click on a slider goes there, a wheel steps; a click
-    on a channel shows or hides it."""
+    """Sliders and channels: one line each, as far as they fit. A click on a slider moves it, the wheel steps it; a
+    click on a channel shows or hides it."""
 
     def __init__(self, session: Session, *, id: str) -> None:
         super().__init__(id=id, markup=False)
@@ -58,7 +58,7 @@ class Controls(Guarded, Static):
         self._channels: list[tuple[int, int]] = []
 
     def line(self) -> Text:
-        """What it shows."""
+        """The displayed line."""
         from rich.text import Text
 
         state = self.session.slice.state

@@ -1,8 +1,9 @@
-"""What the terminal can: how many colours, which signs, pictures of its own; asked where the environment does not tell.
+"""The abilities of the terminal: its colours, characters and pictures; the terminal is asked if the environment does
+not say.
 
-Over SSH the environment says little: sshd does not hand COLORTERM on. So the terminal itself is asked, by control
-sequences that all of them answer or pass over, with a time-out; DA1, which every terminal answers, comes last and ends
-the waiting. See ECMA-48, XTerm Control Sequences (DA1, XTGETTCAP, XTVERSION), the kitty graphics protocol.
+Over SSH the environment says little, because sshd does not pass COLORTERM on. So the terminal itself is asked, by
+control sequences that all terminals answer or ignore, with a time-out; DA1, which every terminal answers, comes last
+and ends the waiting. See ECMA-48, XTerm Control Sequences (DA1, XTGETTCAP, XTVERSION), the kitty graphics protocol.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _QUESTIONS = (
     "\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\",  # kitty's pictures
     "\x1bP+q524742\x1b\\",  # XTGETTCAP of "RGB"
     "\x1b[>q",  # XTVERSION
-    "\x1b[16t",  # how large a cell is, in pixels
+    "\x1b[16t",  # the size of a cell, in pixels
     "\x1b[c",  # DA1
 )
 _MONO = re.compile(r"vt[1-4]\d\d|wy\d|hp\d")
@@ -40,7 +41,7 @@ _DA1 = re.compile(rb"\x1b\[\?([0-9;]*)c")
 
 @dataclass(frozen=True)
 class Answers:
-    """What a terminal told. `attributes` are those of DA1, None where it told nothing in time."""
+    """The terminal's answers. `attributes` are those of DA1, None if it did not answer in time."""
 
     attributes: frozenset[int] | None = None
     true_color: bool = False
@@ -53,7 +54,7 @@ class Answers:
 
 @dataclass(frozen=True)
 class Terminal:
-    """What is drawn with. `note` says quietly what is not as good as it might be."""
+    """The abilities used for drawing. `note` is a dimmed note on what could be better."""
 
     colors: Colors = "truecolor"
     drawing: Drawing = "blocks"
@@ -65,7 +66,7 @@ class Terminal:
 
 
 def read_answers(told: bytes, seconds: float = 0.0) -> Answers:
-    """What the bytes say that a terminal sent."""
+    """Parses the bytes that a terminal sent as answers."""
     da1 = _DA1.search(told)
     name = re.search(rb"\x1bP>\|([^\x1b]*)", told)
     cell = re.search(rb"\x1b\[6;(\d+);(\d+)t", told)
@@ -80,7 +81,7 @@ def read_answers(told: bytes, seconds: float = 0.0) -> Answers:
 
 
 def worth_asking(environ: Mapping[str, str]) -> bool:
-    """Whether the terminal may tell more than TERM does: not on a console, in GNU screen, or from the last century."""
+    """Whether the terminal may know more than TERM says: not on a console, in GNU screen, or on a very old terminal."""
     term = environ.get("TERM", "")
     return not term.startswith(("linux", "vt", "dumb", "ansi")) and not (
         term.startswith("screen") and "TMUX" not in environ
@@ -88,7 +89,8 @@ def worth_asking(environ: Mapping[str, str]) -> bool:
 
 
 def ask(seconds: float = PROBE_SECONDS) -> Answers:
-    """Asks the terminal of stdin and stderr. Nothing else may be reading from it. No answer is an answer, too."""
+    """Asks the terminal of stdin and stderr. No other code may read from it meanwhile. No answer within the time-out is
+    a valid result."""
     try:
         import termios
         import tty
@@ -121,7 +123,8 @@ def ask(seconds: float = PROBE_SECONDS) -> Answers:
 
 
 def known_colors(environ: Mapping[str, str]) -> Colors | None:
-    """What the environment tells for certain; None where the terminal may have more than TERM says."""
+    """The number of colours that the environment states for certain; None if the terminal may have more
+    than TERM says."""
     if environ.get("NO_COLOR"):
         return "mono"
     if environ.get("COLORTERM", "").lower() in ("truecolor", "24bit") or environ.get("WT_SESSION"):
@@ -133,7 +136,7 @@ def known_colors(environ: Mapping[str, str]) -> Colors | None:
 
 
 def colors_of_term(environ: Mapping[str, str]) -> Colors:
-    """What TERM says."""
+    """The number of colours according to TERM."""
     term = environ.get("TERM", "")
     if "256color" in term or sys.platform == "win32":
         return "256"
@@ -148,7 +151,7 @@ def terminal(
     colors: str = "auto",
     drawing: str = "auto",
 ) -> Terminal:
-    """What to draw with: as told, else as the environment and the terminal say."""
+    """The abilities to draw with: from options, else from the environment and the terminal."""
     known: Colors | None = next((c for c in get_args(Colors) if c == colors), None)
     if colors == "never":
         known = "mono"

@@ -1,8 +1,8 @@
 """The table of the terminal's widgets: a factory for each view of the presenters' table.
 
-A factory is called with the session and the view's id, and gives a widget of that id. A view of another distribution
-names its own with `widgets={"tui": "module:factory"}`, called with its presenter; where it names none, its text is
-shown.
+A factory is called with the session and the view's id, and returns a widget of that id. A view of another distribution
+names its factory by `widgets={"tui": "module:factory"}`, which is called with its presenter; if it names none, its text
+is shown.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ WIDGETS: dict[str, Callable[[Session, str], Widget]] = {
 
 
 def pane_id(view: str) -> str:
-    """The id of a view's widget; those of other distributions have one that nothing else on the screen has."""
+    """The id of a view's widget; views of other distributions get an id that no other widget on the screen has."""
     return view if view in WIDGETS else f"view-{view}"
 
 
 class ViewLines(TextLines):
-    """The text of a view that has no widget of its own here; `fault` in its place."""
+    """The text of a view without a widget here; or `fault` in its place."""
 
     def __init__(self, session: Session, view: View, fault: str = "") -> None:
         super().__init__(session, id=pane_id(view.id))
@@ -56,7 +56,7 @@ class Plugged(Vertical):
 
 
 def make_widget(session: Session, view: View) -> Widget:
-    """The widget of a view, with the id that `pane_id` tells."""
+    """The widget of a view, with the id from `pane_id`."""
     made = WIDGETS.get(view.id)
     if made is not None:
         return made(session, view.id)
@@ -70,6 +70,6 @@ def make_widget(session: Session, view: View) -> Widget:
 
 
 def refresh(widget: Widget) -> None:
-    """Paint a widget anew that paints snapshots; others are told by their presenters."""
+    """Repaints a widget that paints snapshots; others follow their presenters themselves."""
     if isinstance(widget, Lines):
         widget.show()
