@@ -22,22 +22,37 @@ from qtpy.QtWidgets import (
 )
 
 from contracts.journeys import SECONDS, Robot
-from zarrscope_app.presenters import Forgetful, TileState
+from zarrscope_app.presenters import Forgetful, Session, TileState
 from zarrscope_app.presenters.commands import command
 from zarrscope_app.qt.window import Window
 
 QTest: Any = QtTest.QTest  # PyQt6 declares its static functions as methods
 
 
+def shown_window(qtbot: Any) -> Window:
+    """A window in front, which keeps no settings. It is closed with what is unsaved at the end of the test."""
+    window = Window(Forgetful())
+    qtbot.addWidget(window, before_close_func=lambda _: window.workspace.close_all())
+    window.show()
+    # Shortcuts act in the active window only; without a window manager it has to be asked for.
+    window.activateWindow()
+    qtbot.waitActive(window, timeout=int(SECONDS * 1000))
+    return window
+
+
+def window_on(qtbot: Any, url: str, *, writable: bool = False) -> tuple[Window, Session]:
+    """A window as `shown_window` gives it, and its session of `url`."""
+    window = shown_window(qtbot)
+    window.open(url, writable)
+    session = window.workspace.current
+    assert session is not None
+    return window, session
+
+
 class QtRobot(Robot):
     def __init__(self, qtbot: Any) -> None:
         self.qtbot = qtbot
-        self.window = Window(Forgetful())
-        qtbot.addWidget(self.window, before_close_func=lambda _: self._close_sessions())
-        self.window.show()
-        # Shortcuts act in the active window only; without a window manager it has to be asked for.
-        self.window.activateWindow()
-        qtbot.waitActive(self.window, timeout=5000)
+        self.window = shown_window(qtbot)
 
     def open(self, url: str, *, writable: bool = False) -> None:
         self.window.open(url, writable)

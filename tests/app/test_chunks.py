@@ -260,16 +260,10 @@ def test_the_map_of_an_array_that_cannot_be_decoded(shelf: Shelf, workspace: Wor
 def test_the_window_draws_the_map(shelf: Shelf, qtbot: Any) -> None:
     from qtpy.QtCore import QPoint, Qt
 
-    from zarrscope_app.presenters import Forgetful
-    from zarrscope_app.qt.window import Window
+    from qt_robot import window_on
 
     sparse(shelf)
-    window = Window(Forgetful())
-    qtbot.addWidget(window)
-    window.show()
-    window.open(shelf.address)
-    session = window.workspace.current
-    assert session is not None
+    window, session = window_on(qtbot, shelf.address)
     session.select("/a")
     qtbot.waitUntil(settled(session), timeout=20_000)
     pane = window.tabs.pages["chunks"]

@@ -164,8 +164,7 @@ def test_what_a_viewer_cannot_read_is_said(workspace: Workspace, mailbox: Mailbo
 def test_the_window_opens_a_browser_or_copies(qtbot: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from qtpy.QtGui import QDesktopServices, QGuiApplication
 
-    from zarrscope_app.presenters import Forgetful
-    from zarrscope_app.qt.window import Window
+    from qt_robot import window_on
 
     shelf = Shelf()
     small_image(shelf)
@@ -176,12 +175,7 @@ def test_the_window_opens_a_browser_or_copies(qtbot: Any, monkeypatch: pytest.Mo
         return True
 
     monkeypatch.setattr(QDesktopServices, "openUrl", visit)
-    window = Window(Forgetful())
-    qtbot.addWidget(window)
-    window.show()
-    window.open(shelf.address)
-    session = window.workspace.current
-    assert session is not None
+    window, session = window_on(qtbot, shelf.address)
     session.select("/image")
     qtbot.waitUntil(settled(session), timeout=20_000)
     window.run("open-vizarr")

@@ -431,16 +431,10 @@ def test_a_cancelled_job_leaves_nothing(
 
 @pytest.mark.needs("qt", "display")
 def test_the_window_exports(place: str, tmp_path: Path, qtbot: Any) -> None:
-    from zarrscope_app.presenters import Forgetful
+    from qt_robot import window_on
     from zarrscope_app.qt.export_dialog import ExportDialog
-    from zarrscope_app.qt.window import Window
 
-    window = Window(Forgetful())
-    qtbot.addWidget(window)
-    window.show()
-    window.open(place)
-    session = window.workspace.current
-    assert session is not None
+    window, session = window_on(qtbot, place)
     frame = session.slice
     qtbot.waitUntil(lambda: settled(session)() and bool(frame.frame.tiles) and not frame.frame.loading, timeout=20_000)
     session.export.folder = str(tmp_path)

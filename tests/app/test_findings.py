@@ -172,17 +172,9 @@ def test_in_the_window(qtbot: Any, place: Path) -> None:
     from qtpy.QtCore import Qt
     from qtpy.QtWidgets import QApplication, QToolButton
 
-    from zarrscope_app.presenters import Forgetful
-    from zarrscope_app.qt.window import Window
+    from qt_robot import window_on
 
-    window = Window(Forgetful())
-    qtbot.addWidget(window, before_close_func=lambda _: window.workspace.close_all())
-    window.show()
-    window.activateWindow()
-    qtbot.waitActive(window, timeout=SECONDS * 1000)
-    window.open(str(place / "a.zarr"), True)
-    session = window.workspace.current
-    assert session is not None
+    window, session = window_on(qtbot, str(place / "a.zarr"), writable=True)
     session.set_tab("attributes")
     findings, wait = window.form.findings, SECONDS * 1000
     qtbot.waitUntil(lambda: len(findings.rows) == 2, timeout=wait)

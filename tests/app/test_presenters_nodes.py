@@ -41,6 +41,19 @@ def opened(workspace: Workspace, mailbox: Mailbox, place: Path, path: str, *, wr
     return session
 
 
+def planned(session: Session, mailbox: Mailbox, act: str, path: str) -> None:
+    session.nodes.begin(act, path)
+    mailbox.run_until(lambda: session.nodes.state.ready)
+
+
+def cancel_midway(session: Session, begun: threading.Event, cancelled: threading.Event) -> None:
+    """Carries out what is planned, and cancels it once it has `begun`; it waits until that is `cancelled`."""
+    session.nodes.carry_out()
+    assert begun.wait(30)
+    session.jobs.cancel(session.jobs.items[-1].id)
+    cancelled.set()
+
+
 def carried_out(session: Session, mailbox: Mailbox) -> None:
     mailbox.run_until(lambda: session.nodes.state.ready)
     session.nodes.carry_out()
@@ -75,8 +88,7 @@ def test_erasing_tells_what_goes_and_then_shows_the_group_above(
     place: Path, workspace: Workspace, mailbox: Mailbox
 ) -> None:
     session = opened(workspace, mailbox, place, "/g/in/b")
-    session.nodes.begin("remove", "/g/in")
-    mailbox.run_until(lambda: session.nodes.state.ready)
+    planned(session, mailbox, "remove", "/g/in")
     assert "moved" in session.nodes.state.sentence
     assert session.nodes.state.danger
     assert "trash" in session.nodes.state.undo
@@ -429,13 +441,9 @@ def test_what_was_cancelled_too_late_is_shown_and_can_be_undone(
         return thrown
 
     cancelled = threading.Event()
-    session.nodes.begin("remove", "/g")
-    mailbox.run_until(lambda: session.nodes.state.ready)
+    planned(session, mailbox, "remove", "/g")
     monkeypatch.setattr(trash, "put", slowly)
-    session.nodes.carry_out()
-    assert done.wait(30)
-    session.jobs.cancel(session.jobs.items[-1].id)
-    cancelled.set()
+    cancel_midway(session, done, cancelled)
     mailbox.run_until(lambda: bool(session.nodes.undo_label))
     mailbox.run_until(settled(session))
     assert session.state.path == "/"
@@ -458,13 +466,9 @@ def test_a_cancelled_copy_leaves_nothing(
             assert cancelled.wait(30)
         return copy(*arguments, **options)
 
-    session.nodes.begin("copy", "/g")
-    mailbox.run_until(lambda: session.nodes.state.ready)
+    planned(session, mailbox, "copy", "/g")
     monkeypatch.setattr(moving, "copy", slowly)
-    session.nodes.carry_out()
-    assert begun.wait(30)
-    session.jobs.cancel(session.jobs.items[-1].id)
-    cancelled.set()
+    cancel_midway(session, begun, cancelled)
     mailbox.run_until(lambda: not session.jobs.running and contents(LocalStore(place)) == before)
     mailbox.run_until(settled(session))
     assert session.state.path == "/g"
@@ -477,8 +481,7 @@ def test_where_there_is_no_trash_it_is_said_before(
     monkeypatch.setattr(trash, "writable_trash", lambda store: False)
     session = opened(workspace, mailbox, place, "/g")
     for act, said in (("remove", words.FINAL_ERASE), ("copy", words.FINAL_COPY)):
-        session.nodes.begin(act, "/g")
-        mailbox.run_until(lambda: session.nodes.state.ready)
+        planned(session, mailbox, act, "/g")
         assert said in session.nodes.state.final
         assert not session.nodes.state.undo
         assert all(field.kind != "flag" for field in session.nodes.state.fields)

@@ -38,6 +38,14 @@ def on(robot: QtRobot, path: str) -> None:
     robot.wait(lambda: robot.session.state.path == path and not robot.session.state.selecting, path)
 
 
+def asked(robot: QtRobot, command: str) -> NodeDialog:
+    """The dialog of a command."""
+    robot.window.run(command)
+    dialog = robot.window.nodes.dialog
+    assert dialog is not None
+    return dialog
+
+
 def type_in(dialog: NodeDialog, id: str, text: str) -> None:
     field = dialog.rows[id].editor
     assert isinstance(field, QLineEdit)
@@ -65,9 +73,7 @@ def test_f2_renames_in_the_tree(robot: QtRobot, place: Path) -> None:
 def test_deleting_shows_the_plan_and_waits_for_the_button(robot: QtRobot, place: Path) -> None:
     before = contents(LocalStore(place))
     on(robot, "/g")
-    robot.window.run("remove-node")
-    dialog = robot.window.nodes.dialog
-    assert dialog is not None
+    dialog = asked(robot, "remove-node")
     robot.wait(lambda: dialog.act.isEnabled(), "the plan")
     assert "g/ →" in dialog.plan.toPlainText()
     assert "to" not in dialog.rows
@@ -75,9 +81,7 @@ def test_deleting_shows_the_plan_and_waits_for_the_button(robot: QtRobot, place:
     assert not dialog.act.isDefault(), "Return takes nothing away"
     dialog.reject()
     assert contents(LocalStore(place)) == before
-    robot.window.run("remove-node")
-    dialog = robot.window.nodes.dialog
-    assert dialog is not None
+    dialog = asked(robot, "remove-node")
     robot.wait(lambda: dialog.act.isEnabled(), "the plan")
     QTest.mouseClick(dialog.act, Qt.MouseButton.LeftButton)
     robot.wait(lambda: "g" not in robot.rows(), "the tree anew")
@@ -91,9 +95,7 @@ def test_deleting_shows_the_plan_and_waits_for_the_button(robot: QtRobot, place:
 
 def test_for_good_is_said_before(robot: QtRobot, place: Path) -> None:
     on(robot, "/g")
-    robot.window.run("remove-node")
-    dialog = robot.window.nodes.dialog
-    assert dialog is not None
+    dialog = asked(robot, "remove-node")
     QTest.mouseClick(dialog.rows["trash"].editor, Qt.MouseButton.LeftButton, pos=QPoint(8, 8))
     robot.wait(lambda: "cannot be undone" in dialog.mark.text(), "the warning")
     robot.wait(lambda: "g/zarr.json" in dialog.plan.toPlainText() or "erase" in dialog.plan.toPlainText(), "the plan")
@@ -103,9 +105,7 @@ def test_for_good_is_said_before(robot: QtRobot, place: Path) -> None:
 
 def test_an_array_is_made_by_a_form(robot: QtRobot, place: Path) -> None:
     on(robot, "/g")
-    robot.window.run("create-array")
-    dialog = robot.window.nodes.dialog
-    assert dialog is not None
+    dialog = asked(robot, "create-array")
     assert not dialog.act.isEnabled()
     type_in(dialog, "to", "/g/new")
     type_in(dialog, "shape", "64, 512, 512")
@@ -128,9 +128,7 @@ def test_an_array_is_made_by_a_form(robot: QtRobot, place: Path) -> None:
 
 def test_a_place_is_typed_and_the_plan_follows(robot: QtRobot, place: Path) -> None:
     on(robot, "/other")
-    robot.window.run("move-node")
-    dialog = robot.window.nodes.dialog
-    assert dialog is not None
+    dialog = asked(robot, "move-node")
     assert not dialog.act.isEnabled()
     type_in(dialog, "to", "/g/in/here")
     robot.wait(lambda: "other/ → g/in/here/" in dialog.plan.toPlainText(), "the plan")

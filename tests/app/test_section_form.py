@@ -278,17 +278,9 @@ def test_in_the_window_by_keyboard_alone(qtbot: Any, place: str) -> None:
     from qtpy.QtCore import Qt
     from qtpy.QtWidgets import QApplication, QLineEdit
 
-    from zarrscope_app.presenters import Forgetful
-    from zarrscope_app.qt.window import Window
+    from qt_robot import window_on
 
-    window = Window(Forgetful())
-    qtbot.addWidget(window, before_close_func=lambda _: window.workspace.close_all())
-    window.show()
-    window.activateWindow()
-    qtbot.waitActive(window, timeout=SECONDS * 1000)
-    window.open(place, True)
-    session = window.workspace.current
-    assert session is not None
+    window, session = window_on(qtbot, place, writable=True)
     qtbot.waitUntil(lambda: session.node is not None and bool(session.edit.state.fields), timeout=SECONDS * 1000)
     qtbot.keyClick(window, Qt.Key.Key_E)
     qtbot.waitUntil(
@@ -311,17 +303,9 @@ def test_in_the_window_by_keyboard_alone(qtbot: Any, place: str) -> None:
 
 @pytest.mark.needs("qt")
 def test_in_the_window_errors_stand_beside_their_field(qtbot: Any, place: str) -> None:
-    from zarrscope_app.presenters import Forgetful
-    from zarrscope_app.qt.window import Window
+    from qt_robot import window_on
 
-    window = Window(Forgetful())
-    qtbot.addWidget(window, before_close_func=lambda _: window.workspace.close_all())
-    window.show()
-    window.activateWindow()
-    qtbot.waitActive(window, timeout=SECONDS * 1000)
-    window.open(place, False)
-    session = window.workspace.current
-    assert session is not None
+    window, session = window_on(qtbot, place)
     qtbot.waitUntil(lambda: bool(session.edit.state.sections), timeout=SECONDS * 1000)
     session.set_tab("attributes")
     form = window.form.sections

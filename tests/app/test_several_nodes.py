@@ -273,17 +273,9 @@ def test_in_the_window(qtbot: Any, place: Path) -> None:
     """Click, Shift+click, Attributes, a name, Ctrl+S: three images in few gestures."""
     from qtpy.QtCore import Qt
 
-    from zarrscope_app.presenters import Forgetful
-    from zarrscope_app.qt.window import Window
+    from qt_robot import window_on
 
-    window = Window(Forgetful())
-    qtbot.addWidget(window, before_close_func=lambda _: window.workspace.close_all())
-    window.show()
-    window.activateWindow()
-    qtbot.waitActive(window, timeout=SECONDS * 1000)
-    window.open(str(place), True)
-    session = window.workspace.current
-    assert session is not None
+    window, session = window_on(qtbot, str(place), writable=True)
     view, wait = window.tree.view, SECONDS * 1000
     qtbot.waitUntil(lambda: session.node is not None and session.tree.find("/c.zarr") is not None, timeout=wait)
 

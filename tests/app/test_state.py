@@ -184,14 +184,9 @@ def test_layers_of_napari_are_shown_so(place: str, text: str) -> None:
 def test_through_the_window(text: str, qtbot: Any) -> None:
     from qtpy.QtGui import QGuiApplication
 
-    from zarrscope_app.qt.window import Window
+    from qt_robot import window_on
 
-    window = Window(Forgetful())
-    qtbot.addWidget(window)
-    window.show()
-    window.open(text)
-    session = window.workspace.current
-    assert session is not None
+    window, session = window_on(qtbot, text)
     qtbot.waitUntil(lambda: settled(session)() and session.slice.state.locked, timeout=20_000)
     qtbot.waitUntil(lambda: window.image.canvas.zoom > 2, timeout=20_000)
     y0, x0, y1, x1 = window.image.canvas.visible_rect
@@ -277,8 +272,8 @@ def test_one_text_goes_through_every_host(
     pytest.importorskip("textual")
     pytest.importorskip("anywidget")
     from napari_hand import Hand
+    from qt_robot import window_on
     from zarrscope_app.jupyter import Explorer
-    from zarrscope_app.qt.window import Window
 
     view = decode_view(text)
     view["slice"]["show"], view["slice"]["index"] = ["z", "x"], {"c": 0, "y": 30}
@@ -286,12 +281,7 @@ def test_one_text_goes_through_every_host(
     view["slice"].pop("rect")
     start = encode_view(view)
 
-    window = Window(Forgetful())
-    qtbot.addWidget(window)
-    window.show()
-    window.open(start)
-    session = window.workspace.current
-    assert session is not None
+    window, session = window_on(qtbot, start)
     qtbot.waitUntil(lambda: settled(session)() and session.slice.state.locked, timeout=60_000)
     from_window = window.workspace.view_text()
     assert seen(from_window) == seen(start)

@@ -151,7 +151,7 @@ def demo(folder: Path) -> str:
 # ------------------------------------------------------------------------------------------------- Qt
 def qt(url: str, beats: int = 1000, loaded: bool = True) -> Gaps:
     """The window, shown, its image in front: slider, pan, wheel and contrast by turns."""
-    from qtpy.QtCore import QEventLoop, Qt, QTimer
+    from qtpy.QtCore import QEventLoop
     from qtpy.QtWidgets import QApplication
 
     from zarrscope_app.presenters import Forgetful
@@ -177,18 +177,24 @@ def qt(url: str, beats: int = 1000, loaded: bool = True) -> Gaps:
     wait(lambda: bool(session.slice.frame.tiles) and session.slice.frame.loading == 0)
     heart = Heart(beats, _qt_gestures(window, session))
     load = Load(session.slice.image) if loaded else None
-    loop = QEventLoop()
-    timer = QTimer()
-    timer.setTimerType(Qt.TimerType.PreciseTimer)
-    timer.timeout.connect(lambda: None if heart.beat() else loop.quit())
-    timer.start(int(INTERVAL * 1000))
-    loop.exec()
-    timer.stop()
+    beat_in_qt(heart.beat)
     decoded = load.stop() if load is not None else 0.0
     window.close()
     window.deleteLater()
     application.processEvents()
     return heart.result("Qt 1200x800", decoded)
+
+
+def beat_in_qt(beat: Callable[[], bool]) -> None:
+    """Runs Qt's loop and calls `beat` at each interval, until it gives False."""
+    from qtpy.QtCore import QEventLoop, Qt, QTimer
+
+    loop, timer = QEventLoop(), QTimer()
+    timer.setTimerType(Qt.TimerType.PreciseTimer)
+    timer.timeout.connect(lambda: None if beat() else loop.quit())
+    timer.start(int(INTERVAL * 1000))
+    loop.exec()
+    timer.stop()
 
 
 def _qt_gestures(window: Any, session: Any) -> Iterator[None]:

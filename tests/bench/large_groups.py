@@ -24,7 +24,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from bench.heartbeat import INTERVAL, Heart, terminal
+from bench.heartbeat import INTERVAL, Heart, beat_in_qt, terminal
 from bench.listing import ARRAY_V2, ARRAY_V3, GROUP_V3
 
 HOSTS = ("scandir", "engine", "ls", "tree", "presenter", "qt", "napari", "tui", "notebook")
@@ -165,7 +165,7 @@ def import_early() -> None:
 
 
 def qt(path: str, dock: bool = False) -> dict[str, Any]:
-    from qtpy.QtCore import QEventLoop, Qt, QTimer
+    from qtpy.QtCore import QEventLoop
     from qtpy.QtWidgets import QApplication
 
     from zarrscope_app.presenters import Forgetful
@@ -195,12 +195,7 @@ def qt(path: str, dock: bool = False) -> dict[str, Any]:
         tune_interpreter()
         shown.open(path)
     seen = watch(shown.session if dock else shown.workspace.current)
-    loop, timer = QEventLoop(), QTimer()
-    timer.setTimerType(Qt.TimerType.PreciseTimer)
-    timer.timeout.connect(lambda: None if seen.beat() else loop.quit())
-    timer.start(int(INTERVAL * 1000))
-    loop.exec()
-    timer.stop()
+    beat_in_qt(seen.beat)
     told = seen.told()
     shown.close()
     return told

@@ -31,7 +31,7 @@ from typing import Any
 if not __package__:
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from bench.heartbeat import INTERVAL, Heart, there_and_back
+from bench.heartbeat import Heart, beat_in_qt, there_and_back
 from bench.results import OURS, Goal, Row
 from bench.settings import Settings
 from bench.volumes import Volumes
@@ -288,8 +288,6 @@ def walk(name: str, place: str, beats: int) -> dict[str, Any]:
     """The heartbeat while a person does one thing over and over."""
     from dataclasses import asdict
 
-    from qtpy.QtCore import QEventLoop, Qt, QTimer
-
     from bench.viewing import resident
     from zarrscope.view.loader import shared
 
@@ -301,12 +299,7 @@ def walk(name: str, place: str, beats: int) -> dict[str, Any]:
         desk.rest()
     before = resident()
     heart = Heart(beats, GESTURES[name](desk))
-    loop, timer = QEventLoop(), QTimer()
-    timer.setTimerType(Qt.TimerType.PreciseTimer)
-    timer.timeout.connect(lambda: None if heart.beat() else loop.quit())
-    timer.start(int(INTERVAL * 1000))
-    loop.exec()
-    timer.stop()
+    beat_in_qt(heart.beat)
     told = asdict(heart.result(name))
     told["grown"] = resident() - before
     told["cache"] = shared().limit / 2**20

@@ -18,16 +18,7 @@ import pytest
 import zarrscope
 from zarrscope.check.hierarchy import check
 from zarrscope.dialects import DIALECTS
-from zarrscope.errors import (
-    BadMetadata,
-    Conflict,
-    NotFound,
-    ReadOnly,
-    Refused,
-    Unreadable,
-    Unsupported,
-    ZarrscopeError,
-)
+from zarrscope.errors import BadMetadata, Conflict, NotFound, ReadOnly, Refused, Unreadable, Unsupported, ZarrscopeError
 from zarrscope.model.storage import ABSENT
 from zarrscope.nodes import move as moving
 from zarrscope.nodes import trash

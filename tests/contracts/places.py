@@ -11,7 +11,7 @@ import json
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -81,6 +81,10 @@ class Services:
         self._stack.close()
 
 
+Kind = Callable[[Path, Services, Mapping[str, bytes]], AbstractContextManager[Place]]
+"""Makes a place in a folder, with the servers that it needs, holding values."""
+
+
 def _of_address(address: str, values: Mapping[str, bytes], options: Mapping[str, Any] | None = None) -> Place:
     """A place that anybody opens by its address."""
     options = dict(options or {})
@@ -119,20 +123,16 @@ def given(where: Path, services: Services, values: Mapping[str, bytes]) -> Itera
     yield Place(lambda mode="a", **settings: MappingStore(held))
 
 
-@contextmanager
-def sqlite(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
-    yield _of_address(f"sqlite://{where}/x.sqlite", values)
+def database(scheme: str, package: str | None = None) -> Kind:
+    """A database in one file, read by a `package` where Python has none of its own for it."""
 
+    @contextmanager
+    def kind(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
+        if package is not None:
+            pytest.importorskip(package)
+        yield _of_address(f"{scheme}://{where}/x.{scheme}", values)
 
-@contextmanager
-def lmdb(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
-    pytest.importorskip("lmdb")
-    yield _of_address(f"lmdb://{where}/x.lmdb", values)
-
-
-@contextmanager
-def dbm(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
-    yield _of_address(f"dbm://{where}/x.dbm", values)
+    return kind
 
 
 @contextmanager
@@ -231,8 +231,9 @@ def sftp(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterat
         yield place
 
 
-PLACES: dict[str, Callable[[Path, Services, Mapping[str, bytes]], Any]] = {
-    "file": folder, "zip": archive, "memory": memory, "object": given, "sqlite": sqlite, "lmdb": lmdb, "dbm": dbm,
+PLACES: dict[str, Kind] = {
+    "file": folder, "zip": archive, "memory": memory, "object": given, "sqlite": database("sqlite"),
+    "lmdb": database("lmdb", "lmdb"), "dbm": database("dbm"),
     "redis": redis, "http": web, "reference": references, "s3": s3, "abfs": azure, "ssh": ssh, "sftp": sftp,
 }  # fmt: skip
 WITHOUT = {"gs": "no server that can be had speaks the interface that obstore asks"}

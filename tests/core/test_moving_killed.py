@@ -9,12 +9,12 @@ import os
 import random
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 import zarrscope
+from contracts.killed import run_and_kill
 from contracts.operations import NAMES, example, is_whole
 from zarrscope.nodes import move as moving
 from zarrscope.stores.local.store import LocalStore
@@ -54,15 +54,7 @@ def test_a_killed_move_loses_nothing(name: str, way: str, tmp_path: Path) -> Non
         zarrscope.open(LocalStore(right, sync=False), "w-", dialect=name)
     met = 0
     for _ in range(KILLS):
-        mover = subprocess.Popen(
-            [sys.executable, "-c", _MOVES, str(left), str(right), way], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-        assert mover.stdout is not None
-        assert mover.stdout.readline() == b"ready\n"
-        time.sleep(chance.random() * 0.3)  # the moment is what is tried
-        mover.kill()
-        _, told = mover.communicate()
-        assert mover.returncode == -9, told.decode()
+        run_and_kill(_MOVES, str(left), str(right), way, after=chance.random() * 0.3)
         one, two = zarrscope.open(left, "r+"), zarrscope.open(right, "r+")
         places = is_whole(one, "/g"), is_whole(two, "/in/h")
         assert any(places)

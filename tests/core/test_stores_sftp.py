@@ -21,6 +21,7 @@ from hypothesis import settings
 
 import servers
 import zarrscope
+from contracts.counting import count_up
 from contracts.store import VALUES, Writing, machine
 from contracts.wire import Wire, eventually, wire
 from zarrscope.errors import Conflict, Denied, ReadOnly, Refused, Unreadable
@@ -194,31 +195,17 @@ def test_what_a_killed_writer_left_is_in_nobodys_way(sshd: list[str], values: Pa
     assert not mark.exists()
 
 
-WRITER = """
-import sys
-from zarrscope.errors import Conflict
+OPENING = """
 from zarrscope.stores.sftp.store import SFTPStore
-options = eval(sys.argv[2])
-store = SFTPStore(sys.argv[1], writable=True, **options)
-for _ in range(5):
-    while True:
-        value, version = store.get_versioned("n")
-        try:
-            store.set("n", b"%d" % (int(value) + 1), version)
-            break
-        except Conflict:
-            continue
-store.close()
+store = SFTPStore(sys.argv[2], writable=True, **eval(sys.argv[3]))
 """
 
 
 def test_writers_of_several_processes_lose_nothing(sshd: list[str], tmp_path: Path) -> None:
     (tmp_path / "n").write_bytes(b"0")
     store = opened(sshd, tmp_path)
-    command = [sys.executable, "-c", WRITER, store.url, repr(servers.sftp_options(sshd))]
-    running = [subprocess.Popen(command) for _ in range(3)]
-    assert [each.wait(100) for each in running] == [0, 0, 0]
-    assert (tmp_path / "n").read_bytes() == b"15"
+    counted = count_up(OPENING, store.url, repr(servers.sftp_options(sshd)), times=5)
+    assert (tmp_path / "n").read_bytes() == counted
 
 
 # ---------------------------------------------------------------------- who is there, and who asks

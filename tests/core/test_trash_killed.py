@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import zarrscope
+from contracts.killed import run_and_kill
 from contracts.operations import NAMES, example, is_whole
 from zarrscope.errors import Conflict
 from zarrscope.model.storage import Version
@@ -45,15 +43,7 @@ def test_a_killed_throw_loses_nothing(name: str, tmp_path: Path) -> None:
     place = tmp_path / "x.zarr"
     example(name, LocalStore(place, sync=False))
     for _ in range(KILLS):
-        thrower = subprocess.Popen(
-            [sys.executable, "-c", _THROWS, str(place)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-        assert thrower.stdout is not None
-        assert thrower.stdout.readline() == b"ready\n"
-        time.sleep(chance.random() * 0.2)  # the moment is what is tried
-        thrower.kill()
-        _, told = thrower.communicate()
-        assert thrower.returncode == -9, told.decode()
+        run_and_kill(_THROWS, str(place), after=chance.random() * 0.2)
         h = zarrscope.open(place, "r+")
         entries = trash.entries(h)
         assert len(entries) <= 1

@@ -126,3 +126,14 @@ def _features(properties: dict[int, dict[str, Any]]) -> dict[str, list[Any]]:
     names = dict.fromkeys(_untagged(name) for said in properties.values() for name in said if name != "index")
     rows = [{_untagged(name): value for name, value in said.items()} for said in properties.values()]
     return {"index": list(properties), **{name: [row.get(name) for row in rows] for name in names}}
+
+
+def label_colors(colormap: Any) -> dict[int, tuple[int, int, int, int]]:
+    """The colours of single labels, in a colour map or in the dict that napari keeps of one."""
+    table = colormap.get("color_dict") if isinstance(colormap, dict) else getattr(colormap, "color_dict", None)
+    found: dict[int, tuple[int, int, int, int]] = {}
+    for value, color in (table or {}).items():
+        if value:
+            red, green, blue, alpha = (round(255 * float(part)) for part in color)
+            found[int(value)] = (red, green, blue, alpha)
+    return found

@@ -10,7 +10,7 @@ from qtpy.QtGui import QColor, QPalette
 from qtpy.QtWidgets import QMainWindow, QWidget
 
 from zarrscope.errors import ZarrscopeError
-from zarrscope_app.napari.layers import source_of
+from zarrscope_app.napari.layers import label_colors, source_of
 from zarrscope_app.presenters.first_plane import Room
 from zarrscope_app.presenters.session.state_text import decode_view
 from zarrscope_app.presenters.shown_layers import ShownLayer
@@ -42,17 +42,6 @@ def one_color(colormap: Any) -> tuple[int, int, int] | None:
         return None
     red, green, blue = (round(255 * float(part)) for part in colors[-1][:3])
     return red, green, blue
-
-
-def label_colors(colormap: Any) -> dict[int, tuple[int, int, int, int]]:
-    """The colours of single labels."""
-    table = getattr(colormap, "color_dict", None)
-    found: dict[int, tuple[int, int, int, int]] = {}
-    for value, color in (table or {}).items():
-        if value:
-            red, green, blue, alpha = (round(255 * float(part)) for part in color)
-            found[int(value)] = (red, green, blue, alpha)
-    return found
 
 
 def on_show(viewer: Any, layers: Sequence[Any]) -> tuple[dict[str, int], tuple[str, str] | None, int | None]:

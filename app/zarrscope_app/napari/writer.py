@@ -6,6 +6,7 @@ from typing import Any
 
 from napari.utils import progress
 
+from zarrscope_app.napari.layers import label_colors
 from zarrscope_app.presenters.layer_writing import DrawnLayer, plan_image, write_image
 from zarrscope_app.presenters.layers import NOT_PLACED
 
@@ -34,7 +35,7 @@ def drawn(data: Any, arguments: dict[str, Any], kind: str) -> DrawnLayer:
         color=_color(arguments.get("colormap")) if kind == "image" else None,
         contrast=_pair(arguments.get("contrast_limits")),
         contrast_range=_pair(arguments.get("metadata", {}).get("zarrscope", {}).get("contrast_range")),
-        label_colors=_label_colors(arguments.get("colormap")) if kind == "labels" else {},
+        label_colors=label_colors(arguments.get("colormap")) if kind == "labels" else {},
         left_out=(NOT_PLACED,) if _turned(arguments) else (),
     )
 
@@ -50,16 +51,6 @@ def _color(colormap: Any) -> tuple[int, int, int] | None:
         return None
     red, green, blue = (round(255 * float(part)) for part in colors[-1][:3])
     return red, green, blue
-
-
-def _label_colors(colormap: Any) -> dict[int, tuple[int, int, int, int]]:
-    table = colormap.get("color_dict") if isinstance(colormap, dict) else getattr(colormap, "color_dict", None)
-    found: dict[int, tuple[int, int, int, int]] = {}
-    for value, color in (table or {}).items():
-        if value:
-            red, green, blue, alpha = (round(255 * float(part)) for part in color)
-            found[int(value)] = (red, green, blue, alpha)
-    return found
 
 
 def _turned(arguments: dict[str, Any]) -> bool:
