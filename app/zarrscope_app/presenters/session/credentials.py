@@ -6,7 +6,6 @@ for keys and passwords: these belong in the files and variables of the service's
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +18,7 @@ from zarrscope.stores.address import address_with, split_address
 from zarrscope.stores.address_options import BUCKETS, split_options
 from zarrscope.stores.credentials import profiles
 from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.problems import ProblemsPresenter
+from zarrscope_app.presenters.session.part import SessionPart
 
 CONFIRM = "Try again"
 
@@ -121,23 +120,13 @@ def _bucket(url: str) -> str | None:
     return bucket if bucket.partition("://")[0] in BUCKETS else None
 
 
-class AsksCredentials(ABC):
+class AsksCredentials(SessionPart):
     """Part of a session: if a bucket denies access, the person is asked for other credentials."""
 
     relocated = Signal()
     """`url` has changed."""
-    url: str
-    problems: ProblemsPresenter
     _tried: str | None = None
     """The credentials that were tried when access was last denied; kept while the answer does not open the place."""
-
-    @abstractmethod
-    def reload(self) -> None:
-        """Reads everything again."""
-
-    @abstractmethod
-    def report(self, error: BaseException) -> None:
-        """Shows an error in the error bar and among the problems."""
 
     @property
     def access_denied(self) -> bool:

@@ -2,37 +2,14 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
-
-from zarrscope.runtime.threads import Owner
-from zarrscope_app.presenters.form.presenter import EditPresenter
 from zarrscope_app.presenters.form.rescue import Keeper, Rescue
-
-if TYPE_CHECKING:
-    from zarrscope.nodes.hierarchy import Hierarchy
+from zarrscope_app.presenters.session.part import SessionPart
 
 
-class KeepsEdits(ABC):
+class KeepsEdits(SessionPart):
     """The part of a session that keeps unsaved edits for the next start, and offers those of an earlier one."""
 
-    url: str
-    owner: Owner
-    edit: EditPresenter
     rescue: Rescue | None = None
-
-    @property
-    @abstractmethod
-    def hierarchy(self) -> Hierarchy | None:
-        """The opened hierarchy; None before."""
-
-    @abstractmethod
-    def set_writable(self, writable: bool) -> None:
-        """Opens the same place for writing, or read-only again."""
-
-    @abstractmethod
-    def _refresh(self) -> None:
-        """Publishes a new state."""
 
     def keep_edits(self, keeper: Keeper) -> None:
         """Starts to keep unsaved edits beyond the end of the process, and offers those of an earlier one."""

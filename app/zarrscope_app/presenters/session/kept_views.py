@@ -4,7 +4,6 @@ image."""
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any, Protocol
@@ -15,9 +14,8 @@ from zarrscope.stores.address import absolute_address
 from zarrscope.view.image import Image
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image.blending import Other
-from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.image.saved_view import restore_labels
-from zarrscope_app.presenters.problems import ProblemsPresenter
+from zarrscope_app.presenters.session.part import SessionPart
 from zarrscope_app.presenters.session.state_text import decode_view, encode_view
 from zarrscope_app.presenters.session.view_models import crumbs, place_name
 
@@ -68,12 +66,9 @@ class LastLooks:
         return self._all().get(self._key(url, path))
 
 
-class KeepsViews(ABC):
+class KeepsViews(SessionPart):
     """The part of a session that returns the displayed view, and goes back to an earlier one."""
 
-    url: str
-    slice: SlicePresenter
-    problems: ProblemsPresenter
     looks: LastLooks | None = None
     _path: str
     _view: tuple[str, Any] | None
@@ -92,18 +87,6 @@ class KeepsViews(ABC):
         name = " ▸ ".join(label for label, _ in crumbs(place_name(self.url), image.path))
         before = [other for other in self._seen if other.name != name]
         self._seen = (Other(name, image), *before)[:MOST_SEEN]
-
-    @abstractmethod
-    def select(self, path: str) -> None:
-        """Goes to a node."""
-
-    @abstractmethod
-    def _refresh(self) -> None:
-        """Publishes a new state."""
-
-    @abstractmethod
-    def report(self, error: BaseException) -> None:
-        """Shows an error in the error bar and among the problems."""
 
     def view(self) -> dict[str, Any]:
         """The displayed view, as JSON: the address and the display settings."""

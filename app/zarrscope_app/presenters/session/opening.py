@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from zarrscope.errors import Refused
 from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.stores.objects import path_text, place_of
+from zarrscope_app.presenters.session.part import SessionPart
 
 
 @dataclass(frozen=True)
@@ -55,14 +55,10 @@ class Opening:
         return tuple(command for command, offered in found.items() if offered)
 
 
-class OpensOtherwise(ABC):
+class OpensOtherwise(SessionPart):
     """Part of a session: opens the same address again with other options."""
 
     _opening: Opening
-
-    @abstractmethod
-    def reload(self) -> None:
-        """Reads everything again."""
 
     def set_writable(self, writable: bool) -> None:
         """Opens the same address for writing, or read-only again. After `open_anyway` nothing can be written."""

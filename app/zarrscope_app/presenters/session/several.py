@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from zarrscope.runtime.threads import JobResult, Owner, Ticket
-from zarrscope_app.presenters.form.presenter import EditPresenter
+from zarrscope.runtime.threads import JobResult, Ticket
+from zarrscope_app.presenters.session.part import SessionPart
 from zarrscope_app.presenters.tree.matching import matching
 
 if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
 
 
-class SelectsSeveral(ABC):
+class SelectsSeveral(SessionPart):
     """The part of a session for selecting several nodes."""
 
-    owner: Owner
-    edit: EditPresenter
     _matching: Ticket | None = None
-
-    @property
-    @abstractmethod
-    def hierarchy(self) -> Hierarchy | None:
-        """The opened hierarchy; None before."""
-
-    @abstractmethod
-    def set_tab(self, tab: str) -> None:
-        """Brings a tab to the front."""
-
-    @abstractmethod
-    def report(self, error: BaseException) -> None:
-        """Shows an error in the error bar and among the problems."""
 
     def select_several(self, paths: Sequence[str]) -> None:
         """Sets the nodes that are selected in the tree: with more than one, the form shows all of them."""

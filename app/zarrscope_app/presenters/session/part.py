@@ -1,0 +1,52 @@
+"""What the parts of a session may use of it, whichever of them defines it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.hierarchy import Hierarchy
+    from zarrscope.runtime.threads import Owner
+    from zarrscope_app.presenters.form.presenter import EditPresenter
+    from zarrscope_app.presenters.image.presenter import SlicePresenter
+    from zarrscope_app.presenters.problems import ProblemsPresenter
+
+
+class SessionPart(ABC):
+    """The base of all parts. As it comes after each of them, what a part defines is what the others call."""
+
+    url: str
+    owner: Owner
+    edit: EditPresenter
+    slice: SlicePresenter
+    problems: ProblemsPresenter
+
+    @property
+    @abstractmethod
+    def hierarchy(self) -> Hierarchy | None:
+        """The opened hierarchy; None before."""
+
+    @abstractmethod
+    def reload(self) -> None:
+        """Reads everything again."""
+
+    @abstractmethod
+    def set_writable(self, writable: bool) -> None:
+        """Opens the same place for writing, or read-only again."""
+
+    @abstractmethod
+    def select(self, path: str) -> None:
+        """Goes to a node."""
+
+    @abstractmethod
+    def set_tab(self, tab: str) -> None:
+        """Brings a tab to the front."""
+
+    @abstractmethod
+    def report(self, error: BaseException) -> None:
+        """Shows an error in the error bar and among the problems."""
+
+    @abstractmethod
+    def _refresh(self) -> None:
+        """Publishes a new state."""
