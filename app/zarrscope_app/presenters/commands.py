@@ -168,6 +168,8 @@ TERMINAL_KEYS = (
     ("Ctrl+O", "The attributes in $EDITOR"),
     ("Ctrl+X", "Stop the job that runs"),
     ("Ctrl+Z", "To the shell; fg comes back"),
+    ("u", "Undo, among the attributes"),
+    ("⏎", "The picture in pixels: kitty, iTerm2, sixel"),
 )
 """Keys that stand for the mouse where there may be none."""
 
@@ -187,9 +189,13 @@ def is_plain(keys: str) -> bool:
 
 def key_sheet(*others: tuple[str, str], can: Container[str] | None = None) -> list[tuple[str, str]]:
     """(keys, description) for every command that has keys and that the host `can` carry out (None: all), and `others`
-    of the host."""
-    listed = [found for found in COMMANDS if found.keys and (can is None or found.id in can)]
-    rows = [(" · ".join(found.keys), found.label.rstrip("…")) for found in listed]
+    of the host, whose keys with Ctrl mean what the host says."""
+    taken = {key for keys, _ in others for key in keys.split(" · ") if key.startswith("Ctrl")}
+    rows = []
+    for found in COMMANDS:
+        keys = [key for key in found.keys if key not in taken]
+        if keys and (can is None or found.id in can):
+            rows.append((" · ".join(keys), found.label.rstrip("…")))
     return [*rows, *MORE_KEYS, *others]
 
 

@@ -6,9 +6,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
-from zarrscope_app.presenters import strings
+from zarrscope_app.tui.first_screen import FirstScreen
 
 FETCHES_A_THREAD = 4
 """Threads that wait for a server, for each that works."""
@@ -41,10 +41,11 @@ def main(
 
     own_process()
     found = look_at_terminal(colors, drawing)
-    from zarrscope_app.tui.app import Explorer
-    from zarrscope_app.tui.ending import Ending
+    with FirstScreen(url, colored=found.colors != "mono"):  # the imports take most of a second
+        from zarrscope_app.tui.app import Explorer
+        from zarrscope_app.tui.ending import Ending
 
-    tune_interpreter()
+        tune_interpreter()
     how: dict[str, Any] = {"writable": writable, "follow_links": follow_links, "missing_is_fill": missing_is_fill}
     if threads is not None:
         from zarrscope.runtime.threads import Background
@@ -82,11 +83,17 @@ def look_at_terminal(colors: str, drawing: str) -> Terminal:
 def unfit() -> str:
     """The reason why the terminal application cannot be drawn here; "" if it can. Textual reads stdin and draws on
     stderr."""
-    for stream in (sys.stdin, sys.stderr):
-        try:
-            if stream is None or not os.isatty(stream.fileno()):
-                return strings.NO_TERMINAL
-        except (OSError, ValueError):
-            return strings.NO_TERMINAL
     term = os.environ.get("TERM", "")
-    return strings.dumb_terminal(term) if sys.platform != "win32" and term in ("", "dumb", "unknown") else ""
+    dumb = sys.platform != "win32" and term in ("", "dumb", "unknown")
+    if all(map(_is_terminal, (sys.stdin, sys.stderr))) and not dumb:
+        return ""
+    from zarrscope_app.presenters import strings
+
+    return strings.dumb_terminal(term) if all(map(_is_terminal, (sys.stdin, sys.stderr))) else strings.NO_TERMINAL
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    try:
+        return stream is not None and os.isatty(stream.fileno())
+    except (OSError, ValueError):
+        return False

@@ -35,6 +35,7 @@ from zarrscope_app.tui.inert import Inert
 from zarrscope_app.tui.keys import Keyboard
 from zarrscope_app.tui.lines import Lines, TreeLines
 from zarrscope_app.tui.picture import Picture
+from zarrscope_app.tui.pixels import Pixels
 from zarrscope_app.tui.plate import PlateLines
 from zarrscope_app.tui.sheet import Sheet
 from zarrscope_app.tui.signs import Look
@@ -171,6 +172,7 @@ class Explorer(App[int]):
         self.tree_lines = self.query_one("#tree", TreeLines)
         self.picture = self.query_one("#picture", Picture)
         self.picture.look = self.part("overview", PlateLines).look = Look.of(self.terminal)
+        self._pixels = Pixels(self.picture, self.terminal, self.suspend)
         self._panes = self.query_one("#panes", ContentSwitcher)
         self._shown = {str(line.id): line for line in self.query(Static)}
         heard = (s.changed, s.edit.changed, s.slice.changed, s.slice.probed, s.values.changed, s.metadata.changed)
@@ -287,6 +289,8 @@ class Explorer(App[int]):
         if s.jobs.items:
             job = s.jobs.items[-1]
             return words.job_line(job.name, job.progress, job.text) if job.state is JobState.RUNNING else job.sentence
+        if self._pixels.waiting:
+            return words.PIXELS_COME
         if s.state.tab == "attributes":
             return s.edit.state.sentence
         if s.state.tab == "overview":
@@ -367,6 +371,15 @@ class Explorer(App[int]):
             self.action_suspend_process()
         else:
             self.notify(words.NO_SHELL)
+
+    def show_pixels(self) -> None:
+        """Shows the picture in the terminal's own pixels, once it is there."""
+        if not self._pixels.begin((self.size.height, self.size.width)):
+            self.notify(words.NO_PIXELS)
+
+    def drop_pixels(self) -> None:
+        """Waits no longer for a picture in pixels that was asked for."""
+        self._pixels.drop()
 
     # ------------------------------------------------------------------ leaving
     def review(self, quit_after: bool) -> None:

@@ -75,6 +75,10 @@ class Application(Protocol):
 
     def to_shell(self) -> None: ...
 
+    def show_pixels(self) -> None: ...
+
+    def drop_pixels(self) -> None: ...
+
     read_only: bool
     bookmarks: Bookmarks
 
@@ -109,6 +113,7 @@ class Keyboard:
     def key(self, event: events.Key) -> None:
         """Handles a key in the current state."""
         app = self.app
+        app.drop_pixels()
         if isinstance(app.screen, Sheet):
             self._sheet_key(app.screen, event)
             return
@@ -247,6 +252,9 @@ class Keyboard:
                 picture.toggle_cursor()
             rows = {"up": -1, "down": 1}.get(event.key, 0)
             picture.move_cursor(rows, {"left": -1, "right": 1}.get(event.key, 0))
+            return True
+        if event.key == "enter":
+            self.app.show_pixels()
             return True
         pans = {"ctrl+left": (0, -0.25), "ctrl+right": (0, 0.25), "ctrl+up": (-0.25, 0), "ctrl+down": (0.25, 0)}
         if event.key in pans:

@@ -168,6 +168,8 @@ def terminal(
     best: Drawing = chosen or _best_drawing(environ, answers, found, unicode, tmux)
     if not unicode and best in ("blocks", "braille", "ascii"):
         best, note = "ascii", words.NO_UNICODE
+    if best in ("kitty", "iterm2", "sixel"):
+        note = words.PIXELS_NOTE
     told = Terminal(found, best, slow, note, answers.cell or (20, 10))
     if tmux and best in ("kitty", "iterm2"):
         return replace(told, passthrough=True, note=words.PASSTHROUGH)

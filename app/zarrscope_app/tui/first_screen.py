@@ -1,0 +1,46 @@
+"""What the terminal shows while the application is being imported: the place that is opened, and that it is.
+
+Drawn by hand on the alternate screen, which the application then takes over: nothing is imported for it. Where the
+imports end by an error or a signal, the terminal is given back.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import TracebackType
+
+from zarrscope.errors.confidential import scrub
+from zarrscope.errors.visible import visible
+from zarrscope_app.presenters import strings_terminal as words
+
+_ENTER, _LEAVE = "\x1b[?1049h\x1b[2J\x1b[H", "\x1b[?1049l"
+_HEAD, _PLAIN = "\x1b[7m", "\x1b[0m"
+
+
+class FirstScreen:
+    """Shown from `with` on; it stays, for the application to draw over, unless the block ends by an error."""
+
+    def __init__(self, url: str, *, colored: bool) -> None:
+        self._url, self._colored = url, colored
+
+    def __enter__(self) -> None:
+        try:
+            columns, lines = os.get_terminal_size(sys.__stderr__.fileno())  # type: ignore[union-attr]  # None is caught
+        except (AttributeError, OSError, ValueError):
+            return
+        head = visible(scrub(self._url))[: max(0, columns - 1)].ljust(columns)
+        _write(f"{_ENTER}{head if not self._colored else f'{_HEAD}{head}{_PLAIN}'}\x1b[{lines - 1};2H{words.OPENING}")
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        if kind is not None:
+            _write(_LEAVE)
+
+
+def _write(text: str) -> None:
+    """To the terminal at stderr, in the signs that it has."""
+    stream = sys.__stderr__
+    if stream is None:
+        return
+    stream.buffer.write(text.encode(stream.encoding, "replace"))
+    stream.flush()

@@ -1,0 +1,137 @@
+"""The picture over the whole screen in the terminal's own pixels (kitty, iTerm2, sixel), until a key.
+
+Textual draws cells, and cells that are drawn over such a picture take it away: so the application steps aside while it
+is shown, as it does for an editor (docs: decisions/pixels-in-the-terminal.md).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from zarrscope_app.presenters import strings_terminal as words
+from zarrscope_app.tui.inline_pictures import iterm2, kitty, kitty_removed, sixel, through_tmux
+from zarrscope_app.tui.terminal import Terminal
+
+if TYPE_CHECKING:
+    from zarrscope_app.tui.picture import Picture
+
+OWN = ("kitty", "iterm2", "sixel")
+LONGEST = 2048
+"""Pixels along the longer side of a picture, at most: a link takes a megabyte for them already."""
+
+
+class Pixels:
+    """Shows what the picture's pane shows, once its chunks are there in so many pixels; a key before that drops it."""
+
+    def __init__(
+        self, pane: Picture, terminal: Terminal, suspended: Callable[[], AbstractContextManager[None]]
+    ) -> None:
+        self._pane, self._slice = pane, pane.session.slice
+        self._terminal, self._suspended = terminal, suspended
+        self._wanted: tuple[int, int] | None = None
+        """The pixels that are waited for."""
+        self._cells = (0, 0)
+        self._slice.painted.connect(self._painted, check_nargs=False)
+
+    def begin(self, cells: tuple[int, int]) -> bool:
+        """Asks for the picture over (lines, columns) of the terminal; False where it has no pictures of its own."""
+        frame, part = self._slice.frame, self._pane.rect
+        if self._terminal.drawing not in OWN or not frame.shape[0] or part is None:
+            return False
+        rect = max(0.0, part[0]), max(0.0, part[1]), min(frame.shape[0], part[2]), min(frame.shape[1], part[3])
+        cell = self._terminal.cell
+        tall, wide = (rect[2] - rect[0]) * frame.aspect, rect[3] - rect[1]
+        if tall <= 0 or wide <= 0:
+            return False
+        room = (cells[0] - 1) * cell[0], cells[1] * cell[1]
+        scale = min(room[0] / tall, room[1] / wide, LONGEST / max(tall, wide))
+        pixels = max(1, round(tall * scale)), max(1, round(wide * scale))
+        self._cells = max(1, -(-pixels[0] // cell[0])), max(1, -(-pixels[1] // cell[1]))
+        self._slice.viewport(rect, pixels)
+        self._wanted = pixels
+        self._pane.app.call_later(self._painted)  # all of it may be there
+        return True
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the picture was asked for and is not there yet."""
+        return self._wanted is not None
+
+    def drop(self) -> None:
+        """Waits for it no longer."""
+        if self._wanted is not None:
+            self._wanted = None
+            self._back()
+
+    def _painted(self) -> None:
+        frame = self._slice.frame
+        if self._wanted is None or frame.loading or not (frame.tiles or frame.blocked):
+            return
+        pixels, self._wanted = self._wanted, None
+        picture = self._slice.picture(*pixels)
+        try:
+            with self._suspended():
+                show(picture, self._cells, self._terminal)
+        finally:
+            self._back()
+
+    def _back(self) -> None:
+        if self._pane.rect is not None:
+            self._slice.viewport(self._pane.rect, self._pane.pixels)
+
+
+def drawn(picture: npt.NDArray[np.uint8], cells: tuple[int, int], terminal: Terminal) -> str:
+    """What a terminal shows as the picture, where its cursor is."""
+    if terminal.drawing == "sixel":
+        told = sixel(picture)
+    elif terminal.drawing == "kitty":
+        told = kitty(picture, *cells)
+    else:
+        told = iterm2(picture, *cells)
+    return through_tmux(told) if terminal.passthrough else told
+
+
+def show(picture: npt.NDArray[np.uint8], cells: tuple[int, int], terminal: Terminal) -> None:
+    """Draws on the alternate screen of the terminal at stderr, and waits for a key."""
+    removed = kitty_removed() if terminal.drawing == "kitty" else ""
+    removed = through_tmux(removed) if removed and terminal.passthrough else removed
+    foot = f"\x1b[999;1H{words.PIXELS_FOOT}"
+    _write(f"\x1b[?1049h\x1b[2J\x1b[?25l\x1b[H{drawn(picture, cells, terminal)}{foot}")
+    try:
+        _wait_for_key()
+    finally:
+        _write(f"{removed}\x1b[2J\x1b[?25h\x1b[?1049l")
+
+
+def _write(text: str) -> None:
+    stream = sys.__stderr__
+    if stream is not None:
+        stream.write(text)
+        stream.flush()
+
+
+def _wait_for_key() -> None:
+    """Takes one key, and what came with it."""
+    stream = sys.__stdin__
+    if stream is None:
+        return
+    try:
+        import termios
+        import tty
+    except ImportError:  # Windows
+        stream.readline()
+        return
+    number = stream.fileno()
+    before = termios.tcgetattr(number)
+    try:
+        tty.setcbreak(number, termios.TCSAFLUSH)
+        os.read(number, 64)
+    finally:
+        termios.tcsetattr(number, termios.TCSAFLUSH, before)

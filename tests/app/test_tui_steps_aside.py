@@ -1,0 +1,141 @@
+"""When the terminal is not the application's: before it starts, in the shell after Ctrl+Z, behind pixels."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zarrscope
+from zarrscope_app.presenters import strings_terminal as words
+from zarrscope_app.presenters.commands import TERMINAL_KEYS, key_sheet
+
+pytest.importorskip("termios", reason="pseudo-terminals are POSIX")
+pytest.importorskip("textual")
+from terminals import Terminal
+
+SHELL = """
+import fcntl, os, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
+"""
+"""A shell that this is the terminal of: only such a one has jobs."""
+
+
+@pytest.fixture
+def volume(tmp_path: Path) -> str:
+    with zarrscope.open(str(tmp_path / "plane.zarr"), mode="w-") as h:
+        a = h.create_array("/plane", shape=(3, 64, 64), dtype="uint16", chunks=(1, 32, 32))
+        a[...] = np.arange(3 * 64 * 64).reshape(3, 64, 64)
+    return str(tmp_path / "plane.zarr")
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Terminal]]:
+    started: list[Terminal] = []
+
+    def make(*arguments: str, **environment: Any) -> Terminal:
+        started.append(Terminal(*arguments, **environment))
+        return started[-1]
+
+    yield make
+    for terminal in started:
+        terminal.close()
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="a shell with jobs is needed")
+def test_ctrl_z_leads_to_the_shell_and_fg_back(start: Callable[..., Terminal], volume: str) -> None:
+    shell = start("-c", SHELL, PS1="$ ", BASH_SILENCE_DEPRECATION_WARNING="1")
+    shell.sees("$ ")
+    shell.press(f"{sys.executable} -m zarrscope_app tui {volume}/plane\r")
+    shell.sees("q quit")
+    shell.sees("Values")
+    shell.press("\x1a")
+    shell.wait(lambda written: "Stopped" in written, "the shell says that it is stopped")
+    assert "\x1b[?1049l" in shell.written  # its screen was given back
+    shell.press("echo $((6 * 7))\r")
+    shell.wait(lambda written: "42" in written, "the shell works")
+    shell.press("fg\r")
+    shell.wait(lambda written: "\x1b[?1049h" in written, "the alternate screen is entered again")
+    shell.sees("q quit")
+    shell.wait(lambda written: "Values" in written and "plane" in written, "all of the screen is drawn again")
+    shell.press("q")
+    shell.wait(lambda written: "\x1b[?1049l" in written, "it ends")
+    shell.press("exit 7\r")
+    assert shell.ended() == 7
+
+
+ANSWERS = {
+    "kitty": (b"\x1b_Gi=31;OK\x1b\\\x1b[?62;22c", "\x1b_Ga=T,", "\x1b_Ga=d,"),
+    "sixel": (b"\x1b[?62;4;22c", "\x1bP0;1;0q", ""),
+    "iterm2": (b"\x1bP>|iTerm2 3.5.1\x1b\\\x1b[?62c", "\x1b]1337;File=inline=1;", ""),
+}
+"""What a terminal answers to the probe; what then draws a picture, and what takes it away."""
+
+
+@pytest.mark.parametrize("drawing", ANSWERS)
+def test_enter_shows_the_picture_in_the_terminals_own_pixels(
+    start: Callable[..., Terminal], volume: str, drawing: str
+) -> None:
+    told, draws, removes = ANSWERS[drawing]
+    terminal = start("-m", "zarrscope_app", "tui", f"{volume}/plane", answers=told, TERM="xterm-256color")
+    terminal.sees("q quit")
+    terminal.sees("Values")
+    terminal.press("\t")
+    terminal.sees("a auto")  # the picture has the keys
+    terminal.press("\r")
+    terminal.wait(lambda written: draws in written and words.PIXELS_FOOT in written, "the picture is drawn in pixels")
+    if drawing == "kitty":
+        size = re.search(r"s=(\d+),v=(\d+),c=(\d+),r=(\d+)", terminal.written)
+        assert size is not None
+        wide, tall, columns, lines = map(int, size.groups())
+        assert wide == tall  # the plane is square
+        assert (columns, lines) == (46, 23)  # of 80 x 24, in cells of 10 x 20
+    terminal.press("x")
+    terminal.wait(lambda written: removes in written and "q quit" in written, "the explorer is drawn again")
+    terminal.press("q")
+    assert terminal.ended() == 0
+
+
+def test_without_pictures_of_its_own_it_says_so(start: Callable[..., Terminal], volume: str) -> None:
+    terminal = start("-m", "zarrscope_app", "tui", f"{volume}/plane", TERM="xterm-256color")
+    terminal.sees("q quit")
+    terminal.sees("Values")
+    terminal.press("\t")
+    terminal.sees("a auto")
+    terminal.press("\r")
+    terminal.sees("kitty")
+    terminal.press("q")
+    assert terminal.ended() == 0
+
+
+FAILING = """
+import sys
+sys.modules["zarrscope_app.tui.app"] = None
+from zarrscope_app.tui import main
+main(sys.argv[1])
+"""
+
+
+def test_something_is_on_the_screen_before_the_application_is_imported(
+    start: Callable[..., Terminal], volume: str
+) -> None:
+    terminal = start("-c", FAILING, volume)
+    assert terminal.ended() == 1
+    first, _, after = terminal.written.partition("\x1b[?1049l")
+    assert words.OPENING in first
+    assert "plane.zarr" in first
+    assert "ModuleNotFoundError" in after  # the terminal was given back before
+
+
+def test_a_key_with_ctrl_has_one_meaning_on_the_sheet() -> None:
+    listed = [key for keys, _ in key_sheet(*TERMINAL_KEYS) for key in keys.split(" · ") if key.startswith("Ctrl+")]
+    assert listed.count("Ctrl+Z") == 1
+    assert len(listed) == len(set(listed))
+    assert ("Ctrl+Z", "Undo") in key_sheet()
