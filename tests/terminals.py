@@ -19,7 +19,7 @@ import pytest
 
 from zarrscope_app.tui.screen_changes import ScreenChanges
 
-SECONDS = 30.0
+SECONDS = 90.0
 
 
 class Terminal:
