@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -99,15 +99,17 @@ def drawn(picture: npt.NDArray[np.uint8], cells: tuple[int, int], terminal: Term
 
 
 def show(picture: npt.NDArray[np.uint8], cells: tuple[int, int], terminal: Terminal) -> None:
-    """Draws on the alternate screen of the terminal at stderr, and waits for a key."""
+    """Draws on the alternate screen of the terminal at stderr, and waits for a key: one that comes while the picture is
+    on its way counts."""
     removed = kitty_removed() if terminal.drawing == "kitty" else ""
     removed = through_tmux(removed) if removed and terminal.passthrough else removed
     foot = f"\x1b[999;1H{words.PIXELS_FOOT}"
-    _write(f"\x1b[?1049h\x1b[2J\x1b[?25l\x1b[H{drawn(picture, cells, terminal)}{foot}")
-    try:
-        _wait_for_key()
-    finally:
-        _write(f"{removed}\x1b[2J\x1b[?25h\x1b[?1049l")
+    with _single_keys() as wait_for_key:
+        try:
+            _write(f"\x1b[?1049h\x1b[2J\x1b[?25l\x1b[H{drawn(picture, cells, terminal)}{foot}")
+            wait_for_key()
+        finally:
+            _write(f"{removed}\x1b[2J\x1b[?25h\x1b[?1049l")
 
 
 def _write(text: str) -> None:
@@ -117,21 +119,23 @@ def _write(text: str) -> None:
         stream.flush()
 
 
-def _wait_for_key() -> None:
-    """Takes one key, and what came with it."""
+@contextmanager
+def _single_keys() -> Iterator[Callable[[], object]]:
+    """Keys come one by one, without a line's end. Gives what takes one, and what came with it."""
     stream = sys.__stdin__
     if stream is None:
+        yield lambda: None
         return
     try:
         import termios
         import tty
     except ImportError:  # Windows
-        stream.readline()
+        yield stream.readline
         return
     number = stream.fileno()
     before = termios.tcgetattr(number)
+    tty.setcbreak(number, termios.TCSANOW)
     try:
-        tty.setcbreak(number, termios.TCSAFLUSH)
-        os.read(number, 64)
+        yield lambda: os.read(number, 64)
     finally:
-        termios.tcsetattr(number, termios.TCSAFLUSH, before)
+        termios.tcsetattr(number, termios.TCSANOW, before)
