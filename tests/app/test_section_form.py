@@ -133,7 +133,7 @@ def test_parted_axes_are_edited_by_themselves(session: Callable[..., Session]) -
 def test_what_is_wrong_stays_as_typed_says_why_and_blocks_saving(session: Callable[..., Session]) -> None:
     s = session()
     for id, wrong, said, right in (
-        ("size/1", "-1", "is no size", "0.3"),
+        ("size/1", "-1", "is not a pixel size", "0.3"),
         ("size/1", "abc", "not a number", "0.3"),
         ("channel/0/color", "red", "not a colour", "#0f8"),
         ("channel/0/start", "250", "empty", "100"),
@@ -320,14 +320,14 @@ def test_in_the_window_errors_stand_beside_their_field(qtbot: Any, place: str) -
     z = form.editors["size/0"]
     qtbot.waitUntil(lambda: z.text() == "4", timeout=SECONDS * 1000)
     end = time.monotonic() + SECONDS
-    while "is no size" not in form._notes["pixels/0"].text() and time.monotonic() < end:
+    while "is not a pixel size" not in form._notes["pixels/0"].text() and time.monotonic() < end:
         z = form.editors["size/0"]  # opening it for writing may draw the form anew while somebody types
         z.setFocus()
         z.selectAll()
         qtbot.keyClicks(z, "-4")
         with suppress(qtbot.TimeoutError):
-            qtbot.waitUntil(lambda: "is no size" in form._notes["pixels/0"].text(), timeout=2000)
-    assert "is no size" in form._notes["pixels/0"].text()
+            qtbot.waitUntil(lambda: "is not a pixel size" in form._notes["pixels/0"].text(), timeout=2000)
+    assert "is not a pixel size" in form._notes["pixels/0"].text()
     session.edit.revert()
 
 

@@ -228,7 +228,7 @@ def test_a_view_is_copied_pickled_and_never_written() -> None:
     array, _ = stored()
     view = LazyView(array)[1, None].astype("int32")
     assert deepcopy(view) is view
-    with pytest.raises(TypeError, match="only to be looked at"):
+    with pytest.raises(TypeError, match="is read-only"):
         view[0] = 1
     with pytest.raises(ValueError, match="without a copy"):
         np.asarray(view, copy=False)

@@ -100,7 +100,7 @@ def test_what_cannot_be_taken_back_is_named(stores: list[MemoryStore], monkeypat
         return save(self, path, document, **how)
 
     monkeypatch.setattr(Hierarchy, "save", once)
-    with pytest.raises(ZarrscopeError, match="could not be taken back") as told:
+    with pytest.raises(ZarrscopeError, match="could not be restored") as told:
         save_together(wanted)
     assert first.url in str(told.value)
     assert numbers(stores) == [2, 1, 1]

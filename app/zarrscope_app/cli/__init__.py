@@ -87,7 +87,7 @@ def _print_version(context: click.Context, _: click.Parameter, value: bool) -> N
     metavar="SECONDS",
     expose_value=False,
     callback=take_timeout,
-    help="End with exit code 1 where a verb has not ended by then. After a verb, too.",
+    help="End with exit code 1 if the verb has not ended after this time. May also follow the verb.",
 )
 @click.option(
     "--version",
@@ -95,7 +95,7 @@ def _print_version(context: click.Context, _: click.Parameter, value: bool) -> N
     is_eager=True,
     expose_value=False,
     callback=_print_version,
-    help="The version, and what else a bug report needs.",
+    help="Print the version and the details for a bug report.",
 )
 @click.pass_context
 def cli(context: click.Context) -> None:

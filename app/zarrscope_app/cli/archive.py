@@ -11,8 +11,8 @@ from zarrscope_app.cli.console import Failed, show, show_json
 
 @click.command("repack")
 @click.argument("url")
-@click.option("--dry-run", is_flag=True, help="Say what it would bring, do nothing.")
-@click.option("--json", "as_json", is_flag=True, help="What is done, or would be, as JSON.")
+@click.option("--dry-run", is_flag=True, help="Print the expected size; do nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result, or the plan, as JSON.")
 def repack(url: str, dry_run: bool, as_json: bool) -> None:
     """Compacts a .zip or .ozx file on this computer: erased and replaced entries take space until then.
 

@@ -36,7 +36,7 @@ def attrs() -> None:
 @click.argument("url")
 @click.argument("node", required=False)
 @click.argument("field", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Sorted, ASCII; otherwise as the file has it.")
+@click.option("--json", "as_json", is_flag=True, help="Print sorted ASCII; otherwise the text of the file.")
 def get(url: str, node: str | None, field: str | None, as_json: bool) -> None:
     """Prints all attributes of NODE, or one FIELD, as JSON.
 

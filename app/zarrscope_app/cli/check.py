@@ -183,7 +183,7 @@ def summary(counts: dict[str, int]) -> str:
 
 
 def read_of(coverage: Coverage, verify: bool, resumed: bool) -> list[str]:
-    """How much a check read, and what it cannot see, in sentences."""
+    """Sentences about the data that a check has read, and about its blind spots."""
     from zarrscope_app.presenters import strings
 
     nodes = strings.counted(coverage.nodes, "node")
@@ -298,12 +298,10 @@ class _Journal:
             except (ValueError, TypeError, KeyError):
                 same = False
             if not same:
-                raise click.UsageError(
-                    f"{self.path} belongs to another check, or to none. Name another file, or remove it."
-                )
+                raise click.UsageError(f"{self.path} is not the state of this check. Name another file, or remove it.")
             kept += len(text)
         if not kept and lines:
-            raise click.UsageError(f"{self.path} is no state of a check. Name another file, or remove it.")
+            raise click.UsageError(f"{self.path} is not the state of a check. Name another file, or remove it.")
         return kept
 
     def _write(self, entry: dict[str, Any]) -> None:

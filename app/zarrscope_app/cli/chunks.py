@@ -29,7 +29,7 @@ PLAIN_COLUMNS = ("path", "kind", "present", "total", "stored_nbytes", "nbytes", 
 @click.argument("url")
 @click.argument("node", required=False)
 @click.option("--list", "which", type=click.Choice(["stored", "missing"]), help="Name these chunks one by one.")
-@click.option("--most", type=click.IntRange(1), default=1000, show_default=True, help="So many are named at most.")
+@click.option("--most", type=click.IntRange(1), default=1000, show_default=True, help="List at most this many.")
 @opening
 @JSON
 def chunks(url: str, node: str | None, which: str | None, most: int, as_json: bool, **how: Any) -> None:

@@ -32,7 +32,7 @@ def take_color(context: click.Context, _: click.Parameter, value: str | None) ->
 
 
 def chosen(context: click.Context | None = None) -> str:
-    """What --color says: "auto" where it was not given, "never" with --plain."""
+    """The value of --color: "auto" if it was not given, "never" with --plain."""
     if plain():
         return "never"
     context = context or click.get_current_context(silent=True)

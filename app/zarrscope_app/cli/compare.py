@@ -53,7 +53,7 @@ def diff(left: str, right: str, values: bool, strict: bool, missing_is_fill: boo
     if as_json:
         show_json({"differences": found, "same": not found, "values_compared": values})
     elif not found and one.store.taken_as_missing + other.store.taken_as_missing:
-        say("No difference was found in what the servers gave out; what they did not was taken as missing.")
+        say("No difference was found in the values that the servers returned; denied values were taken as missing.")
     elif not found:
         say("No difference was found." if values else "No difference was found; values were not compared (--values).")
     elif not values:

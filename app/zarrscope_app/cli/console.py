@@ -80,7 +80,7 @@ def opening(verb: Callable[..., Any]) -> Callable[..., Any]:
         "--fallbacks/--no-fallbacks", default=True, help="Show unknown data types by the fallback of their document."
     )
     lenient = click.option(
-        "--lenient", is_flag=True, help="Open what demands extensions that are not understood; it may look wrong."
+        "--lenient", is_flag=True, help="Open nodes that demand unknown extensions; they may look wrong."
     )
     return lenient(fallbacks(MISSING_IS_FILL(verb)))
 
@@ -88,7 +88,7 @@ def opening(verb: Callable[..., Any]) -> Callable[..., Any]:
 MISSING_IS_FILL = click.option(
     "--missing-is-fill",
     is_flag=True,
-    help="Take as missing what a server does not give out, where it does not tell one from the other.",
+    help="Treat denied values as missing, if the server does not distinguish the two.",
 )
 
 
@@ -143,7 +143,7 @@ _OTHER_PLACES = ("right", "destination", "into")
 _OF_BUCKETS: dict[str, dict[str, Any]] = {
     "anon": {"is_flag": True, "help": "Ask a bucket without credentials, as for public ones."},
     "profile": {"metavar": "NAME", "help": "Ask with this profile of ~/.aws."},
-    "endpoint": {"metavar": "URL", "help": "The server of a bucket, where it is not the service's own."},
+    "endpoint": {"metavar": "URL", "help": "The server of a bucket that is not the service's own."},
     "region": {"metavar": "NAME", "help": "The region of a bucket."},
 }
 """Options that an address may hold, too (zarrscope.stores.address_options)."""

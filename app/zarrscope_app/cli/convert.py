@@ -117,7 +117,7 @@ SHARDS = click.option(
 @click.argument("source")
 @click.argument("destination", required=False)
 @click.option("--to", "dialect", type=DialectName(), help="The dialect to write.")
-@click.option("--node", help="Only this node and what is beneath it; it becomes the new root.")
+@click.option("--node", help="Convert only this node and everything beneath it; it becomes the new root.")
 @click.option("--chunks", callback=axis_lengths, metavar="N,N…", help="Chunk lengths, for arrays of as many axes.")
 @SHARDS
 @click.option(
@@ -129,7 +129,9 @@ SHARDS = click.option(
     help="zstd:3, gzip:5, blosc, none, or JSON.",
 )
 @click.option("--pyramid", is_flag=True, help="Build the levels of images anew; a plain array becomes an image.")
-@click.option("--levels", type=int, metavar="N", help="So many levels, the finest among them. Else down to 256 pixels.")
+@click.option(
+    "--levels", type=int, metavar="N", help="The number of levels, including the finest. By default down to 256 pixels."
+)
 @click.option("--factor", default="2", callback=_factors, metavar="N|z=1,…", help="From level to level; 2 without.")
 @click.option(
     "--method", type=click.Choice(["mean", "nearest", "mode"]), help="Without: mean, for labels and masks nearest."
@@ -142,7 +144,7 @@ SHARDS = click.option(
 @click.option("--dry-run", is_flag=True, help="Show the plan, write nothing.")
 @click.option("--allow-losses", is_flag=True, help="Go on though the destination cannot hold everything.")
 @click.option("--verify/--no-verify", default=True, help="Compare all elements at the end (the default).")
-@click.option("--json", "as_json", is_flag=True, help="The plan, and what was done, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the plan and the result as JSON.")
 @acting
 def convert(
     source: str,

@@ -56,7 +56,7 @@ def timeout_option() -> click.Option:
         metavar="SECONDS",
         expose_value=False,
         callback=take_timeout,
-        help="End with exit code 1 where it has not ended by then.",
+        help="End with exit code 1 if it has not ended after this time.",
     )
 
 

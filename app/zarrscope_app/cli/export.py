@@ -18,14 +18,16 @@ FORMATS = ("png", "tiff", "ome-tiff", "npy", "csv", "zarr")
 
 @click.command("export", short_help="Writes a view, a region or a node as a file.")
 @click.argument("places", nargs=-1, metavar="URL [NODE] OUT")
-@click.option("--what", type=click.Choice(["view", "region", "node"]), help="Otherwise told by the other options.")
-@click.option("--format", "format_", type=click.Choice(FORMATS), help="Otherwise told by the ending of OUT.")
+@click.option(
+    "--what", type=click.Choice(["view", "region", "node"]), help="By default it follows from the other options."
+)
+@click.option("--format", "format_", type=click.Choice(FORMATS), help="By default it follows from the ending of OUT.")
 @SELECT
 @click.option("--level", type=click.IntRange(0), default=0, show_default=True, help="The level to take values from.")
 @STATE
 @click.option("--size", type=click.IntRange(16, 16384), default=1024, show_default=True, help="Longest side of a view.")
-@click.option("--overwrite", is_flag=True, help="Take away what has the name OUT; never a Zarr.")
-@click.option("--dry-run", is_flag=True, help="Say what would be written, and how large it would be.")
+@click.option("--overwrite", is_flag=True, help="Overwrite an existing OUT; never a Zarr.")
+@click.option("--dry-run", is_flag=True, help="Print the content and size of the file; write nothing.")
 @opening
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable: sorted JSON.")
 @acting
@@ -65,7 +67,7 @@ def export(
     if what != "view" and view is not None:
         raise click.UsageError("--state is of a view: leave out --what, or choose view.")
     if what == "view" and selection is not None:
-        raise click.UsageError("A view is what --state tells, or the whole plane: use --what region with --select.")
+        raise click.UsageError("A view comes from --state, or is the whole plane. For --select use --what region.")
     if what == "view":
         prepared, told = _view(url, node, view, out, size, how)
     else:

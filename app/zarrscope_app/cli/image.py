@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.option(
     "--channel", multiple=True, metavar="N:MEMBER=...", help="name, color, window and active of one; may be repeated."
 )
-@click.option("--json", "as_json", is_flag=True, help="What the images state, as sorted JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the metadata of the images as sorted JSON.")
 @DRY
 @acting
 def image(

@@ -78,7 +78,7 @@ def open_(
         view, urls = decoded(urls[0]), ()
     if view is not None:
         if len(urls) > 1:
-            raise click.UsageError("A view is of one place: give one URL beside --state, or none.")
+            raise click.UsageError("A view belongs to one address: give at most one URL with --state.")
         urls = (place_of_view(view, urls[0] if urls else None),)
     for url in urls:
         if split_address(url).store_url.startswith("file:"):

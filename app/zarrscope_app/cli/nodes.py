@@ -44,8 +44,8 @@ _ALIASES = {
 
 DRY = click.option("--dry-run", is_flag=True, help="Show the exact operations on the store, do nothing.")
 YES = click.option("--yes", "-y", is_flag=True, help="Do not ask before data is erased.")
-JSON = click.option("--json", "as_json", is_flag=True, help="What is done, or would be, as JSON.")
-REPLACE = click.option("--replace", is_flag=True, help="Erase first what is at TO.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print the result, or the plan, as JSON.")
+REPLACE = click.option("--replace", is_flag=True, help="Erase the node at TO first.")
 INTO = click.option(
     "--into", metavar="URL2", help="Another hierarchy of the same dialect, or a new one, in which TO is."
 )
@@ -106,7 +106,7 @@ def _parsed(context: click.Context, parameter: click.Parameter, value: str | Non
 @click.option("--axes", metavar="NAME,NAME…", help="Names of the dimensions.")
 @click.option("--separator", type=click.Choice([".", "/"]), help="Between indices in keys of chunks.")
 @click.option("--attributes", callback=_parsed, metavar="JSON", help="An object.")
-@click.option("--dialect", type=DialectName(), help="Of a new hierarchy, where there is none at URL; v3 else.")
+@click.option("--dialect", type=DialectName(), help="The dialect of a new hierarchy at URL. By default v3.")
 @DRY
 @JSON
 @acting
@@ -459,15 +459,15 @@ def _show(log: list[Any], url: str, as_json: bool, notes: Sequence[str] = ()) ->
 
 
 def _ask(erasing: Sequence[Any], yes: bool) -> None:
-    """Asks before data is erased. Raises Failed if the answer is no, or nobody can answer."""
+    """Asks before data is erased. Raises Failed if the answer is no, or if no question can be asked."""
     if not erasing or yes:
         return
     from zarrscope_app.presenters.nodes import operation_text
 
     told = operation_text.summary(erasing)
     if not sys.stdin.isatty():
-        raise Failed(f"This would take data away: {told}. --yes does it, --dry-run shows what. Nothing was changed.")
-    if not click.confirm(f"This takes data away: {told}. Go on?", err=True):
+        raise Failed(f"This would erase data: {told}. --yes does it, --dry-run shows what. Nothing was changed.")
+    if not click.confirm(f"This erases data: {told}. Continue?", err=True):
         raise Failed("Nothing was changed.")
 
 

@@ -141,7 +141,7 @@ def render(
         view, url = decoded(url), None
     if view is not None:
         if node is not None or selection is not None or level is not None or labels:
-            raise click.UsageError("A view tells node, indices, level and labels: leave these out beside --state.")
+            raise click.UsageError("A view states node, indices, level and labels: leave these out with --state.")
         _render_view(view, place_of_view(view, url), output, size, how)
         return
     url = place_of_view(view, url)

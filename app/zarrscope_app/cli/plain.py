@@ -13,7 +13,7 @@ import click
 
 
 def take_plain(context: click.Context, _: click.Parameter, value: bool) -> None:
-    """Of the option, wherever it stands."""
+    """Handles the option at any place."""
     if value:
         context.find_root().meta[__name__] = True
 

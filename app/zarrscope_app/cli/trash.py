@@ -81,7 +81,9 @@ def restore(url: str, id: str, to: str | None, dry_run: bool, as_json: bool) -> 
 @trash.command("empty")
 @click.argument("url")
 @click.argument("ids", nargs=-1, metavar="[ID]…")
-@click.option("--older-than", type=click.FloatRange(min=0), metavar="DAYS", help="Only what has been there longer.")
+@click.option(
+    "--older-than", type=click.FloatRange(min=0), metavar="DAYS", help="Erase only entries that are older than this."
+)
 @DRY
 @YES
 @JSON

@@ -25,8 +25,8 @@ from zarrscope_app.presenters.session.opening import open_place
 
 TITLE = "Write edited labels"
 WRITE = "Write"
-LOOKING = "Comparing the edited labels with what is stored…"
-NOTHING = "Nothing differs from what is stored."
+LOOKING = "Comparing the edited labels with the stored ones…"
+NOTHING = "The edited labels equal the stored ones."
 NOT_LABELS = "Select a layer of labels that comes from Zarr."
 NO_EDITS = "Nothing was painted into these labels."
 MOST_LABELS = 8

@@ -19,13 +19,11 @@ class LayerCommand:
 
 LAYER_COMMANDS = (
     LayerCommand("paint-labels", "Paint these labels", "Shows the finest level of the selected labels, to be painted."),
-    LayerCommand(
-        "write-labels", "Write painted labels…", "Shows what would be written into which arrays; then writes it."
-    ),
+    LayerCommand("write-labels", "Write painted labels…", "Shows the changes to each array; then writes them."),
     LayerCommand(
         "take-styles",
         "Contrast and colours into the metadata…",
-        "Takes what the layers show into the form of their node. Nothing is written before you save.",
+        "Puts the display settings of the layers into the form of their node. Nothing is written before you save.",
     ),
     LayerCommand("copy-view", "Copy view", "One text to send, that opens the same view in every host."),
 )

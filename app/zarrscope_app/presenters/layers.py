@@ -269,7 +269,7 @@ def _levels(image: Image, kept: list[int]) -> tuple[list[Level], tuple[str, ...]
             size=nbytes,
             limit=PLANE_LIMIT,
             key=coarsest.path,
-            advice="Add coarser levels, or look at it in zarrscope's window, which reads what is on the screen.",
+            advice="Add coarser levels, or open it in zarrscope's window, which reads only the displayed part.",
         )
     return usable, tuple(warnings)
 

@@ -91,7 +91,9 @@ class MetadataPresenter:
         def done(outcome: JobResult[Inventory]) -> None:
             if outcome.value is not None and self._state.path == shown:
                 kind = "shard" if array.problem is None and array.shards is not None else "chunk"
-                stored = Item("Stored", stored_text(array.nbytes, outcome.value, kind), "What the chunks take.")
+                stored = Item(
+                    "Stored", stored_text(array.nbytes, outcome.value, kind), "The stored size of the chunks."
+                )
                 sections = [
                     replace(section, items=(*section.items, stored)) if section.title == "Storage" else section
                     for section in self._state.sections

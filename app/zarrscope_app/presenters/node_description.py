@@ -152,11 +152,11 @@ def _nbytes(metadata: ArrayMetadata) -> int:
 def _values(metadata: ArrayMetadata) -> Section:
     items = [
         Item("Shape", strings.shape_of(metadata), "How many values along each axis."),
-        Item("Data type", strings.clean(metadata.dtype.name, 200), "What one value is."),
+        Item("Data type", strings.clean(metadata.dtype.name, 200), "The type of one value."),
         Item(
             "Fill value",
             strings.exact(metadata.fill.value) + ("" if metadata.fill.defined else " (not defined)"),
-            "What is shown where nothing is stored.",
+            "The value of elements whose chunk is not stored.",
         ),
     ]
     if metadata.dimension_names is not None:
@@ -254,7 +254,7 @@ def _node(node: Group | Array) -> Section:
             Item(
                 "Beside it",
                 strings.joined(*hierarchy.other_dialects),
-                "Formats whose documents lie here too, not shown.",
+                "Other formats whose documents are in the same folder; they are not shown.",
             )
         )
     if hierarchy.consolidated:
@@ -284,7 +284,7 @@ def _done(report: ExtensionReport) -> str:
 def _meant(found: Inherited) -> str:
     """The meaning of a reference, or of an inherited extension."""
     if found.form == "copy":
-        return "It repeats what a group above says."
+        return "It repeats the declaration of a group above."
     if found.form == "own":
         return ""
     if found.target is None:
@@ -301,14 +301,14 @@ def _from_above(found: Inherited) -> Item:
 
 _POINTS = {
     "codec": "One step of how a chunk is packed.",
-    "data type": "What one value is.",
+    "data type": "The type of one value.",
     "chunk grid": "How the array is cut into chunks.",
     "chunk key encoding": "Where each chunk is stored.",
-    "storage transformer": "What lies between the array and the store.",
+    "storage transformer": "A layer between the array and the store that changes keys or bytes.",
     "metadata encoding": "How the documents themselves are written.",
     "member": "A member of the document that the format does not have.",
     "extension": "An addition to the format that the node's document names.",
-    "from above": "An addition to the format that a group above names. Whether it holds here, its own text says.",
+    "from above": "An extension that a group above names. Its own specification says whether it applies here.",
 }
 """What an extension point is, for somebody who does not know the word."""
 

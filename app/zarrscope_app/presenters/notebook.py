@@ -13,7 +13,7 @@ STILL_NOTE = "A still picture: no kernel runs here. Run the cell to explore, or"
 CLOSED_NOTE = "This explorer was closed. Run again:"
 NOTEBOOK = {
     "auto-all": LABELS["auto"],
-    "busy": "The kernel is busy: what you do here waits, and is done when it is free.",
+    "busy": "The kernel is busy. Your actions wait, and are carried out when it is free.",
     "dead": "The kernel was restarted or has ended: this is the last picture.",
     "start-again": "Run the cell again",
     "panel": "Channels and display",

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 LIMIT = 1000
 """A store with ten thousand broken nodes is one problem, not ten thousand rows."""
-UNLOOKED = "Nothing was checked yet: only what is opened and shown reports its problems here."
+UNLOOKED = "Nothing was checked yet: only opened and displayed nodes report their problems here."
 NONE_SO_FAR = "No problems so far."
 
 

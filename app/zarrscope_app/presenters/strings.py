@@ -27,7 +27,7 @@ MAX_HEXADECIMAL = 4096
 EMPTY_WINDOW = "Drop a .zarr folder, a .zip or a link here, or open the demo."
 UNKNOWN = "not known"
 UNKNOWN_SHAPE = "shape not known"
-TOO_LITTLE_MEMORY = "There is too little memory for what is to be shown"
+TOO_LITTLE_MEMORY = "There is not enough memory to show this"
 EMPTY_GROUP = "This group has no children."
 UNLISTABLE = "This server cannot list children. Type a name into the filter and press Enter."
 NOTHING_FOUND = "No match. Enter opens it as a path."
@@ -45,7 +45,7 @@ ATTRIBUTES = "Attributes"
 SAVING = "Saving…"
 WHOLE_STAYS = "These are the attributes as a whole: they keep their name and kind, and cannot be removed."
 ITEM_HAS_NO_NAME = "Items of a list have a position, not a name."
-MERGED = "Merged with what was stored meanwhile. Save to write it."
+MERGED = "Merged with the changes that were stored meanwhile. Save to write the result."
 NOT_A_NUMBER = "This is not a number. Use a point, no separators: 0.108 or 1e-3."
 NOT_POSITIVE = "The size of a pixel is greater than zero."
 NOT_A_COLOUR = "This is not a colour. Use six hexadecimal digits: 00FF7F."
@@ -63,8 +63,8 @@ GROUP = "group"
 IMAGE = "image"
 RETRY = "Retry"
 CANCEL = "Cancel"
-PLANNING = "Looking what that would do…"
-ROOT_STAYS = "The root is the hierarchy itself: it stays where it is."
+PLANNING = "Planning…"
+ROOT_STAYS = "The root is the hierarchy itself and cannot be moved."
 OPEN_FOR_WRITING = "This place is open for reading only. Open it for writing first."
 SAVE_FIRST = "Attributes there have changes that are not saved. Save or revert them first."
 NEW_PLACE = "Type another place."
@@ -355,7 +355,7 @@ def conflict(fields: int) -> str:
 
 
 def would_lose(name: str, kind: str) -> str:
-    return f'"{clean(name, 60)}" cannot become {kind} without losing what it holds: change or remove that first.'
+    return f'"{clean(name, 60)}" cannot become {kind} without losing its content: change or remove that first.'
 
 
 def keeps_kind(name: str) -> str:

@@ -72,7 +72,7 @@ class ConflictView(QWidget):
         column.addLayout(row)
 
     def show_state(self, state: EditState) -> None:
-        """Show the fields of a conflict; hidden when there is none."""
+        """Shows the fields of a conflict; hidden if there is none."""
         shown = state.status is EditStatus.CONFLICT
         self.setVisible(shown)
         rows = conflict_rows(state) if shown else ()

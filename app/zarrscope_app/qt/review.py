@@ -1,4 +1,4 @@
-"""Changes on show: the diff of a document, and the one question that closing asks."""
+"""Shows changes: the diff of a document, and the question on closing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose undo a key means: that of the text being typed, or that of the document.
+"""Decides which undo a key means: that of the text being typed, or that of the document.
 
 Qt's text editors take the keys of undo and redo even when they have nothing to take back, so that the window's commands
 never hear of them.
@@ -23,7 +23,7 @@ class UndoKeys(QObject):
         editor.installEventFilter(self)
 
     def eventFilter(self, watched: Any, event: Any) -> bool:
-        """Keep the key from the editor, which Qt asks first whether it wants it, and gives it when nobody else does."""
+        """Keeps the key from the editor: Qt first asks the editor whether it wants the key."""
         about_keys = event.type() in (QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress)
         if about_keys and _is_the_documents(watched, event):
             event.ignore()

@@ -292,5 +292,5 @@ _ENDS: dict[str, Whose] = {"M": "mine", "T": "theirs"}
 
 
 def ask_side(keys: Asks) -> None:
-    """Shows both sides of a conflict, and merges them as somebody chooses."""
+    """Shows both sides of a conflict, and merges them as the person chooses."""
     keys.show_sheet(ConflictSheet(keys.session.edit), lambda _: None)

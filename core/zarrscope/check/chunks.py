@@ -182,12 +182,12 @@ class StoredChunks:
             if nodes and key.startswith(nodes):
                 continue  # it belongs to a node beneath, which is already reported
             if outside:
-                message = "This chunk lies outside the array: nobody reads it"
+                message = "This chunk lies outside the array, so it is never read"
                 advice = "The array was shrunk, or its shape is wrong. Erase the chunk, or correct the shape."
                 findings.append(self._finding("warning", "chunk-outside", message, key, advice))
             else:
                 message = "This key belongs to no chunk of the array"
-                advice = "It may be left over from an interrupted write; erase it when nobody needs it."
+                advice = "It may be left over from an interrupted write; erase it if it is not needed."
                 findings.append(self._finding("warning", "stray-key", message, key, advice))
         if count > len(keys):
             message = f"{count - len(keys):,} more keys belong to no chunk of the array"
@@ -424,7 +424,7 @@ class StoredChunks:
         if self.cancelled():
             return []
         if shard.is_full:
-            text = f"{MOST_NAMED:,} inner chunks of this shard are damaged: its others were not looked at"
+            text = f"{MOST_NAMED:,} inner chunks of this shard are damaged: its other chunks were not checked"
             return [*shard.findings, self._finding("error", "chunks-not-checked", text, shard.key)]
         absent = shard.total - shard.stored
         if not absent:

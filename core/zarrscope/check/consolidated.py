@@ -46,7 +46,7 @@ def stale_copies(
             told, place = _difference(dialect, node, key, held[key], answer), places[key]
             if told is not None and place is not None:
                 (code, message), (holder, pointer) = told, place
-                advice = "Readers that trust the copy see something else. Consolidate the metadata anew."
+                advice = "Readers that use the copy see other metadata. Consolidate the metadata again."
                 findings.append(Finding("error", code, node, message, holder, pointer, advice))
     return findings
 
@@ -66,7 +66,7 @@ def _difference(
         return None  # reported with the node itself
     if _plain(held) == _plain(stored) or _same_node(dialect, path, key, held, own):
         return None
-    return "copy-stale", "The consolidated metadata says something else than the node's own document"
+    return "copy-stale", "The consolidated metadata differs from the node's own document"
 
 
 def _same_node(dialect: Dialect, path: str, key: str, held: Any, own: bytes) -> bool:

@@ -1,5 +1,5 @@
-"""What a check has read, and what it cannot see: the chunks of an array whose codecs keep no checksum may have changed
-and still decode."""
+"""Counts the data that a check has read, and names its blind spots: if an array's codecs keep no checksum, its chunks
+may have changed and still decode."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Coverage:
-    """Counts what one run of a check reads; what a journal holds of an earlier run is not counted.
+    """Counts the data that one run of a check reads; data that a journal records of an earlier run do not count.
 
     Examples
     --------

@@ -96,11 +96,11 @@ def check(
 ) -> Iterator[Finding]:
     """Every finding at `path` and beneath, as it is found; ends early once `cancelled()`.
 
-    Each node is read from its own documents, and consolidated metadata is compared with them. With `resume`, steps in
+    Each node is read from its own documents, and consolidated metadata are compared with them. With `resume`, steps in
     the journal are skipped, and their findings come from the journal. Memory holds at most one chunk per core.
     `scheduler`: chunks are decoded by the workers of this Dask cluster (its address, or a Client). `coverage` counts
-    what is read. Raises NotFound when
-    there is no node at `path`, Unreadable when its own documents cannot be fetched.
+    the data that are read. Raises NotFound when there is no node at `path`, Unreadable when its own documents cannot be
+    fetched.
     """
     checking = _Check(hierarchy, chunks, expect_all, progress, cancelled, resume or NullJournal())
     checking.coverage = coverage or Coverage()
@@ -171,7 +171,7 @@ class _Check:
 
     def _left_over(self, path: str) -> list[Finding]:
         """Findings for temporary files that killed writers left behind."""
-        advice = "Nothing has to be done: the next who writes there removes it."
+        advice = "You need not do anything: the next writer in that folder removes it."
         prefixes = ("",) if path == "/" else self.given.dialect.erase(path, "group").prefixes
         try:
             files = self.given.store.files
@@ -331,9 +331,9 @@ class _Check:
 
     def _hard_links(self, path: str, dialect: Dialect, kind: NodeKind) -> list[Finding]:
         """Documents whose file has a second name (a hard link): an edit replaces the file here, and not there."""
-        advice = "An edit here leaves the other name with what it holds now. Copy the file if that is not wanted."
+        advice = "After an edit the other name keeps the present content. Copy the file if you do not want that."
         return [
-            Finding("information", "hard-link", path, "The document's file has another name besides", key, None, advice)
+            Finding("information", "hard-link", path, "The document's file has another name", key, None, advice)
             for key in dialect.documents(path, kind)
             if self.hierarchy.store.files.links(key) > 1
         ]
@@ -421,8 +421,8 @@ class _Check:
     def _lost(self, path: str) -> Finding:
         if self.hierarchy.store.get(JOURNAL, ByteRange(0, 1)) is not None:
             message = "Chunks of a conversion that was not finished lie here"
-            return Finding("warning", "array-lost", path, message, advice="Run it again: it goes on where it was.")
-        message = "There are chunks here, but no document that says of which array: they cannot be read"
+            return Finding("warning", "array-lost", path, message, advice="Run the same command again to continue.")
+        message = "There are chunks here, but no document of their array, so they cannot be read"
         advice = "Restore the array's document from a copy or from the consolidated metadata, or erase the chunks."
         return Finding("error", "array-lost", path, message, advice=advice)
 

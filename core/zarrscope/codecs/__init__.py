@@ -7,8 +7,8 @@ while chunks are read.
     elements = pipeline.decode(data, out)      pipeline.encode(elements)
     shard_of(pipeline): how to read inner chunks by their byte ranges
 
-codec.py says what a codec is; registry.py finds one by its name; pipeline.py runs a list of codecs; array, blosc,
-compress, zstd, sharding and the rest hold the codecs. Importing this package imports no compression library.
+codec.py defines codecs; registry.py finds one by its name; pipeline.py runs a list of codecs; array, blosc, compress,
+zstd, sharding and the other modules hold the codecs. Importing this package imports no compression library.
 """
 
 from typing import TYPE_CHECKING, Any

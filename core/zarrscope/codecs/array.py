@@ -186,7 +186,7 @@ class Transpose(ArrayToArray):
 
 @codec("reshape")
 class Reshape(ArrayToArray):
-    """The same elements in C order under another shape; −1 takes what is left, [i, j] joins those axes."""
+    """The same elements in C order under another shape; −1 stands for the remaining length, [i, j] joins those axes."""
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)

@@ -116,7 +116,7 @@ class Blosc(BytesToBytes):
         """Reads the bytes of the blocks from `low` to `high`; returns them with the offset of each block."""
         order = sorted(starts)
         if order[0] < 16 + 4 * len(starts) or order[-1] > source.size - 4:
-            raise self.damaged("the table of its blocks points to what is none of them")
+            raise self.damaged("the table of its blocks points outside the blocks")
         wanted, order = starts[low:high], [*order, source.size]
         # A chunk compressed by several threads has its blocks in any order: each ends where the next one in memory
         # begins.

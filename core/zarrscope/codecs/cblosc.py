@@ -94,9 +94,9 @@ def compressing() -> Callable[..., int]:
     length = found(5, 1, 2, out.size, pointer(_ELEMENTS), pointer(made), made.size, b"lz4", 0, 1)
     need(0 < length < out.size, "it did not compress a known buffer")
     read = function()
-    need(read is not None, "what it makes cannot be read back")
+    need(read is not None, "its output cannot be read back")
     assert read is not None
     size_of = read(pointer(made), pointer(out), out.size, 1)
-    need(size_of == out.size and out.tobytes() == _ELEMENTS, "what it makes is read back as something else")
+    need(size_of == out.size and out.tobytes() == _ELEMENTS, "its output reads back as other data")
     loaded: Callable[..., int] = found
     return loaded

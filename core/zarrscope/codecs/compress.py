@@ -9,8 +9,8 @@ Specification: https://zarr-specs.readthedocs.io/en/latest/v3/codecs/gzip/index.
         {"name": "gzip", "configuration": {"level": 5}},
         {"name": "crc32c"}]}
 
-Safety (spec F.3 to F.7): nothing is decoded beyond what the chunk can hold. Where a library would believe a length in
-the data and allocate it, or read past a cut buffer, the header is checked first.
+Safety (spec F.3 to F.7): nothing is decoded beyond the size of the chunk. If a library would allocate memory for any
+length that the data state, or read past a cut buffer, the header is checked first.
 
 Speed: all of these release the GIL. Each has a fast way and a plain one that is always there:
 gzip: libdeflate, isal, zlib · crc32c: google-crc32c, a table in Python.

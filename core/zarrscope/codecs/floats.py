@@ -27,7 +27,7 @@ _ZFP_TYPES = {"int32": "type_int32", "int64": "type_int64", "float32": "type_flo
 
 
 class Zfpy(ArrayToBytes):
-    """What both spellings of zfp share: types, sizes, and decoding from padded bytes."""
+    """The common part of both zfp codecs: types, sizes, and decoding from padded bytes."""
 
     arguments: dict[str, Any]
 

@@ -153,7 +153,7 @@ class CodecPipeline:
         return [self._complete(chosen(settings, here), settings)]
 
     def _complete(self, made: Codec, settings: CodecSettings) -> Codec:
-        """Refuses settings that the codec does not know: they may change what the bytes mean.
+        """Refuses settings that the codec does not know, because they may change the meaning of the bytes.
 
         Codecs of numcodecs are exempt: their writers store many settings that matter for encoding only.
         """

@@ -151,7 +151,7 @@ class ShardIndex:
 
     def _problem(self, offset: int, length: int) -> str | None:
         if offset == NOWHERE or length == NOWHERE:
-            return "only one of the two numbers says that it is absent"
+            return "only one of its two numbers marks it as absent"
         if offset + length > (1 << 63) - 1:
             return "that is beyond any shard"
         low = self._index_size if self._at_start else 0

@@ -50,7 +50,7 @@ class Layout:
             if any(o % i for o, i in zip(outer, inner, strict=True)):
                 raise Refused(f"Chunks {inner} do not divide shards {outer}: each length must be a multiple")
         elif self.shards is not None:
-            notes.append(f"The shards {self.shards} do not fit {draft.ndim} axes: none are made")
+            notes.append(f"The shards {self.shards} do not fit {draft.ndim} axes: the array is written without shards")
         wants_shards = self.shards is not None and len(self.shards) == draft.ndim
         if self.codecs is None and self.chunks is None and not wants_shards:
             yield laid(draft), []  # first choice: the layout of the source

@@ -191,7 +191,7 @@ def named_axes(names: Sequence[str | None] | None, rank: int, stated: tuple[str,
         raise Refused(f"Two axes have one name: {', '.join(a.name for a in axes)}", advice="Name them with --axes.")
     if not any(axis.type == "space" for axis in axes):
         raise Refused(
-            f"None of the axes {', '.join(a.name for a in axes)} lies in space: there is nothing to make coarser",
+            f"None of the axes {', '.join(a.name for a in axes)} is an axis of space, so no coarser level can be made",
             advice="Name them, such as --axes zyx.",
         )
     return axes

@@ -51,7 +51,7 @@ class PatchPiece:
 
 @dataclass(frozen=True)
 class PatchLevel:
-    """What is written into one level."""
+    """The changes to one level."""
 
     array: Array
     pieces: tuple[PatchPiece, ...]
@@ -82,7 +82,7 @@ class Patch:
 
 
 def plan_patch(image: Image, edits: Edits, cancelled: Callable[[], bool] = never) -> Patch:
-    """Plans to write `edits`, which are of the finest level of `image`; reads what lies around them.
+    """Plans to write `edits`, which belong to the finest level of `image`; reads the elements around them.
 
     Raises Refused where the array now has another shape or type, or if `cancelled`; BadChunk and Unreadable where
     chunks cannot be read.
@@ -93,7 +93,7 @@ def plan_patch(image: Image, edits: Edits, cancelled: Callable[[], bool] = never
             f"{finest.path} has another shape or type than what was edited",
             store=finest.store.url,
             key=finest.path,
-            advice="Open it anew; the edits are of the array as it was.",
+            advice="Open it again; the edits belong to the former array.",
         )
     levels, left = [PatchLevel(finest, tuple(_pieces(finest, edits, cancelled)))], []
     above, changes = finest, edits
@@ -108,7 +108,7 @@ def plan_patch(image: Image, edits: Edits, cancelled: Callable[[], bool] = never
         below = Edits(array.shape, array.dtype)
         for region in found:
             if cancelled():
-                raise Refused("It was stopped")
+                raise Refused("The job was cancelled")
             below.set_region(
                 region, downsample(_edited(above, changes, _finer(region, factors, above)), factors, method)
             )
@@ -159,7 +159,7 @@ def _pieces(array: Array, edits: Edits, cancelled: Callable[[], bool]) -> Iterat
             ]  # fmt: skip
     for place in sorted(boxes):
         if cancelled():
-            raise Refused("It was stopped")
+            raise Refused("The job was cancelled")
         region = tuple(slice(lo, hi) for lo, hi in boxes[place])
         stored = np.asarray(array[region])
         new = edits.over(tuple(range(part.start, part.stop) for part in region), stored)

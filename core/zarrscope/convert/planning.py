@@ -1,4 +1,4 @@
-"""The plan of a conversion: every node's new documents, which chunks are copied as they are, and what is lost.
+"""The plan of a conversion: every node's new documents, the chunks that are copied unchanged, and the losses.
 
 A plan reads documents and no chunks, and writes nothing. The new documents are written in memory and parsed again while
 planning, so every difference in meaning is found and listed as a loss. Specification: reference.md H.8 (what each
@@ -194,7 +194,7 @@ def plan(
     if planner.pyramids is not None and not planner.pyramids.built:
         told = next((note for node in nodes for note in node.notes if "levels are taken along" in note), None)
         raise Refused(
-            "There is no image whose levels could be built" + (f": {told}" if told else ""),
+            "There is no image to build levels for" + (f": {told}" if told else ""),
             store=source.url,
             advice="Name a plain array with --node, and its axes with --axes.",
         )
@@ -375,7 +375,7 @@ class _Planner:
         own, pointers = strict(own)
         if pointers:
             few = ", ".join(pointers[:5]) + (" …" if len(pointers) > 5 else "")
-            self._lose(node.path, f"NaN and infinities in attributes become text, for JSON has none ({few}).")
+            self._lose(node.path, f"NaN and infinities in attributes become text: JSON has no such numbers ({few}).")
         result: dict[str, Any] = own
         return result
 
@@ -420,7 +420,7 @@ class _Planner:
         self._compare(array.path, draft, after)
         same = not fill_moves and before.grid == after.grid and meaning(before) == meaning(after)
         if same:
-            notes += [f"{n} is no codec of the core: not every reader has it" for n in rare(after)]
+            notes += [f"{n} is not a core codec: some readers lack it" for n in rare(after)]
         key = self.dialect.attributes_at(target, "array")[0]
         how: Action = "copied" if same else "encoded"
         return NodePlan(array.path, target, how, documents, key, array, after, fill_moves, notes=tuple(notes))

@@ -113,9 +113,7 @@ def plan_rebuild(hierarchy: Hierarchy, wanted: Pyramid, path: str = "/") -> Rebu
     planner.group(node)
     if not planner.switches:
         told = next(iter(planner.notes), None)
-        raise Refused(
-            "There is no image whose levels could be built" + (f": {told}" if told else ""), store=hierarchy.url
-        )
+        raise Refused("There is no image to build levels for" + (f": {told}" if told else ""), store=hierarchy.url)
     return Rebuild(hierarchy, path, wanted, tuple(planner.nodes), tuple(planner.switches))
 
 

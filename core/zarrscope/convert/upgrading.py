@@ -125,7 +125,7 @@ def _verify(
                 continue
             target = made.open_node(node.target)
             if not isinstance(target, Array) or target.shape != node.array.shape:
-                raise Conflict(f"{node.target} is not what was written", store=plan.source.url)
+                raise Conflict(f"{node.target} differs from what was written", store=plan.source.url)
 
             def done(some: WorkCount, node: NodePlan = node) -> None:
                 nonlocal passed

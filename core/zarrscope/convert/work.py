@@ -125,7 +125,7 @@ class ArrayWork:
                 raise self.target._stored.located(
                     Refused(
                         f"{total:,} chunks of a fill value would have to be stored: the destination has another",
-                        advice="Choose a dialect that can tell this fill value, or convert a smaller array.",
+                        advice="Choose a dialect that can state this fill value, or convert a smaller array.",
                     )
                 )
             return regions(metadata, self._region_shape())

@@ -1,8 +1,9 @@
 """Reports of requirements in a document beyond the core of its format: missing codecs or types, extensions, unknown
 members.
 
-Reports never end the reading of a document: the node opens and shows its metadata, and its `problem` says what is
-missing (model/metadata.py). Specification: `extensions` and must_understand of the drafts and ZEP 9; spec A.4, D.3.1.
+Reports never stop the reading of a document: the node can be opened and shows its metadata, and its `problem` names the
+missing feature (model/metadata.py). Specification: `extensions` and must_understand of the drafts and ZEP 9; spec A.4,
+D.3.1.
 """
 
 from __future__ import annotations

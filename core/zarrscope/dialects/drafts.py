@@ -315,13 +315,13 @@ def check_format(members: Members, notes: list[str]) -> None:
     match = CORE_URI.fullmatch(found)
     if match is None or match[1] != "3":
         raise Unsupported(
-            f"zarr_format {spell(found)} is none that zarrscope knows",
+            f"zarr_format {spell(found)} is not known to zarrscope",
             feature=f"zarr_format {found}",
             pointer="/zarr_format",
             advice="The drafts of version 3 have https://purl.org/zarr/spec/protocol/core/3.0 there.",
         )
     if match[2] != "0":
-        notes.append(f"Written for version 3.{match[2]}: what is new in it is passed over")
+        notes.append(f"Written for version 3.{match[2]}: its new features are ignored")
 
 
 # ---------------------------------------------------------------------------------------------- from the bootstrap

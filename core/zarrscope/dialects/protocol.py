@@ -1,4 +1,5 @@
-"""Dialects: which documents a node has, where its chunks lie, and what the documents say in canonical terms.
+"""Dialects: the documents of a node, the keys of its chunks, and the translation of the documents into canonical
+metadata.
 
 A dialect is pure: it names keys and translates documents, and the hierarchy does the I/O. Therefore probes can run in
 parallel, consolidated metadata are simply documents that need no request, requests can be counted, and a dry run is the

@@ -92,7 +92,7 @@ class V3(Dialect):
         if isinstance(form, str):
             return None
         raise Unsupported(
-            f"zarr_format {spell(form)} in zarr.json is none that zarrscope knows",
+            f"zarr_format {spell(form)} in zarr.json is not known to zarrscope",
             feature=f"zarr_format {spell(form)}",
             pointer="/zarr_format",
             advice="Zarr v3 has the number 3; the drafts before it an address at purl.org.",

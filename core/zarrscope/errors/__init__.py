@@ -190,7 +190,7 @@ class NotFound(_SystemError, FileNotFoundError, KeyError):
 
 
 class Unreadable(_SystemError):
-    """The store did not answer, or what it holds cannot be read. An OSError as well.
+    """The store did not answer, or the stored value cannot be read. An OSError as well.
 
     Examples
     --------

@@ -31,7 +31,8 @@ _SHORTEST = 6
 """Shorter values are not looked for in other people's sentences: they might be words."""
 
 _whole = re.compile(r"\A(\s*[A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?\Z", re.DOTALL)
-# Of a longer scheme its end is taken: to try the whole text from each of its letters would take a megabyte a minute.
+# Of a longer scheme only the end is matched: trying the whole text from each of its letters would take a minute per
+# megabyte.
 _in_text = re.compile(
     r"([A-Za-z][A-Za-z0-9+.-]{0,30})://([^\s/?#'\"<>]*)([^\s?#'\"<>]*)(\?[^\s#'\"<>]*)?(#[^\s'\"<>]*)?"
 )

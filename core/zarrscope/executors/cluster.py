@@ -125,7 +125,7 @@ class DaskExecutor:
             pass
         raise Unreadable(
             "The connection to the scheduler of the cluster is lost",
-            advice="Run the same again: it goes on where it was.",
+            advice="Run the same command again to continue.",
         )
 
     def threads(self) -> int:
@@ -212,7 +212,7 @@ class DaskExecutor:
     def check_shared(self, store: Store, key: str, value: bytes) -> None:
         """Restricts the job to workers that find `value` under `key`. Raises Refused where there are none."""
         if store.url.startswith("memory:"):
-            raise Refused("What is in the memory of one process cannot be seen by a cluster", store=store.url)
+            raise Refused("A cluster cannot read from the memory of this process", store=store.url)
         self._place = ProbedKey(store.url, key, sha256(value).hexdigest(), store.allow_outside)
         self._fit.clear()
         self._unfit.clear()
@@ -277,7 +277,7 @@ class DaskExecutor:
             return
         for worker, ended in zip(there, self.client.sync(all_of_them), strict=True):
             if not ended:
-                _log.warning("The worker %s does not answer: what it began it may still write.", worker)
+                _log.warning("The worker %s does not answer; it may still write the chunks that it began.", worker)
 
 
 class _Job:
@@ -372,7 +372,7 @@ class _Job:
             if alone >= NOBODY_SECONDS:
                 raise Unreadable(
                     f"The cluster has had no worker for {NOBODY_SECONDS:g} seconds",
-                    advice="Start workers, and run the same again: it goes on where it was.",
+                    advice="Start workers, and run the same command again to continue.",
                 )
 
     def _give_to_others(self) -> None:
@@ -423,7 +423,7 @@ def _need_answer(scheduler: str) -> None:
         host, port = get_address_host_port(scheduler)
         with socket.create_connection((host, port), CONNECT_SECONDS) as connection:
             if not scheduler.startswith("tls:") and not connection.recv(8):  # a scheduler sends the first bytes
-                raise ConnectionError("what listens there is no Dask scheduler")
+                raise ConnectionError("the program at this address is not a Dask scheduler")
     except TimeoutError as error:
         raise _nobody(scheduler, TimeoutError(f"silence for {CONNECT_SECONDS:g} seconds")) from error
     except (OSError, ValueError, TypeError) as error:
@@ -443,5 +443,5 @@ def _result(future: Any) -> list[Any]:
         raise met
     raise Unreadable(
         f"The cluster did not finish a task: {type(met).__name__}: {met}",
-        advice="Run the same again: it goes on where it was.",
+        advice="Run the same command again to continue.",
     ) from met

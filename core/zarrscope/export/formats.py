@@ -100,7 +100,8 @@ def plan(source: Source, target: str, format: Format | None = None) -> ExportPla
     elif chosen.id == "csv":
         if prod(source.shape) > CELLS:
             raise Refused(
-                f"A CSV of {prod(source.shape):,} values would serve nobody", advice="Select less, or export npy."
+                f"A CSV of {prod(source.shape):,} values would be too large to use",
+                advice="Select less, or export npy.",
             )
         file_nbytes, exact = prod(source.shape) * CELL_BYTES, False
     elif chosen.id == "zarr" or source.dtype == object:

@@ -95,7 +95,7 @@ class Document:
 
     @cached_property
     def oddities(self) -> Counter[str]:
-        """Counts what is not standard JSON in the text, by kind (parse.py)."""
+        """Counts the non-standard JSON in the text, by kind (parse.py)."""
         return oddities(self.text) if self.notes else Counter()
 
     @cached_property
@@ -388,7 +388,7 @@ class Document:
         return self._spliced([(begin(parent, at), begin(parent, at), member + gap)])
 
     def _gap(self, parent: Span) -> tuple[str, str | None]:
-        """What separates the parts of an object or array that has some, and the indentation of further ones."""
+        """The text between the parts of an object or array that is not empty, and the indentation of new ones."""
         count = len(parent.children)
         if count > 1:
             gap = self.text[parent.children[-2].stop : begin(parent, count - 1)]

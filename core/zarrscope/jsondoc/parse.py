@@ -227,7 +227,7 @@ def sentence_of(oddity: str) -> str:
 
 
 def oddities(text: str) -> Counter[str]:
-    """Counts what is not standard JSON, in one quick pass: tokens, "twice NAME", "beyond NUMBER"."""
+    """Counts non-standard JSON in one quick pass: tokens, "twice NAME", "beyond NUMBER"."""
     found: Counter[str] = Counter()
 
     def constant(token: str) -> Any:

@@ -62,7 +62,7 @@ class Span:
         return self._children
 
     def index_of(self, name: str) -> int | None:
-        """Which child of an object has this name, the last of several; None where there is none."""
+        """The index of an object's child with this name, the last of several; None if there is none."""
         if name not in self.value:
             return None
         if len(self.value) == len(self.children):
@@ -208,7 +208,7 @@ MOST_NOTES = 100
 
 @frozen
 class Scan:
-    """The result of `scan`: the values of a text with their places, and what is not standard JSON in it."""
+    """The result of `scan`: the values of a text with their places, and its non-standard JSON."""
 
     root: Span
     told: tuple[tuple[str, str], ...]

@@ -397,7 +397,7 @@ _IMAGE_KINDS = {f"imagecodecs_{name}": kind for kind, names in _IMAGE_CODECS.ite
 
 # ---------------------------------------------------------------------------------------------- looking one up
 def codec_row(name: str) -> CodecRow | None:
-    """The row of the codec of this canonical name, of a plugin if none is built in; None when nobody knows it.
+    """The row of the codec of this canonical name, of a plugin if none is built in; None for an unknown name.
 
     Returns None for a plugin that cannot be loaded; codecs.registry.resolve gives the reason.
     """

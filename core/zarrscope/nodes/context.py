@@ -346,7 +346,7 @@ class NodeContext:
         if not self.writable:
             advice = "Open it with mode='r+'."
             if self.dialect.lenient:
-                advice = "What is opened leniently cannot be written: its demands are not understood here."
+                advice = "It was opened leniently, because it demands unknown extensions, so it cannot be written."
             raise ReadOnly("This hierarchy is open for reading only", store=self.url, key=key, advice=advice)
 
 

@@ -92,7 +92,7 @@ def need_telling(store: Store) -> None:
     """
     if not store.tells_absence and not store.assumes:
         raise Denied(
-            "The source does not tell what is missing from what may not be read, so a copy might lack something",
+            "The source gives the same answer for missing and for denied values, so a copy might be incomplete",
             untold=True,
             store=store.url,
             advice="If it gives out all that there is, --missing-is-fill (storage_options={'missing_is_fill': True}) "
@@ -193,7 +193,7 @@ def look_above(address: Address) -> str | None:
 
 
 class Found(NamedTuple):
-    """What was found at the root of a store: the detected dialect, and the documents that were read."""
+    """The contents of a store's root: the detected dialect, and the documents that were read."""
 
     detected: Detected | None
     """None: no hierarchy."""

@@ -114,7 +114,7 @@ def need_nothing_beneath(hierarchy: NodeContext, path: str) -> None:
                 f"Something lies beneath {path} already, though no array is there",
                 store=hierarchy.url,
                 key=prefix + entry.name,
-                advice="Erase what lies there first, or choose another path. A copy or an erasure may have stopped.",
+                advice="Erase the keys there first, or choose another path. A copy or an erasure may have stopped.",
             )
 
 
@@ -154,7 +154,7 @@ def save(hierarchy: NodeContext, path: str, document: Document, *, allow_nan: bo
 def _save(hierarchy: NodeContext, path: str, document: Document, allow_nan: bool) -> Document:
     hierarchy.need_writing(document.key)
     if document.version is None:
-        raise Refused("A document without a version cannot be saved", key=document.key, advice="Read it anew first.")
+        raise Refused("A document without a version cannot be saved", key=document.key, advice="Read it again first.")
     documents: dict[str, StoredDocument] = {**fetch(hierarchy.store, hierarchy.keys_of(path))}
     before = hierarchy.parsed(path, documents)
     if before is not None:
@@ -354,7 +354,7 @@ def need_understanding(hierarchy: NodeContext, node: Node) -> None:
                 store=hierarchy.url,
                 key=report.key or hierarchy.dialect_of(node).documents(node.path, node.metadata.kind)[0],
                 pointer=report.pointer,
-                advice="Nothing is written or erased there, nor beneath it. Change it with what understands it.",
+                advice="zarrscope changes nothing there or beneath. Use a program that understands the extension.",
             )
 
 

@@ -157,7 +157,7 @@ class _Carrying:
         source, target, path, to = self.source, self.target, self.path, self.to
         if to == "/" or (moving and path == "/"):
             raise Refused(
-                "The root stays where it is" if moving and path == "/" else "A node does not take the root's place",
+                "The root cannot be moved" if moving and path == "/" else "A node does not take the root's place",
                 store=target.url,
                 advice="Rename the folder itself, or convert to a new place.",
             )
@@ -384,7 +384,7 @@ class _Carrying:
             f"{self.path} was moved or erased by others meanwhile",
             store=self.source.url,
             key=key,
-            advice="Look where it is now.",
+            advice="Check where it is now.",
         )
 
     def _settle(self) -> None:

@@ -69,7 +69,7 @@ def save_together(edits: Sequence[DocumentEdit]) -> list[Document]:
         kept = _take_back(list(zip(edits, saved, strict=False)))
         if kept:
             names = ", ".join(f"{edit.hierarchy.url} {edit.path}" for edit in kept)
-            error.advice = f"These were saved and could not be taken back: {names}. Look at them first."
+            error.advice = f"These were saved and could not be restored: {names}. Check them first."
         raise
     return saved
 

@@ -372,10 +372,10 @@ class _Carrier:
 
     def _taken(self, key: str) -> Conflict:
         return Conflict(
-            f"Something is where {self.thrown.path} was",
+            f"Another node is at {self.thrown.path}",
             store=self.store.url,
             key=key,
-            advice="Restore it under another path, or move what is there.",
+            advice="Restore it under another path, or move the other node.",
         )
 
     def back(self) -> None:

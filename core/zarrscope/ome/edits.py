@@ -147,7 +147,7 @@ def set_channel(
     Parameters
     ----------
     attributes
-        Of the image's group.
+        The attributes of the image's group.
     channel
         Its index along the channel axis.
     change

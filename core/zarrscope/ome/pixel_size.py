@@ -257,7 +257,7 @@ def pixel_sizes(attributes: Mapping[str, Any], index: int = 0, shape_of: ShapeOf
     Parameters
     ----------
     attributes
-        Of the image's group, 0.1 to 0.6.
+        The attributes of the image's group, 0.1 to 0.6.
     index
         The index of the entry of `multiscales`.
     shape_of
@@ -331,7 +331,7 @@ def set_pixel_sizes(
         raise Refused(
             found.obstacle,
             pointer=found.at,
-            advice="Mend it among all fields, or as JSON, where every number can be changed by itself.",
+            advice="Correct it under All fields, or as JSON, where you can change every number.",
         )
     wanted = {axis: positive(text) for axis, text in sizes.items()}
     if any(not 0 <= axis < found.rank for axis in wanted):
@@ -362,7 +362,7 @@ def positive(text: str) -> Fraction:
     told = number(value)
     if told is None or not told > 0 or not math.isfinite(told):
         raise Refused(
-            f"{text.strip()!r} is no size of a pixel", advice="Use a number above zero, with a point: 0.108 or 1e-3."
+            f"{text.strip()!r} is not a pixel size", advice="Use a number above zero, with a point: 0.108 or 1e-3."
         )
     return Fraction(Decimal(text.strip()))
 

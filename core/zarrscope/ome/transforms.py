@@ -59,7 +59,7 @@ def affine(attributes: Mapping[str, Any], source: str, target: str, rank: int, r
     Parameters
     ----------
     attributes
-        Of the group that states the transformations.
+        The attributes of the group that states the transformations.
     source, target
         Names of coordinate systems, or paths of arrays.
     rank

@@ -140,7 +140,7 @@ class Pool:
         try:
             job()
         except BaseException:
-            log().exception("A background job of zarrscope failed where nobody waits for it")
+            log().exception("A background job of zarrscope failed, and no caller waits for its result")
 
     @property
     def threads(self) -> int:

@@ -91,7 +91,7 @@ class Background:
         self._pressed = threading.Lock()
         self._holders: weakref.WeakSet[Any] = weakref.WeakSet()
         held = self._holders.__len__
-        # Prefetching shares the network and the GIL with requests that somebody waits for.
+        # Prefetching uses the same network and GIL as urgent requests.
         self.fetch_pool = Pool("fetch", fetch_threads, max(1, fetch_threads // 4), held)
         self.file_pool = Pool("files", min(FILE_THREADS, fetch_threads), 1, held)
         # One core is left for the calling thread: it decodes too while it waits (`share`, ChunkLoader.read), or it is a

@@ -254,7 +254,7 @@ class Backend:
                 "This store is read-only",
                 store=self.url,
                 key=key,
-                advice="Open it with mode='r+' where it allows that.",
+                advice="Open it with mode='r+' if the store allows writing.",
             )
 
     def _expect(self, key: str, expect: Version | None, found: tuple[bytes, Version] | None) -> None:

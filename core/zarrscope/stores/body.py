@@ -53,8 +53,8 @@ async def read_body(response: Any, part: ByteRange | None, limit: int | None, ne
         encoding = ""
     elif encoding not in _ENCODINGS:
         raise Unreadable(
-            f"The server sent the value with Content-Encoding {encoding[:40]!r}, which was not asked for",
-            advice="Ask who runs the server, or download the data.",
+            f"The server sent the value with Content-Encoding {encoding[:40]!r}, which was not requested",
+            advice="Ask the server's operator, or download the data.",
         )
     if response.status == 206:
         if part is None:
@@ -70,7 +70,7 @@ async def read_body(response: Any, part: ByteRange | None, limit: int | None, ne
         if length is not None and len(body) < length:
             raise CutShort(f"{len(body):,} of {length:,} bytes came")
         if len(body) > cap:
-            raise Unreadable("The server sent more than the part that was asked for")
+            raise Unreadable("The server sent more than the part that was requested")
         return body, b"" if part.start else reading.first
     reading = _BodyReader(response, network, _Decompressor() if encoding else None)
     length = _content_length(response) if not encoding else None
@@ -91,7 +91,7 @@ async def read_body(response: Any, part: ByteRange | None, limit: int | None, ne
     if (length if part.start is None and length is not None else part.start or 0) > MOST_IN_VAIN:
         raise Unreadable(
             "The server does not send parts of values, and this one is too large to read it all for a part",
-            advice="Download the data, or ask who runs the server for range requests.",
+            advice="Download the data, or ask the server's operator to support range requests.",
         )
     if part.start is None:
         return await reading.last(min(part.length or 0, allowed)), reading.first

@@ -66,7 +66,7 @@ class FsspecStore(RemoteStore):
                 f"Reading from {scheme}:// needs a package that is not installed: {error}",
                 feature=f"scheme {scheme}",
                 store=url,
-                advice="Install what fsspec asks for.",
+                advice="Install the package that fsspec names.",
             ) from cause(error)
         self._hold(files, root, self.network)
         self._public_options = public_options(others(options))

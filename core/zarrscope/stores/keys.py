@@ -48,5 +48,5 @@ def too_large(size: int | None, limit: int) -> TooLarge:
         f"The value is too large: it has {found}, where {limit:,} bytes at most can be used",
         size=size,
         limit=limit,
-        advice="It is hardly what its name says: look at what is stored there.",
+        advice="It is probably not the document that its name suggests: check the stored file.",
     )

@@ -90,7 +90,7 @@ class LMDBStore(Store):
                 f"LMDB does not answer: {error}",
                 store=self.url,
                 key=key,
-                advice="It may be damaged, or its disk full. What was stored before is still there.",
+                advice="It may be damaged, or its disk full. Values stored before are not lost.",
             ) from error
         except OSError as error:
             raise Unreadable(

@@ -48,7 +48,7 @@ class MappingStore(Store):
             f"The mapping failed: {type(error).__name__}: {error}",
             store=self.url,
             key=key,
-            advice="Look at what it reads from or writes to, then try again.",
+            advice="Check the mapping's own storage, then try again.",
         )
 
     def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:

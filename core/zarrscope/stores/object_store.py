@@ -293,7 +293,7 @@ class ObjectStore(BucketRequests):
 
     def _conflict(self, key: str) -> Conflict:
         return Conflict(
-            "Somebody else was writing or erasing the same value",
+            "Another program was writing or erasing the same value",
             store=self.url,
             key=key,
             theirs=None,

@@ -33,7 +33,7 @@ class ReadableStore(Backend):
         part
             The bytes to read; None for the whole value.
         limit
-            The most bytes that the caller can use. Of a larger value no more is read than needed to notice its size.
+            The most bytes that the caller can use. A larger value is read only as far as needed to notice its size.
 
         Returns
         -------

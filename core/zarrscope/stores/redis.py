@@ -74,7 +74,7 @@ class RedisStore(Store):
             raise error.located(store=self.url, key=key or None) from error.__cause__
         except redis.WatchError as error:
             raise Conflict(
-                "Somebody else was writing or erasing the same value",
+                "Another program was writing or erasing the same value",
                 store=self.url,
                 key=key,
                 theirs=None,

@@ -91,7 +91,7 @@ class ReferenceStore(FsspecStore):
             raise OutsideLink(
                 f"The reference file names {path!r} on this computer, outside its own folder",
                 store=self.url,
-                advice="If you trust whoever made the reference file, --follow-links reads it.",
+                advice="If you trust the author of the reference file, read it with --follow-links.",
             )
         return found
 

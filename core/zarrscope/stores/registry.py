@@ -170,14 +170,14 @@ _TABLE = (
     StoreKind("zip", "a folder within a .zip or .ozx: zip://folder::address-of-the-archive", "", form="chain"),
     StoreKind(
         "reference",
-        "what a reference file of kerchunk (JSON or parquet) names: reference://::address-of-the-file",
+        "the data in a reference file of kerchunk (JSON or parquet): reference://::address-of-the-file",
         "zarrscope.stores.references:open_references",
         _LISTED,
         form="chain",
     ),
     StoreKind(
         "s3",
-        "a folder or archive in a bucket of Amazon S3, or of what speaks like it",
+        "a folder or archive in a bucket of Amazon S3, or of a compatible server",
         "zarrscope.stores.object_store:open_bucket",
         also=("s3a",),
         extra="s3",
@@ -204,7 +204,7 @@ _TABLE = (
     ),
     StoreKind(
         "ssh",
-        "a folder or archive on a machine that one logs in to by SSH, where zarrscope is installed too",
+        "a folder or archive on a machine with an SSH login, where zarrscope is installed too",
         "zarrscope.stores.ssh.client:open_ssh",
     ),
     StoreKind(

@@ -161,7 +161,7 @@ class RemoteStore(Store):
                 return
             error.advice = UNTOLD_ADVICE
             if self.network.missing_is_fill:
-                error.advice = "What was read before cannot be read any more either: check the credentials."
+                error.advice = "A value that was read before cannot be read any more: check the credentials."
                 if self._read_before is None:
                     error.advice = "Nothing at all could be read there: check the address and the credentials."
         raise error

@@ -205,7 +205,7 @@ class LazyView(Computing):
         return _edges(self._array.edges(source), indices)
 
     def __setitem__(self, selection: Any, values: Any) -> None:
-        raise TypeError(f"{self!r} is only to be looked at: np.asarray(view) can be changed")
+        raise TypeError(f"{self!r} is read-only: change a copy, np.asarray(view)")
 
     def __deepcopy__(self, _: object) -> LazyView:
         """Returns the view itself, because it is immutable."""

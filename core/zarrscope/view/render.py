@@ -112,7 +112,7 @@ def as_numbers(plane: Plane, part: str = "magnitude") -> Plane:
     raise Unsupported(
         f"Values of type {plane.dtype} cannot be drawn as a picture",
         feature=f"picture of {plane.dtype}",
-        advice="Look at them as values.",
+        advice="Open the tab Values to see them.",
     )
 
 

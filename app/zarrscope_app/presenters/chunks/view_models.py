@@ -83,5 +83,5 @@ def counts(array: Array, inventory: Inventory) -> tuple[Item, ...]:
         alike = spread[0] == spread[-1]
         items.append(Item(f"Each {kind}", smallest if alike else f"{smallest} to {largest}, half below {median}"))
     if inventory.outside:
-        items.append(Item("Beyond the array", f"{strings.counted(inventory.outside, kind)}, which nobody reads"))
+        items.append(Item("Beyond the array", f"{strings.counted(inventory.outside, kind)}, which are never read"))
     return tuple(items)

@@ -19,7 +19,7 @@ from zarrscope_app.presenters.form.view_models import Finding, Way
 
 
 class MeaningEditor:
-    """Acts that change several members of the draft on show at once, and the findings that ask for them."""
+    """Actions that change several members of the displayed draft at once, and the findings that offer them."""
 
     def __init__(self, drafts: Drafts, editor: DraftEditor, sections: SectionForm, judge: Judge) -> None:
         self._drafts, self._editor, self._sections, self._judge = drafts, editor, sections, judge
@@ -38,7 +38,7 @@ class MeaningEditor:
         self.take_waiting()
 
     def take_waiting(self) -> None:
-        """Makes the changes that waited for a node, if it is the one on show now."""
+        """Makes the changes that waited for a node, if it is displayed now."""
         asked, draft = self._to_take, self._drafts.editable
         if asked is not None and draft is not None and asked[0] == self._drafts.path:
             self._to_take = None
@@ -47,7 +47,7 @@ class MeaningEditor:
     # ------------------------------------------------------------------ findings
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What was typed and is wrong, then what the text of OME-Zarr says of the draft on show."""
+        """Invalid typed texts, followed by the findings of the OME-Zarr specification about the displayed draft."""
         draft = self._drafts.shown
         if draft is None:
             return ()
@@ -58,7 +58,7 @@ class MeaningEditor:
         return typed + findings_of(subject, self._judge.verdict.findings)
 
     def mend(self, pointer: str) -> None:
-        """Does what the finding at `pointer` offers."""
+        """Makes the correction that the finding at `pointer` offers."""
         draft = self._editor.draft()
         if draft is None:
             return
@@ -70,7 +70,8 @@ class MeaningEditor:
                 return
 
     def place_of(self, pointer: str) -> tuple[str, Way | None]:
-        """The id of the field that a finding is about, and the way that has it; ("", None) while nothing is on show."""
+        """The id of the field of a finding, and the view of the form that has it; ("", None) while no form is
+        displayed."""
         draft = self._drafts.shown
         if draft is None:
             return "", None

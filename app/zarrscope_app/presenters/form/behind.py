@@ -39,7 +39,7 @@ class _Edited:
 
 
 class BackgroundEdits:
-    """What is done in the background to the document on show, and what waits for it."""
+    """Edits of the displayed document in the background, and the actions that wait for them."""
 
     def __init__(self, owner: Owner, sections: SectionForm, told: Callable[[], object]) -> None:
         self._owner, self._sections, self._told = owner, sections, told

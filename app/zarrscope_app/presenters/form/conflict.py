@@ -1,6 +1,6 @@
-"""A conflict: what each side made of a document, and the document that keeps what was chosen, field by field. Pure.
+"""A conflict: the changes of each side to a document, and the document with the chosen ones, field by field. Pure.
 
-A field that one side alone changed is kept as that side has it; somebody chooses only where both changed it.
+A field that only one side changed keeps that change; the person chooses only if both sides changed it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from zarrscope_app.presenters.form.view_models import Change, Disagreement, Side
 
 @dataclass(frozen=True)
 class Sides:
-    """What two sides made of one document."""
+    """The changes of two sides to one document."""
 
     disputed: tuple[Disagreement, ...]
     """What both changed, to different values."""
@@ -24,12 +24,12 @@ class Sides:
     """What one of them alone changed; `choice` says which."""
 
     def chosen(self, choices: Mapping[str, Side]) -> tuple[Disagreement, ...]:
-        """The disputed fields with what somebody chose: pointer → side."""
+        """The disputed fields with the person's choices: pointer → side."""
         return tuple(replace(each, choice=choices.get(each.pointer, "")) for each in self.disputed)
 
 
 def sides_of(base: Document, mine: Document, theirs: Document, prefix: str) -> Sides:
-    """Compares both sides with what they began from. Takes long for large documents."""
+    """Compares both sides with their common base. Takes long for large documents."""
     own = {each.pointer: each for each in compare.differences(base, mine, prefix)}
     other = {each.pointer: each for each in compare.differences(base, theirs, prefix)}
     related = [(a, b) for a in own for b in _holders(a) if b in other]
@@ -64,7 +64,7 @@ def merge(
 
 
 def put(document: Document, pointer: str, text: str | None) -> Document:
-    """The document with a value, as JSON text; None: without it. As it was where what holds it went."""
+    """The document with a value, as JSON text; None removes it. Unchanged if the object around it no longer exists."""
     try:
         if text is None:
             return document.remove(pointer) if document.has(pointer) else document

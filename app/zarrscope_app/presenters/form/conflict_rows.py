@@ -35,7 +35,7 @@ class ConflictRow:
 
 
 def conflict_rows(state: EditState) -> tuple[ConflictRow, ...]:
-    """What somebody decides, then what fits together anyhow; at most `MOST_ROWS`."""
+    """The fields that the person must decide, then those that were merged; at most `MOST_ROWS`."""
     disputed = [_row(each, False) for each in state.conflicts]
     return tuple([*disputed, *(_row(each, True) for each in state.fitting)][:MOST_ROWS])
 
@@ -46,7 +46,7 @@ def can_merge(state: EditState) -> bool:
 
 
 def conflict_summary(state: EditState) -> str:
-    """What is left to decide, and what was merged without a question."""
+    """A sentence about the fields to decide, and about those that were merged."""
     left = sum(not each.choice for each in state.conflicts)
     total = len(state.conflicts) + len(state.fitting)
     return strings.joined(

@@ -131,7 +131,7 @@ class Draft:
     # ------------------------------------------------------------------ merging
     @property
     def sides(self) -> Sides:
-        """In a conflict: what both sides changed, and what one of them alone did."""
+        """In a conflict: the fields that both sides changed, and those that one side changed."""
         if self.theirs is None:
             return Sides((), ())
         at = (self.base, self.now, self.theirs)
@@ -145,7 +145,7 @@ class Draft:
         return self.sides.chosen(self.choices)
 
     def choose(self, pointer: str, side: Side) -> None:
-        """Whose value a disputed field has, once both sides are merged."""
+        """Chooses the side whose value a disputed field gets when both sides are merged."""
         self.choices[pointer] = side
 
     def resolve(self, whose: Whose) -> None:

@@ -1,4 +1,4 @@
-"""The documents of a place that are being edited, and which of them is on show."""
+"""The documents of a hierarchy that are being edited, and the displayed one among them."""
 
 from __future__ import annotations
 
@@ -27,17 +27,18 @@ class Drafts:
 
     @property
     def selected(self) -> Draft | None:
-        """The draft of the selected node, on show or not."""
+        """The draft of the selected node, displayed or not."""
         return self.by_path.get(self.path)
 
     @property
     def shown(self) -> Draft | None:
-        """The draft whose form is on show; None while it is being read, and while it is the form of several."""
+        """The draft whose form is displayed; None while it is being read, and while the form of several nodes is
+        displayed."""
         return None if self.together else self.selected
 
     @property
     def editable(self) -> Draft | None:
-        """The draft on show, where nothing is in the way of an edit."""
+        """The displayed draft, if it can be edited now."""
         draft = self.shown
         return None if draft is None or draft.saving or draft.theirs is not None or not self.writable else draft
 

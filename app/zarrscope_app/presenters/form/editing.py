@@ -1,4 +1,4 @@
-"""Edits of the document on show: a field, the whole of it, or back and forth in its history."""
+"""Edits of the displayed document: a field, the whole document, undo and redo."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from zarrscope_app.presenters.form.drafts import Drafts
 
 
 class DraftEditor:
-    """Edits the draft on show, where nothing is in the way. An error stays with its field."""
+    """Edits the displayed draft, if that is possible now. An error stays with its field."""
 
     def __init__(self, drafts: Drafts, background: BackgroundEdits, told: Callable[[], object]) -> None:
         self._drafts, self._background, self._told = drafts, background, told
 
     def draft(self) -> Draft | None:
-        """The draft on show, where nothing is in the way of an edit."""
+        """The displayed draft, if it can be edited now."""
         if self._drafts.shown is not None and not self._drafts.writable:
-            self._told()  # what a host's editor shows falls back to what is stored
+            self._told()  # the host's editor shows the stored value again
         return self._drafts.editable
 
     def change(self, pointer: str, change: Splice, text: str = "") -> bool:
@@ -57,7 +57,7 @@ class DraftEditor:
             self._told()
 
     def make(self, make: Callable[[], Document]) -> bool:
-        """Puts another document in place of the one on show. False, and the reason is shown, where `make` refuses."""
+        """Replaces the displayed document. Returns False, and shows the reason, if `make` refuses."""
         draft = self.draft()
         if draft is None:
             return False

@@ -1,6 +1,6 @@
 """The form of one node: its sections, its members and its text are three ways to show and edit one draft.
 
-What a person types is checked at once: a field that is wrong keeps the text, shows its error, and blocks saving.
+Typed text is checked at once: an invalid field keeps its text, shows its error, and blocks saving.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ FOLD_ABOVE = 60
 
 
 class NodeForm:
-    """The form of the node that is selected among `drafts`. `told()` asks for a repaint. None of it waits."""
+    """The form of the selected node among `drafts`. `told()` requests a repaint. No method waits."""
 
     def __init__(
         self, owner: Owner, drafts: Drafts, waiting: Waiting, saver: Saver, told: Callable[[], object]
@@ -80,7 +80,7 @@ class NodeForm:
         self._loading = self._owner.fetch(lambda: hierarchy.document(path), done)
 
     def stop_loading(self) -> None:
-        """Nobody waits for the document any more."""
+        """Stops loading, because the document is no longer needed."""
         if self._loading is not None:
             self._loading.cancel()
             self._loading = None
@@ -90,13 +90,14 @@ class NodeForm:
         self._failure = ""
 
     def look_again(self) -> None:
-        """The draft on show, or what is known of it, may have changed."""
+        """Called when the displayed draft, or the data about it, may have changed."""
         self._tree = None
         if (draft := self._drafts.shown) is not None:
             self._judge.look_at(draft)
 
     def judge(self, on: bool) -> None:
-        """Whether somebody sees the form: what they type is judged by the text of OME-Zarr, in the background."""
+        """Sets whether the form is visible: then typed text is checked against the OME-Zarr specification in the
+        background."""
         self._judge.on = on
 
     # ------------------------------------------------------------------ snapshots
@@ -178,12 +179,12 @@ class NodeForm:
         return next((f for f in found if f.pointer == pointer), None)
 
     def show_way(self, way: Way) -> None:
-        """Shows the attributes in another way; what is edited and not saved is the same in all of them."""
+        """Shows another view of the attributes; unsaved edits are the same in all of them."""
         self._way = way
         self._told()
 
     def diff(self) -> Diff:
-        """Of the document and what is stored."""
+        """The difference between the document and the stored one."""
         draft = self._drafts.selected
         if draft is None:
             return Diff("", ())
@@ -251,7 +252,7 @@ class NodeForm:
             self._told()
 
     def why_not(self, pointer: str, text: str) -> Callable[[], str] | None:
-        """What is wrong with a text, to be asked on any thread; None while there is nothing to edit."""
+        """The reason why a text is invalid; may be called on any thread. None while there is nothing to edit."""
         draft = self._drafts.selected
         if draft is None:
             return None
@@ -262,11 +263,11 @@ class NodeForm:
         self.meaning.change(asked)
 
     def mend(self, pointer: str) -> None:
-        """Does what the finding at `pointer` offers."""
+        """Makes the correction that the finding at `pointer` offers."""
         self.meaning.mend(pointer)
 
     def locate(self, pointer: str) -> str:
-        """Shows the field that a finding is about, in the way that has it; its id, "" where there is none."""
+        """Shows the field of a finding, in the view of the form that has it. Returns its id; "" if there is none."""
         id, way = self.meaning.place_of(pointer)
         if way is not None:
             self.show_way(way)
@@ -285,7 +286,7 @@ class NodeForm:
         self._background.in_turn(self._saver.save)
 
     def resolve(self, whose: Whose) -> None:
-        """Merges with what is stored now; where both changed a field, `whose` wins."""
+        """Merges with the stored document; if both changed a field, `whose` wins."""
         self._saver.resolve(whose)
 
     @property

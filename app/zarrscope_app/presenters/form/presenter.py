@@ -1,7 +1,7 @@
 """The attributes of a node as a form. Nothing is written before `save`, and all bytes that were not edited stay.
 
-The presenter knows which form is on show, that of the selected node or that of several, and what hosts ask of it; the
-forms are in node_form.py and several.py, the documents being edited in drafts.py, snapshots in view_models.py.
+The presenter knows which form is displayed, that of the selected node or that of several, and has the interface for
+hosts. The forms are in node_form.py and several.py, the edited documents in drafts.py, snapshots in view_models.py.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ViewChanges = Callable[[str], Sequence[Asked]]
 
 
 class Form(Protocol):
-    """What the form of one node and that of several have in common."""
+    """The common interface of the form of one node and that of several."""
 
     @property
     def paths(self) -> tuple[str, ...]: ...
@@ -98,7 +98,7 @@ class EditPresenter:
 
     @property
     def _form(self) -> Form:
-        """The form on show."""
+        """The displayed form."""
         return self._several if self._several is not None else self._one
 
     # ------------------------------------------------------------------ for the session
@@ -223,7 +223,7 @@ class EditPresenter:
         return self._state
 
     def _with_commands(self, state: EditState) -> EditState:
-        """What the picture shows is offered beside the channels."""
+        """The sections, with a command beside the channels that takes over the picture's settings."""
         if not state.sections or not self._view_changes():
             return state
         sections = [replace(s, command="take-view") if s.id == CHANNELS.id else s for s in state.sections]
@@ -317,7 +317,7 @@ class EditPresenter:
             self._several.show(drafts.hierarchy, self._several.asked)
 
     def try_text(self, pointer: str, text: str, told: Callable[[str], None]) -> None:
-        """What is wrong with a text while it is being typed into a section: `told(sentence)`, "" where nothing is."""
+        """Checks a text that is being typed into a section: `told(sentence)`, "" if it is valid."""
         ask = self._form.why_not(pointer, text)
         if ask is not None:
             self._trials.ask(ask, told)
@@ -333,7 +333,7 @@ class EditPresenter:
         return self._one.members.may_retype(pointer)
 
     def retype(self, pointer: str, kind: FieldKind) -> None:
-        """Another kind for a field, of its `kinds` ("5" ↔ 5); others would lose what it holds, and are refused."""
+        """Converts a field to another of its `kinds` ("5" ↔ 5). Other kinds would lose content, so they are refused."""
         self._one.members.retype(pointer, kind)
 
     def add(self, pointer: str, name: str, text: str = '""') -> str:
@@ -342,7 +342,7 @@ class EditPresenter:
         return self._one.members.add(pointer, name, text)
 
     def add_typed(self, pointer: str, name: str, typed: str) -> str:
-        """As `add`, with a value as a person types it: JSON, and what is none is a text."""
+        """Like `add`, with a value as a person types it: JSON, or else plain text."""
         return self._one.members.add_typed(pointer, name, typed)
 
     def takes_name(self, pointer: str, name: str) -> bool:
@@ -368,7 +368,7 @@ class EditPresenter:
         self._when_writable(lambda: self._form.change(asked))
 
     def mend(self, pointer: str) -> None:
-        """Does what the finding at `pointer` offers; in a place open for reading it waits."""
+        """Makes the correction that the finding at `pointer` offers; if the hierarchy is read-only, it waits."""
         self._when_writable(lambda: self._form.mend(pointer))
 
     def _when_writable(self, act: Callable[[], object]) -> None:
@@ -379,11 +379,11 @@ class EditPresenter:
             self._refresh()
 
     def locate(self, pointer: str) -> str:
-        """Shows the field that a finding is about, in the way that has it; its id, "" where there is none."""
+        """Shows the field of a finding, in the view of the form that has it. Returns its id; "" if there is none."""
         return self._form.locate(pointer)
 
     def take(self, path: str, changes: Sequence[Callable[[Subject], Sequence[Edit]]]) -> None:
-        """Makes changes to a node's attributes as one edit, as soon as its form is on show and can be edited."""
+        """Makes changes to a node's attributes as one edit, as soon as its form is displayed and can be edited."""
         self._one.meaning.take(path, changes)
 
     def offer_view(self, view: ViewChanges) -> None:
@@ -404,21 +404,22 @@ class EditPresenter:
         return self._saver.saving
 
     def save(self) -> None:
-        """Writes in the background: SAVING, then CLEAN, CONFLICT or FAILED. Of several nodes all are saved, or none."""
+        """Writes in the background: the state is SAVING, then CLEAN, CONFLICT or FAILED. Of several nodes all are
+        saved, or none."""
         self._form.save()
 
     @property
     def can_save_all(self) -> bool:
-        """Whether `save_all` has something to save and nothing in its way."""
+        """Whether `save_all` has something to save, and no error or conflict prevents it."""
         return self._saver.can_save_all
 
     def save_all(self, then: Callable[[str | None], object]) -> None:
-        """Saves the changes of every node; `then(path)` of the first that could not be saved, `then(None)` when all
-        were. With errors or a conflict in one of them nothing is written."""
+        """Saves the changes of every node; calls `then(path)` with the first one that could not be saved, or
+        `then(None)` if all were saved. If one of them has errors or a conflict, nothing is written."""
         self._saver.save_all(then)
 
     def when_saved(self, then: Callable[[str | None], object]) -> bool:
-        """`then`, as in `save_all`, once the saves under way have ended; False when there are none to wait for."""
+        """Calls `then`, as in `save_all`, when the running saves have ended; returns False if there are none."""
         return self._saver.when_saved(then)
 
     def diff_of_all(self) -> Diff:
@@ -426,10 +427,10 @@ class EditPresenter:
         return self._drafts.diff()
 
     def resolve(self, whose: Whose) -> None:
-        """Merges with what is stored now; where both sides changed a field, this side wins, or the one that was chosen
-        for it. DIRTY or CLEAN afterwards."""
+        """Merges with the stored document. If both sides changed a field, the chosen side wins, else this side. The
+        state is then DIRTY or CLEAN."""
         self._form.resolve(whose)
 
     def choose(self, pointer: str, side: Side, path: str = "") -> None:
-        """Whose value a field in dispute will have; `path`: of several nodes, whose document it is in."""
+        """Chooses the side whose value a disputed field gets; `path`: of several nodes, the node of the document."""
         self._saver.choose(pointer, side, path or self._drafts.path)

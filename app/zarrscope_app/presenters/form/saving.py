@@ -1,4 +1,4 @@
-"""Saving drafts: the one on show, or all of them; conflicts are told and merged."""
+"""Saves drafts: the displayed one, or all of them; shows and merges conflicts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Saver:
         return any(draft.saving for draft in self._drafts.by_path.values())
 
     def save(self) -> None:
-        """Saves the draft on show."""
+        """Saves the displayed draft."""
         draft = self._drafts.editable
         if draft is not None and not draft.errors and draft.dirty:
             self._save(self._drafts.path, draft, may_merge=True)
@@ -103,14 +103,15 @@ class Saver:
             then(self._in_the_way())
 
     def choose(self, pointer: str, side: Side, path: str) -> None:
-        """Whose value a field in dispute will have."""
+        """Chooses the side whose value a disputed field gets."""
         draft = self._drafts.by_path.get(path)
         if draft is not None and draft.theirs is not None:
             draft.choose(pointer, side)
             self._told()
 
     def resolve(self, whose: Whose) -> None:
-        """Merges the draft on show with what is stored now; where both changed a field, `whose` wins, or as chosen."""
+        """Merges the displayed draft with the stored document; if both changed a field, the chosen side wins, else
+        `whose`."""
         draft = self._drafts.shown
         if draft is not None and draft.theirs is not None:
             draft.resolve(whose)

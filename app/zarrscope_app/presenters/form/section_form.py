@@ -140,7 +140,7 @@ class Judge:
         """The document that the verdict is about."""
 
     def look_at(self, draft: Draft) -> None:
-        """Judges the draft as it is now, unless that was done or nobody sees it."""
+        """Checks the present draft, unless that was already done or the form is not visible."""
         document = draft.now
         if not self.on or document is self._document:
             return

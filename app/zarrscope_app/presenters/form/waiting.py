@@ -1,4 +1,4 @@
-"""What is asked for while a place is open for reading only, until it is open for writing."""
+"""Requests made while a hierarchy is read-only, which wait until it is open for writing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 
 class Waiting:
-    """Texts and acts that wait. They are about the form on show: another node's form forgets them."""
+    """Texts and actions that wait. They belong to the displayed form, and are dropped when another node's form is
+    displayed."""
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}

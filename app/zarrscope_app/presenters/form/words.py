@@ -35,7 +35,7 @@ NO_UNIT = "no unit"
 LINKED = "y and x alike"
 WAYS: dict[Way, str] = {"image": "Image", "fields": "All fields", "json": "JSON"}
 """The ways to show attributes."""
-WAITS = "Opened read-only. Open it for writing: then what you typed is taken over."
+WAITS = "Opened read-only. Open it for writing to apply the typed text."
 ADD_AMONG_ALL = "Members are added, removed and renamed among All fields."
 
 
@@ -245,7 +245,7 @@ def would_break(findings: Sequence[str]) -> str:
 
 # ---------------------------------------------------------------------- several nodes
 NOTHING_IN_COMMON = "None of the selected nodes states an image, labels, a plate or a known convention."
-NOTES_DIFFER = "What follows differs: select one of them to see it."
+NOTES_DIFFER = "The consequences differ: select one of the nodes to see them."
 
 
 def attributes_of(n: int) -> str:

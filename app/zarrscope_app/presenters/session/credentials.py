@@ -80,7 +80,7 @@ def question_of(url: str, tried: str) -> CredentialsQuestion | None:
     return CredentialsQuestion(
         "Credentials",
         f"Access to {strings.clean(bare, 200)} was denied." + (f" Tried: {tried}." if tried else ""),
-        "Keys belong into the environment or the files of the service's own tools; they are not asked for here.",
+        "Keys are not entered here: put them into the environment or the files of the service's own tools.",
         fields,
         CONFIRM,
         " ".join(f"{each.name}={each.value}" for each in fields if each.value),

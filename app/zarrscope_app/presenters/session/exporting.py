@@ -241,7 +241,7 @@ def region_on_screen(session: Session) -> tuple[tuple[Any, ...], int]:
     picture = session.slice
     image, state = picture.image, picture.state
     if image is None or state.kind != "image":
-        raise Unsupported("There is no picture whose region could be exported", feature="region")
+        raise Unsupported("There is no picture to export a region of", feature="region")
     y0, x0, y1, x1 = picture.visible_rect
     spans = {"y": (y0, y1), "x": (x0, x1)}
     selection: list[Any] = []

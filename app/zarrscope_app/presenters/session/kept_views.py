@@ -114,7 +114,7 @@ class KeepsViews(SessionPart):
             if without_numbers(absolute_address(view["url"])) != without_numbers(absolute_address(self.url)):
                 raise Refused(
                     f"This view is one of another place, {strings.clean(view['url'], 200)}",
-                    advice="Open it with zarrscope open and the text.",
+                    advice="Run zarrscope open with the text of the view.",
                 )
         except ZarrscopeError as error:
             self.report(error)

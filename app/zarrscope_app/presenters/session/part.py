@@ -1,4 +1,4 @@
-"""What the parts of a session may use of it, whichever of them defines it."""
+"""The members of a session that its parts may use, whichever part defines them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 
 class SessionPart(ABC):
-    """The base of all parts. As it comes after each of them, what a part defines is what the others call."""
+    """The base of all parts. It comes after each of them, so a part's own definition is the one that the
+    others call."""
 
     url: str
     owner: Owner

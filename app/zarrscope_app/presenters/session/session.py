@@ -162,7 +162,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
             self._go(self._wanted or entry)
 
         def work() -> tuple[Any, str, Any]:
-            for table in (views, field_editors):  # imports plugins in the worker, where nobody waits
+            for table in (views, field_editors):  # imports plugins in the worker, where no host waits
                 table.plugged_in()
             hierarchy = patiently(lambda: opening.open(opener, url), bool(again))
             if again:

@@ -1,4 +1,5 @@
-"""Finds more about a branch in workers: the kinds of the visible children, and which children pass the filter."""
+"""Reads more about the children of one row in workers: the kinds of the visible ones, and those that
+pass the filter."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def _came_out(path: str, size: int, expected: Version) -> tuple[bool, bool]:
 def _put_back(unfinished: str, path: str, ours: os.stat_result) -> None:
     """Puts the old file back, unless a newer one is at its path."""
     swap = exchange()
-    there = ours  # `path` holds our file, as long as nobody else has stored anything
+    there = ours  # `path` holds our file, unless another program has stored a newer one
     aside = os.stat(unfinished, follow_symlinks=False)
     if swap is None or os.path.samestat(aside, ours):
         return  # the files were not exchanged

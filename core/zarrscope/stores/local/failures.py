@@ -61,7 +61,7 @@ def broken_link(path: str, *, store: str, key: str) -> Unreadable:
     if circle:
         return Unreadable("Symbolic links lead round in a circle", store=store, key=key)
     target = plain(os.path.realpath(path))
-    advice = "Bring back what it leads to, or remove the link."
+    advice = "Restore the target of the link, or remove the link."
     if f"{os.sep}annex{os.sep}objects{os.sep}" in target:
         advice = "Its content is not on this computer: run git annex get (or datalad get) there."
     return Unreadable(f"A symbolic link leads to nothing: {target} is not there", store=store, key=key, advice=advice)

@@ -51,7 +51,7 @@ def read_sized(
         if stat.S_ISDIR(found.st_mode):
             return None
         if not stat.S_ISREG(found.st_mode):
-            raise Unreadable("This is no plain file", advice="Look at what lies there.")
+            raise Unreadable("This is no plain file", advice="Check what is stored at that path.")
         start, stop = span(found.st_size)
         if limit is not None and stop - start > limit:
             raise too_large(stop - start, limit)
@@ -63,7 +63,7 @@ def read_sized(
     if len(value) < stop - start:
         raise Unreadable(
             f"The file ended after {len(value):,} of {stop - start:,} bytes while it was read",
-            advice="Somebody is writing into it. Try again later.",
+            advice="Another program is writing to it. Try again later.",
         )
     return value, found.st_size
 

@@ -298,7 +298,7 @@ class SFTPStore(RemoteStore):
             check()
             if time.monotonic() - begun > self.network.patience + files.MARK_SECONDS:
                 raise Conflict(
-                    "Somebody else keeps writing the same value",
+                    "Another program keeps writing the same value",
                     store=self.url,
                     key=key,
                     theirs=None,

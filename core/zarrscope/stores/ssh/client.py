@@ -143,7 +143,7 @@ class SSHStore(Store):
             if arguments == self._arguments:
                 raise Unreadable(
                     f"The connection to {self._host} ended while a lock was held there",
-                    advice="Somebody else may have written meanwhile. Open it again, compare, then save again.",
+                    advice="Another program may have written meanwhile. Open it again, compare, then save again.",
                 )
         return head
 
@@ -196,7 +196,7 @@ class SSHStore(Store):
         try:
             return self._one(op, told, body, again=False)
         except ConnectionEnded as error:
-            error.advice = "Whether it was stored is not known: look at what is there, then go on."
+            error.advice = "It is not known whether the value was stored: check the stored value before you continue."
             raise
 
     # ------------------------------------------------------------------ reading

@@ -57,14 +57,16 @@ def read_frame(file: IO[bytes]) -> Frame | None:
         return None
     head, body = _LENGTHS.unpack(start)
     if head > MAX_HEAD:
-        raise Unreadable("The far side does not speak in frames", advice="Is its shell's start-up silent?")
+        raise Unreadable(
+            "The other machine did not answer in the protocol of zarrscope", advice="Is its shell's start-up silent?"
+        )
     text, value = _exactly(file, head), _exactly(file, body)
     if len(text) < head or len(value) < body:
         return None
     try:
         told = json.loads(text)
     except ValueError as error:
-        raise Unreadable("The far side does not speak in frames") from error
+        raise Unreadable("The other machine did not answer in the protocol of zarrscope") from error
     return Frame(told, value)
 
 
@@ -93,7 +95,7 @@ def rebuilt(frame: Frame, store: str) -> ZarrscopeError:
     if not (isinstance(kind, type) and issubclass(kind, ZarrscopeError)):
         kind = Unreadable
     told = dict(frame.head.get("told", {}))
-    message = str(told.pop("message", "The far side failed"))
+    message = str(told.pop("message", "zarrscope on the other machine failed"))
     place = {name: told.pop(name, None) for name in ("key", "pointer", "advice")}
     extra = {name: told[name] for name in _EXTRAS.get(kind.__name__, ()) if name in told}
     if kind.__name__ == "TooLarge":

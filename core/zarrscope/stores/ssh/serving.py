@@ -90,7 +90,7 @@ class _Serving:
             head, body = described(error)
             self._send({**head, "id": number, "last": True}, body)
         except Exception as error:
-            head, body = described(Unreadable(f"The far side failed: {error!r}"))
+            head, body = described(Unreadable(f"zarrscope on the other machine failed: {error!r}"))
             self._send({**head, "id": number, "last": True}, body)
         finally:
             self._cancelled.discard(number)

@@ -127,7 +127,7 @@ class GivenRanges(Ranges):
             return bytes(file.read(length))
 
     def close(self) -> None:
-        """Does nothing: whoever opened the file closes it."""
+        """Does nothing: the caller that opened the file closes it."""
 
 
 class RemoteFile(Ranges):

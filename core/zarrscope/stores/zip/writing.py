@@ -185,7 +185,7 @@ def changed() -> Conflict:
     """The error if another program changed the archive at the same time."""
     return Conflict(
         "Another program changed the archive meanwhile",
-        advice="What it wrote was left as it is. Open the archive again, then save again.",
+        advice="Its changes were kept. Open the archive again, then save again.",
     )
 
 

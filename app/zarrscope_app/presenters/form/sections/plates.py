@@ -1,4 +1,4 @@
-"""Plates and wells: names, and what they hold."""
+"""Plates and wells: their names and contents."""
 
 from __future__ import annotations
 
