@@ -24,6 +24,7 @@ from zarrscope.nodes import move as moving
 from zarrscope.nodes import trash
 from zarrscope.nodes.array import Array
 from zarrscope.nodes.hierarchy import Group, Hierarchy
+from zarrscope.nodes.trash_record import RECORD
 from zarrscope.stores.dry_run import Operation, Rehearsal, ordered
 from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.memory import MemoryStore
@@ -760,7 +761,7 @@ def test_where_nothing_can_be_renamed_there_is_no_trash(tmp_path: Path) -> None:
 def test_a_record_that_was_tampered_with_moves_nothing(tmp_path: Path) -> None:
     hierarchy = example("v3", LocalStore(tmp_path / "x.zarr", sync=False))
     thrown = trash.put(hierarchy, "/g")
-    record = tmp_path / ".x.zarr.trash" / thrown.id / trash.RECORD
+    record = tmp_path / ".x.zarr.trash" / thrown.id / RECORD
     told = json.loads(record.read_text())
     for change in ({"prefixes": ["other/"]}, {"path": "/../g"}, {"dialect": "v9"}, {"when": "today"}, {"keys": 1}):
         record.write_text(json.dumps(told | change))

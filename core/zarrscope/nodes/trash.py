@@ -15,61 +15,27 @@ The consolidated copies are updated afterwards, as with every edit. Specificatio
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
-from zarrscope.dialects import Dialect, NodeKind, dialect_named
-from zarrscope.errors import BadMetadata, Conflict, NotFound, Refused, Unsupported, ZarrscopeError
-from zarrscope.jsondoc.parse import parse_json
+from zarrscope.dialects import Dialect, dialect_named
+from zarrscope.errors import Conflict, Refused, Unsupported, ZarrscopeError
 from zarrscope.model.node_path import clean_path
 from zarrscope.model.storage import ABSENT, never
 from zarrscope.nodes.consolidated import documents_beneath, follow, has_copies
 from zarrscope.nodes.context import HierarchyLike, NodeContext
 from zarrscope.nodes.edit import create_groups, key_of, need_node, need_place, vanished, vanishing
+from zarrscope.nodes.trash_record import RECORD, STORED, Thrown, files_of, listed, read
 from zarrscope.stores.dry_run import Rehearsal
 from zarrscope.stores.local.trash import remove_empty_trash, trash_store, writable_trash
 from zarrscope.stores.store import Store
 
-RECORD = "trash.json"
-STORED = "stored/"
-RECORD_LIMIT = 1 << 20
+__all__ = ["Thrown", "available", "empty", "entries", "identify", "place", "put", "restore"]
+
 _ID = re.compile(r"\d{8}-\d{6}-\d{6}")
-
-
-@dataclass(frozen=True)
-class Thrown:
-    """An entry of the trash. `when`: the time in UTC, in ISO 8601 format. `place`: the address of its files."""
-
-    id: str
-    path: str
-    kind: NodeKind
-    when: str
-    dialect: str
-    place: str = ""
-    keys: tuple[str, ...] = ()
-    prefixes: tuple[str, ...] = ()
-    implicit: tuple[str, ...] = ()
-    """Groups above that were there only because of what was in them: they come back by themselves."""
-    notes: tuple[str, ...] = field(default=(), compare=False)
-
-    @property
-    def record(self) -> bytes:
-        told = {
-            "zarrscope": "a node in the trash",
-            "path": self.path,
-            "kind": self.kind,
-            "when": self.when,
-            "dialect": self.dialect,
-            "keys": [*self.keys],
-            "prefixes": [*self.prefixes],
-            "implicit": [*self.implicit],
-        }
-        return json.dumps(told, indent=2).encode()
 
 
 def available(hierarchy: HierarchyLike) -> bool:
@@ -156,7 +122,7 @@ def put(hierarchy: HierarchyLike, path: str) -> Thrown:
         _Carrier(nodes, trash, thrown, dialect, path).away()
         _forget(nodes, path)
         follow(nodes, {}, gone=((*thrown.keys, *dialect.documents(path)), thrown.prefixes))
-    return replace(thrown, place=_place(trash, thrown.id), notes=vanished(nodes, above))
+    return replace(thrown, place=files_of(trash, thrown.id), notes=vanished(nodes, above))
 
 
 def entries(hierarchy: HierarchyLike) -> tuple[Thrown, ...]:
@@ -187,7 +153,7 @@ def entries(hierarchy: HierarchyLike) -> tuple[Thrown, ...]:
     trash = _trash(hierarchy.store)
     if trash is None:
         return ()
-    return tuple(each for each in _listed(trash) if _held(trash, f"{each.id}/{STORED}"))
+    return tuple(each for each in listed(trash) if _held(trash, f"{each.id}/{STORED}"))
 
 
 def identify(hierarchy: HierarchyLike, *names: str) -> str:
@@ -244,14 +210,14 @@ def restore(hierarchy: HierarchyLike, id: str, to: str | None = None) -> Thrown:
     """
     nodes = hierarchy._nodes
     trash = _need_trash(nodes.store)
-    thrown = _read(trash, id)
+    thrown = read(trash, id)
     path = clean_path(to) if to is not None else thrown.path
     nodes.need_writing(key_of(nodes, path))
     if thrown.dialect not in {each.name for each in nodes.dialects}:
         raise Refused(
             f"What was {thrown.path} is {dialect_named(thrown.dialect).title}, and this is {nodes.dialect.title}",
             store=nodes.url,
-            advice=f"Its files lie at {_place(trash, id)}.",
+            advice=f"Its files lie at {files_of(trash, id)}.",
         )
     dialect = dialect_named(thrown.dialect)
     with nodes.store.lock():
@@ -310,7 +276,7 @@ def empty(
     trash = _trash(nodes.store)
     if trash is None:
         return ()
-    found = _listed(trash) if ids is None else [_read(trash, id) for id in ids]
+    found = listed(trash) if ids is None else [read(trash, id) for id in ids]
     now = datetime.now(UTC)
     gone = []
     for thrown in found:
@@ -430,51 +396,3 @@ def _no_trash(store: Store, why: str) -> Unsupported:
 def _tidy(store: Store) -> None:
     if not isinstance(store, Rehearsal):
         remove_empty_trash(store)
-
-
-def _place(trash: Store, id: str) -> str:
-    return f"{trash.url}/{id}"
-
-
-def _listed(trash: Store) -> list[Thrown]:
-    """All entries, including empty ones, which remain if a process was killed before or after moving the files."""
-    found = []
-    for id in sorted(entry.name for entry in trash.list_dir("") if entry.is_prefix):
-        with suppress(NotFound, BadMetadata):  # files of other programs are left alone
-            found.append(_read(trash, id))
-    return found
-
-
-def _read(trash: Store, id: str) -> Thrown:
-    found = trash.get(f"{id}/{RECORD}", None, RECORD_LIMIT) if id and "/" not in id else None
-    if found is None:
-        raise NotFound(f"There is no {id!r} in the trash", store=trash.url, advice="zarrscope trash list names them.")
-    told: Any = parse_json(found, key=f"{id}/{RECORD}")
-    try:
-        thrown = Thrown(
-            id,
-            path=str(told["path"]),
-            kind="array" if told["kind"] == "array" else "group",
-            when=str(told["when"]),
-            dialect=str(told["dialect"]),
-            place=_place(trash, id),
-            keys=tuple(map(str, told["keys"])),
-            prefixes=tuple(map(str, told["prefixes"])),
-            implicit=tuple(map(str, told["implicit"])),
-        )
-        erasure = dialect_named(thrown.dialect).erase(clean_path(thrown.path), thrown.kind)
-        moment = datetime.fromisoformat(thrown.when)
-    except (KeyError, TypeError, ValueError, ZarrscopeError) as error:
-        raise _bad(trash, id) from error
-    if moment.tzinfo is None or {*erasure.keys} != {*thrown.keys} or erasure.prefixes != thrown.prefixes:
-        raise _bad(trash, id)  # it would move other files
-    return thrown
-
-
-def _bad(trash: Store, id: str) -> BadMetadata:
-    return BadMetadata(
-        "The record of the trash cannot be understood",
-        store=trash.url,
-        key=f"{id}/{RECORD}",
-        advice=f"The files lie beneath {id}/{STORED}, under the keys that they had.",
-    )

@@ -1,0 +1,100 @@
+"""The entries of a trash: one record (trash.json) each, which says where a node was."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from zarrscope.dialects import NodeKind, dialect_named
+from zarrscope.errors import BadMetadata, NotFound, ZarrscopeError
+from zarrscope.jsondoc.parse import parse_json
+from zarrscope.model.node_path import clean_path
+from zarrscope.stores.store import Store
+
+RECORD = "trash.json"
+STORED = "stored/"
+RECORD_LIMIT = 1 << 20
+
+
+@dataclass(frozen=True)
+class Thrown:
+    """An entry of the trash. `when`: the time in UTC, in ISO 8601 format. `place`: the address of its files."""
+
+    id: str
+    path: str
+    kind: NodeKind
+    when: str
+    dialect: str
+    place: str = ""
+    keys: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+    implicit: tuple[str, ...] = ()
+    """Groups above that were there only because of what was in them: they come back by themselves."""
+    notes: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def record(self) -> bytes:
+        told = {
+            "zarrscope": "a node in the trash",
+            "path": self.path,
+            "kind": self.kind,
+            "when": self.when,
+            "dialect": self.dialect,
+            "keys": [*self.keys],
+            "prefixes": [*self.prefixes],
+            "implicit": [*self.implicit],
+        }
+        return json.dumps(told, indent=2).encode()
+
+
+def files_of(trash: Store, id: str) -> str:
+    """The address of the files of an entry."""
+    return f"{trash.url}/{id}"
+
+
+def listed(trash: Store) -> list[Thrown]:
+    """All entries, including empty ones, which remain if a process was killed before or after moving the files."""
+    found = []
+    for id in sorted(entry.name for entry in trash.list_dir("") if entry.is_prefix):
+        with suppress(NotFound, BadMetadata):  # files of other programs are left alone
+            found.append(read(trash, id))
+    return found
+
+
+def read(trash: Store, id: str) -> Thrown:
+    """The entry of that id. Raises NotFound, and BadMetadata if its record would move other files."""
+    found = trash.get(f"{id}/{RECORD}", None, RECORD_LIMIT) if id and "/" not in id else None
+    if found is None:
+        raise NotFound(f"There is no {id!r} in the trash", store=trash.url, advice="zarrscope trash list names them.")
+    told: Any = parse_json(found, key=f"{id}/{RECORD}")
+    try:
+        thrown = Thrown(
+            id,
+            path=str(told["path"]),
+            kind="array" if told["kind"] == "array" else "group",
+            when=str(told["when"]),
+            dialect=str(told["dialect"]),
+            place=files_of(trash, id),
+            keys=tuple(map(str, told["keys"])),
+            prefixes=tuple(map(str, told["prefixes"])),
+            implicit=tuple(map(str, told["implicit"])),
+        )
+        erasure = dialect_named(thrown.dialect).erase(clean_path(thrown.path), thrown.kind)
+        moment = datetime.fromisoformat(thrown.when)
+    except (KeyError, TypeError, ValueError, ZarrscopeError) as error:
+        raise _bad(trash, id) from error
+    if moment.tzinfo is None or {*erasure.keys} != {*thrown.keys} or erasure.prefixes != thrown.prefixes:
+        raise _bad(trash, id)  # it would move other files
+    return thrown
+
+
+def _bad(trash: Store, id: str) -> BadMetadata:
+    return BadMetadata(
+        "The record of the trash cannot be understood",
+        store=trash.url,
+        key=f"{id}/{RECORD}",
+        advice=f"The files lie beneath {id}/{STORED}, under the keys that they had.",
+    )
