@@ -8,26 +8,27 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
-from zarrscope.errors import Conflict, NotStandard, ZarrscopeError
+from zarrscope.errors import NotStandard, ZarrscopeError
 from zarrscope.jsondoc.document import Document
 from zarrscope.jsondoc.edits import apply
-from zarrscope.nodes.together import DocumentEdit, save_together
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
-from zarrscope_app.presenters.form.draft import Draft, diff_of, differences, new_act
+from zarrscope_app.presenters.form.draft import Draft, diff_of, new_act
 from zarrscope_app.presenters.form.drafts import Drafts
 from zarrscope_app.presenters.form.findings import field_of, mend, wrong_texts
 from zarrscope_app.presenters.form.judge_of_several import JudgeOfSeveral
 from zarrscope_app.presenters.form.mending import Asked, mended
 from zarrscope_app.presenters.form.merged import Merged, Part, each_changed, edited, merged
 from zarrscope_app.presenters.form.section_form import with_typed
-from zarrscope_app.presenters.form.sections.model import Subject, Surroundings, surroundings_of
-from zarrscope_app.presenters.form.sections.table import fields_of, sections_of
+from zarrscope_app.presenters.form.sections.model import Surroundings
+from zarrscope_app.presenters.form.sections.table import fields_of
+from zarrscope_app.presenters.form.several_reading import ReadNode, read_nodes
+from zarrscope_app.presenters.form.several_saving import Saved, meet, saving
 from zarrscope_app.presenters.form.view_models import Diff, EditState, EditStatus, Field, FormSection, Whose
 
 if TYPE_CHECKING:
@@ -38,17 +39,6 @@ Change = Callable[[Sequence[Part]], Mapping[str, Document]]
 
 
 @dataclass(frozen=True)
-class _Read:
-    """The data read from a node."""
-
-    document: Document
-    prefix: str
-    around: Surroundings
-    fits: bool
-    """There is a section for what it states."""
-
-
-@dataclass(frozen=True)
 class _Made:
     """The results of the background job."""
 
@@ -56,14 +46,6 @@ class _Made:
     form: Merged
     diffs: Mapping[str, tuple[Document, Document, Diff]]
     refusal: str = ""
-
-
-@dataclass(frozen=True)
-class _Saving:
-    """The result of a save: the documents that are stored now, by path; or those that others stored meanwhile."""
-
-    saved: Mapping[str, Document] = field(default_factory=dict)
-    theirs: Mapping[str, Document] = field(default_factory=dict)
 
 
 class SeveralForm:
@@ -100,26 +82,7 @@ class SeveralForm:
         if self._loading is not None:
             self._loading.cancel()
 
-        def read(path: str) -> _Read | None:
-            try:
-                node = hierarchy[path]
-                document, prefix = hierarchy.document(path), hierarchy.attributes_pointer(path)
-            except ZarrscopeError:
-                return None
-            around = surroundings_of(hierarchy, node)
-            return _Read(document, prefix, around, bool(sections_of(Subject(document.get(prefix, {}), around))))
-
-        def work(cancelled: Callable[[], bool]) -> dict[str, _Read | None]:
-            found: dict[str, _Read | None] = {}
-
-            def one(path: str) -> None:
-                if not cancelled():
-                    found[path] = read(path)
-
-            self._owner.background.share(paths, one)
-            return found
-
-        def done(outcome: JobResult[dict[str, _Read | None]]) -> None:
+        def done(outcome: JobResult[dict[str, ReadNode | None]]) -> None:
             self._loading = None
             if outcome.value is None:
                 self._failure = strings.problem(outcome.error or RuntimeError()).headline
@@ -140,7 +103,7 @@ class SeveralForm:
                 self._soon(partial(self._set, id, text))
             self._told()
 
-        self._loading = self._owner.fetch(work, done)
+        self._loading = self._owner.fetch(partial(read_nodes, hierarchy, paths, self._owner.background), done)
         self._told()
 
     def leave(self) -> bool:
@@ -347,25 +310,16 @@ class SeveralForm:
         drafts = {path: self._drafts.by_path[path] for path in self.paths if self._drafts.by_path[path].dirty}
         if hierarchy is None or not drafts or self._errors or self._in_conflict:
             return
-        edits = [
-            DocumentEdit(hierarchy, path, d.base, d.now.read_at(d.base.version), d.confirmed == d.now.bytes)
-            for path, d in drafts.items()
-        ]
+        work = saving(hierarchy, drafts)
         self._saving, self._failure = True, ""
         for draft in drafts.values():
             draft.saving = True
 
-        def work() -> _Saving:
-            try:
-                return _Saving(dict(zip(drafts, save_together(edits), strict=True)))
-            except Conflict:
-                return _Saving(theirs={path: hierarchy.document(path) for path in drafts})
-
-        def done(outcome: JobResult[_Saving]) -> None:
+        def done(outcome: JobResult[Saved]) -> None:
             self._saving = False
             for draft in drafts.values():
                 draft.saving = False
-            found = outcome.value or _Saving()
+            found = outcome.value or Saved()
             if isinstance(outcome.error, NotStandard):
                 for draft in drafts.values():
                     draft.confirmed = draft.now.bytes
@@ -375,24 +329,14 @@ class SeveralForm:
             for path, document in found.saved.items():
                 drafts[path].saved(document)
                 self._saved(path)
-            if found.theirs and self._meet(drafts, found.theirs) and may_merge:
+            meet(drafts, found.theirs)
+            if found.theirs and may_merge and not self._in_conflict:
                 self._save(may_merge=False)
             elif not self._working:
                 self._soon(lambda: self._do(None))
 
         self._owner.fetch(work, done)
         self._told()
-
-    def _meet(self, drafts: Mapping[str, Draft], theirs: Mapping[str, Document]) -> bool:
-        """Merges with documents that others stored meanwhile; returns False if a person has to decide."""
-        for path, document in theirs.items():
-            draft = drafts[path]
-            if document.version == draft.base.version:
-                continue
-            draft.theirs = document
-            if not differences(draft.base, document, draft.prefix):
-                draft.resolve("mine")
-        return not self._in_conflict
 
     @property
     def _in_conflict(self) -> bool:

@@ -1,0 +1,51 @@
+"""Reads the documents of nodes that are chosen together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from zarrscope.errors import ZarrscopeError
+from zarrscope.jsondoc.document import Document
+from zarrscope.runtime.threads import Background
+from zarrscope_app.presenters.form.sections.model import Subject, Surroundings, surroundings_of
+from zarrscope_app.presenters.form.sections.table import sections_of
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.hierarchy import Hierarchy
+
+
+@dataclass(frozen=True)
+class ReadNode:
+    """The data read from a node."""
+
+    document: Document
+    prefix: str
+    around: Surroundings
+    fits: bool
+    """There is a section for what it states."""
+
+
+def read_nodes(
+    hierarchy: Hierarchy, paths: Sequence[str], background: Background, cancelled: Callable[[], bool]
+) -> dict[str, ReadNode | None]:
+    """The nodes by path; None for one that cannot be read. Blocks; other threads help. Cancelled, some are missing."""
+    found: dict[str, ReadNode | None] = {}
+
+    def one(path: str) -> None:
+        if not cancelled():
+            found[path] = _read(hierarchy, path)
+
+    background.share(paths, one)
+    return found
+
+
+def _read(hierarchy: Hierarchy, path: str) -> ReadNode | None:
+    try:
+        node = hierarchy[path]
+        document, prefix = hierarchy.document(path), hierarchy.attributes_pointer(path)
+    except ZarrscopeError:
+        return None
+    around = surroundings_of(hierarchy, node)
+    return ReadNode(document, prefix, around, bool(sections_of(Subject(document.get(prefix, {}), around))))

@@ -1,0 +1,50 @@
+"""Saves the documents of several nodes, all of them or none, and merges with what others stored meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from zarrscope.errors import Conflict
+from zarrscope.jsondoc.document import Document
+from zarrscope.nodes.together import DocumentEdit, save_together
+from zarrscope_app.presenters.form.draft import Draft, differences
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.hierarchy import Hierarchy
+
+
+@dataclass(frozen=True)
+class Saved:
+    """The result of a save: the documents that are stored now, by path; or those that others stored meanwhile."""
+
+    saved: Mapping[str, Document] = field(default_factory=dict)
+    theirs: Mapping[str, Document] = field(default_factory=dict)
+
+
+def saving(hierarchy: Hierarchy, drafts: Mapping[str, Draft]) -> Callable[[], Saved]:
+    """Takes the drafts as they are now; the function that is returned saves them, on any thread."""
+    edits = [
+        DocumentEdit(hierarchy, path, d.base, d.now.read_at(d.base.version), d.confirmed == d.now.bytes)
+        for path, d in drafts.items()
+    ]
+
+    def work() -> Saved:
+        try:
+            return Saved(dict(zip(drafts, save_together(edits), strict=True)))
+        except Conflict:
+            return Saved(theirs={path: hierarchy.document(path) for path in drafts})
+
+    return work
+
+
+def meet(drafts: Mapping[str, Draft], theirs: Mapping[str, Document]) -> None:
+    """Merges with what others stored meanwhile; where the attributes differ, the draft is in conflict afterwards."""
+    for path, document in theirs.items():
+        draft = drafts[path]
+        if document.version == draft.base.version:
+            continue
+        draft.theirs = document
+        if not differences(draft.base, document, draft.prefix):
+            draft.resolve("mine")
