@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 from zarrscope.convert import Patch, plan_patch, write_patch
 from zarrscope.errors import NotFound, Refused, TooLarge
+from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope.runtime.threads import JobResult, Owner
+from zarrscope.stores.registry import Mode
 from zarrscope.view.editable import EditableView, Edits
 from zarrscope.view.image import Image, find_images
+from zarrscope.view.lazy import LazyView
 from zarrscope.view.loader import shared as chunk_loader
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.jobs import JobsPresenter, Report
@@ -33,10 +35,8 @@ MOST_LABELS = 8
 """Labels that are named in a plan."""
 
 
-class Opener(Protocol):
-    """A function that opens a hierarchy for writing."""
-
-    def __call__(self, url: str, mode: Any) -> Any: ...
+Opener = Callable[[str, Mode], Hierarchy]
+"""Opens a hierarchy in a mode, as `open_place` does."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class LabelPlan:
     edits: Edits
     version: int
     """Of the edits, when they were looked at."""
-    hierarchy: Any = None
+    hierarchy: Hierarchy | None = None
 
     def close(self) -> None:
         """Closes the hierarchy that was opened for writing."""
@@ -58,7 +58,7 @@ class LabelPlan:
             self.hierarchy.close()
 
 
-def editable_of(view: Any, name: str) -> EditableView:
+def editable_of(view: LazyView, name: str) -> EditableView:
     """The finest level of labels as data that can be painted. Raises TooLarge if a viewer would read too much."""
     plane = 1
     for n in view.shape[-2:]:
@@ -75,7 +75,7 @@ def editable_of(view: Any, name: str) -> EditableView:
     return EditableView.of(view)
 
 
-def edits_of(data: Any) -> Edits | None:
+def edits_of(data: object) -> Edits | None:
     """The painted values in the data of a layer; None if they cannot be painted."""
     return data.edits if isinstance(data, EditableView) else None
 
@@ -91,8 +91,8 @@ def plan_labels(
     path: str,
     view: EditableView,
     name: str,
-    opener: Opener = open_place,
-    cancelled: Callable[[], bool] = lambda: False,
+    opener: Opener,
+    cancelled: Callable[[], bool],
 ) -> LabelPlan:
     """Opens the hierarchy for writing and compares; waits for the store. `path`: the node of the labels.
 
@@ -115,7 +115,7 @@ def plan_labels(
     return LabelPlan(name, _sentence(patch, hierarchy.url), lines, patch, edits, version, hierarchy)
 
 
-def _image(hierarchy: Any, path: str, array: str) -> Image:
+def _image(hierarchy: Hierarchy, path: str, array: str) -> Image:
     for image in find_images(hierarchy[path]):
         if image.levels[0].array.path == array:
             return image
@@ -140,7 +140,7 @@ def _lines(patch: Patch) -> list[str]:
 
 
 def _labels(patch: Patch) -> list[str]:
-    counts: Counter[Any] = Counter()
+    counts: Counter[int] = Counter()
     for piece in patch.levels[0].pieces:
         counts.update(dict(piece.counts))
     named = [f"    label {label}: {_elements(n)}" for label, n in counts.most_common(MOST_LABELS)]
@@ -179,7 +179,7 @@ class LabelEdits:
         def work(_: Report, cancelled: Callable[[], bool]) -> LabelPlan:
             return plan_labels(url, path, view, name, opener, cancelled)
 
-        def ended(outcome: JobResult[Any]) -> str:
+        def ended(outcome: JobResult[LabelPlan]) -> str:
             problem = strings.problem(outcome.error, path) if outcome.error is not None else None
             done(outcome.value, problem)
             return ""
@@ -202,9 +202,9 @@ class LabelEdits:
             plan.edits.clear(plan.version)
             return _told(patch)
 
-        def ended(outcome: JobResult[Any]) -> str:
+        def ended(outcome: JobResult[str]) -> str:
             problem = strings.problem(outcome.error, patch.levels[0].path) if outcome.error is not None else None
             done(outcome.value or "", problem)
-            return str(outcome.value or "")
+            return outcome.value or ""
 
         self.jobs.run(TITLE, work, ended)

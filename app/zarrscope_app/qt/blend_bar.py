@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import QComboBox, QHBoxLayout, QSizePolicy, QSlider, QToolButton, QWidget
@@ -123,6 +122,6 @@ class _Choice(QComboBox):
         super().__init__()
         self._listing = listing
 
-    def showPopup(self) -> Any:
+    def showPopup(self) -> None:
         self._listing()
         super().showPopup()

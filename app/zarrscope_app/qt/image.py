@@ -94,10 +94,10 @@ class ImagePane(QWidget):
             presenter.painted.connect(self._painted)
             self._changed()
 
-    def _front(self) -> Any:
+    def _front(self) -> ImageCanvas | LinePlotWidget | SolidCanvas:
         """The widget that is zoomed: the picture, the line or the volume."""
         page = self._stack.currentWidget()
-        return page if page is self.line or page is self.solid else self.canvas
+        return self.line if page is self.line else self.solid if page is self.solid else self.canvas
 
     def fit(self) -> None:
         """Shows the whole plane, line or volume."""

@@ -11,6 +11,7 @@ from zarrscope.errors import Refused
 from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.stores.objects import path_text, place_of
+from zarrscope.stores.registry import Mode
 from zarrscope_app.presenters.session.part import SessionPart
 
 
@@ -108,7 +109,7 @@ class OpensOtherwise(SessionPart):
 
 def open_place(
     url: str,
-    mode: Any,
+    mode: Mode,
     *,
     lenient: bool = False,
     fallbacks: bool = True,
