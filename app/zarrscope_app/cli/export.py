@@ -112,7 +112,6 @@ def _view(
     opener = partial(open_place, lenient=how["lenient"], fallbacks=how["fallbacks"])
     fill = how["missing_is_fill"]
     picture = painted(url, view, size, told=say, opener=opener, follow_links=follow_links(), missing_is_fill=fill)
-    assert picture is not None
     return prepared_picture(picture, out), {"shape": list(picture.shape), "dtype": "uint8", "nbytes": picture.nbytes}
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from zarrscope.ome.collection import Collection
     from zarrscope.view.image import Image
 
+MOST_FILES = 5000
+"""Of an array with more files in its folder no bytes are told: looking at each would take long."""
 JSON = click.option("--json", "as_json", is_flag=True, help="Machine-readable: sorted JSON.")
 
 
@@ -102,7 +104,7 @@ def _meaning(hierarchy: Hierarchy, node: Group | Array) -> tuple[Any, Any, list[
     return (images[0] if images else None), find_collection(node), []
 
 
-def _stored_bytes(hierarchy: Hierarchy, node: Group | Array, most: int = 5000) -> int | None:
+def _stored_bytes(hierarchy: Hierarchy, node: Group | Array) -> int | None:
     """The stored size of an array's chunks, if it is in a local folder with not too many files; else None."""
     root = getattr(hierarchy.store, "root", None)
     if node.kind != "array" or root is None:
@@ -114,7 +116,7 @@ def _stored_bytes(hierarchy: Hierarchy, node: Group | Array, most: int = 5000) -
             with os.scandir(folders.pop()) as entries:
                 for entry in entries:
                     seen += 1
-                    if seen > most:
+                    if seen > MOST_FILES:
                         return None
                     if entry.is_dir(follow_symlinks=follow):
                         folders.append(entry.path)

@@ -215,7 +215,7 @@ class ProblemsPresenter:
         self._notify.soon()
 
     # ------------------------------------------------------------------ comparing
-    def compare(self, url: str, *, values: bool = False, opener: Callable[[str], Hierarchy] = open_hierarchy) -> None:
+    def compare(self, url: str, *, values: bool = False) -> None:
         """Compares the selected node, and everything beneath it, with another hierarchy: metadata, attributes, all
         `values`."""
         if self._hierarchy is None or not url.strip():
@@ -233,7 +233,7 @@ class ProblemsPresenter:
             post(lambda: self._reached(made, path))
 
         def work(cancelled: Callable[[], bool]) -> bool:
-            other = opener(place)
+            other = open_hierarchy(place)
             try:
                 for found in diff(
                     hierarchy, other, made.scope, other.initial_path, values=values, cancelled=cancelled,

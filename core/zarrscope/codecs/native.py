@@ -24,11 +24,11 @@ def library(name: str) -> Any:
         return None
 
 
-def needed(name: str, package: str | None = None) -> Any:
+def needed(name: str) -> Any:
     """The module. Raises Unsupported, saying what to install."""
     module = library(name)
     if module is None:
-        package = package or name.partition(".")[0]
+        package = name.partition(".")[0]
         raise Unsupported(
             f"The package {package!r} is not installed, or cannot be imported",
             feature=f"package {package}",

@@ -101,12 +101,12 @@ def steps(shape: Sequence[int], axes: Sequence[Axis], names: Sequence[str], want
     return found
 
 
-def level_names(base: str, taken: set[str], count: int = MAX_LEVELS) -> list[str]:
+def level_names(base: str, taken: set[str]) -> list[str]:
     """Paths for levels 1, 2, … beneath the finest one at `base`: "0" → "1", "s0" → "s1", "scale0/image" →
     "scale1/image"; another path gets a number appended. None of `taken` is used."""
     match = re.search(r"(\d+)(?!.*\d)", base)
     names: list[str] = []
-    for k in range(1, count + 1):
+    for k in range(1, MAX_LEVELS + 1):
         if match is not None:
             name = f"{base[: match.start()]}{int(match.group()) + k}{base[match.end() :]}"
         else:

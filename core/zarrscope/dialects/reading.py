@@ -178,13 +178,13 @@ def glance(documents: Mapping[str, bytes | Mapping[str, Any]], key: str) -> Mapp
     return {} if members is None else members.value
 
 
-def attributes_of(members: Members, name: str = "attributes") -> Mapping[str, Any]:
+def attributes_of(members: Members) -> Mapping[str, Any]:
     """The attributes, an object; absent and null mean none."""
-    value = members.any(name)
+    value = members.any("attributes")
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise BadMetadata(f"{name} must be an object, not {spell(value)}", pointer=members.at(name))
+        raise BadMetadata(f"attributes must be an object, not {spell(value)}", pointer=members.at("attributes"))
     return value
 
 

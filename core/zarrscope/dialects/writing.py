@@ -25,11 +25,11 @@ def document(value: Mapping[str, Any], indent: int = 2) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def consolidated_json(texts: Mapping[str, str], margin: str = "    ") -> str:
-    """A JSON object of documents by name. Each keeps its own text, only indented."""
-    inner = f"\n{margin}    "  # a line break in JSON text never lies within a string
+def consolidated_json(texts: Mapping[str, str]) -> str:
+    """A JSON object of documents by name, for a margin of four blanks. Each keeps its own text, only indented."""
+    inner = "\n" + " " * 8  # a line break in JSON text never lies within a string
     items = (f"{inner}{json.dumps(name)}: {text.replace(chr(10), inner)}" for name, text in texts.items())
-    return "{" + ",".join(items) + f"\n{margin}}}"
+    return "{" + ",".join(items) + "\n    }"
 
 
 MAX_DEPTH = 500

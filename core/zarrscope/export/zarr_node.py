@@ -13,7 +13,6 @@ from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.view.image import Channel
 
 OME_VERSION = "0.5"
-OME_TYPES = ("space", "time", "channel")
 
 
 def write_zarr(plan: ExportPlan, path: str, read: Callable[..., Iterator[Any]]) -> None:

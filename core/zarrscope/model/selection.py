@@ -14,7 +14,6 @@ import operator
 from collections.abc import Iterator, Sequence
 from itertools import product
 from math import prod
-from types import EllipsisType
 from typing import NamedTuple, Protocol, SupportsIndex
 
 from zarrscope.errors import Refused
@@ -24,8 +23,6 @@ MAX_TOUCHED = 4_000_000
 
 ChunkIndex = tuple[int, ...]
 """The place of a chunk in a chunk grid."""
-BasicIndex = SupportsIndex | slice | EllipsisType | None
-"""One item of a basic index, as numpy calls it."""
 
 
 class Edges(Protocol):

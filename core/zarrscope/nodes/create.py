@@ -74,10 +74,10 @@ def new_array(
     return dialect.adapt(metadata)
 
 
-def guess_chunks(shape: Sequence[int], itemsize: int, limit: int = CHUNK_BYTES) -> tuple[int, ...]:
-    """Chunks of at most `limit` bytes: halves the longest axis, the first one among equals, until they fit."""
+def guess_chunks(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
+    """Chunks of at most CHUNK_BYTES: halves the longest axis, the first one among equals, until they fit."""
     chunks = [max(1, int(n)) for n in shape]
-    while prod(chunks) * itemsize > limit and max(chunks, default=1) > 1:
+    while prod(chunks) * itemsize > CHUNK_BYTES and max(chunks, default=1) > 1:
         axis = chunks.index(max(chunks))
         chunks[axis] = -(-chunks[axis] // 2)
     return tuple(chunks)

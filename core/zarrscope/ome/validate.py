@@ -125,12 +125,12 @@ class _Checker:
         if len(set(seen)) != len(seen):
             self.must(at, f"every {what} must be there once only")
 
-    def own_version(self, owner: Mapping[str, Any], at: str, *, must: bool = False) -> None:
+    def own_version(self, owner: Mapping[str, Any], at: str) -> None:
         """The version of one object: 0.4 keeps one in each object, later versions keep one for the group."""
         if self.version != "0.4":
             return
         if "version" not in owner:
-            (self.must if must else self.should)(f"{at}/version", "the version should be stated")
+            self.should(f"{at}/version", "the version should be stated")
         elif owner["version"] != "0.4":
             self.must(f"{at}/version", f"there is no version {owner['version']!r} of this kind")
 

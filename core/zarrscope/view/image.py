@@ -240,9 +240,9 @@ class Image:
             return ()
         return ome.label_paths(group.attributes, place) if group.kind == "group" else ()
 
-    def physical(self, axis: int, index: float, level: int = 0) -> float:
-        """The physical position of an index along an axis, in the axis' unit."""
-        at = self.levels[level]
+    def physical(self, axis: int, index: float) -> float:
+        """The physical position of an index of the finest level along an axis, in the axis' unit."""
+        at = self.levels[0]
         return at.scale[axis] * index + at.translation[axis]
 
 

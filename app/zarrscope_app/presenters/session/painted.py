@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from zarrscope.errors import TooLarge, Unreadable, Unsupported
-from zarrscope.model.storage import never
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.image.view_models import Rect
@@ -32,12 +31,11 @@ def painted(
     view: Mapping[str, Any],
     longest: int,
     *,
-    cancelled: Callable[[], bool] = never,
     told: Callable[[str], object] = lambda sentence: None,
     **how: Any,
-) -> npt.NDArray[np.uint8] | None:
-    """The picture (height, width, 3) of a view (see state_text.py) whose longer side has this many pixels; None when
-    cancelled. `told` gets sentences about settings that do not fit; `how` is passed to Session.
+) -> npt.NDArray[np.uint8]:
+    """The picture (height, width, 3) of a view (see state_text.py) whose longer side has this many pixels. `told` gets
+    sentences about settings that do not fit; `how` is passed to Session.
 
     Raises the error of a hierarchy or a chunk that cannot be read, Unsupported if there is no picture, TooLarge if it
     would need too much. Blocks.
@@ -46,13 +44,11 @@ def painted(
     session = Session(url, mailbox, path=str(view["path"]), **how)
     try:
         session.restore(view.get("slice"))
-        _wait(mailbox, lambda: cancelled() or (_answered(session) and session.labels_known))
-        if not cancelled():
-            _need_picture(session)
-            for problem in session.problems.items:
-                told(problem.headline)
-            return _paint(session.slice, mailbox, longest, cancelled)
-        return None
+        _wait(mailbox, lambda: _answered(session) and session.labels_known)
+        _need_picture(session)
+        for problem in session.problems.items:
+            told(problem.headline)
+        return _paint(session.slice, mailbox, longest)
     finally:
         session.close()
         mailbox.run()
@@ -74,9 +70,7 @@ def _need_picture(session: Session) -> None:
         )
 
 
-def _paint(
-    picture: SlicePresenter, mailbox: Mailbox, longest: int, cancelled: Callable[[], bool]
-) -> npt.NDArray[np.uint8] | None:
+def _paint(picture: SlicePresenter, mailbox: Mailbox, longest: int) -> npt.NDArray[np.uint8]:
     errors: list[BaseException] = []
     picture.failed.connect(lambda error, path: errors.append(error))
     height, width = picture.frame.shape
@@ -89,10 +83,8 @@ def _paint(
         known = all(channel.lo is not None for channel in channels if channel.visible)
         return bool(frame.blocked or errors or (frame.tiles and not frame.loading and known))
 
-    _wait(mailbox, lambda: cancelled() or whole())
+    _wait(mailbox, whole)
     mailbox.run()  # callbacks of the last tile
-    if cancelled():
-        return None
     if errors:
         raise errors[0]
     if picture.frame.blocked:
@@ -102,17 +94,13 @@ def _paint(
             limit=0,
             advice="Zoom in, or choose a coarser level.",
         )
-    _wait(mailbox, lambda: cancelled() or whole())
+    _wait(mailbox, whole)
     return picture.picture(*pixels)
 
 
 def _wait(mailbox: Mailbox, happened: Callable[[], bool]) -> None:
-    """Like `run_until`, but also checks regularly whether the caller has cancelled."""
-    waited = 0.0
-    while not happened():
-        try:
-            mailbox.run_until(happened, 0.5)
-        except TimeoutError:
-            waited += 0.5
-            if waited > PATIENCE:
-                raise Unreadable(f"Nothing came for {PATIENCE:.0f} seconds") from None
+    """Runs until then. Raises Unreadable where it takes too long."""
+    try:
+        mailbox.run_until(happened, PATIENCE)
+    except TimeoutError:
+        raise Unreadable(f"Nothing came for {PATIENCE:.0f} seconds") from None

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from zarrscope.runtime.threads import JobResult, Ticket
 from zarrscope_app.presenters.session.part import SessionPart
 from zarrscope_app.presenters.tree.matching import matching
-
-if TYPE_CHECKING:
-    from zarrscope.nodes.hierarchy import Hierarchy
 
 
 class SelectsSeveral(SessionPart):
@@ -39,8 +35,4 @@ class SelectsSeveral(SessionPart):
             self.edit.show_several(outcome.value)
             self.set_tab("attributes")
 
-        self._matching = self.owner.fetch(partial(_matching, hierarchy, pattern), done)
-
-
-def _matching(hierarchy: Hierarchy, pattern: str) -> list[str]:
-    return matching(hierarchy, pattern)
+        self._matching = self.owner.fetch(partial(matching, hierarchy, pattern), done)

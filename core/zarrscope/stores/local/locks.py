@@ -78,18 +78,18 @@ def folder_lock(
 
 
 @contextmanager
-def key_lock(name: str, timeout: float = TIMEOUT) -> Iterator[None]:
-    """Holds the lock of `name` between this user's threads and processes; continues without after `timeout` seconds."""
+def key_lock(name: str) -> Iterator[None]:
+    """Holds the lock of `name` between this user's threads and processes; continues without after TIMEOUT seconds."""
     from hashlib import blake2b
 
     slot = f"slot-{int.from_bytes(blake2b(os.fsencode(name), digest_size=4).digest()) % SLOTS:03d}"
     if slot in _mine():
         yield
         return
-    with _keys.hold(name, timeout):
+    with _keys.hold(name, TIMEOUT):
         handle = None
         try:
-            handle = _lock_file(slot, name, timeout)
+            handle = _lock_file(slot, name, TIMEOUT)
         except Unreadable:
             pass
         _mine().add(slot)
