@@ -682,15 +682,24 @@ def stores(count: int, seed: int, only: str | None = None) -> Iterator[tuple[str
 
 
 def run(
-    count: int, seed: int, *, only: str | None = None, verbs: tuple[str, ...] = (), each: int = 0, tell: Any = print
+    count: int,
+    seed: int,
+    *,
+    only: str | None = None,
+    verbs: tuple[str, ...] = (),
+    each: int = 0,
+    first: int = 0,
+    tell: Any = print,
 ) -> dict[str, Any]:
-    """Makes and tries so many stores: what was tried, and every fault. `each`: so many verbs at random of a store."""
+    """Makes and tries stores `first` to `count`, `each` verbs at random of each: the count of tries, every fault."""
     for module in ("", ".attributes", ".check", ".compare", ".convert", ".look", ".nodes", ".picture"):
         importlib.import_module(f"zarrscope_app.cli{module}")  # for the processes that are forked
     faults: list[str] = []
     tried = 0
     slowest = largest = Outcome("", 0.0, 0, "")
     for n, (name, dialect, chance) in enumerate(stores(count, seed, only)):
+        if n < first:
+            continue
         if n and n % 10 == 0:
             tell(f"{n} stores, {tried} verbs tried, {len(faults)} faults")
         with tempfile.TemporaryDirectory(prefix="hostile") as folder:
@@ -737,11 +746,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--stores", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first store, to go on")
     parser.add_argument("--only", choices=sorted(KINDS))
     parser.add_argument("--verb", choices=sorted(VERBS), action="append", default=[])
     parser.add_argument("--each", type=int, default=0, help="so many verbs at random of each store, not all")
     given = parser.parse_args()
-    found = run(given.stores, given.seed, only=given.only, verbs=tuple(given.verb), each=given.each)
+    found = run(given.stores, given.seed, only=given.only, verbs=tuple(given.verb), each=given.each, first=given.first)
     print(f"{found['stores']} stores, {found['tried']} verbs tried, {len(found['faults'])} beyond a limit or wrong")
     for what in ("slowest", "largest"):
         verb, seconds, size, _ = found[what]
