@@ -72,6 +72,7 @@ def check_json(codec: str, data: Buffer) -> None:
     """Raises BadChunk where the values of this JSON take too much memory."""
     if WORST * len(data) <= limits.MAX_CHUNK_BYTES:
         return
+    need_room(codec, 3 * len(data))  # before it is copied
     value = bytes(data)
     size = len(value) * (3 if value.isascii() else 5)
     size += (POINTER + NUMBER) * value.count(b",") + LIST * value.count(b"[") + DICT * value.count(b"{")
