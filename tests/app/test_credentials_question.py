@@ -93,8 +93,18 @@ def test_answers_go_into_the_address() -> None:
     assert values_of("region=r  anon=1") == {"profile": "", "endpoint": "", "region": "r", "anon": "1"}
 
 
-def test_only_buckets_are_asked_about() -> None:
-    assert question_of("https://host/x.zarr", "nobody") is None
+def test_buckets_and_web_servers_are_asked_about() -> None:
+    assert question_of("/data/x.zarr", "nobody") is None
+    asked = question_of("https://ann:secret-word@host/x.zarr?sig=abcdefgh", "the token of the address")
+    assert asked is not None
+    assert [each.name for each in asked.fields] == ["address"]
+    assert "secret-word" not in str(asked)
+    assert "abcdefgh" not in str(asked)
+    assert answered("https://host/x.zarr", {"address": " https://host/x.zarr?t=2 "}) == "https://host/x.zarr?t=2"
+    assert answered("https://host/x.zarr", {"address": ""}) == "https://host/x.zarr"
+    assert values_of("address=https://host/x.zarr?t=2") == {"address": "https://host/x.zarr?t=2"}
+    with pytest.raises(Refused, match="no web address"):
+        answered("https://host/x.zarr", {"address": "s3://b/x"})
     found = question_of("zip://a::gs://b/x.zip", "nobody")
     assert found is not None
     assert [each.name for each in found.fields] == ["endpoint", "anon"]

@@ -35,6 +35,8 @@ class WebServer:
         self.held = 0
         self.permits = 0
         """So many of those that the gate holds may pass, one after the other."""
+        self.token = ""
+        """What a query must be, where it is set: others are answered 401."""
         self.connected = 0
         """Connections that were ever made."""
         self.url = ""
@@ -90,6 +92,9 @@ def web_server(values: MutableMapping[str, bytes] | None = None) -> Iterator[Web
                 state.asked.append((key + (f"?{split.query}" if split.query else ""), span))
             if not state.gate.is_set():
                 self.held()
+            if state.token and split.query != state.token:
+                self.answer(401, b"who are you?", {})
+                return
             fault = state.faults[key].pop(0) if state.faults.get(key) else None
             if fault == RESET:
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

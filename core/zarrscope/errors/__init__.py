@@ -220,8 +220,8 @@ class TooLarge(Unreadable):
 class Denied(Unreadable, PermissionError):
     """The store denies access.
 
-    `untold`: the store gives the same answer for absent values, so it is unknown whether a value exists. `tried`: the
-    credentials that a bucket denied.
+    `untold`: the store gives the same answer for absent values, so it is unknown whether a value exists. `tried`: whose
+    credentials the service did not take.
     """
 
     title = "Access denied"

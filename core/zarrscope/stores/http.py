@@ -312,10 +312,16 @@ class HTTPStore(RemoteStore):
         message = f"The server answered {status} {response.reason}"
         text = await self._beginning(response)
         if status != 403 or any(mark in text for mark in _NO_ACCESS):
-            return Denied(message, advice=_advice(status))
+            return Denied(message, tried=(self._told_by_address,), advice=_advice(status))
         of_nothing = await self._answer_of_nothing()
         untold = of_nothing is not None and of_nothing.status == status
         return Denied(message, untold=untold, advice=_advice(status))
+
+    @property
+    def _told_by_address(self) -> str:
+        """Who asks: a web server is told by the address alone."""
+        user, query = "@" in self._host, bool(self._query)
+        return f"the {'password' if user else 'token'} of the address" if user or query else "without a login"
 
     async def _check_bucket(self, response: Any) -> None:
         """Raises NotFound if the answer means that not only the value is missing, but the whole bucket."""

@@ -1,7 +1,8 @@
 """Requests to a bucket through obstore: their credentials, region and retries, and the meaning of the service's errors.
 
 Credentials are found by trying them in the order of credentials.py until one may read; it is used from then on. If the
-service says that they expired, they are looked up once more, because the person may have logged in again.
+service says that they expired, they are looked up once more, because the person may have logged in again: at the first
+refusal, and at later requests, but not for each of many that fail together.
 
 A request that fails for a temporary reason is repeated, after a pause that doubles each time or that the service asks
 for (Retry-After), within the limits of network.Network. obstore does not show headers, so Retry-After is read by a
@@ -14,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import random
 import re
+import time
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -44,6 +46,8 @@ T = TypeVar("T")
 _TOO_MANY = (429, 503)
 """Statuses of a service that is asked too much, and did nothing."""
 _AGAIN = (408, 429, 500, 502, 503, 504)
+LOOK_AGAIN = 2.0
+"""Seconds after which credentials that failed are looked up again."""
 _TIMED_OUT = re.compile("timed out|timeout", re.IGNORECASE).search
 
 
@@ -54,6 +58,8 @@ class BucketRequests(RemoteStore):
     """How often the credentials were looked up again."""
     _worked = False
     """A request went well since they were."""
+    _look_again = 0.0
+    """When credentials that do not work any more may be looked up once more: they may have been renewed."""
 
     def __init__(self, url: str, *, writable: bool = False, **options: Any) -> None:
         place, told = split_options(url)
@@ -139,7 +145,7 @@ class BucketRequests(RemoteStore):
         `harmless`: the request may be repeated even if it was carried out; otherwise only after the service said that
         it was not. Raises FileNotFoundError for an absent value; Denied, Unreadable.
         """
-        attempt, waited = 1, 0.0
+        attempt, waited, first = 1, 0.0, self._found_logins
         while True:
             tried, known, width = self._login, self._found_logins, self.width
             try:
@@ -153,7 +159,7 @@ class BucketRequests(RemoteStore):
                     continue
                 failed = self._failed(error, key)
                 if isinstance(failed, Denied):
-                    if await self._another_login(error, tried, known):
+                    if await self._another_login(error, tried, known, again=first == self._found_logins):
                         continue
                 elif attempt < self._attempts(error, failed, attempt, harmless=harmless, lists=lists):
                     pause = self.network.pause * 2 ** (attempt - 1) * (0.75 + random.random() / 2)
@@ -185,7 +191,7 @@ class BucketRequests(RemoteStore):
             return min(self.network.attempts, attempt + 1) if _TIMED_OUT(str(error)) else self.network.attempts
         return self.network.attempts if status in (_AGAIN if harmless else _TOO_MANY) else 1
 
-    async def _another_login(self, error: Exception, tried: int, known: int) -> bool:
+    async def _another_login(self, error: Exception, tried: int, known: int, *, again: bool) -> bool:
         """Whether to try other credentials after these were denied."""
         if known != self._found_logins:
             return True  # they were looked up again meanwhile
@@ -197,9 +203,11 @@ class BucketRequests(RemoteStore):
             self._login = 0  # no credentials work: the first refusal is the most informative
             self._settled = True
             return False
-        if not self._worked or code_of(error) not in ABOUT_LOGINS:
+        if code_of(error) not in ABOUT_LOGINS or not again:  # once for each request
             return False
-        self._worked = False
+        if not self._worked and time.monotonic() < self._look_again:
+            return False
+        self._worked, self._look_again = False, time.monotonic() + LOOK_AGAIN
         found = await asyncio.get_running_loop().run_in_executor(None, self._looked_up)
         if not found:
             return False

@@ -1,7 +1,8 @@
-"""The question after a bucket denied access: which credentials were tried, and which to use.
+"""The question after access was denied, also long after opening: which credentials were tried, and which to use.
 
 The answer becomes part of the address (zarrscope.stores.address_options), which then opens everywhere. It never asks
-for keys and passwords: these belong in the files and variables of the service's own tools.
+for keys and passwords of buckets: these belong in the files and variables of the service's own tools. A web server
+knows who asks by the address alone, so the question asks for another address: a fresh link, or one with a user's name.
 """
 
 from __future__ import annotations
@@ -55,13 +56,28 @@ _FIELDS = (
     CredentialsField("anon", "Without credentials, as for public buckets", "", yes_or_no=True),
 )
 _OF_S3 = ("profile", "region")
+_ADDRESS = CredentialsField(
+    "address", "Address", "", "The same place with a new token, or https://user:password@host/…"
+)
+_WEB = ("http", "https")
 
 
 def question_of(url: str, tried: str) -> CredentialsQuestion | None:
-    """The question for an address whose service denied the credentials `tried`; None if it is not a bucket."""
-    bucket = _bucket(url)
+    """The question for an address whose service denied the credentials `tried`; None if it is neither a bucket nor a
+    web server."""
+    bucket = _service(url)
     if bucket is None:
         return None
+    if bucket.partition("://")[0] in _WEB:
+        return CredentialsQuestion(
+            "Credentials",
+            _denied(public(bucket), tried),
+            "Left empty, the same address is tried again. What is confidential in an address is never shown or stored.",
+            (_ADDRESS,),
+            CONFIRM,
+            "address=",
+            "Credentials: address=…",
+        )
     bare, told = split_options(bucket)
     s3 = bare.startswith(("s3://", "s3a://"))
     fields = tuple(
@@ -79,7 +95,7 @@ def question_of(url: str, tried: str) -> CredentialsQuestion | None:
     names = " ".join(f"{each.name}=…" for each in fields)
     return CredentialsQuestion(
         "Credentials",
-        f"Access to {strings.clean(bare, 200)} was denied." + (f" Tried: {tried}." if tried else ""),
+        _denied(bare, tried),
         "Keys are not entered here: put them into the environment or the files of the service's own tools.",
         fields,
         CONFIRM,
@@ -88,9 +104,18 @@ def question_of(url: str, tried: str) -> CredentialsQuestion | None:
     )
 
 
+def _denied(place: str, tried: str) -> str:
+    return f"Access to {strings.clean(place, 200)} was denied." + (f" Tried: {tried}." if tried else "")
+
+
 def answered(url: str, values: Mapping[str, str]) -> str:
     """The address with the answer. Raises Refused for an invalid answer."""
     given = {name: str(value).strip() for name, value in values.items()}
+    address = given.pop("address", "")
+    if address and split_address(address).store_url.partition("://")[0] not in _WEB:
+        raise Refused(f"{public(address)!r} is no web address", advice="Write https://host/…")
+    if address or not given:
+        return address or url
     known = {each.name for each in _FIELDS}
     if unknown := sorted(given.keys() - known):
         raise Refused(f"There is no setting {unknown[0]!r}", advice=f"Known are {', '.join(sorted(known))}.")
@@ -103,6 +128,8 @@ def answered(url: str, values: Mapping[str, str]) -> str:
 
 def values_of(line: str) -> dict[str, str]:
     """The values in a line: "profile=lab anon=1"; others are left empty. Raises Refused for any other form."""
+    if line.strip().startswith("address="):
+        return {"address": line.strip().removeprefix("address=")}
     found = {each.name: "" for each in _FIELDS}
     for word in line.split():
         name, equals, value = word.partition("=")
@@ -112,16 +139,17 @@ def values_of(line: str) -> dict[str, str]:
     return found
 
 
-def _bucket(url: str) -> str | None:
+def _service(url: str) -> str | None:
+    """The bucket or web server of an address; None if it leads to neither."""
     try:
-        bucket = split_address(url).store_url.rpartition("::")[2]
+        place = split_address(url).store_url.rpartition("::")[2]
     except ZarrscopeError:
         return None
-    return bucket if bucket.partition("://")[0] in BUCKETS else None
+    return place if place.partition("://")[0] in (*BUCKETS, *_WEB) else None
 
 
 class AsksCredentials(SessionPart):
-    """Part of a session: if a bucket denies access, the person is asked for other credentials."""
+    """Part of a session: if a service denies access, the person is asked for other credentials."""
 
     relocated = Signal()
     """`url` has changed."""
@@ -130,8 +158,8 @@ class AsksCredentials(SessionPart):
 
     @property
     def access_denied(self) -> bool:
-        """Called when a bucket denied access: `credentials` then asks for others."""
-        return self._denied_to() is not None and _bucket(self.url) is not None
+        """Whether the service denied access: `credentials` then asks for others."""
+        return self._denied_to() is not None and _service(self.url) is not None
 
     @property
     def helpful(self) -> set[str]:

@@ -441,13 +441,16 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
 
     def _failed(self, error: BaseException, path: str) -> None:
         """Shows chunks that cannot be read at their places; if a command would help, also in the error bar."""
+        if self._status is SessionStatus.OPENING or self._node is None:  # asked before the reload, and asked again
+            return
         found = self.problems.add(error, path)
         if (found.offer or found.tried) and not self._shown_problem.headline:
             self._shown_problem = found
             self._refresh()
 
     def _cell_failed(self, error: BaseException, path: str) -> None:
-        if strings.problem(error).offer:  # other errors are shown in the table itself
+        told = strings.problem(error)
+        if told.offer or told.tried:  # other errors are shown in the table itself
             self._failed(error, path)
 
     def _edited(self) -> None:

@@ -1,0 +1,182 @@
+"""Credentials that expire while a place is open: one question, and after the answer it goes on where it was."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
+from typing import Any
+from urllib.request import Request, urlopen
+
+import pytest
+
+from contracts.http_server import web_server
+from contracts.looking import Looking, fill
+from zarrscope.runtime.threads import Mailbox
+from zarrscope.stores import object_requests
+from zarrscope.stores.memory import MemoryStore
+from zarrscope_app.presenters import RowState, SessionStatus, Workspace
+
+KEYS = "[{}]\naws_access_key_id={}\naws_secret_access_key=s\n"
+
+
+# ---------------------------------------------------------------------- S3
+class Gate:
+    """Before moto's application: says ExpiredToken to who asks with an expired key."""
+
+    def __init__(self, application: Any) -> None:
+        self.application = application
+        self.expired: set[str] = set()
+
+    def __call__(self, environ: Any, start: Any) -> Any:
+        key = environ.get("HTTP_AUTHORIZATION", "").partition("Credential=")[2].partition("/")[0]
+        if key not in self.expired:
+            return self.application(environ, start)
+        body = b"<?xml version='1.0'?><Error><Code>ExpiredToken</Code><Message>The token has expired</Message></Error>"
+        start("403 Forbidden", [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))])
+        return [b"" if environ["REQUEST_METHOD"] == "HEAD" else body]
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[tuple[str, Gate]]:
+    from moto.server import DomainDispatcherApplication, create_backend_app  # type: ignore[attr-defined]  # moto names no exports
+    from werkzeug.serving import make_server
+
+    gate = Gate(DomainDispatcherApplication(create_backend_app))
+    server = make_server("127.0.0.1", 0, gate, threaded=True)
+    thread = Thread(target=server.serve_forever, name="s3-server")
+    thread.start()
+    try:
+        url = f"http://127.0.0.1:{server.server_port}"
+        with urlopen(Request(f"{url}/expiring", method="PUT", headers={"Authorization": "AWS k:s"})):
+            pass
+        yield url, gate
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture
+def volume(s3: tuple[str, Gate], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Gate, Path]]:
+    """An address that the profile lab may read, the gate before it, and the file of profiles."""
+    for name in [*os.environ]:
+        if name.startswith("AWS_"):
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr("zarrscope.stores.credentials._machine", lambda fact: "")
+    profiles = tmp_path / ".aws" / "credentials"
+    profiles.parent.mkdir()
+    profiles.write_text(KEYS.format("lab", "OLDKEY") + KEYS.format("other", "OTHERKEY"))
+    address, gate = s3
+    url = f"s3://expiring/{tmp_path.name}.zarr?endpoint={address}&region=us-east-1&profile=lab"
+    fill(url)
+    yield url, gate, profiles
+    gate.expired.clear()
+
+
+def test_other_credentials_of_a_bucket(volume: tuple[str, Gate, Path], workspace: Workspace, mailbox: Mailbox) -> None:
+    url, gate, _ = volume
+    journey = Looking(workspace.open(url), mailbox)
+    session = journey.session
+    journey.look()
+    journey.expand("/more")
+    journey.go(2)
+    journey.shows(2)
+    assert journey.asked == 0
+
+    gate.expired.add("OLDKEY")
+    journey.go(7)
+    journey.until(lambda: journey.failed() and "credentials" in session.state.offers)
+    assert "expired" in journey.picture.why(3, 3)
+    assert journey.picture.why(3, 3).endswith("Click to read it again.")
+    assert "expired" in session.state.sentence
+    journey.go(8)
+    journey.until(journey.failed)
+    assert journey.asked == 1, "one question, however many chunks fail"
+    question = session.credentials
+    assert question is not None
+
+    values = {each.name: each.value for each in question.fields}
+    session.use_credentials({**values, "profile": "other"})
+    journey.shows(8)
+    assert session.state.path == "/a"
+    assert session.credentials is None
+    assert session.state.offers == ()
+    assert session.tree.find("/more/inside") is not None, "what was expanded still is"
+    journey.go(9)
+    journey.shows(9)
+    assert journey.asked == 1
+
+
+def test_a_login_that_was_renewed_elsewhere_needs_a_retry_only(
+    volume: tuple[str, Gate, Path], workspace: Workspace, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(object_requests, "LOOK_AGAIN", 0.0)
+    url, gate, profiles = volume
+    journey = Looking(workspace.open(url), mailbox)
+    journey.look()
+    gate.expired.add("OLDKEY")
+    journey.go(4)
+    journey.until(journey.failed)
+    journey.picture.retry()
+    journey.until(journey.failed)
+    hierarchy = journey.session.hierarchy
+    profiles.write_text(KEYS.format("lab", "NEWKEY"))
+    journey.picture.retry()
+    journey.shows(4)
+    assert journey.session.hierarchy is hierarchy
+
+
+# ---------------------------------------------------------------------- web servers
+@contextmanager
+def served() -> Iterator[Any]:
+    store = MemoryStore()
+    fill(store)
+    with web_server({f"x.zarr/{key}": store.get(key) or b"" for key in store.list()}) as server:
+        server.token = "token=first-one"
+        yield server
+
+
+def test_another_link_to_a_web_server(workspace: Workspace, mailbox: Mailbox) -> None:
+    with served() as server:
+        journey = Looking(workspace.open(f"{server.url}/x.zarr?token=first-one"), mailbox)
+        session = journey.session
+        journey.look()
+        server.token = "token=second-one"
+        journey.go(5)
+        journey.until(lambda: journey.failed() and "credentials" in session.state.offers)
+        assert "401" in journey.picture.why(3, 3)
+        question = session.credentials
+        assert question is not None
+        assert "Tried: the token of the address." in question.sentence
+        assert "first-one" not in str(question)
+
+        session.use_credentials({"address": ""})
+        journey.until(lambda: session.state.status is SessionStatus.FAILED)
+        assert "credentials" in session.state.offers, "asked again, for the server still says no"
+        session.use_credentials(f"address={server.url}/x.zarr?token=second-one")
+        journey.until(lambda: session.state.status is SessionStatus.READY)
+        journey.shows(5)
+        assert session.credentials is None
+        assert "second-one" not in session.url
+
+
+def test_a_row_says_it_and_offers_another_try(
+    volume: tuple[str, Gate, Path], workspace: Workspace, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(object_requests, "LOOK_AGAIN", 0.0)
+    url, gate, profiles = volume
+    journey = Looking(workspace.open(url), mailbox)
+    session = journey.session
+    journey.look()
+    more = journey.row("/more")
+    gate.expired.add("OLDKEY")
+    session.tree.expand(more)
+    journey.until(lambda: session.tree.row(more).state is RowState.FAILED)
+    assert "expired" in session.tree.row(more).sentence
+    profiles.write_text(KEYS.format("lab", "NEWKEY"))
+    session.tree.retry(more)
+    journey.until(lambda: session.tree.find("/more/inside") is not None)
