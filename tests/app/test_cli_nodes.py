@@ -177,8 +177,8 @@ def test_groups_that_go_along_are_told(dialect: str, tmp_path: Path, capsys: pyt
     for name in ("a", "b"):
         made.create_array(f"/p/{name}", shape=(2,), dtype="u1")
     made.store.erase_values(made.dialect.documents("/p"))
-    sentence = "Note: /p, a group without a document of its own, goes with it: nothing else is in it.\n"
-    assert "goes with it" not in told(capsys, "remove", place, "p/b", "--dry-run")[2], "another is left in it"
+    sentence = "Note: /p, a group without its own document, vanishes as well: it contains nothing else.\n"
+    assert "vanishes as well" not in told(capsys, "remove", place, "p/b", "--dry-run")[2], "another is left in it"
     assert told(capsys, "remove", place, "p/b", "--yes")[0] == 0
     for arguments in (["--dry-run"], [], ["--yes"]):
         assert sentence in told(capsys, "remove", place, "p/a", *arguments)[2], arguments

@@ -174,9 +174,9 @@ def test_a_group_that_goes_along_is_told_in_the_plan_and_at_the_end(
     if act == "move":
         session.nodes.set_target("/b")
     mailbox.run_until(lambda: session.nodes.state.ready)
-    assert "/p, a group without a document of its own, goes with it" in session.nodes.state.sentence
+    assert "/p, a group without its own document, vanishes as well" in session.nodes.state.sentence
     carried_out(session, mailbox)
-    assert "goes with it" in session.jobs.items[-1].sentence
+    assert "vanishes as well" in session.jobs.items[-1].sentence
     assert "/p" not in zarrscope.open(tmp_path / "y")
 
 

@@ -66,8 +66,8 @@ def check(
     """Checks documents, consistency and every stored chunk of NODE and everything beneath it. Changes nothing.
 
     A finding is an error, a warning or information. A chunk that is not stored is information: it reads as the fill
-    value. Exit code 1 when there is an error, else 0. At the end stands how much was read, and which arrays have no
-    checksum: there, changed bytes that still decode are not noticed.
+    value. Exit code 1 when there is an error, else 0. The last lines state how much was read, and the arrays without a
+    checksum: there, changed bytes that can still be decoded are not noticed.
 
     The columns of --plain: severity, code, path, key, pointer, message, advice.
 

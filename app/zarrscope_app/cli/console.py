@@ -119,8 +119,8 @@ def following(command: click.Command) -> click.Command:
 
 
 def with_common_options(command: click.Command) -> click.Command:
-    """Gives a verb, and those beneath it, the options that may stand before or after it: --color, --plain and
-    --timeout."""
+    """Gives a verb, and its subcommands, the options that may stand before or after it: --color, --plain
+    and --timeout."""
     if isinstance(command, click.Group):
         for each in command.commands.values():
             with_common_options(each)

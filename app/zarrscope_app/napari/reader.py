@@ -104,7 +104,7 @@ def read(
 
 
 def _ask(path: str | list[str], why: str) -> bool:
-    """Opens the dock with the images to choose from; False where there is no window."""
+    """Opens the dock with the images to choose from; returns False if there is no window."""
     import napari
 
     from zarrscope_app.napari.dock import open_explorer

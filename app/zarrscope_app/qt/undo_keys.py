@@ -16,7 +16,7 @@ from zarrscope_app.presenters.commands import command
 
 
 class UndoKeys(QObject):
-    """`watch` the editors of a form: once a text was taken over, undo and redo are the document's."""
+    """Watches the editors of a form (`watch`): once a text was applied, undo and redo act on the document."""
 
     def watch(self, editor: QWidget) -> None:
         """Leave the keys to the window while nothing is being typed into this editor."""

@@ -94,7 +94,7 @@ def ask(seconds: float = PROBE_SECONDS) -> Answers:
     try:
         import termios
         import tty
-    except ImportError:  # Windows: the environment tells
+    except ImportError:  # Windows: only the environment can be used
         return Answers()
     stdin, stderr = sys.__stdin__, sys.__stderr__
     if stdin is None or stderr is None:

@@ -1,4 +1,4 @@
-"""Which chunks of an array are stored, and how large they are, as the store's listing tells: no chunk is read.
+"""Finds the stored chunks of an array, and their sizes, from the store's listing. No chunk is read.
 
 Where the store cannot list, the first byte of each chunk is requested if the grid is small; if it is large, nothing is
 known about its chunks. The memory of an inventory grows with the number of stored chunks, not with the grid: a grid of
@@ -227,7 +227,8 @@ class InnerChunk:
 
 
 def inner_chunks(array: Array, shard: ChunkIndex) -> tuple[InnerChunk, ...]:
-    """The chunks within a shard, as its index tells; none where there are no shards, or too many chunks in one.
+    """The chunks within a shard, from its index; none if the array has no shards, or if there are too many chunks in
+    one.
 
     Reads the index. Raises BadChunk, Unreadable.
     """

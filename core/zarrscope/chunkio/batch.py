@@ -80,7 +80,7 @@ def _alone(
     try:
         decode()
     except Exception as error:
-        raise failure(error, (*row.chunk, part.selection.chunk))  # noqa: B904 - it is that error, or has it as its cause
+        raise failure(error, (*row.chunk, part.selection.chunk))  # noqa: B904 - the error caught, or a new one caused by it
 
 
 def _runs(found: Sequence[tuple[PlanRow, AxisPart, object]]) -> Iterator[tuple[int, PlanRow, list[AxisPart]]]:

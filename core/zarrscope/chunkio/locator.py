@@ -281,7 +281,7 @@ class Locator:
         """Inner chunks with bytes in common, in the shards that lie within a shard of the grid.
 
         For each such shard: the numbers that lead to it, from the outermost, and its pairs as `overlaps` gives them. At
-        most MOST_INNER_SHARDS are looked at, one after the other.
+        most MOST_INNER_SHARDS are examined, one after the other.
         """
         if len(self.tiers) < 2:
             return []

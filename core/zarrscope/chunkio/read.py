@@ -228,7 +228,7 @@ class _ReadJob:
             try:
                 spans = self.locator.spans(state.reader, key, inner)
             except ZarrscopeError as error:
-                raise self.array.located(error, key)  # noqa: B904 - it is that error
+                raise self.array.located(error, key)  # noqa: B904 - the error caught
             *outer, last = group
             beneath = rows(self.out, outer, (key, ""), lambda key, text: key)
             if spans is None:
@@ -267,7 +267,7 @@ class _ReadJob:
         try:
             spans = self.locator.spans(self._state.reader, key, inner)
         except ZarrscopeError as error:
-            raise self.array.located(error, key)  # noqa: B904 - it is that error
+            raise self.array.located(error, key)  # noqa: B904 - the error caught
         if spans is None:
             self._fill(row, (last,))
         else:
@@ -333,7 +333,7 @@ class _ReadJob:
                             self._check_stored(reader.size, row, part)
                         self._put(state, row, part, reader, batch)
                     except Exception as error:
-                        raise self.array.failure(error, (*row.chunk, part.selection.chunk))  # noqa: B904 - it is that error
+                        raise self.array.failure(error, (*row.chunk, part.selection.chunk))  # noqa: B904 - the error caught
         finally:
             if mine:
                 self._file_lock.release()
@@ -355,7 +355,7 @@ class _ReadJob:
                 try:
                     self._put(state, row_slice.row, part, _Fetched(data), batch)
                 except Exception as error:
-                    raise self.array.failure(error, chunk)  # noqa: B904 - it is that error, or has it as its cause
+                    raise self.array.failure(error, chunk)  # noqa: B904 - the error caught, or a new one caused by it
         if self._regular is not None:
             batch.decode_into_result(self._regular, self.chunk_bytes, state.memory, state.arena, self.array.failure)
 

@@ -203,7 +203,7 @@ class CodecPipeline:
                         codec=at.name,
                     )
         except Exception as error:
-            raise _naming_codec(error, at)  # noqa: B904 - it is that error, or has it as its cause
+            raise _naming_codec(error, at)  # noqa: B904 - the error caught, or a new one caused by it
         if out is None:
             return array
         out[...] = array
@@ -223,7 +223,7 @@ class CodecPipeline:
                 return np.frombuffer(data, self.dtype).reshape(self.spec.shape)
             return self._serializer.decode(data, None)
         except Exception as error:
-            raise _naming_codec(error, at)  # noqa: B904 - it is that error, or has it as its cause
+            raise _naming_codec(error, at)  # noqa: B904 - the error caught, or a new one caused by it
 
     def empty_chunk(self, memory: Octets) -> Elements:
         """A chunk in `memory`, its axes in the order of the stored ones, so that `decode` fills it without a copy."""
@@ -292,7 +292,7 @@ class CodecPipeline:
             for at in reversed(self._arrays):
                 array = at.decode(array)
         except Exception as error:
-            raise _naming_codec(error, at)  # noqa: B904 - it is that error, or has it as its cause
+            raise _naming_codec(error, at)  # noqa: B904 - the error caught, or a new one caused by it
         return array
 
     @property
@@ -341,7 +341,7 @@ class CodecPipeline:
             array = decoded.view(stored.numpy).reshape(len(chunks), *stored.shape)
             self._serializer.fix_up(array)
         except Exception as error:
-            raise _naming_codec(error, at)  # noqa: B904 - it is that error, or has it as its cause
+            raise _naming_codec(error, at)  # noqa: B904 - the error caught, or a new one caused by it
         return array.transpose(0, *self._batch_axes) if self.axes is not None and self._batch_axes else array
 
     def read_blocks(self, source: RangeReadable, window: DecodeWindow) -> Any:
@@ -352,7 +352,7 @@ class CodecPipeline:
         try:
             return self._bytes[0].read_blocks(source, window.start, window.stop)
         except Exception as error:
-            raise _naming_codec(error, self._bytes[0])  # noqa: B904 - it is that error, or has it as its cause
+            raise _naming_codec(error, self._bytes[0])  # noqa: B904 - the error caught, or a new one caused by it
 
     def decode_blocks(
         self, parts: Sequence[Any], window: DecodeWindow, memory: Callable[[int], Octets], arena: Arena
@@ -380,7 +380,7 @@ class CodecPipeline:
                 out = np.ascontiguousarray(out)
             array = self._fixed_up(out.view(self._serializer.decoded.numpy).reshape(n, *window.shape))
         except Exception as error:
-            raise _naming_codec(error, at)  # noqa: B904 - it is that error, or has it as its cause
+            raise _naming_codec(error, at)  # noqa: B904 - the error caught, or a new one caused by it
         array = array[(slice(None), *window.take)]
         return array.transpose(0, *self._batch_axes) if self.axes is not None and self._batch_axes else array
 

@@ -228,7 +228,8 @@ class Shard:
         return b"".join(self.parts(chunks))
 
     def parts(self, chunks: Mapping[ChunkIndex, Buffer]) -> list[Buffer]:
-        """The pieces of a shard of these encoded inner chunks, in order: together they are what `assemble` gives."""
+        """The pieces of a shard made of these encoded inner chunks, in order. Joined, they equal the result of
+        `assemble`."""
         entries = np.full((*self.grid, 2), NOWHERE, np.uint64)
         at = self.index_size if self.at_start else 0
         parts: list[Buffer] = []

@@ -90,7 +90,7 @@ def opened(destination: str) -> Store:
 
 
 class DestinationWriter:
-    """Writes the arrays and documents of a plan and compares them with the source; both kinds of run build on it."""
+    """Writes the arrays and documents of a plan and compares them with the source. Conversion and rebuilding use it."""
 
     def __init__(
         self,

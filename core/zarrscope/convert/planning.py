@@ -347,7 +347,7 @@ class _Planner:
                     former = self.source.open_node(made.former)
                     own = self._attributes(former, former.metadata, notes) if isinstance(former, Array) else {}
                 except ZarrscopeError:
-                    pass  # a broken level is replaced anyhow
+                    pass  # a broken level is replaced anyway
             adapted = self.dialect.adapt(made.metadata)
             documents = self.dialect.write(made.target, adapted, own)
             StoredArray(self.source.store, made.target, adapted).need_encoding()

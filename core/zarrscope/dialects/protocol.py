@@ -40,7 +40,7 @@ Insight = tuple[ArrayMetadata | GroupMetadata | None, ZarrscopeError | None]
 
 
 class Child:
-    """A name found under a group. `kind` None: only its documents can tell (fetch dialect.outline(path)).
+    """A name found under a group. `kind` None: only its documents show the kind (fetch dialect.outline(path)).
 
     `metadata` and `error` may be read when they are first used, so that a listing of thousands of names and kinds does
     not read them. They are read in the caller's thread, which at most waits for a local disk.

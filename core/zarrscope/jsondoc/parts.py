@@ -1,8 +1,8 @@
 """Where the parts of a long object or array in a JSON text lie, as offsets of commas: eight bytes a part.
 
-An edit goes to one part of a value that may have millions. To read each of them, only to find where the next begins,
-takes as much memory as the whole value; so one pass over the characters, by numpy, finds the commas instead, and a part
-is looked at when it is asked for. The text must be valid JSON.
+An edit goes to one part of a value that may have millions of parts. Parsing all of them, only to find where the next
+one begins, takes as much memory as the whole value. So one pass over the characters, by numpy, finds the commas, and a
+part is parsed when it is needed. The text must be valid JSON.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ class NodeContext:
         if copied and documents is copied:
             self._from_consolidated.add(path)
         node = self._told(self.parsed(path, documents), passed_over)
-        if node is None and kind == "array":  # the node is no array any more
+        if node is None and kind == "array":  # the node is no longer an array
             return self.node_at(path)
         if node is not None and path != "/" and self.store.files.ignores_spelling and self._is_misspelled(keys):
             return None

@@ -111,7 +111,7 @@ def need_nothing_beneath(hierarchy: NodeContext, path: str) -> None:
         entry = next((e for e in hierarchy.store.list_dir(prefix) if prefix + e.name not in own), None)
         if entry is not None:
             raise Conflict(
-                f"Something lies beneath {path} already, though no array is there",
+                f"Data already lies beneath {path}, though there is no array",
                 store=hierarchy.url,
                 key=prefix + entry.name,
                 advice="Erase the keys there first, or choose another path. A copy or an erasure may have stopped.",
@@ -319,7 +319,7 @@ def vanishing(hierarchy: NodeContext, path: str) -> list[str]:
 def vanished(hierarchy: NodeContext, above: list[str]) -> tuple[str, ...]:
     """The groups from `above`, a result of `vanishing`, that are gone now."""
     return tuple(
-        f"{each}, a group without a document of its own, goes with it: nothing else is in it"
+        f"{each}, a group without its own document, vanishes as well: it contains nothing else"
         for each in above
         if each not in hierarchy
     )

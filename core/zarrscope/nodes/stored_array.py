@@ -114,7 +114,7 @@ class StoredArray:
         try:
             self.grid_chunk_pipeline(self.metadata.grid.chunk_shape).need_encoding()
         except ZarrscopeError as error:
-            raise self.located(error)  # noqa: B904 - it is that error
+            raise self.located(error)  # noqa: B904 - the error caught
 
     @property
     def identity(self) -> ArrayIdentity:
@@ -227,7 +227,7 @@ class StoredArray:
                             failed = again
             raise self.failure(failed, chunk) from failed.__cause__
         except Exception as error:
-            raise self.failure(error, chunk)  # noqa: B904 - it is that error, or has it as its cause
+            raise self.failure(error, chunk)  # noqa: B904 - the error caught, or a new one caused by it
 
     def failure(self, error: Exception, chunk: ChunkIndex) -> ZarrscopeError:
         """The error to raise for a chunk that cannot be read: `error` with its place, or a BadChunk caused by it."""

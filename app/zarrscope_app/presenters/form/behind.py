@@ -100,7 +100,7 @@ class BackgroundEdits:
         self._told()
 
     def diff(self, draft: Draft) -> Diff:
-        """The difference where it is known; else it is looked for, and `told` is called when it was found."""
+        """The difference, if it is known; otherwise it is computed in the background, and `told` is called then."""
         base, now = draft.base, draft.now
         if draft.known == (base, now) or base.bytes == now.bytes:
             return draft.diff()

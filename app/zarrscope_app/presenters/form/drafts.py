@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Drafts:
-    """Drafts by the path of their node. Nodes that have changes keep them while one looks at another node."""
+    """Drafts by the path of their node. Nodes with changes keep them while another node is displayed."""
 
     def __init__(self) -> None:
         self.hierarchy: Hierarchy | None = None

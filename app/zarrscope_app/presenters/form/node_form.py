@@ -86,7 +86,7 @@ class NodeForm:
             self._loading = None
 
     def start(self) -> None:
-        """Another node is selected, or the same anew: why the former could not be read is no longer told."""
+        """Starts with another node, or with the same one again; the error of the former one is no longer shown."""
         self._failure = ""
 
     def look_again(self) -> None:
@@ -236,7 +236,7 @@ class NodeForm:
             self._waiting.do_acts()
 
     def edit_text(self, text: str) -> None:
-        """The text of all attributes; one that is no JSON stays as it is typed, with the line that is wrong."""
+        """Sets the text of all attributes. A text that is not JSON stays as typed, and its faulty line is marked."""
         if (draft := self._drafts.selected) is not None:
             prefix = draft.prefix
             self._editor.change(json_text.WHOLE, lambda d, _: json_text.with_text(d, prefix, text), text)

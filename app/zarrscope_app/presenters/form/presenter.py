@@ -323,7 +323,8 @@ class EditPresenter:
             self._trials.ask(ask, told)
 
     def try_json(self, text: str, told: Callable[[int, str], object]) -> None:
-        """Which line of a text is wrong while it is being typed, and why: `told(line, sentence)`; 0 and "": none."""
+        """Finds the faulty line of a text that is being typed, and the reason: `told(line, sentence)`; 0 and "" if it
+        is valid."""
         if (draft := self._drafts.selected) is not None:
             self._trials.ask_json(text, draft, told)
 

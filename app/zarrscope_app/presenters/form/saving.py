@@ -14,7 +14,7 @@ from zarrscope_app.presenters.form.view_models import Side, Whose
 
 
 class Saver:
-    """Writes drafts. `told()` asks for a repaint, `saved(path)` is called for each document that was written."""
+    """Writes drafts. `told()` requests a repaint, `saved(path)` is called for each document that was written."""
 
     def __init__(
         self, owner: Owner, drafts: Drafts, told: Callable[[], object], saved: Callable[[str], object]

@@ -24,18 +24,18 @@ _REMEMBERED = 3
 
 
 def is_section_field(pointer: str) -> bool:
-    """Whether an id is that of a section's field, which is no JSON pointer."""
+    """Whether an id belongs to a section's field; such an id is not a JSON pointer."""
     return bool(pointer) and not pointer.startswith("/")
 
 
 class SectionForm:
-    """Sections by node: the surroundings of each node, and the fields that are edited together."""
+    """The sections of each node's attributes. It also stores other data about each node, such as shapes."""
 
     def __init__(self) -> None:
         self._around: dict[str, Surroundings] = {}
         self._linked: dict[str, bool] = {}
         self._made: list[tuple[Document, Surroundings, bool | None, tuple[FormSection, ...]]] = []
-        """Sections made of late, and what they were made from."""
+        """The sections made last, and the data from which they were made."""
 
     def surround(self, around: Surroundings) -> None:
         """Sets the data about a node that are not in its attributes, such as shapes."""

@@ -49,7 +49,7 @@ class _Made:
 
 
 class SeveralForm:
-    """The form of the nodes at `paths`. `drafts` are those of the whole presenter; `told()` asks for a repaint,
+    """The form of the nodes at `paths`. `drafts` are those of the whole presenter; `told()` requests a repaint,
     `saved(path)` is called for each document that was written. All on the host's thread."""
 
     def __init__(

@@ -148,7 +148,7 @@ def toggle_channel(session: Session, number: int) -> None:
 
 
 def choose_axis_key(session: Session, letter: str) -> bool:
-    """X, Z, T …: makes the axis of that name the current one. False when there is no such slider."""
+    """Makes the axis named by a key (X, Z, T …) the current one. Returns False if there is no such slider."""
     for axis in session.slice.state.axes:
         if axis.name.lower() == letter.lower() and axis.role == "slider":
             session.slice.choose_axis(axis.name)

@@ -213,7 +213,7 @@ def _failed(login: Login, error: Exception) -> ZarrscopeError:
         name = login.host if login.port == 22 else f"[{login.host}]:{login.port}"
         return Refused(
             f"The key of the host {login.name} has changed: it is {error.key.get_name()} {error.key.fingerprint}",
-            advice="Somebody may stand between you and it. If its owner says that the key was changed, forget the old "
+            advice="The connection may be intercepted. If its owner says that the key was changed, forget the old "
             f"one: ssh-keygen -R {shlex.quote(name)}",
         )
     if isinstance(error, paramiko.AuthenticationException) or "No authentication methods" in str(error):
