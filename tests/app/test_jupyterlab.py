@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -113,13 +114,15 @@ def test_a_person_explores_and_edits_in_jupyterlab(lab: str, image: Path) -> Non
             page = browser.new_page(viewport={"width": 1300, "height": 900})
             page.set_default_timeout(15_000)
             page.on("request", lambda request: _note(elsewhere, request.url))
-            page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
+            page.on("console", lambda said: _complaint(errors, said))
             page.on("pageerror", lambda error: errors.append(str(error)))
             page.goto(lab)
             page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=PATIENCE)
             page.wait_for_function(CONNECTED, timeout=PATIENCE)
             _run_first_cell(page)
             _explore(page)
+            _fit_into_little_room(page)
+            _keys_belong_to_what_has_the_focus(page)
             _edit(page, image)
             assert not errors
             _lose_the_kernel(page, image)
@@ -154,6 +157,13 @@ def _run_first_cell(page: Any) -> None:
         except Late:
             if attempt == 5:
                 raise
+
+
+def _complaint(errors: list[str], said: Any) -> None:
+    """Keeps an error of the page; not that JupyterLab finds no language server, for which it asks at some moment."""
+    where = (said.location or {}).get("url", "")
+    if said.type == "error" and "/lsp/" not in where:
+        errors.append(f"{said.text} {where}")
 
 
 def _note(elsewhere: list[str], url: str) -> None:
@@ -208,6 +218,57 @@ def _explore(page: Any) -> None:
         "() => /z 7 y 3[12] x 3[12]/.test(document.querySelector('.zs .probe').textContent)"
         " && /195/.test(document.querySelector('.zs .probe').textContent)"
     )
+
+
+def _fit_into_little_room(page: Any) -> None:
+    """At 500 x 250 nothing is cut off: there is a picture, and the tabs and the tree's button can be clicked."""
+    page.evaluate("() => { const s = document.querySelector('.zs').style; s.width = '500px'; s.height = '250px'; }")
+    page.wait_for_selector(".zs[data-narrow='1'][data-short='1']")
+    page.wait_for_function(
+        "() => { const r = document.querySelector('.zs [data-view=main] canvas').getBoundingClientRect();"
+        " return r.width >= 200 && r.height >= 60; }"
+    )
+    over = page.evaluate(
+        "() => { const b = document.querySelector('.zs');"
+        " return [b.clientWidth, b.clientHeight, b.scrollWidth - b.clientWidth, b.scrollHeight - b.clientHeight]; }"
+    )
+    assert 490 <= over[0] <= 500, over
+    assert 240 <= over[1] <= 250, over
+    assert over[2:] == [0, 0], "something is cut off"
+    page.click(".zs [data-tab=info]")
+    page.wait_for_selector(".zs[data-tab=info]")
+    page.click(".zs [data-tab=image]")
+    page.wait_for_selector(".zs[data-tab=image]")
+    page.evaluate("() => { const s = document.querySelector('.zs').style; s.width = ''; s.height = '560px'; }")
+    page.wait_for_selector(".zs[data-narrow=''][data-short='']")
+
+
+def _keys_belong_to_what_has_the_focus(page: Any) -> None:
+    """In the widget, keys are its own, and the notebook takes none of them for a command."""
+    before = _cells(page)
+    page.locator(".zs").focus()
+    page.keyboard.press("Home")
+    page.wait_for_function("() => document.querySelector('.zs input[data-field=\"index:z\"]').value === '0'")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("() => document.querySelector('.zs input[data-field=\"index:z\"]').value === '1'")
+    for key in ("a", "a"):  # the notebook would insert a cell above
+        page.keyboard.press(key)
+    page.keyboard.press("End")
+    page.wait_for_function("() => document.querySelector('.zs input[data-field=\"index:z\"]').value === '7'")
+    assert _cells(page) == before
+    page.locator(".zs-tree").focus()
+    page.keyboard.press("Home")
+    page.wait_for_selector(".zs[data-path='/']")
+    page.keyboard.press("ArrowDown")
+    page.wait_for_selector(".zs[data-path='/image']")
+    assert _cells(page) == before
+
+
+def _cells(page: Any) -> int:
+    """How many cells the notebook has, by its status bar: only those in sight are in the page."""
+    found = re.search(r"Cell \d+/(\d+)", page.inner_text("body"))
+    assert found is not None
+    return int(found[1])
 
 
 def _edit(page: Any, image: Path) -> None:
