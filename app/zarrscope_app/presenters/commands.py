@@ -101,7 +101,7 @@ COMMANDS = (
     Command("back", "Back", "node", ("Alt+Left",), 0, "back"),
     Command("forward", "Forward", "node", ("Alt+Right",), 0, "forward"),
     Command("next-image", "Next well, field or image", "node", ("F8",), 0),
-    Command("previous-image", "Well, field or image before", "node", ("F7",), 0),
+    Command("previous-image", "Previous well, field or image", "node", ("F7",), 0),
     Command("copy-path", "Copy path", "node", ("Y",), 1, "copy"),
     Command("copy-python", "Copy as Python", "node", (), 1),
     Command("reveal", "Reveal in file manager", "node", (), 1),

@@ -24,7 +24,7 @@ Kept = dict[tuple[int, int, int], tuple[int, QImage]]
 
 
 def version_of(tile: Tile, bare: bool) -> int:
-    """The cached form of a tile: with its signs, or without them."""
+    """The version number of a tile's picture; it is negative for the picture without signs (`bare`)."""
     return -tile.version - 1 if bare else tile.version
 
 

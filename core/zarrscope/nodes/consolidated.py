@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.context import NodeContext
 
 ATTEMPTS = 20
-STALE = "The consolidated metadata is stale: it could not be brought in step"
+STALE = "The consolidated metadata is stale: it could not be updated"
 
 
 # ---------------------------------------------------------------------------------------------- keeping step

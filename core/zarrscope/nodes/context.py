@@ -133,7 +133,7 @@ class NodeContext:
 
                     self.consolidated_metadata = ConsolidatedMetadata.from_documents(self.dialect, documents, copied)
             except ZarrscopeError as error:
-                self.warnings += (f"The consolidated metadata is passed over: {error.message}",)
+                self.warnings += (f"The consolidated metadata is ignored: {error.message}",)
 
     @property
     def url(self) -> str:
@@ -258,7 +258,7 @@ class NodeContext:
         if own is None or copy is None or (own.metadata, own.attributes) == (copy.metadata, copy.attributes):
             return False
         self.consolidated_metadata = None
-        self.warnings += (f"The consolidated metadata is older than {path}: it is passed over",)
+        self.warnings += (f"The consolidated metadata is older than {path}: it is ignored",)
         return True
 
     @property

@@ -60,7 +60,7 @@ def documents_at(
     """Fetches documents in parallel. Yields (key, document or None or the error) as they arrive."""
     for i, answer in store.get_many([(key, None) for key in keys], cancelled, document_limit(store, *keys)):
         if isinstance(answer, TooLarge):
-            answer.advice = f"This is hardly metadata. If it is, set {DOCUMENT_LIMIT} to more bytes."
+            answer.advice = f"This is probably not metadata. If it is, set {DOCUMENT_LIMIT} to more bytes."
         yield keys[i], answer
 
 

@@ -181,7 +181,7 @@ def _save(hierarchy: NodeContext, path: str, document: Document, allow_nan: bool
     linked = hierarchy.store.files.links(document.key) > 1
     version = hierarchy.store.set(document.key, document.bytes, expect=document.version)
     if linked:
-        note = f"The file {document.key} had another name besides (a hard link), which still holds what it held before"
+        note = f"The file {document.key} has another name (a hard link), which still has the former content"
         hierarchy.warnings = (*(each for each in hierarchy.warnings if each != note), note)
     if path == "/":
         hierarchy.forget()
@@ -401,7 +401,7 @@ def _need_other_case(hierarchy: NodeContext, path: str, instead_of: str = "") ->
     )
     if taken is not None:
         raise Refused(
-            f"{hierarchy.dialect.title} takes {name!r} and {taken!r}, which is there, for one name",
+            f"{hierarchy.dialect.title} takes {name!r} and the existing {taken!r} for one name",
             store=hierarchy.url,
             advice="Choose a name that differs in more than upper and lower case.",
         )

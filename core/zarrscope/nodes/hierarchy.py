@@ -391,4 +391,6 @@ class Hierarchy(ChangingHierarchy):
         found = [key for key, value in zip(keys[1:], others, strict=True) if value is not None]
         if own is not None or not found:
             return None
-        return f"There is no chunk {keys[0]}, but {found[0]}, which is read only when opened leniently"
+        return (
+            f"There is no chunk {keys[0]}, but {found[0]}, which is only read in a hierarchy that was opened leniently"
+        )

@@ -157,7 +157,7 @@ class _Carrying:
         source, target, path, to = self.source, self.target, self.path, self.to
         if to == "/" or (moving and path == "/"):
             raise Refused(
-                "The root cannot be moved" if moving and path == "/" else "A node does not take the root's place",
+                "The root cannot be moved" if moving and path == "/" else "A node cannot replace the root",
                 store=target.url,
                 advice="Rename the folder itself, or convert to a new place.",
             )

@@ -26,7 +26,7 @@ from zarrscope.stores.wrappers import PrefixStore
 if TYPE_CHECKING:
     from zarrscope.stores.address import Address
 
-ASSUMED = "What the server does not give out is taken as missing, for it does not tell one from the other"
+ASSUMED = "Denied values are taken as missing, because the server does not distinguish the two"
 
 
 def open(

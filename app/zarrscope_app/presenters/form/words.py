@@ -165,7 +165,7 @@ def becomes_04(version: str) -> str:
 
 
 def no_pixel_size(obstacle: str) -> str:
-    return f"The pixel size cannot be told in one number. {clean(obstacle)}."
+    return f"The pixel size cannot be given as one number. {clean(obstacle)}."
 
 
 def further_images(n: int) -> str:
@@ -197,7 +197,7 @@ MOST_REMARKS = 3
 
 
 def not_judged(version: str) -> str:
-    return f"OME-Zarr {clean(version, 10)}: shown leniently, for its text was replaced by 0.4."
+    return f"OME-Zarr {clean(version, 10)}: shown leniently, because 0.4 has replaced this version."
 
 
 def judged(version: str, findings: Sequence[tuple[str, str, str]]) -> str:
@@ -240,7 +240,7 @@ def whole(value: float) -> str:
 
 def would_break(findings: Sequence[str]) -> str:
     told = "; ".join(clean(each, 160) for each in findings)
-    return f"Edited like this, the image would break the text of OME-Zarr: {told}"
+    return f"This edit would break the OME-Zarr specification: {told}"
 
 
 # ---------------------------------------------------------------------- several nodes
@@ -271,7 +271,7 @@ def reading(n: int) -> str:
 
 
 def several(n: int, left_out: int, unread: int) -> str:
-    told = f"{counted(n, 'node')} at once: what is typed is set in all of them." if n > 1 else "1 node."
+    told = f"{counted(n, 'node')} at once: a typed value is set in all of them." if n > 1 else "1 node."
     told += f" {count(left_out)} more without such fields: left out." if left_out else ""
     return told + (f" {count(unread)} more could not be read." if unread else "")
 

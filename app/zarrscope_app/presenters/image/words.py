@@ -23,7 +23,7 @@ SECONDS = {
 MOST_PROPERTIES = 8
 READING_SOLID = "Reading the volume…"
 NO_SOLID = "This picture has no third axis."
-NO_SOLID_OF_KIND = "Only numbers have a maximum: no labels, texts or times."
+NO_SOLID_OF_KIND = "Only numbers have a maximum; labels, texts and times have none."
 PARTS = {"magnitude": "magnitude", "phase": "phase", "real": "real part", "imaginary": "imaginary part"}
 """What is drawn of complex values."""
 _AMOUNT = re.compile(r"(?P<number>[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)\s*(?P<unit>\S*)")
