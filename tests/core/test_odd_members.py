@@ -3,6 +3,7 @@ says it."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,8 @@ import pytest
 
 import zarrscope
 from contracts.dialect import array_path
-from contracts.odd_members import GONE, at, cases, documents, key_of
+from contracts.odd_members import GONE, at, cases, documents, key_of, pointers
+from contracts.odd_members import ODD as ODD_VALUES
 from zarrscope.check.hierarchy import check
 from zarrscope.dialects import DIALECTS, Dialect
 from zarrscope.stores.memory import MemoryStore
@@ -322,3 +324,85 @@ def test_null_attributes_stay_null_until_a_field_is_set(tmp_path: Path, capsys: 
     assert json.loads((root / key).read_text())["attributes"] is None
     assert run(["attrs", "set", str(root), "a", "x", "2"]) == 0
     assert json.loads((root / key).read_text())["attributes"] == {"x": 2}
+
+
+# ---------------------------------------------------------------------------------------- groups, attributes, roots
+def family(dialect: Dialect) -> MemoryStore:
+    """A group /g with an array /g/a, each with an attribute x."""
+    store = MemoryStore()
+    h = zarrscope.open(store, "w-", dialect=dialect.name)
+    h.create_group("/g", {"x": 1})
+    h.create_array("/g/a", shape=(4,), dtype="u1", chunks=(2,), attributes={"x": 1})[...] = 3
+    return store
+
+
+def keys(store: MemoryStore) -> dict[str, bytes]:
+    return {key: store.get(key) or b"" for key in store.list()}
+
+
+WRITABLE = [dialect for dialect in DIALECTS if dialect.name != "v1"]
+
+
+@pytest.mark.parametrize("path", ["/g", "/g/a"])
+@pytest.mark.parametrize("dialect", WRITABLE, ids=lambda dialect: dialect.name)
+def test_attributes_that_are_no_object_close_no_node(dialect: Dialect, path: str) -> None:
+    kind: Any = "array" if path == "/g/a" else "group"
+    key, holder = dialect.attributes_at(path, kind)
+    if not holder and key in dialect.documents(path, kind)[:1]:
+        return  # the document itself holds the attributes beside the format's own members: N5
+    odd: Any
+    for odd in ([1], "x", 5, True, [{}]):
+        store = family(dialect)
+        text = json.loads(store.get(key) or b"")
+        store.set(key, json.dumps({**text, holder[1:]: odd} if holder else odd).encode())
+        h = zarrscope.open(store, "r+")
+        node = h[path]
+        assert (node.kind, dict(node.attributes)) == (kind, {})
+        assert node.problem is not None
+        assert (node.problem.key, node.problem.pointer or "") == (key, holder)
+        assert [each.key for each in check(h) if each.severity == "error"] == [key]
+        if kind == "group":
+            assert [child.name for child in h["/"].children()] == ["g"]
+            assert h["/g/a"][...].tolist() == [3] * 4
+        before = keys(store)
+        with pytest.raises(zarrscope.BadMetadata, match="no JSON object") as caught:
+            node.attrs["y"] = 2
+        assert caught.value.key == key
+        assert keys(store) == before
+        h.save(path, h.document(path).set(h.attributes_pointer(path), {"y": 2}))
+        assert {each for each, value in keys(store).items() if before.get(each) != value} == {key}
+        mended = zarrscope.open(store)[path]
+        assert (mended.problem, dict(mended.attributes)) == (None, {"y": 2})
+
+
+@pytest.mark.parametrize("dialect", WRITABLE, ids=lambda dialect: dialect.name)
+def test_one_odd_member_at_the_root_or_of_a_group_is_an_error_that_names_it(dialect: Dialect) -> None:
+    whole = keys(family(dialect))
+    tried = 0
+    for key in sorted(each for each in whole if not each.startswith("data/") and b"{" in whole[each][:1]):
+        document = json.loads(whole[key])
+        own = "g/a" in key
+        for pointer in [] if own else pointers(document):
+            for odd in ODD_VALUES:
+                changed = json.loads(whole[key])
+                above, _, name = pointer.rpartition("/")
+                place = at(changed, above)
+                step: Any = int(name) if isinstance(place, list) else name
+                if odd is GONE:
+                    del place[step]
+                else:
+                    place[step] = odd
+                store = MemoryStore()
+                for each, value in {**whole, key: json.dumps(changed).encode()}.items():
+                    store.set(each, value)
+                tried += 1
+                with contextlib.suppress(zarrscope.ZarrscopeError):  # and no other error
+                    h = zarrscope.open(store, "r+")
+                    for path in ("/", "/g", "/g/a"):
+                        with contextlib.suppress(zarrscope.NotFound):
+                            node = h[path]
+                            _ = repr(node), node._repr_html_(), dict(node.attributes)
+                            if node.problem is not None and node.problem.pointer:
+                                assert has(changed, node.problem.pointer) or node.problem.key != key
+                    list(check(zarrscope.open(store)))
+    assert tried >= 27

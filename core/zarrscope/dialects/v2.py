@@ -97,8 +97,8 @@ class V2(Dialect):
         group = load(documents, f"{prefix}.zgroup", notes) if array is None else None
         if array is None and group is None:
             return None
-        attributes = self._attributes(prefix, documents, notes)
         defects = Defects(f"{prefix}.zarray" if array is not None else f"{prefix}.zgroup")
+        attributes = defects.attempt(self._attributes, prefix, documents, notes) or {}
         metadata: ArrayMetadata | GroupMetadata
         if array is not None:
             metadata = self._array(prefix, array, attributes, notes, defects)

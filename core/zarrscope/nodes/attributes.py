@@ -12,7 +12,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Protocol
 
 from zarrscope.dialects import StoredDocument
-from zarrscope.errors import Conflict, Refused, ZarrscopeError
+from zarrscope.errors import BadMetadata, Conflict, Refused, ZarrscopeError
 from zarrscope.errors.visible import visible
 from zarrscope.jsondoc.document import Document, same_json
 from zarrscope.jsondoc.parse import CONSOLIDATED_LIMIT
@@ -209,6 +209,14 @@ class Attributes(MutableMapping[str, Any]):
                 store=context.url,
                 key=key,
                 advice="Create the group first: create_group writes one.",
+            )
+        if not isinstance(old.get(pointer, None) or {}, dict):
+            raise BadMetadata(
+                f"The attributes of {path} are no JSON object",
+                store=context.url,
+                key=key,
+                pointer=pointer or None,
+                advice=f"Write an object in their place first: zarrscope attrs set STORE {path} '' '{{}}'.",
             )
         documents: dict[str, StoredDocument] = {**fetch(context.store, context.keys_of(path)), key: old.bytes}
         if old.version is ABSENT:
