@@ -87,6 +87,18 @@ def test_importing_the_engine_is_cheap() -> None:
     assert not tops & (HEAVY | TOOLKITS)
 
 
+def test_a_listing_loads_nothing_that_reads_chunks() -> None:
+    code = (
+        "import sys, zarrscope\n"
+        "from zarrscope.stores.memory import MemoryStore\n"
+        "h = zarrscope.open(MemoryStore(), 'w-'); h.create_group('/g')\n"
+        "print([child.name for child in h['/'].children()])\n"
+        "print(*sorted(m for m in sys.modules if m.startswith(('zarrscope.chunkio', 'zarrscope.codecs'))))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.splitlines() == ["['g']", ""]
+
+
 def test_the_import_rules_name_every_module() -> None:
     """lint-imports runs in packaging/check; here: its contracts are exhaustive, so that a new file must get a floor."""
     import tomllib

@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any, Self
 from zarrscope.model.metadata import GroupMetadata
 from zarrscope.model.node_path import clean_path
 from zarrscope.model.storage import never
-from zarrscope.nodes.array import Array
 from zarrscope.nodes.context import NodeContext
 from zarrscope.nodes.group import Group
 from zarrscope.nodes.listing import nothing_at
-from zarrscope.nodes.stored_array import StoredArray
 
 # Methods import modules that only they need, so that opening and reading stay quick.
 if TYPE_CHECKING:
     from zarrscope.jsondoc.document import Document
+    from zarrscope.nodes.array import Array
     from zarrscope.stores.dry_run import Operation
 
 
@@ -157,6 +156,9 @@ class ChangingHierarchy:
             dimension_names=dimension_names,
             separator=separator,
         )
+        from zarrscope.nodes.array import Array
+        from zarrscope.nodes.stored_array import StoredArray
+
         StoredArray(self._nodes.store, path, metadata).need_encoding()
         create_node(self._nodes, path, metadata, attributes or {})
         made = self.open_node(path)

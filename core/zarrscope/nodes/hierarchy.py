@@ -19,7 +19,6 @@ from zarrscope.errors.visible import visible
 from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.model.node_path import clean_path
 from zarrscope.model.storage import ByteRange, never
-from zarrscope.nodes.array import Array
 from zarrscope.nodes.changing import ChangingHierarchy
 from zarrscope.nodes.context import NodeContext
 from zarrscope.nodes.group import Group as Group
@@ -30,6 +29,7 @@ from zarrscope.stores.store import Store
 # Methods import modules that only they need, so that opening and reading stay quick.
 if TYPE_CHECKING:
     from zarrscope.dialects.extensions import Inherited
+    from zarrscope.nodes.array import Array
     from zarrscope.nodes.walk import Tree
 
 
@@ -182,6 +182,8 @@ class Hierarchy(ChangingHierarchy):
 
     def _made(self, node: Node) -> Group | Array:
         if isinstance(node.metadata, ArrayMetadata):
+            from zarrscope.nodes.array import Array
+
             opened = Opened(
                 self._nodes.dialect_of(node), node.path, node.metadata, node.path in self._nodes._from_consolidated
             )

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from zarrscope.dialects import Detected, dialect_named
 from zarrscope.errors import Conflict, NotFound, Refused, Unsupported, ZarrscopeError
 from zarrscope.model.node_path import join_path
-from zarrscope.nodes.array import Array
 from zarrscope.nodes.context import NodeContext
 from zarrscope.nodes.detect import PlainFolder, found_in, look_above, not_zarr
 from zarrscope.nodes.group import Group
@@ -24,6 +23,7 @@ from zarrscope.stores.store import Store
 from zarrscope.stores.wrappers import PrefixStore
 
 if TYPE_CHECKING:
+    from zarrscope.nodes.array import Array
     from zarrscope.stores.address import Address
 
 ASSUMED = "Denied values are taken as missing, because the server does not distinguish the two"
@@ -165,6 +165,8 @@ def open_array(
     >>> zarrscope.open_array(store, path="/images/0").shape
     (8, 8)
     """
+    from zarrscope.nodes.array import Array
+
     node = _node(url, path, mode, options)
     if isinstance(node, Array):
         return node
