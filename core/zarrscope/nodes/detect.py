@@ -95,8 +95,8 @@ def need_telling(store: Store) -> None:
             "The source gives the same answer for missing and for denied values, so a copy might be incomplete",
             untold=True,
             store=store.url,
-            advice="If it gives out all that there is, --missing-is-fill (storage_options={'missing_is_fill': True}) "
-            "takes what it does not give out as missing.",
+            advice="If you may read every value there, give --missing-is-fill "
+            "(storage_options={'missing_is_fill': True}): then every value that the source denies is taken as missing.",
         )
 
 
