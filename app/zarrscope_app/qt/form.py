@@ -11,6 +11,7 @@ from typing import Any
 from qtpy.QtCore import QModelIndex, QSignalBlocker, Qt, Signal
 from qtpy.QtWidgets import (
     QAbstractItemView,
+    QApplication,
     QHBoxLayout,
     QHeaderView,
     QMenu,
@@ -25,9 +26,11 @@ from qtpy.QtWidgets import (
 
 from zarrscope_app.presenters import EditPresenter, EditStatus
 from zarrscope_app.presenters.commands import LABELS, command
+from zarrscope_app.presenters.form.pages import PAGE
 from zarrscope_app.presenters.form.view_models import EditState, Side, Way, Whose
 
 from .conflict import ConflictView
+from .find_bar import FindBar
 from .findings import FindingsView
 from .form_model import CONTAINERS, KIND, NAME, VALUE, FormDelegate, FormModel
 from .json_form import JsonForm
@@ -35,6 +38,7 @@ from .review import DiffView
 from .section_form import SectionForm
 from .text import Label, tip
 from .theme import icon
+from .value_pane import ValuePane
 from .ways import WayButtons
 
 
@@ -68,7 +72,7 @@ class AttributesPane(QWidget):
         self.view.collapsed.connect(lambda index: self._fold(index, True))
         selection = self.view.selectionModel()
         assert selection is not None
-        selection.currentChanged.connect(lambda *_: self._enable_remove())
+        selection.currentChanged.connect(lambda *_: self._current_changed())
         header = self.view.header()
         assert header is not None
         header.setStretchLastSection(False)
@@ -94,13 +98,18 @@ class AttributesPane(QWidget):
         for page in (self.sections, self.json):
             page.typed.connect(self._typing)
             self._stack.addWidget(page)
+        self.find_bar = FindBar()
+        self.find_bar.closed.connect(self.focus_form)
+        self.value = ValuePane()
+        self.value.edited.connect(self._edit_value)
+        self.value.typed.connect(self._typing)
         self.findings = FindingsView()
         self.findings.located.connect(self.locate)
         self.findings.mended.connect(self._mend)
         split = QSplitter(Qt.Orientation.Vertical)
-        split.addWidget(self._stack)
-        split.addWidget(self.diff)
-        split.setSizes([300, 200])
+        for part in (self._stack, self.value, self.diff):
+            split.addWidget(part)
+        split.setSizes([300, 120, 200])
         split.setChildrenCollapsible(False)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -108,6 +117,7 @@ class AttributesPane(QWidget):
         column.addLayout(self._bar())
         column.addWidget(self._sentence)
         column.addWidget(self.conflict)
+        column.addWidget(self.find_bar)
         column.addWidget(split, 1)
         column.addWidget(self.findings)
         self.diff.hide()
@@ -117,13 +127,16 @@ class AttributesPane(QWidget):
         """Shows another document."""
         if self._presenter is not None:
             self._presenter.changed.disconnect(self._changed)
+            self._presenter.search.changed.disconnect(self._show_found)
         self._presenter = self.model.presenter = presenter
+        self.find_bar.attach(presenter.search if presenter is not None else None)
         self.sections.attach(presenter)
         self.json.attach(presenter)
         if presenter is None:
             self.model.show_fields(())
         else:
             presenter.changed.connect(self._changed)
+            presenter.search.changed.connect(self._show_found)
             self._changed()
 
     def show_diff(self, shown: bool = True) -> None:
@@ -136,6 +149,7 @@ class AttributesPane(QWidget):
         """Applies the text of an open editor, because closing or saving should include it."""
         self.sections.commit()
         self.json.commit()
+        self.value.commit()
         editor = self.view.indexWidget(self.view.currentIndex())
         if editor is not None:
             self.view.commitData(editor)
@@ -211,7 +225,7 @@ class AttributesPane(QWidget):
             self._buttons[name].setVisible(editable)
         for name in ("add", "remove"):
             self._buttons[name].setVisible(editable and page is None)
-        self._enable_remove()
+        self._current_changed()
         self._buttons["writable"].setVisible(state.status is EditStatus.READ_ONLY)
         if not self.diff.isHidden():
             self.diff.show_diff(self._presenter.diff().unified)
@@ -239,7 +253,8 @@ class AttributesPane(QWidget):
         """Whether there is something to save, even if only in an open editor."""
         state = self._presenter.state if self._presenter is not None else EditState()
         return state.can_save or (
-            state.status in (EditStatus.CLEAN, EditStatus.DIRTY) and (self.sections.pending or self.json.pending)
+            state.status in (EditStatus.CLEAN, EditStatus.DIRTY)
+            and (any(page.pending for page in (self.sections, self.json, self.value)))
         )
 
     def _typing(self) -> None:
@@ -254,12 +269,8 @@ class AttributesPane(QWidget):
         id = self._presenter.locate(pointer)
         self._changed()
         if self._stack.currentWidget() is self.view:
-            place = self.model.place_of(id)
-            if place is not None:
-                index = self.model.at(place, VALUE)
-                self.view.setCurrentIndex(index)
-                self.view.scrollTo(index)
-                self.view.setFocus()
+            self._show_field(id)
+            self.view.setFocus()
         elif self._stack.currentWidget() is self.json:
             self.json.setFocus()
         else:
@@ -275,9 +286,42 @@ class AttributesPane(QWidget):
             self.commit()
             self._presenter.show_way(way)
 
-    def _enable_remove(self) -> None:
+    def _current_changed(self) -> None:
         field = self.model.field(self.view.currentIndex())
         self._buttons["remove"].setEnabled(field is not None and field.can_remove)
+        status = self._presenter.state.status if self._presenter is not None else EditStatus.EMPTY
+        seen = field if self._stack.currentWidget() is self.view else None
+        self.value.show_field(seen, status not in (EditStatus.READ_ONLY, EditStatus.EMPTY))
+
+    def _edit_value(self, pointer: str, text: str) -> None:
+        if self._presenter is not None:
+            self._presenter.edit(pointer, text)
+
+    @property
+    def has_keyboard(self) -> bool:
+        """Whether the keyboard is somewhere in the form."""
+        focus = QApplication.focusWidget()
+        return focus is not None and (focus is self or self.isAncestorOf(focus))
+
+    def find_text(self) -> None:
+        """A line to find a text among all fields."""
+        self.commit()
+        self.find_bar.open_bar()
+
+    def _show_found(self) -> None:
+        assert self._presenter is not None
+        self.find_bar.paint_found()
+        pointer = self._presenter.search.found.pointer
+        if pointer is not None:
+            self._changed()
+            self._show_field(pointer)
+
+    def _show_field(self, pointer: str) -> None:
+        place = self.model.place_of(pointer)
+        if place is not None:
+            index = self.model.at(place, VALUE)
+            self.view.setCurrentIndex(index)
+            self.view.scrollTo(index)
 
     def _fold(self, index: QModelIndex, folded: bool) -> None:
         field = self.model.field(index)
@@ -328,6 +372,11 @@ class AttributesPane(QWidget):
         if field is not None and self._presenter is not None:
             self._presenter.move(field.pointer, by)
 
+    def _turn(self, by: int) -> None:
+        field = self.model.field(self.view.currentIndex())
+        if field is not None and self._presenter is not None:
+            self._presenter.turn_page(field.pointer, by)
+
     def _menu(self, at: Any) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -340,12 +389,16 @@ class AttributesPane(QWidget):
             (LABELS["remove"], "remove", field is not None and field.can_remove, self.remove),
             (LABELS["move-up"], "", movable, partial(self._move, -1)),
             (LABELS["move-down"], "", movable, partial(self._move, 1)),
+            (LABELS["items-before"], "page", field is not None, partial(self._turn, -1)),
+            (LABELS["items-next"], "page", field is not None, partial(self._turn, 1)),
         ):
+            if name == "page" and (field is None or field.members <= PAGE):
+                continue
             action = menu.addAction(text)
             assert action is not None
-            if name:
+            if name and name != "page":
                 action.setIcon(icon(name))
-            action.setEnabled(editable and can)
+            action.setEnabled((editable or name == "page") and can)
             action.triggered.connect(lambda _=False, act=act: act())
         viewport = self.view.viewport()
         assert viewport is not None

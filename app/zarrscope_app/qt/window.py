@@ -380,6 +380,9 @@ class Window(QMainWindow):
             bar.showMessage(sentence, 10_000)
 
     def _find(self) -> None:
+        if self.form.has_keyboard and self._session is not None and self._session.state.tab == "attributes":
+            self.form.find_text()
+            return
         self.tree.filter.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.tree.filter.selectAll()
 

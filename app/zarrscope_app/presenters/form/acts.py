@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from zarrscope.jsondoc.document import pointer_of, tokens_of
 from zarrscope.jsondoc.edits import apply
 from zarrscope.ome.edits import Edit
 from zarrscope_app.presenters.form import json_text
@@ -13,6 +12,7 @@ from zarrscope_app.presenters.form.drafts import Drafts
 from zarrscope_app.presenters.form.editing import DraftEditor
 from zarrscope_app.presenters.form.findings import field_of, findings_of, mend, nearest, wrong_texts
 from zarrscope_app.presenters.form.mending import Asked, mended
+from zarrscope_app.presenters.form.pages import reveal
 from zarrscope_app.presenters.form.section_form import Judge, SectionForm, is_section_field
 from zarrscope_app.presenters.form.sections.model import Subject
 from zarrscope_app.presenters.form.view_models import Finding, Way
@@ -84,7 +84,5 @@ class MeaningEditor:
         if id:
             return id, "image"
         id = nearest(subject.attributes, pointer)
-        tokens = tokens_of(id)
-        for depth in range(len(tokens)):
-            draft.folded[pointer_of(tokens[:depth])] = False
+        reveal(draft, id)
         return id, "fields"

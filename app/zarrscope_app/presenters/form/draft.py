@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import count, islice
+from itertools import count
 from typing import Any
 
 from zarrscope.errors import Refused
@@ -17,6 +17,7 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.conflict import Sides, merge, put, sides_of
 from zarrscope_app.presenters.form.field_editors import Place, choices_for, row_for
 from zarrscope_app.presenters.form.line_diff import changed_lines
+from zarrscope_app.presenters.form.pages import page_of, page_text
 from zarrscope_app.presenters.form.view_models import (
     KINDS,
     Change,
@@ -51,6 +52,8 @@ class Draft:
         self.errors: dict[str, tuple[str, str]] = {}
         """Pointer → (text as typed, why it is wrong)."""
         self.folded: dict[str, bool] = {}
+        self.pages: dict[str, int] = {}
+        """Long list or object → the position of its first member on show."""
         self.saving = False
         self.confirmed = b""
         """The document that a person was asked about, for it is not standard JSON: saved again, it is written."""
@@ -202,10 +205,13 @@ class _Walk:
             text = draft.now.text[span.start : span.stop]
         typed, error = draft.errors.get(pointer, (text, ""))
         summary = strings.clean(text, 120)
+        page = page_of(draft, pointer, members)
         if kind == "list":
             summary = _short_list(value) or strings.counted(members, "item")
         elif kind == "object":
             summary = strings.counted(members, "member")
+        if not folded:
+            summary = strings.joined(summary, page_text(page, members))
         place = Place(tuple(tokens_of(pointer)), value, self.attributes)
         row = row_for(place)
         changed = any(_related(pointer, p) for p in self.changed)
@@ -233,16 +239,13 @@ class _Walk:
         )
         if folded or not members or span is None:
             return
-        children = span.beginning(MAX_FIELDS)
+        children = span.beginning(page.stop)
         if isinstance(value, dict):
-            spans = {name.value: child for name, child in zip(children.names, children.children, strict=True)}
-            inner = [(spans[name], value[name], pointer + pointer_of([name]), name) for name in spans]
+            spans = {name.value: child for name, child in zip(children.names, children.children, strict=False)}
+            names = [*spans][page.start : page.stop]
+            inner = [(spans[name], value[name], pointer + pointer_of([name]), name) for name in names]
         else:
-            items = islice(value, MAX_FIELDS)
-            inner = [
-                (child, item, f"{pointer}/{i}", str(i))
-                for i, (child, item) in enumerate(zip(children.children, items, strict=False))
-            ]
+            inner = [(children.children[i], value[i], f"{pointer}/{i}", str(i)) for i in page]
         for child, item, at, name in inner:
             if len(self.found) >= MAX_FIELDS:
                 return

@@ -10,6 +10,7 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.draft import spelled
 from zarrscope_app.presenters.form.editing import DraftEditor
+from zarrscope_app.presenters.form.pages import reveal
 from zarrscope_app.presenters.form.section_form import is_section_field
 from zarrscope_app.presenters.form.view_models import Field, FieldKind
 
@@ -65,6 +66,7 @@ class MemberEditor:
         if not self._editor.make(lambda: now.set_text(draft.prefix + new, text)):
             return ""
         draft.errors.pop(pointer, None)
+        reveal(draft, new)
         draft.folded[pointer] = False
         self._told()
         return new

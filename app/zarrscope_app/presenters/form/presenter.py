@@ -19,7 +19,9 @@ from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.drafts import Drafts
 from zarrscope_app.presenters.form.mending import Asked
 from zarrscope_app.presenters.form.node_form import NodeForm
+from zarrscope_app.presenters.form.pages import reveal, turn
 from zarrscope_app.presenters.form.saving import Saver
+from zarrscope_app.presenters.form.search import FormSearch
 from zarrscope_app.presenters.form.sections.image import CHANNELS
 from zarrscope_app.presenters.form.sections.model import Subject, surroundings_from
 from zarrscope_app.presenters.form.several import SeveralForm
@@ -92,6 +94,8 @@ class EditPresenter:
         self._left: list[SeveralForm] = []
         """Forms of other choices whose edits are still being made."""
         self._trials = TextTrials(owner)
+        self.search = FormSearch(owner, self._drafts, self._show_found)
+        """Finds a text among all fields."""
         self._judging = False
         self._view: ViewChanges = lambda path: ()
         self._state: EditState | None = None
@@ -431,6 +435,16 @@ class EditPresenter:
         """Merges with the stored document. If both sides changed a field, the chosen side wins, else this side. The
         state is then DIRTY or CLEAN."""
         self._form.resolve(whose)
+
+    def _show_found(self, pointer: str) -> None:
+        if (draft := self._drafts.shown) is not None:
+            reveal(draft, pointer)
+            self._one.show_way("fields")
+
+    def turn_page(self, pointer: str, by: int) -> None:
+        """The members of a long list or object after those on show, or before them."""
+        if (draft := self._drafts.shown) is not None and turn(draft, pointer, by):
+            self._refresh()
 
     def choose(self, pointer: str, side: Side, path: str = "") -> None:
         """Chooses the side whose value a disputed field gets; `path`: of several nodes, the node of the document."""

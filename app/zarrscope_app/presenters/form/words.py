@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from zarrscope.errors import ZarrscopeError
-from zarrscope_app.presenters.form.view_models import Way
+from zarrscope_app.presenters.form.view_models import Field, Way
 from zarrscope_app.presenters.strings import ATTRIBUTES, clean, count, counted, percent, short
 
 PIXEL_SIZE = "Pixel size"
@@ -300,3 +300,16 @@ def nothing_matches(pattern: str) -> str:
 
 def too_many_match(pattern: str, most: int) -> str:
     return f'More than {count(most)} nodes match "{clean(pattern, 80)}": choose fewer at once'
+
+
+LONG = 80
+"""Texts of more characters, or of several lines, are shown whole in a pane of their own."""
+
+
+def long_value(field: Field) -> str:
+    """The heading of a long text: "/note · 1,204 characters, 12 lines"; "" where a row shows all of it."""
+    lines = field.text.count("\n") + 1
+    if field.kind != "text" or (len(field.text) <= LONG and lines == 1):
+        return ""
+    many = f", {counted(lines, 'line')}" if lines > 1 else ""
+    return f"{clean(field.pointer, 120)} · {counted(len(field.text), 'character')}{many}"

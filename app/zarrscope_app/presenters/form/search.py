@@ -1,0 +1,143 @@
+"""Finding a text among all fields: in names and values, in branches that are folded too, in the background."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from psygnal import Signal
+
+from zarrscope.jsondoc.document import Document, pointer_of
+from zarrscope.runtime.threads import JobResult, Owner, Ticket
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.form.draft import Draft
+from zarrscope_app.presenters.form.drafts import Drafts
+
+MOST = 10_000
+"""Places that are counted; there may be more."""
+_BETWEEN = 2000
+"""Fields that are looked at before it is asked whether anybody still wants to know."""
+NOTHING, LOOKING = "nothing found", "looking …"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was looked for, and where one is among the places that have it."""
+
+    text: str = ""
+    sentence: str = ""
+    """ "3 of 12"; "" while nothing is looked for."""
+    pointer: str | None = None
+    """The field that is shown."""
+
+
+class FormSearch:
+    """`look_for` a text, then `step`. `shown(pointer)` is asked to bring a field on show."""
+
+    changed = Signal()
+
+    def __init__(self, owner: Owner, drafts: Drafts, shown: Callable[[str], object]) -> None:
+        self._owner, self._drafts, self._shown = owner, drafts, shown
+        self._ticket: Ticket | None = None
+        self._text = ""
+        self._document: Document | None = None
+        """The document that the places are of."""
+        self._places: list[str] = []
+        self._at = 0
+
+    @property
+    def found(self) -> Found:
+        """The snapshot."""
+        if not self._text:
+            return Found()
+        if self._ticket is not None:
+            return Found(self._text, LOOKING)
+        if not self._places:
+            return Found(self._text, NOTHING)
+        many = "+" if len(self._places) == MOST else ""
+        told = f"{strings.count(self._at + 1)} of {strings.count(len(self._places))}{many}"
+        return Found(self._text, told, self._places[self._at])
+
+    def look_for(self, text: str) -> None:
+        """Looks for another text, and shows the first place that has it. "": for nothing."""
+        if text != self._text or self._document is not self._now:
+            self._text = text
+            self._look(0)
+
+    def step(self, by: int) -> None:
+        """The next place, or the one before; after the last comes the first."""
+        if not self._text or self._ticket is not None:
+            return
+        if self._document is not self._now:  # edited meanwhile
+            self._look(self._at + by)
+        elif self._places:
+            self._go(self._at + by)
+
+    @property
+    def _draft(self) -> Draft | None:
+        return self._drafts.shown
+
+    @property
+    def _now(self) -> Document | None:
+        return self._draft.now if self._draft is not None else None
+
+    def _look(self, at: int) -> None:
+        if self._ticket is not None:
+            self._ticket.cancel()
+            self._ticket = None
+        self._places, self._document, self._at = [], self._now, 0
+        draft, text = self._draft, self._text
+        if draft is not None and text:
+            document, prefix = draft.now, draft.prefix
+
+            def work(cancelled: Callable[[], bool]) -> list[str]:
+                return _places(document.get(prefix, {}), text, cancelled)
+
+            def done(outcome: JobResult[list[str]]) -> None:
+                self._ticket, self._places = None, outcome.value or []
+                self._go(at)
+
+            self._ticket = self._owner.fetch(work, done)
+        self.changed.emit()
+
+    def _go(self, at: int) -> None:
+        if self._places:
+            self._at = at % len(self._places)
+            self._shown(self._places[self._at])
+        self.changed.emit()
+
+
+def _places(value: Any, text: str, cancelled: Callable[[], bool]) -> list[str]:
+    wanted, found = text.casefold(), []
+    for number, (pointer, told) in enumerate(_fields(value)):
+        if number % _BETWEEN == 0 and cancelled():
+            break
+        if wanted in told.casefold():
+            found.append(pointer)
+            if len(found) == MOST:
+                break
+    return found
+
+
+def _fields(value: Any) -> Iterator[tuple[str, str]]:
+    """(pointer, name and value as text) of all members, in the document's order."""
+    stack = [iter([("", "", value)])]
+    while stack:
+        for pointer, name, each in stack[-1]:
+            yield pointer, f"{name}\n{_text(each)}"
+            if isinstance(each, dict):
+                stack.append(iter([(pointer + pointer_of([key]), key, one) for key, one in each.items()]))
+                break
+            if isinstance(each, list):
+                stack.append(iter([(f"{pointer}/{i}", "", one) for i, one in enumerate(each)]))
+                break
+        else:
+            stack.pop()
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return "" if isinstance(value, dict | list) else json.dumps(value)

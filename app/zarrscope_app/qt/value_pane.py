@@ -1,0 +1,89 @@
+"""The whole text of a long value beneath the fields, to read and to edit: rows show its beginning only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from qtpy.QtCore import QSignalBlocker, Qt, Signal
+from qtpy.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
+
+from zarrscope_app.presenters import Field
+from zarrscope_app.presenters.form.words import long_value
+
+from .text import Label
+from .undo_keys import UndoKeys
+
+
+class _Text(QPlainTextEdit):
+    left = Signal()
+
+    def focusOutEvent(self, event: Any) -> None:
+        super().focusOutEvent(event)
+        self.left.emit()
+
+    def keyPressEvent(self, event: Any) -> None:
+        if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and (
+            event.modifiers() & Qt.KeyboardModifier.ControlModifier
+        ):
+            self.left.emit()
+        else:
+            super().keyPressEvent(event)
+
+
+class ValuePane(QWidget):
+    """`edited(pointer, text)`: a text was taken over, by Ctrl+Enter or when the keyboard went elsewhere."""
+
+    edited = Signal(str, str)
+    typed = Signal()
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self._pointer = ""
+        self._title = Label()
+        self.text = _Text()
+        self.text.setTabChangesFocus(True)
+        self.text.left.connect(self.commit)
+        self.text.textChanged.connect(self.typed)
+        self._undo_keys = UndoKeys(self)
+        self._undo_keys.watch(self.text)
+        column = QVBoxLayout(self)
+        column.setContentsMargins(0, 4, 0, 0)
+        column.setSpacing(2)
+        self._title.setContentsMargins(8, 0, 8, 0)
+        column.addWidget(self._title)
+        column.addWidget(self.text)
+        self.hide()
+
+    @property
+    def pending(self) -> bool:
+        """Whether it holds a text that is not taken over yet."""
+        document = self.text.document()
+        return self.isVisible() and document is not None and document.isModified()
+
+    def commit(self) -> None:
+        """Take over the text as it stands."""
+        document = self.text.document()
+        if self.pending and document is not None:
+            document.setModified(False)
+            self.edited.emit(self._pointer, self.text.toPlainText())
+
+    def show_field(self, field: Field | None, editable: bool) -> None:
+        """Show a field's value where it is long; hidden where it is not."""
+        title = long_value(field) if field is not None else ""
+        if self.pending and field is not None and field.pointer == self._pointer:
+            return
+        self.commit()
+        self.setVisible(bool(title))
+        if field is None or not title:
+            return
+        self._pointer = field.pointer
+        self._title.setText(title)
+        self.text.setAccessibleName(title)
+        self.text.setReadOnly(not editable)
+        if self.text.toPlainText() != field.text:
+            blocker = QSignalBlocker(self.text)
+            self.text.setPlainText(field.text)
+            blocker.unblock()
+        document = self.text.document()
+        assert document is not None
+        document.setModified(False)
