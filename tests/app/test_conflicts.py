@@ -97,6 +97,36 @@ def test_what_holds_a_field_is_one_choice_and_what_was_removed_is_said(
     assert gone.before == "1"
 
 
+def test_all_documents_are_saved_or_none_while_one_is_in_conflict(
+    session: Session, place: str, mailbox: Mailbox
+) -> None:
+    def values() -> list[Any]:
+        return [dict(zarrscope.open(place)[path].attributes)["n"] for path in ("/a", "/b")]
+
+    with zarrscope.open(place, "r+") as h:
+        for name in "ab":
+            h.create_group(f"/{name}", attributes={"n": 1})
+    session.reload()
+    for name in "ab":
+        session.select(f"/{name}")
+        mailbox.run_until(
+            lambda at=f"/{name}": session.edit.state.path == at and bool(session.edit.state.fields), SECONDS
+        )  # type: ignore[misc]  # mypy does not type the default of a lambda
+        session.edit.edit("/n", "2")
+    zarrscope.open(place, "r+")["/b"].attrs.put({"n": 3})
+    told: list[str | None] = []
+    session.edit.save_all(told.append)
+    mailbox.run_until(lambda: len(told) == 1, SECONDS)
+    assert told == ["/b"]
+    assert values() == [1, 3]
+    assert session.edit.state.status is EditStatus.CONFLICT
+    session.edit.resolve("mine")
+    session.edit.save_all(told.append)
+    mailbox.run_until(lambda: len(told) == 2, SECONDS)
+    assert told[1] is None
+    assert values() == [2, 2]
+
+
 @pytest.mark.needs("qt")
 def test_in_the_window_a_side_is_clicked_or_chosen_by_keys(qtbot: Any, place: str) -> None:
     from qtpy.QtCore import Qt

@@ -311,6 +311,8 @@ def test_all_nodes_are_saved_or_the_first_in_trouble_is_named(shelf: Shelf) -> N
     session.edit.save_all(told.append)
     mailbox.run_until(lambda: len(told) == 2)
     assert told[1] == "/b"
+    stored = [dict(open_hierarchy(shelf)[f"/{n}"].attributes)["n"] for n in "ac"]
+    assert stored == [1, 1], "all are saved, or none"
     shelf.failing.clear()
     session.edit.save_all(told.append)
     mailbox.run_until(lambda: len(told) == 3)

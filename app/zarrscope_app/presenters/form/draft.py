@@ -147,6 +147,16 @@ class Draft:
         """Fields that both sides changed, to different values."""
         return self.sides.chosen(self.choices)
 
+    def meet(self, stored: Document) -> bool:
+        """Merges with what somebody else stored meanwhile; returns False if a person has to decide."""
+        if stored.version == self.base.version:
+            return True
+        self.theirs = stored
+        if differences(self.base, stored, self.prefix):
+            return False
+        self.resolve("mine")
+        return True
+
     def choose(self, pointer: str, side: Side) -> None:
         """Chooses the side whose value a disputed field gets when both sides are merged."""
         self.choices[pointer] = side

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from zarrscope.errors import Conflict, NotStandard
 from zarrscope.jsondoc.document import Document
+from zarrscope.nodes.together import DocumentEdit, save_together
 from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.form.draft import Draft, differences
+from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.drafts import Drafts
 from zarrscope_app.presenters.form.view_models import Side, Whose
+
+
+@dataclass(frozen=True)
+class _Saved:
+    """What is stored now, by path; or what others stored there meanwhile."""
+
+    saved: Mapping[str, Document] = field(default_factory=dict)
+    theirs: Mapping[str, Document] = field(default_factory=dict)
 
 
 class Saver:
@@ -56,12 +66,8 @@ class Saver:
             elif saved is not None:
                 draft.saved(saved)
                 self._saved(path)
-            elif theirs is not None:
-                attributes_changed = bool(differences(draft.base, theirs, draft.prefix))
-                draft.theirs = theirs
-                if may_merge and not attributes_changed:  # another part changed: merge without asking
-                    draft.resolve("mine")
-                    self._save(path, draft, may_merge=False)
+            elif theirs is not None and draft.meet(theirs) and may_merge:  # another part changed: nobody is asked
+                self._save(path, draft, may_merge=False)
             self._told()
             self._settled()
 
@@ -75,14 +81,52 @@ class Saver:
         return bool(drafts) and self._drafts.writable and not any(d.errors or d.saving or d.theirs for d in drafts)
 
     def save_all(self, then: Callable[[str | None], object]) -> None:
-        """Saves the changes of every node; calls `then(path)` with the first one that could not be saved, or
-        `then(None)` if all were saved. If one of them has errors or a conflict, nothing is written."""
+        """Saves the changes of every node, or none of them; calls `then(path)` with the first one that could not be
+        saved, or `then(None)` if all were saved."""
         if not self.can_save_all:
             then(self._in_the_way())
             return
         self._then = then
-        for path, draft in self._drafts.unsaved().items():
-            self._save(path, draft, may_merge=True)
+        drafts = self._drafts.unsaved()
+        if len(drafts) > 1:
+            self._save_together(drafts, may_merge=True)
+        for path, draft in drafts.items():
+            if len(drafts) == 1:
+                self._save(path, draft, may_merge=True)
+
+    def _save_together(self, drafts: Mapping[str, Draft], may_merge: bool) -> None:
+        hierarchy = self._drafts.hierarchy
+        assert hierarchy is not None  # a draft belongs to a node, and a node to a hierarchy
+        edits = [
+            DocumentEdit(hierarchy, path, d.base, d.now.read_at(d.base.version), d.confirmed == d.now.bytes)
+            for path, d in drafts.items()
+        ]
+        for draft in drafts.values():
+            draft.saving, draft.failure = True, ""
+
+        def work() -> _Saved:
+            try:
+                return _Saved(dict(zip(drafts, save_together(edits), strict=True)))
+            except Conflict:
+                return _Saved(theirs={path: hierarchy.document(path) for path in drafts})
+
+        def done(outcome: JobResult[_Saved]) -> None:
+            for draft in drafts.values():
+                draft.saving = False
+            found = outcome.value or _Saved()
+            if outcome.error is not None:
+                _tell_of(outcome.error, drafts)
+            for path, document in found.saved.items():
+                drafts[path].saved(document)
+                self._saved(path)
+            met = [drafts[path].meet(document) for path, document in found.theirs.items()]
+            if met and all(met) and may_merge:
+                self._save_together(drafts, may_merge=False)
+            self._told()
+            self._settled()
+
+        self._owner.fetch(work, done)
+        self._told()
 
     def when_saved(self, then: Callable[[str | None], object]) -> bool:
         """Calls `then`, as in `save_all`, when the running saves have ended; returns False if there are none."""
@@ -116,3 +160,15 @@ class Saver:
         if draft is not None and draft.theirs is not None:
             draft.resolve(whose)
             self._told()
+
+
+def _tell_of(error: BaseException, drafts: Mapping[str, Draft]) -> None:
+    """Shows why nothing was saved, at the document that the error names."""
+    key = getattr(error, "key", "")
+    path = next((path for path, draft in drafts.items() if draft.now.key == key), next(iter(drafts)))
+    draft = drafts[path]
+    if isinstance(error, NotStandard):  # the person is asked once; saving the same again confirms it
+        draft.confirmed = draft.now.bytes
+        draft.failure = strings.not_standard(error.message)
+    else:
+        draft.failure = strings.problem(error, path).headline
