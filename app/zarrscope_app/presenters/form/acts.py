@@ -12,7 +12,7 @@ from zarrscope_app.presenters.form.drafts import Drafts
 from zarrscope_app.presenters.form.editing import DraftEditor
 from zarrscope_app.presenters.form.findings import field_of, findings_of, mend, nearest, wrong_texts
 from zarrscope_app.presenters.form.mending import Asked, mended
-from zarrscope_app.presenters.form.pages import reveal
+from zarrscope_app.presenters.form.revealing import reveal
 from zarrscope_app.presenters.form.section_form import Judge, SectionForm, is_section_field
 from zarrscope_app.presenters.form.sections.model import Subject
 from zarrscope_app.presenters.form.view_models import Finding, Way

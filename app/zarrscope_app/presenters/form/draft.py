@@ -215,7 +215,7 @@ class _Walk:
             text = draft.now.text[span.start : span.stop]
         typed, error = draft.errors.get(pointer, (text, ""))
         summary = strings.clean(text, 120)
-        page = page_of(draft, pointer, members)
+        page = page_of(draft.pages, pointer, members)
         if kind == "list":
             summary = _short_list(value) or strings.counted(members, "item")
         elif kind == "object":

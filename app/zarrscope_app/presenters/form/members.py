@@ -10,7 +10,7 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.draft import spelled
 from zarrscope_app.presenters.form.editing import DraftEditor
-from zarrscope_app.presenters.form.pages import reveal
+from zarrscope_app.presenters.form.revealing import reveal
 from zarrscope_app.presenters.form.section_form import is_section_field
 from zarrscope_app.presenters.form.view_models import Field, FieldKind
 

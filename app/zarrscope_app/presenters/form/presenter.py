@@ -19,7 +19,7 @@ from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.drafts import Drafts
 from zarrscope_app.presenters.form.mending import Asked
 from zarrscope_app.presenters.form.node_form import NodeForm
-from zarrscope_app.presenters.form.pages import reveal, turn
+from zarrscope_app.presenters.form.revealing import reveal, turn
 from zarrscope_app.presenters.form.saving import Saver
 from zarrscope_app.presenters.form.search import FormSearch
 from zarrscope_app.presenters.form.sections.image import CHANNELS
