@@ -45,7 +45,26 @@ WELL = {"well": {"images": [{"path": "0", "acquisition": 7}, {"path": "1"}], "ve
 CF = {"units": "K", "long_name": "temperature", "scale_factor": 1e-2, "other": 3, "_ARRAY_DIMENSIONS": ["lat", "lon"]}
 N5 = {"resolution": [0.108, 0.108, 0.5], "units": ["um", "um", "um"], "downsamplingFactors": [2, 2, 1]}
 BDV = {"pixelResolution": {"dimensions": [4.0, 4.0, 40.0], "unit": "nm"}}
-ALL = {"labels": LABELS, "plate": PLATE, "well": WELL, "cf": CF, "n5": N5, "bdv": BDV}
+GEO = {
+    "proj:code": "EPSG:32633",
+    "spatial:bbox": [5e5, 0.0, 6e5, 1e5],
+    "spatial:dimensions": ["y", "x"],
+    "proj:wkt2": "P",
+}
+_PLANE = {"axes": [{"name": "y", "unit": "micrometer"}, {"name": "x", "unit": "micrometer"}]}
+_TURN = {"type": "rotation", "rotation": [[0, 1], [-1, 0]]}
+_STEPS = [{"type": "scale", "scale": [0.5, 0.25]}, _TURN, {"type": "inverseOf", "transformation": {"type": "identity"}}]
+_MOVED = {"type": "sequence", "transformations": _STEPS, "input": "pixels", "output": {"name": "world", "path": "s"}}
+_BENT = {"type": "displacements", "path": "bend", "input": "world", "output": "true"}
+RFC5 = {
+    "ome": {
+        "version": "0.6dev",
+        "multiscales": [
+            {**IMAGE, "coordinateSystems": [{"name": "world", **_PLANE}], "coordinateTransformations": [_MOVED, _BENT]}
+        ],
+    }
+}
+ALL = {"geo": GEO, "rfc5": RFC5, "labels": LABELS, "plate": PLATE, "well": WELL, "cf": CF, "n5": N5, "bdv": BDV}
 
 
 def subject(attributes: Any, kind: str = "array") -> Subject:
@@ -172,3 +191,24 @@ def test_levels_of_unknown_types_have_no_limits(tmp_path: Path) -> None:
     with zarrscope.open(str(tmp_path / "x.zarr")) as h:
         around = surroundings_of(h, h.root)
     assert (around.limits, around.shapes) == (None, {"/0": (4, 4)})
+
+
+def test_transformations_are_told_in_words_and_the_order_of_axes_is_said_to_be_fixed() -> None:
+    found = {section.title: section for section in sections_of(subject(RFC5, "group"))}
+    assert found["Transformations"].notes[:3] == (
+        "system world: y · micrometer, x · micrometer",
+        "pixels → s#world: scale 0.5, 0.25, then rotation matrix 2 × 2, then the inverse of the same",
+        "world → true: displacements from the array bend",
+    )
+    assert not found["Transformations"].rows
+    assert any("order" in note for note in found["Axes"].notes)
+    assert "Transformations" not in {s.title for s in sections_of(subject({"ome": {"multiscales": [IMAGE]}}, "group"))}
+
+
+def test_geozarr_is_recognised() -> None:
+    (section,) = sections_of(subject(GEO))
+    assert [row.label for row in section.rows] == ["reference system", "box", "dimensions"]
+    assert [field.text for field in section.rows[1].fields] == ["500000.0", "0.0", "600000.0", "100000.0"]
+    assert "WKT 2" in section.notes[0]
+    assert typed(GEO, "box: largest y", "2e5")["spatial:bbox"] == [5e5, 0.0, 6e5, 2e5]
+    assert typed(GEO, "reference system", "EPSG:4326")["proj:code"] == "EPSG:4326"

@@ -242,7 +242,7 @@ def _array(step: Mapping[str, Any], name: str, read: ReadArray | None, ndim: int
         value = read(step["path"])
     try:
         found = np.asarray(value, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         found = _EMPTY[:0]
     if found.ndim != ndim or not found.size or found.dtype != np.float64 or value is None:
         form = "a list of numbers" if ndim == 1 else "a matrix"

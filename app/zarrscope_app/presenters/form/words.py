@@ -12,6 +12,7 @@ from zarrscope_app.presenters.strings import ATTRIBUTES, clean, count, counted, 
 PIXEL_SIZE = "Pixel size"
 IMAGE_NAME = "Name"
 AXES = "Axes"
+AXES_ORDER = "Their order is that of the arrays' axes, and changes only with the values."
 CHANNELS = "Channels"
 LABELS = "Label colours"
 PROPERTIES = "Label properties"

@@ -124,5 +124,11 @@ def _ends(subject: Subject, channel: int, member: str, text: str) -> tuple[str, 
 
 
 IMAGE = Section("image", words.IMAGE_NAME, _name_rows, _name_edits, _name_notes)
-AXES = Section("axes", words.AXES, _axis_rows, _axis_edits)
+
+
+def _axis_notes(subject: Subject) -> list[str]:
+    return [words.AXES_ORDER] if _axis_rows(subject) else []
+
+
+AXES = Section("axes", words.AXES, _axis_rows, _axis_edits, _axis_notes)
 CHANNELS = Section("channels", words.CHANNELS, _channel_rows, _channel_edits)

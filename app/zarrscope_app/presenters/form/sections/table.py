@@ -7,15 +7,17 @@ from dataclasses import replace
 
 from zarrscope.ome.edits import Edit
 from zarrscope_app.presenters.form.sections.conventions import CF, DIMENSIONS, RESOLUTION
+from zarrscope_app.presenters.form.sections.geo import GEO
 from zarrscope_app.presenters.form.sections.image import AXES, CHANNELS, IMAGE
 from zarrscope_app.presenters.form.sections.labels import LABELS, PROPERTIES
 from zarrscope_app.presenters.form.sections.model import Section, Subject
 from zarrscope_app.presenters.form.sections.pixels import PIXELS
 from zarrscope_app.presenters.form.sections.plates import PLATE, WELL
+from zarrscope_app.presenters.form.sections.transformations import TRANSFORMATIONS
 from zarrscope_app.presenters.form.view_models import Field, FormSection
 
 SECTIONS: tuple[Section, ...] = (
-    PIXELS, RESOLUTION, CHANNELS, IMAGE, AXES, LABELS, PROPERTIES, PLATE, WELL, CF, DIMENSIONS
+    PIXELS, RESOLUTION, CHANNELS, IMAGE, AXES, TRANSFORMATIONS, LABELS, PROPERTIES, PLATE, WELL, CF, GEO, DIMENSIONS
 )  # fmt: skip
 _BY_FIRST_PART = {
     "size": PIXELS,
@@ -25,7 +27,7 @@ _BY_FIRST_PART = {
     "name": IMAGE,
     "axis": AXES,
     "label": LABELS,
-    **{section.id: section for section in (RESOLUTION, PROPERTIES, PLATE, WELL, CF, DIMENSIONS)},
+    **{section.id: section for section in (RESOLUTION, PROPERTIES, PLATE, WELL, CF, GEO, DIMENSIONS)},
 }
 """Which section a field belongs to, by the first part of its id."""
 
