@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 from zarrscope.errors import Conflict, NotStandard
 from zarrscope.jsondoc.document import Document
-from zarrscope.nodes.together import DocumentEdit, save_together
 from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.drafts import Drafts
+from zarrscope_app.presenters.form.several_saving import Saved, meet, saving
 from zarrscope_app.presenters.form.view_models import Side, Whose
-
-
-@dataclass(frozen=True)
-class _Saved:
-    """What is stored now, by path; or what others stored there meanwhile."""
-
-    saved: Mapping[str, Document] = field(default_factory=dict)
-    theirs: Mapping[str, Document] = field(default_factory=dict)
 
 
 class Saver:
@@ -97,30 +88,21 @@ class Saver:
     def _save_together(self, drafts: Mapping[str, Draft], may_merge: bool) -> None:
         hierarchy = self._drafts.hierarchy
         assert hierarchy is not None  # a draft belongs to a node, and a node to a hierarchy
-        edits = [
-            DocumentEdit(hierarchy, path, d.base, d.now.read_at(d.base.version), d.confirmed == d.now.bytes)
-            for path, d in drafts.items()
-        ]
+        work = saving(hierarchy, drafts)
         for draft in drafts.values():
             draft.saving, draft.failure = True, ""
 
-        def work() -> _Saved:
-            try:
-                return _Saved(dict(zip(drafts, save_together(edits), strict=True)))
-            except Conflict:
-                return _Saved(theirs={path: hierarchy.document(path) for path in drafts})
-
-        def done(outcome: JobResult[_Saved]) -> None:
+        def done(outcome: JobResult[Saved]) -> None:
             for draft in drafts.values():
                 draft.saving = False
-            found = outcome.value or _Saved()
+            found = outcome.value or Saved()
             if outcome.error is not None:
                 _tell_of(outcome.error, drafts)
             for path, document in found.saved.items():
                 drafts[path].saved(document)
                 self._saved(path)
-            met = [drafts[path].meet(document) for path, document in found.theirs.items()]
-            if met and all(met) and may_merge:
+            meet(drafts, found.theirs)
+            if found.theirs and may_merge and not any(draft.theirs for draft in drafts.values()):
                 self._save_together(drafts, may_merge=False)
             self._told()
             self._settled()

@@ -338,15 +338,6 @@ class SeveralForm:
         self._owner.fetch(work, done)
         self._told()
 
-<<<<<<< HEAD
-=======
-    def _meet(self, drafts: Mapping[str, Draft], theirs: Mapping[str, Document]) -> bool:
-        """Merges with documents that others stored meanwhile; returns False if a person has to decide."""
-        for path, document in theirs.items():
-            drafts[path].meet(document)
-        return not self._in_conflict
-
->>>>>>> f80e7d9 (form: save the changes of all nodes, or of none of them)
     @property
     def _in_conflict(self) -> bool:
         return any(draft.theirs is not None for draft in self._chosen())

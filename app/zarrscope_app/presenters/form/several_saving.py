@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from zarrscope.errors import Conflict
 from zarrscope.jsondoc.document import Document
 from zarrscope.nodes.together import DocumentEdit, save_together
-from zarrscope_app.presenters.form.draft import Draft, differences
+from zarrscope_app.presenters.form.draft import Draft
 
 if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
@@ -42,9 +42,4 @@ def saving(hierarchy: Hierarchy, drafts: Mapping[str, Draft]) -> Callable[[], Sa
 def meet(drafts: Mapping[str, Draft], theirs: Mapping[str, Document]) -> None:
     """Merges with what others stored meanwhile; where the attributes differ, the draft is in conflict afterwards."""
     for path, document in theirs.items():
-        draft = drafts[path]
-        if document.version == draft.base.version:
-            continue
-        draft.theirs = document
-        if not differences(draft.base, document, draft.prefix):
-            draft.resolve("mine")
+        drafts[path].meet(document)
