@@ -54,6 +54,11 @@ def until(mailbox: Mailbox, session: Session, status: EditStatus) -> None:
     mailbox.run_until(lambda: session.edit.state.status is status, SECONDS)
 
 
+def select(session: Session, mailbox: Mailbox, path: str) -> None:
+    session.select(path)
+    mailbox.run_until(lambda: session.edit.state.path == path and bool(session.edit.state.fields), SECONDS)
+
+
 def test_each_field_has_the_side_that_was_chosen_for_it(session: Session, place: str, mailbox: Mailbox) -> None:
     disagree(place, session)
     until(mailbox, session, EditStatus.CONFLICT)
@@ -108,10 +113,7 @@ def test_all_documents_are_saved_or_none_while_one_is_in_conflict(
             h.create_group(f"/{name}", attributes={"n": 1})
     session.reload()
     for name in "ab":
-        session.select(f"/{name}")
-        mailbox.run_until(
-            lambda at=f"/{name}": session.edit.state.path == at and bool(session.edit.state.fields), SECONDS
-        )  # type: ignore[misc]  # mypy does not type the default of a lambda
+        select(session, mailbox, f"/{name}")
         session.edit.edit("/n", "2")
     zarrscope.open(place, "r+")["/b"].attrs.put({"n": 3})
     told: list[str | None] = []

@@ -128,3 +128,35 @@ def test_undo_in_the_text_is_the_documents_once_it_was_taken_over(
     qtbot.keyClick(text, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
     qtbot.waitUntil(lambda: text.toPlainText() == before, timeout=MILLISECONDS)
     assert session.edit.state.changes == 1
+
+
+def test_the_review_gives_the_changes_as_commands_that_show_the_same(
+    qtbot: Any, shown: Callable[[str], Window], place: str
+) -> None:
+    import shlex
+
+    from qtpy.QtWidgets import QApplication
+
+    from zarrscope_app.cli import run
+
+    window = shown("fields")
+    session = window.workspace.current
+    assert session is not None
+    session.edit.edit("/mine/note", "it's -1")
+    session.edit.add("", "n", "-1")
+    session.edit.remove("/mine/list")
+    window.run("review")
+    qtbot.waitUntil(window.menus.actions["copy-commands"].isEnabled, timeout=MILLISECONDS)
+    window.form.diff.asked.emit("copy-commands")
+    clipboard = QApplication.clipboard()
+    assert clipboard is not None
+    lines = clipboard.text().splitlines()
+    assert len(lines) == 3
+    before = attributes(place)
+    for line in lines:
+        assert run(shlex.split(line)[1:]) == 0
+    assert attributes(place) == before, "a dry run writes nothing"
+    for line in lines:
+        assert run(shlex.split(line.replace("--dry-run", ""))[1:]) == 0
+    assert attributes(place)["mine"] == {"note": "it's -1"}
+    assert attributes(place)["n"] == -1

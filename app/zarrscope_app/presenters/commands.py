@@ -58,6 +58,7 @@ COMMANDS = (
     Command("redo", "Redo", "edit", ("Ctrl+Shift+Z", "Ctrl+Y"), 0, "redo"),
     Command("edit", "Edit attributes", "edit", ("E",), 1, "edit"),
     Command("review", "Review changes", "edit", (), 1, "review"),
+    Command("copy-commands", "Copy changes as commands", "edit", (), 1, "copy"),
     Command("revert", "Revert changes", "edit", (), 1),
     Command("take-view", "Take from the view", "edit", ("Ctrl+Shift+T",), 1, "contrast"),
     Command("put-back", "Put back", "edit", ("P",), 1),

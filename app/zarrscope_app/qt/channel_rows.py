@@ -216,7 +216,7 @@ class _Elided(Label):
         painter = QPainter(self)
         # the widget's own palette is that of a disabled widget, which is unreadable in a dark theme
         palette = current_palette()
-        painter.setPen(quiet(palette, 1.0 if self.isEnabled() else 0.45))
+        painter.setPen(quiet(palette, 1.0 if self.isEnabled() else 0.55))
         painter.drawText(self.rect(), Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
 
 

@@ -87,6 +87,7 @@ class AttributesPane(QWidget):
         self._ways.asked.connect(self._show_way)
         self.diff = DiffView()
         self.diff.closed.connect(lambda: self.show_diff(False))
+        self.diff.asked.connect(self.asked)
         self.conflict = ConflictView()
         self.conflict.resolved.connect(self._resolve)
         self.conflict.chosen.connect(self._choose)

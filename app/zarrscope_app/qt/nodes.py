@@ -38,6 +38,7 @@ class NodeActions:
         """Carries out the command; returns False if it is none of these."""
         acts: dict[str, Callable[[Session], object]] = {
             "copy-path": lambda session: _to_clipboard(session.state.address),
+            "copy-commands": lambda session: _to_clipboard(session.edit.command_text(session.url)),
             "copy-python": lambda session: _to_clipboard(
                 python_text(session.url, session.state.path, session.follows_links, session.missing_is_fill)
             ),

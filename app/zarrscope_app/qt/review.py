@@ -56,10 +56,17 @@ class DiffView(QWidget):
     """A unified diff with a button to close it."""
 
     closed = Signal()
+    asked = Signal(str)
+    """A command about the changes."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.text = _DiffText()
+        copy = QToolButton()
+        copy.setIcon(icon("copy"))
+        copy.setText(command("copy-commands").label)
+        copy.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        copy.clicked.connect(lambda: self.asked.emit("copy-commands"))
         close = QToolButton()
         close.setIcon(icon("close"))
         close.setAutoRaise(True)
@@ -69,6 +76,7 @@ class DiffView(QWidget):
         row = QHBoxLayout()
         row.setContentsMargins(8, 0, 0, 0)
         row.addWidget(Label(command("review").label), 1)
+        row.addWidget(copy)
         row.addWidget(close)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)

@@ -246,7 +246,7 @@ class Window(QMainWindow):
         self.menus.enable(("save",), state is not None and self.form.can_save)
         self.menus.enable(("undo",), self._session is not None and can_undo(self._session))
         self.menus.enable(("redo",), state is not None and state.can_redo)
-        self.menus.enable(("review", "revert"), state is not None and state.changes > 0)
+        self.menus.enable(("review", "revert", "copy-commands"), state is not None and state.changes > 0)
 
     def _entered(self, text: str) -> None:
         if self._session is not None:

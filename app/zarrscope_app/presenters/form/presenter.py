@@ -15,6 +15,7 @@ from psygnal import Signal
 from zarrscope.ome.edits import Edit
 from zarrscope.runtime.threads import Owner
 from zarrscope_app.presenters.coalesce import CoalescedCall
+from zarrscope_app.presenters.form.command_lines import command_lines
 from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.drafts import Drafts
 from zarrscope_app.presenters.form.mending import Asked
@@ -435,6 +436,11 @@ class EditPresenter:
         """Merges with the stored document. If both sides changed a field, the chosen side wins, else this side. The
         state is then DIRTY or CLEAN."""
         self._form.resolve(whose)
+
+    def command_text(self, url: str) -> str:
+        """What is changed in the form on show, as commands for a shell."""
+        unsaved = self._drafts.unsaved()
+        return command_lines(url, {path: unsaved[path].changes for path in self._form.paths if path in unsaved})
 
     def _show_found(self, pointer: str) -> None:
         if (draft := self._drafts.shown) is not None:

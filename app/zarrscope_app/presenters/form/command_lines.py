@@ -1,0 +1,20 @@
+"""Edits of the form as commands for a shell, which show the same changes: the form's dry run elsewhere."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+from zarrscope.errors.visible import visible_lines
+from zarrscope_app.presenters.form.view_models import Change
+
+
+def command_lines(url: str, changes: Mapping[str, Sequence[Change]]) -> str:
+    """One line a change; `changes` by the path of the node."""
+    return "\n".join(_line(url, path, change) for path, found in changes.items() for change in found)
+
+
+def _line(url: str, path: str, change: Change) -> str:
+    verb = "unset" if change.after is None else "set"
+    told = [url, path, change.pointer, *(() if change.after is None else (change.after,))]
+    return visible_lines(shlex.join(["zarrscope", "attrs", verb, "--dry-run", "--", *told]))
