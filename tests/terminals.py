@@ -12,11 +12,15 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import zarrscope
 from zarrscope_app.tui.screen_changes import ScreenChanges
 
 SECONDS = 90.0
@@ -113,3 +117,27 @@ class Terminal:
         self.process.wait()
         os.close(self._mine)
         os.close(self._its)
+
+
+@contextmanager
+def terminals() -> Iterator[Callable[..., Terminal]]:
+    """Gives what starts terminals, and closes them afterwards."""
+    started: list[Terminal] = []
+
+    def start(*arguments: str, **environment: Any) -> Terminal:
+        started.append(Terminal(*arguments, **environment))
+        return started[-1]
+
+    try:
+        yield start
+    finally:
+        for terminal in started:
+            terminal.close()
+
+
+def plane_of(place: Path, **how: Any) -> str:
+    """The address of a new hierarchy with one array, three planes of 64 by 64; `how` goes to create_array."""
+    with zarrscope.open(str(place), mode="w-") as h:
+        a = h.create_array("/plane", shape=(3, 64, 64), dtype="uint16", chunks=(1, 32, 32), **how)
+        a[...] = np.arange(3 * 64 * 64).reshape(3, 64, 64)
+    return str(place)

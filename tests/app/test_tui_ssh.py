@@ -10,25 +10,19 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
 import pytest
-
-import zarrscope
 
 pytest.importorskip("termios", reason="pseudo-terminals are POSIX")
 
 import servers
-from terminals import SECONDS, Terminal
+from terminals import SECONDS, Terminal, plane_of
 
 pytestmark = pytest.mark.needs("sshd")
 
 
 @pytest.fixture
 def volume(tmp_path: Path) -> str:
-    with zarrscope.open(str(tmp_path / "far.zarr"), mode="w-") as h:
-        a = h.create_array("/plane", shape=(3, 64, 64), dtype="uint16", chunks=(1, 32, 32))
-        a[...] = np.arange(3 * 64 * 64).reshape(3, 64, 64)
-    return str(tmp_path / "far.zarr")
+    return plane_of(tmp_path / "far.zarr")
 
 
 @pytest.fixture

@@ -7,18 +7,15 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 
-import zarrscope
 from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.commands import TERMINAL_KEYS, key_sheet
 
 pytest.importorskip("termios", reason="pseudo-terminals are POSIX")
 pytest.importorskip("textual")
-from terminals import Terminal
+from terminals import Terminal, plane_of, terminals
 
 SHELL = """
 import fcntl, os, termios
@@ -30,23 +27,13 @@ os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
 
 @pytest.fixture
 def volume(tmp_path: Path) -> str:
-    with zarrscope.open(str(tmp_path / "plane.zarr"), mode="w-") as h:
-        a = h.create_array("/plane", shape=(3, 64, 64), dtype="uint16", chunks=(1, 32, 32))
-        a[...] = np.arange(3 * 64 * 64).reshape(3, 64, 64)
-    return str(tmp_path / "plane.zarr")
+    return plane_of(tmp_path / "plane.zarr")
 
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., Terminal]]:
-    started: list[Terminal] = []
-
-    def make(*arguments: str, **environment: Any) -> Terminal:
-        started.append(Terminal(*arguments, **environment))
-        return started[-1]
-
-    yield make
-    for terminal in started:
-        terminal.close()
+    with terminals() as start:
+        yield start
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="a shell with jobs is needed")

@@ -11,13 +11,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-import zarrscope
-
 pytest.importorskip("termios", reason="pseudo-terminals are POSIX")
-from terminals import Terminal
+from terminals import Terminal, plane_of, terminals
 
 FAULTS = """
 import sys
@@ -41,24 +38,13 @@ sys.exit(main(sys.argv[1], writable=True))
 
 @pytest.fixture
 def volume(tmp_path: Path) -> str:
-    h = zarrscope.open(str(tmp_path / "plane.zarr"), mode="w-")
-    a = h.create_array("/plane", shape=(3, 64, 64), dtype="uint16", chunks=(1, 32, 32), attributes={"note": "before"})
-    a[...] = np.arange(3 * 64 * 64).reshape(3, 64, 64)
-    return str(tmp_path / "plane.zarr")
+    return plane_of(tmp_path / "plane.zarr", attributes={"note": "before"})
 
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., Terminal]]:
-    started: list[Terminal] = []
-
-    def make(*arguments: str, **environment: Any) -> Terminal:
-        terminal = Terminal(*arguments, **environment)
-        started.append(terminal)
-        return terminal
-
-    yield make
-    for terminal in started:
-        terminal.close()
+    with terminals() as start:
+        yield start
 
 
 def explore(start: Callable[..., Terminal], volume: str, **environment: str) -> Terminal:

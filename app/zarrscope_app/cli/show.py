@@ -139,18 +139,12 @@ def _draw(picture: npt.NDArray[np.uint8], room: tuple[int, int], terminal: Termi
 
 
 def _draw_own(picture: npt.NDArray[np.uint8], lines: int, columns: int, terminal: Terminal) -> None:
-    from zarrscope_app.tui.inline_pictures import iterm2, kitty, sixel, through_tmux
+    from zarrscope_app.tui.inline_pictures import drawn
 
     cell_height, cell_width = terminal.cell
     fitted, h, w = _fitted(picture, lines * cell_height, columns * cell_width)
     over = max(1, -(-h // cell_height)), max(1, -(-w // cell_width))
-    if terminal.drawing == "sixel":
-        told = sixel(fitted)
-    elif terminal.drawing == "kitty":
-        told = kitty(picture, *over)
-    else:
-        told = iterm2(picture, *over)
-    steer_stdout(through_tmux(told) if terminal.passthrough else told)
+    steer_stdout(drawn(picture, over, terminal, fitted))
     sys.stdout.write("\n" * over[0] if terminal.drawing == "kitty" else "\n")
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zarrscope_app.tui.signs import dithered_256
+from zarrscope_app.tui.terminal import Terminal
 
 Rgb = npt.NDArray[np.uint8]
 _CHUNK = 4096
@@ -82,3 +83,17 @@ def through_tmux(told: str) -> str:
 
 def _sequences(told: str) -> list[str]:
     return [f"{part}\x1b\\" for part in told.split("\x1b\\") if part] if "\x1b_G" in told else [told]
+
+
+def drawn(picture: Rgb, cells: tuple[int, int], terminal: Terminal, fitted: Rgb | None = None) -> str:
+    """What draws the picture over so many lines and columns, at the cursor of a terminal that can.
+
+    `fitted`: the picture in the terminal's own pixels, where it is not so itself; sixels are of those.
+    """
+    if terminal.drawing == "sixel":
+        told = sixel(picture if fitted is None else fitted)
+    elif terminal.drawing == "kitty":
+        told = kitty(picture, *cells)
+    else:
+        told = iterm2(picture, *cells)
+    return through_tmux(told) if terminal.passthrough else told

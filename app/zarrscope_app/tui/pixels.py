@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zarrscope_app.presenters import strings_terminal as words
-from zarrscope_app.tui.inline_pictures import iterm2, kitty, kitty_removed, sixel, through_tmux
+from zarrscope_app.tui.inline_pictures import drawn, kitty_removed, through_tmux
 from zarrscope_app.tui.terminal import Terminal
 
 if TYPE_CHECKING:
@@ -85,17 +85,6 @@ class Pixels:
     def _back(self) -> None:
         if self._pane.rect is not None:
             self._slice.viewport(self._pane.rect, self._pane.pixels)
-
-
-def drawn(picture: npt.NDArray[np.uint8], cells: tuple[int, int], terminal: Terminal) -> str:
-    """What a terminal shows as the picture, where its cursor is."""
-    if terminal.drawing == "sixel":
-        told = sixel(picture)
-    elif terminal.drawing == "kitty":
-        told = kitty(picture, *cells)
-    else:
-        told = iterm2(picture, *cells)
-    return through_tmux(told) if terminal.passthrough else told
 
 
 def show(picture: npt.NDArray[np.uint8], cells: tuple[int, int], terminal: Terminal) -> None:

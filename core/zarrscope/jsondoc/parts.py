@@ -7,6 +7,8 @@ part is parsed when it is needed. The text must be valid JSON.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -44,30 +46,31 @@ def separators(text: str, start: int, stop: int) -> NDArray[np.int64]:
 
 def common_beginning(one: str, other: str, at: int, there: int, most: int) -> int:
     """How many of at most `most` characters are the same in `one` from `at` and in `other` from `there`."""
-    done = 0
-    while done < most:
-        size = min(_PIECE, most - done)
-        if one[at + done : at + done + size] != other[there + done : there + done + size]:
-            while size > 1:  # what differs is in the first half, or else in the second
-                half = size // 2
-                if one[at + done : at + done + half] == other[there + done : there + done + half]:
-                    done, size = done + half, size - half
-                else:
-                    size = half
-            return done
-        done += size
-    return done
+
+    def same(done: int, size: int) -> bool:
+        return one[at + done : at + done + size] == other[there + done : there + done + size]
+
+    return _longest(same, most)
 
 
 def common_end(one: str, other: str, stop: int, there: int, most: int) -> int:
     """How many of at most `most` characters are the same in `one` before `stop` and in `other` before `there`."""
+
+    def same(done: int, size: int) -> bool:
+        return one[stop - done - size : stop - done] == other[there - done - size : there - done]
+
+    return _longest(same, most)
+
+
+def _longest(same: Callable[[int, int], bool], most: int) -> int:
+    """How many characters are the same, where `same(done, size)` says it of `size` of them after the first `done`."""
     done = 0
     while done < most:
         size = min(_PIECE, most - done)
-        if one[stop - done - size : stop - done] != other[there - done - size : there - done]:
-            while size > 1:
+        if not same(done, size):
+            while size > 1:  # what differs is in the first half, or else in the second
                 half = size // 2
-                if one[stop - done - half : stop - done] == other[there - done - half : there - done]:
+                if same(done, half):
                     done, size = done + half, size - half
                 else:
                     size = half
