@@ -167,6 +167,10 @@ def as_fill(value: Any, dtype: DataType) -> Fill:
     try:
         if isinstance(value, str) and dtype.numpy.kind in "iufcb":
             raise ValueError("a text")
+        if dtype.numpy.kind in "iu" and isinstance(value, int):
+            bounds = np.iinfo(dtype.numpy)
+            if not bounds.min <= value <= bounds.max:  # numpy 1 would wrap it around
+                raise OverflowError(f"it is not from {bounds.min} to {bounds.max}")
         scalar = np.array(value, dtype.numpy)[()]
     except (ValueError, TypeError, OverflowError) as error:
         raise Refused(f"The fill value {value!r} does not fit the data type {dtype.name}: {error}") from None
