@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterator
 
@@ -58,7 +59,7 @@ def _listed(rows: Iterator[tuple[str, str]] | list[tuple[str, str]] | tuple[tupl
 def _paragraphs(text: str) -> list[str]:
     """Paragraphs as they are; those that click is told to leave alone keep their lines."""
     out: list[str] = []
-    for part in re.split(r"\n\s*\n", text.strip()):
+    for part in re.split(r"\n\s*\n", inspect.cleandoc(text)):
         lines = part.split("\n")
         if lines[0].strip() == "\b":
             out += [".PP", ".nf", *(_escaped(line) for line in lines[1:]), ".fi"]
