@@ -101,7 +101,7 @@ def test_other_credentials_of_a_bucket(volume: tuple[str, Gate, Path], workspace
     session.use_credentials({**values, "profile": "other"})
     journey.shows(7)
     assert session.state.path == "/a"
-    assert session.tree.find("/more/inside") is not None, "what was expanded still is"
+    journey.until(lambda: session.tree.find("/more/inside") is not None)  # what was expanded is listed again
     journey.go(9)
     journey.shows(9)
 
