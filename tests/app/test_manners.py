@@ -140,6 +140,7 @@ def test_the_keyboard_is_enough_to_look(qtbot: Any, shelf: Shelf) -> None:
     robot.wait(robot.window.tree.view.hasFocus, "the tree")
     press(Qt.Key.Key_Down)
     robot.wait(lambda: picture.state.kind == "image", "the picture")
+    robot.wait(robot.window.image.canvas.isVisible, "the picture on the screen")
     press(Qt.Key.Key_Return)
     robot.wait(robot.window.image.canvas.hasFocus, "the keys of the picture")
     # Another plane, one channel, its contrast, a place typed.

@@ -210,6 +210,7 @@ def test_a_plate_of_too_many_wells(shelf: Shelf, robot: QtRobot, monkeypatch: py
     assert len(found._tickets) <= overview.IN_FLIGHT
     grid = robot.window.overview.grid
     robot.wait(lambda: len(grid._cells) == overview.MAX_CELLS, "the grid")
+    robot.wait(lambda: all(grid._within(grid.visibleRegion().boundingRect())), "wells in sight")
     seen = grid._within(grid.visibleRegion().boundingRect())
     assert 0 < len(seen[0]) * len(seen[1]) < 1500
     last = (seen[0][3], seen[1][-1])

@@ -36,6 +36,7 @@ if __name__ == "__main__":
 
 from contracts.dialect import TEMPLATES
 from zarrscope.errors.visible import visible_lines
+from zarrscope_app.cli.color import _ROLES
 
 PAYLOADS = (
     "\x1b]52;c;ZXZpbA==\x07",
@@ -389,7 +390,7 @@ def command_lines(report: Report, lines: list[list[str]]) -> None:
         report.fail("cli", ascii(lines[min(len(parts) - 1, len(lines) - 1)]), parts[-1][-400:])
     for arguments, part in zip(lines, parts, strict=False):
         # The line of progress is rewritten: "\r" and "\x1b[K" before it, "\r" after it.
-        told = part.replace("\r\x1b[K", "").replace("\r\n", "\n").split("\n")
+        told = _COLOURS.sub("", part).replace("\r\x1b[K", "").replace("\r\n", "\n").split("\n")
         text = "\n".join(line if _TAG.search(line) else line.replace("\r", "") for line in told)
         where = f"zarrscope {' '.join(ascii(a) for a in arguments)}"
         report.look(f"cli {arguments[0] if arguments[0].isalpha() else 'argument'}", where, text)
@@ -403,6 +404,8 @@ def command_lines(report: Report, lines: list[list[str]]) -> None:
 
 
 _BETWEEN = "=-=-=-="
+_COLOURS = re.compile(rf"\x1b\[(?:{'|'.join(_ROLES.values())})?m")
+"""The sequences that the command line itself writes; none of `PAYLOADS` is one."""
 
 
 def verbs(report: Report, store: Path, nodes: list[str], s: Strings) -> None:

@@ -293,8 +293,9 @@ def run(rounds: int, seed: int = 0, dialects: tuple[str, ...] = ("v3", "v2"), sa
             place = dice.choice(places)
             act = dice.choice(list(place.acts))
             before, inside, hit = sender.sent, True, False
-            sender.arm(dice.random() * usual[act] * 1.2)
+            delay = dice.random() * usual[act] * 1.2
             try:
+                sender.arm(delay)  # the signal may come before this returns
                 try:
                     place.acts[act]()
                     inside = False

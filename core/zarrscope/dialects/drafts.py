@@ -11,8 +11,10 @@
     data/root/g/a/c0/1          the chunk in row 0, column 1
 
 This example is the draft of 2020, which zarr-python 2.12 to 2.18 wrote; layouts.py holds the differences of the other
-drafts. Specification: https://github.com/zarr-developers/zarr-specs at c425be7 (May 2019), 0b75f0c (June 2019) and
-89f92f9 (2022); spec A.3 to A.6, D.1 to D.3.
+drafts.
+
+Specification: https://github.com/zarr-developers/zarr-specs at c425be7 (May 2019), 0b75f0c (June 2019) and 89f92f9
+(2022); spec A.3 to A.6, D.1 to D.3.
 
 The sharding storage transformer of 2022 becomes a sharding_indexed codec: that codec with a plain index at the end
 reads the same shards byte for byte, so arrays have one way of reading shards, not two (H.8). The rejected alternative

@@ -12,7 +12,6 @@ import time
 import weakref
 from collections.abc import Callable
 from enum import IntEnum
-from functools import lru_cache
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -160,12 +159,17 @@ pools: weakref.WeakSet[Pool] = weakref.WeakSet()
 """All of this process, to be emptied in a child after a fork."""
 
 
-@lru_cache(1)
+_ends_at_exit = False
+
+
 def _end_at_exit() -> None:
     """Ends all pools before the interpreter is finalized. The system unwinds a daemon thread that returns to Python
     after that, and C++ and Rust libraries below it then abort the process. It is registered when the first thread
     starts, so it runs before the exit handlers of toolkits imported by then, whose objects the threads use."""
-    atexit.register(_end_pools)
+    global _ends_at_exit
+    if not _ends_at_exit:
+        _ends_at_exit = True
+        atexit.register(_end_pools)
 
 
 def _end_pools() -> None:
