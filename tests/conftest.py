@@ -18,11 +18,14 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import machine
+
+if TYPE_CHECKING:
+    from contracts.places import Services
 
 QT_FIXTURES = frozenset({"qtbot", "qapp", "qtmodeltester", "qtlog", "make_napari_viewer", "make_napari_viewer_proxy"})
 QT_FILES = frozenset({"qt", "napari"})
@@ -218,3 +221,14 @@ def unpacked(cases: Path) -> Path:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return Path(done.stdout.strip().splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
+    """The storage services of this machine, each started when it is first asked for."""
+    from contracts.places import Services
+
+    found = Services(tmp_path_factory.mktemp("services"))
+    assert found.s3  # its thread lives as long as this module
+    yield found
+    found.end()

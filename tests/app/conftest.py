@@ -14,7 +14,7 @@ import pytest
 import machine
 from zarrscope.model import plugins
 from zarrscope.runtime.threads import Mailbox
-from zarrscope_app.presenters import Forgetful, Workspace, views
+from zarrscope_app.presenters import Forgetful, Session, Workspace, views
 from zarrscope_app.presenters.form import field_editors
 
 
@@ -28,6 +28,16 @@ def workspace(mailbox: Mailbox) -> Iterator[Workspace]:
     workspace = Workspace(mailbox, Forgetful())
     yield workspace
     workspace.close_all()
+
+
+@pytest.fixture
+def session(place: str, mailbox: Mailbox) -> Iterator[Session]:
+    """The form of the test's own `place`, open for writing, all fields read."""
+    made = Session(place, mailbox, writable=True)
+    made.set_tab("attributes")
+    mailbox.run_until(lambda: bool(made.edit.state.fields))
+    yield made
+    made.close()
 
 
 def _forget() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +27,6 @@ MERGED = {**BEFORE, "scale": 7, "name": "mine", "list": [1, 2, 3], "deep": {"a":
 def place(tmp_path: Path) -> str:
     zarrscope.open(str(tmp_path / "x.zarr"), "w-").root.attrs.put(BEFORE)
     return str(tmp_path / "x.zarr")
-
-
-@pytest.fixture
-def session(place: str, mailbox: Mailbox) -> Iterator[Session]:
-    made = Session(place, mailbox, writable=True)
-    made.set_tab("attributes")
-    mailbox.run_until(lambda: bool(made.edit.state.fields), SECONDS)
-    yield made
-    made.close()
 
 
 def stored(place: str) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +27,6 @@ ATTRIBUTES = {
 def place(tmp_path: Path) -> str:
     zarrscope.open(str(tmp_path / "x.zarr"), "w-").root.attrs.put(ATTRIBUTES)
     return str(tmp_path / "x.zarr")
-
-
-@pytest.fixture
-def session(place: str, mailbox: Mailbox) -> Iterator[Session]:
-    made = Session(place, mailbox, writable=True)
-    made.set_tab("attributes")
-    mailbox.run_until(lambda: bool(made.edit.state.fields), SECONDS)
-    yield made
-    made.close()
 
 
 def find(session: Session, mailbox: Mailbox, text: str, sentence: str) -> str | None:

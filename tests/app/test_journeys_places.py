@@ -6,7 +6,7 @@ hosts add is tried by contracts.journeys.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +25,6 @@ from zarrscope_app.presenters import ROOT, EditStatus, RowState, Session
 
 SETTINGS = {"attempts": 1, "pause": 0, "timeout": 30}
 """Of distant stores: a connection that is refused fails at once."""
-
-
-@pytest.fixture(scope="module")
-def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
-    found = Services(tmp_path_factory.mktemp("services"))
-    assert found.s3  # its thread lives as long as this module
-    yield found
-    found.end()
 
 
 @pytest.fixture(scope="module")

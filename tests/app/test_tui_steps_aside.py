@@ -118,7 +118,7 @@ def test_something_is_on_the_screen_before_the_application_is_imported(
     assert terminal.ended() == 1
     first, _, after = terminal.written.partition("\x1b[?1049l")
     assert words.OPENING in first
-    assert volume[:40] in first  # a long address is cut at the edge
+    assert "plane.zarr" in first  # of a long address, the end is shown
     assert "ModuleNotFoundError" in after  # the terminal was given back before
 
 

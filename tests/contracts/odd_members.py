@@ -62,6 +62,19 @@ def at(value: Any, pointer: str) -> Any:
     return value
 
 
+def with_odd(document: Any, pointer: str, odd: Any) -> Any:
+    """A copy of the document with `odd` at the pointer, or without that member."""
+    changed = copy.deepcopy(document)
+    above, _, name = pointer.rpartition("/")
+    place = at(changed, above)
+    step: Any = int(name) if isinstance(place, list) else name
+    if odd is GONE:
+        del place[step]
+    else:
+        place[step] = odd
+    return changed
+
+
 def cases(dialect: Dialect) -> Iterator[tuple[str, Any, MemoryStore]]:
     """(pointer, what stands there, the store) of each."""
     whole = documents(dialect)
@@ -71,15 +84,8 @@ def cases(dialect: Dialect) -> Iterator[tuple[str, Any, MemoryStore]]:
     for pointer in pointers(whole[key]):
         if pointer == own:
             continue
-        above, _, name = pointer.rpartition("/")
         for odd in ODD:
-            changed = copy.deepcopy(whole)
-            place = at(changed[key], above)
-            step: Any = int(name) if isinstance(place, list) else name
-            if odd is GONE:
-                del place[step]
-            else:
-                place[step] = odd
+            changed = {**whole, key: with_odd(whole[key], pointer, odd)}
             store = MemoryStore()
             for each, value in changed.items():
                 store.set(each, json.dumps(value, indent=1).encode())

@@ -36,14 +36,6 @@ WIRED = ["http", "s3", "abfs", "sftp", "redis"]
 WRITABLE = [name for name, kind in STORES.items() if "write" in kind.abilities and name not in WITHOUT]
 
 
-@pytest.fixture(scope="module")
-def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
-    found = Services(tmp_path_factory.mktemp("services"))
-    assert found.s3  # its thread lives as long as this module
-    yield found
-    found.end()
-
-
 @pytest.fixture
 def place(request: pytest.FixtureRequest, services: Services, tmp_path: Path) -> Iterator[Place]:
     make: AbstractContextManager[Place] = PLACES[request.param](tmp_path, services, VALUES)

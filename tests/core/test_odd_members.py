@@ -13,7 +13,7 @@ import pytest
 
 import zarrscope
 from contracts.dialect import array_path
-from contracts.odd_members import GONE, at, cases, documents, key_of, pointers
+from contracts.odd_members import GONE, at, cases, documents, key_of, pointers, with_odd
 from contracts.odd_members import ODD as ODD_VALUES
 from zarrscope.check.hierarchy import check
 from zarrscope.dialects import DIALECTS, Dialect
@@ -384,14 +384,7 @@ def test_one_odd_member_at_the_root_or_of_a_group_is_an_error_that_names_it(dial
         own = "g/a" in key
         for pointer in [] if own else pointers(document):
             for odd in ODD_VALUES:
-                changed = json.loads(whole[key])
-                above, _, name = pointer.rpartition("/")
-                place = at(changed, above)
-                step: Any = int(name) if isinstance(place, list) else name
-                if odd is GONE:
-                    del place[step]
-                else:
-                    place[step] = odd
+                changed = with_odd(document, pointer, odd)
                 store = MemoryStore()
                 for each, value in {**whole, key: json.dumps(changed).encode()}.items():
                     store.set(each, value)

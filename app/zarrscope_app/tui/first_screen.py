@@ -22,18 +22,22 @@ class FirstScreen:
     """Shown from `with` on; it stays, for the application to draw over, unless the block ends by an error."""
 
     def __init__(self, url: str, *, colored: bool) -> None:
-        self._url, self._colored = url, colored
+        self._url, self._colored, self._shown = url, colored, False
 
     def __enter__(self) -> None:
-        try:
-            columns, lines = os.get_terminal_size(sys.__stderr__.fileno())  # type: ignore[union-attr]  # None is caught
-        except (AttributeError, OSError, ValueError):
+        if sys.__stderr__ is None:
             return
-        head = visible(scrub(self._url))[: max(0, columns - 1)].ljust(columns)
+        try:
+            columns, lines = os.get_terminal_size(sys.__stderr__.fileno())
+        except (OSError, ValueError):
+            return
+        self._shown = True
+        head, room = visible(scrub(self._url)), max(2, columns - 1)
+        head = (head if len(head) <= room else f"…{head[1 - room :]}").ljust(columns)  # its end has the name
         _write(f"{_ENTER}{head if not self._colored else f'{_HEAD}{head}{_PLAIN}'}\x1b[{lines - 1};2H{words.OPENING}")
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        if kind is not None:
+        if kind is not None and self._shown:
             _write(_LEAVE)
 
 

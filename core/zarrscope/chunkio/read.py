@@ -228,7 +228,8 @@ class _ReadJob:
             try:
                 spans = self.locator.spans(state.reader, key, inner)
             except ZarrscopeError as error:
-                raise self.array.located(error, key)  # noqa: B904 - the error caught
+                self.array.located(error, key)
+                raise
             *outer, last = group
             beneath = rows(self.out, outer, (key, ""), lambda key, text: key)
             if spans is None:
@@ -267,7 +268,8 @@ class _ReadJob:
         try:
             spans = self.locator.spans(self._state.reader, key, inner)
         except ZarrscopeError as error:
-            raise self.array.located(error, key)  # noqa: B904 - the error caught
+            self.array.located(error, key)
+            raise
         if spans is None:
             self._fill(row, (last,))
         else:

@@ -308,9 +308,11 @@ class _ChunkWriter:
         except BadChunk as error:
             error.advice = error.advice or "It is left as it is: writing a part of it would lose the rest."
             error.index = error.index or self.piece.chunk
-            raise self.array.located(error, self.key)  # noqa: B904 - the error caught
+            self.array.located(error, self.key)
+            raise
         except ZarrscopeError as error:
-            raise self.array.located(error, self.key)  # noqa: B904 - the error caught
+            self.array.located(error, self.key)
+            raise
 
 
 class _ArenaPool:

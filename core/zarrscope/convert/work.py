@@ -220,7 +220,8 @@ class ArrayWork:
                 try:
                     value = self.target._stored.grid_chunk_pipeline(shape).encode(chunk)
                 except ZarrscopeError as error:
-                    raise self.target._stored.located(error, key)  # noqa: B904 - the error caught
+                    self.target._stored.located(error, key)
+                    raise
                 puts.add(partial(self._put, key, value), len(value))
                 encoded += 1
         return WorkCount(encoded=encoded, blank=blank, kept=kept)

@@ -114,7 +114,8 @@ class StoredArray:
         try:
             self.grid_chunk_pipeline(self.metadata.grid.chunk_shape).need_encoding()
         except ZarrscopeError as error:
-            raise self.located(error)  # noqa: B904 - the error caught
+            self.located(error)
+            raise
 
     @property
     def identity(self) -> ArrayIdentity:
