@@ -19,9 +19,9 @@ from typing import Any
 PLUGIN = "zarrscope"
 SUFFIXES = (".zarr", ".ozx", ".n5", ".zarr.zip", ".ome.zarr")
 DOCUMENTS = ("zarr.json", ".zgroup", ".zarray", ".zmetadata", "attributes.json", "root.group.json", "root.array.json")
-"""Files that make the folder around them a hierarchy (the signs of zarrscope.dialects)."""
+"""Files that identify the folder around them as a hierarchy (the signs of zarrscope.dialects)."""
 LISTED = 1000
-"""Names in an archive that are looked at, at most."""
+"""The most names in an archive that are examined."""
 
 
 def claims(path: str, others: bool = False) -> bool:

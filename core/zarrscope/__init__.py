@@ -61,7 +61,7 @@ _LAZY = {
     "open_group": "nodes.opening",
 }
 _MODULES = {"moving": "nodes.move"}
-"""Modules that were called otherwise, for scripts that name them so."""
+"""Former names of modules, for scripts that use them."""
 
 
 def __getattr__(name: str) -> Any:

@@ -49,7 +49,7 @@ from zarrscope_app.process import own_process
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_NOT_FOUND = 0, 1, 2, 3
 _HOSTS = {"zarrscope_app.tui.app", "zarrscope_app.qt.window"}
-"""Modules that only the verbs load which open an application."""
+"""Modules that only those verbs load that open an application."""
 
 
 def _print_version(context: click.Context, _: click.Parameter, value: bool) -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from zarrscope.check.hierarchy import CheckProgress
 
 FIRST_NAMED = 5
-"""Of pieces of information of one kind in one node, and of arrays without a checksum, so many are named."""
+"""At most this many pieces of information of one kind in one node, and arrays without a checksum, are named."""
 
 
 @click.command("check")

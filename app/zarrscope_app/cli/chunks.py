@@ -22,7 +22,7 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Machine-readable: s
 
 
 PLAIN_COLUMNS = ("path", "kind", "present", "total", "stored_nbytes", "nbytes", "ratio")
-"""Of `stats --plain`: names of the facts of an array."""
+"""The columns of `stats --plain`: names of the facts of an array."""
 
 
 @click.command("chunks")

@@ -18,7 +18,7 @@ CHOICES = ("auto", "always", "never", "truecolor", "256", "16")
 _ROLES = {
     "error": "31", "warning": "33", "information": "36", "group": "1;34", "quiet": "2", "added": "32", "removed": "31",
 }  # fmt: skip
-"""What a piece of text is → SGR parameters. Other roles, such as "", have none."""
+"""The role of a piece of text → its SGR parameters. Other roles, such as "", have none."""
 _STARTS = {"+": "added", "-": "removed"}
 
 

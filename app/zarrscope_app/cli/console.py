@@ -138,7 +138,7 @@ def also_known_as(command: click.Command, name: str) -> click.Command:
 
 
 _PLACES = ("url", "urls", "source", "left", "places")
-"""Arguments that name what is to be opened."""
+"""Arguments that name a place to open."""
 _OTHER_PLACES = ("right", "destination", "into")
 _OF_BUCKETS: dict[str, dict[str, Any]] = {
     "anon": {"is_flag": True, "help": "Ask a bucket without credentials, as for public ones."},
@@ -146,7 +146,7 @@ _OF_BUCKETS: dict[str, dict[str, Any]] = {
     "endpoint": {"metavar": "URL", "help": "The server of a bucket that is not the service's own."},
     "region": {"metavar": "NAME", "help": "The region of a bucket."},
 }
-"""Options that an address may hold, too (zarrscope.stores.address_options)."""
+"""Options that may also be part of an address (zarrscope.stores.address_options)."""
 
 
 def _with_options(verb: Callable[..., Any]) -> Callable[..., Any]:

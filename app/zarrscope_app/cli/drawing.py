@@ -14,7 +14,7 @@ from zarrscope.view.render import render as blend
 from zarrscope_app.cli.console import Failed
 
 RENDER_LIMIT = 1 << 28
-"""Values per channel that one picture reads at most, 16,384 x 16,384."""
+"""The most values per channel that one picture reads: 16,384 x 16,384."""
 
 
 class Drawing:

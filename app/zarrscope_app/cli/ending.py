@@ -20,7 +20,7 @@ from typing import NoReturn
 import click
 
 EXIT_SECONDS = 0.5
-"""So long may take what is registered for the end of the process, and the output that nobody reads."""
+"""The most seconds that exit functions, and writing the remaining output, may take before the process ends."""
 
 
 def end_process(code: int) -> NoReturn:
@@ -43,9 +43,9 @@ def end_process(code: int) -> NoReturn:
 
 # ---------------------------------------------------------------------- --timeout
 _timed_out: list[float] = []
-"""The seconds that were over, while a verb is being ended for it."""
+"""The seconds of --timeout, once they are over and the verb is being interrupted."""
 INSIST_SECONDS = 4.0
-"""What does not end by then is asked again, and then ended."""
+"""Seconds after which a verb that has not ended is interrupted again, and then the process is ended."""
 
 
 def timeout_option() -> click.Option:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from zarrscope.view.image import Image
 
 MOST_FILES = 5000
-"""Of an array with more files in its folder no bytes are told: looking at each would take long."""
+"""If an array's folder contains more files, its stored bytes are not counted, because that would take long."""
 JSON = click.option("--json", "as_json", is_flag=True, help="Machine-readable: sorted JSON.")
 
 

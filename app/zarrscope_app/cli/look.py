@@ -186,7 +186,7 @@ def _terminal(
 
 
 SORTED = 10_000
-"""Up to so many children are listed in order, with what their documents tell."""
+"""Up to this many children are listed in order, with the details from their documents."""
 LINES_AT_ONCE = 64
 
 

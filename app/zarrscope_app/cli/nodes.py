@@ -40,7 +40,7 @@ _ALIASES = {
     "lz4": "numcodecs.lz4",
     "raw": "none",
 }
-"""What people call codecs that v3 knows by another name."""
+"""Common names of codecs that v3 knows by another name."""
 
 DRY = click.option("--dry-run", is_flag=True, help="Show the exact operations on the store, do nothing.")
 YES = click.option("--yes", "-y", is_flag=True, help="Do not ask before data is erased.")

@@ -29,12 +29,12 @@ IMAGE = click.option(
     help="How pictures are drawn; auto asks the terminal.",
 )
 COLUMNS, LINES = 80, 24
-"""Where the output is no terminal."""
+"""The size of the picture if the output is not a terminal."""
 LONGEST = 1024
-"""Pixels along the longer side of a picture that the terminal draws itself, at most."""
+"""The most pixels along the longer side of a picture that the terminal draws itself."""
 
 MOST_OF_LINE = 1 << 26
-"""Values of one axis that are read to be drawn."""
+"""The most values of a 1-D array that are read for a line plot."""
 
 
 @click.command("show")

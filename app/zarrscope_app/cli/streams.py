@@ -22,9 +22,9 @@ class InertStream(io.TextIOWrapper):
     pass unchanged."""
 
     confidential = False
-    """Whether addresses in the text lose their passwords: in messages, not in values that were asked for."""
+    """Whether passwords are removed from addresses in the text: in messages, but not in values that were requested."""
     outlives_reader = False
-    """What is written when nobody reads any more is dropped, and the work goes on."""
+    """Whether output is dropped when its reader has ended, so that the work continues."""
 
     def write(self, text: str) -> int:
         self.steer(visible_lines(scrub(text) if self.confidential else text))

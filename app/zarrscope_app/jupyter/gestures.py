@@ -37,18 +37,18 @@ CALLS = {
     "problems": {"check", "resume", "stop"},
     "jobs": {"cancel", "dismiss"},
 }  # fmt: skip
-"""What a browser may call, by presenter."""
+"""The methods that a browser may call, by presenter."""
 READING = ("fold", "show_way")
-"""Of the form, what changes nothing."""
+"""The methods of the form that change nothing."""
 EDITING = {"save", "undo", "redo", "revert"}
-"""Commands of an editable widget only; "writable" is Python's to decide, with `editable`."""
+"""Commands that only an editable widget has. "writable" is not among them: Python decides that by `editable`."""
 HOST = {"zoom-in", "zoom-out", "fit", "three-views", "copy-path", "copy-view"}
-"""Commands that the widget does by itself."""
+"""Commands that the widget carries out itself."""
 KEYS = {k: c.id for c in COMMANDS if c.id in {*ACTIONS, *HOST} for k in c.keys if is_plain(k)}
 ROWS = 400
-"""Rows of the tree that are sent at most, however many there are."""
+"""The most rows of the tree that are sent."""
 PICTURE_LIMIT = 2048
-"""Pixels along a side that a browser may ask for."""
+"""The most pixels along a side that a browser may request."""
 
 
 def perform_gesture(widget: Host, message: Any) -> None:

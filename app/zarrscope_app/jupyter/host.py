@@ -17,11 +17,11 @@ class Host(Protocol):
     thumbnails: ThumbnailStream
     editable: bool
     rows: tuple[int, int]
-    """First row of the tree that is sent, and the end."""
+    """The first row of the tree that is sent, and the row after the last."""
     corner: tuple[int, int]
-    """First row and column of the table that is sent."""
+    """The first row and column of the table that are sent."""
     exporting: bool
-    """The export pane is open."""
+    """Whether the export pane is open."""
     cleared: int
     log: Any  # traitlets' logger
 

@@ -62,9 +62,9 @@ class Shown(Protocol):
     """A widget that is shown in cells."""
 
     cells: dict[str, str]
-    """Cell → the run of it that showed the widget."""
+    """Cell → the run of the cell that showed the widget."""
     made_in: tuple[str, str]
-    """The cell that made it, and the run of it."""
+    """The cell that made the widget, and the run of that cell."""
 
     @property
     def url(self) -> str: ...
@@ -115,4 +115,4 @@ class Cells:
 
 
 CELLS = Cells()
-"""Of this process: a kernel is one."""
+"""The cells of this process, which is one kernel."""

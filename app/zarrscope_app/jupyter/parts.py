@@ -125,4 +125,4 @@ FOLLOWS = {
     "metadata": ("place", "panel"),
     "three": ("image",),
 }
-"""The parts that a presenter's signal may change; those of all other presenters: the panel."""
+"""Presenter → the parts that its signal may change. The signals of all other presenters change the panel."""

@@ -23,17 +23,18 @@ from zarrscope_app.jupyter.snapshots import plain
 from zarrscope_app.presenters import Frame, Tile
 
 BYTES_PER_PIXEL = 56_000 / 512**2
-"""With the message around it less than 60 kB for 512 × 512 pixels."""
+"""With this limit, and with the message around it, 512 × 512 pixels take less than 60 kB."""
 LEAST_BYTES = 4_000
-"""Small tiles need no thrift."""
+"""The smallest budget of a tile."""
 QUALITIES = (90, 75, 50, 25, 10, 2, 0)
-"""Of WebP: the first that fits. Where none does, the picture is noise, and the last one is sent."""
+"""Qualities of WebP: the first one that fits the budget is used. If none fits, the picture is noise and the last is
+used."""
 SAMPLED = 16
-"""Every so many rows tell whether all of them pack well."""
+"""Every this many rows, one row is compressed to judge whether the whole picture compresses well."""
 BATCH = 1 << 20
-"""Pixels that are encoded at once: the first tiles are seen while the others are still made."""
+"""Pixels that are encoded together, so that the first tiles are visible while others are still being encoded."""
 AHEAD = 3
-"""Messages that a browser may have before it has painted them."""
+"""The most messages that are sent before the browser has painted them."""
 SIGNS = ("failed", "undecodable")
 
 
@@ -84,7 +85,7 @@ class TileStream:
         self._latest: tuple[Frame, dict[str, Any]] | None = None
         self._ticket: Ticket | None = None
         self._paced = False
-        """Somebody says when a message was painted: no more than AHEAD are sent before."""
+        """Whether the browser reports painted messages; then at most AHEAD messages are sent before it paints them."""
         self._ahead = 0
         self._forget()
 

@@ -11,7 +11,7 @@ from zarrscope_app.presenters.notebook import STILL_NOTE, more_rows, tree_lines
 from zarrscope_app.presenters.session.painted import pixels_of
 
 LONGEST = 448
-"""Pixels of the longer side of the picture."""
+"""The pixels along the longer side of the picture."""
 ROWS = 40
 PAGE = (
     '<div class="zs-still"><div style="display:flex;flex-wrap:wrap;gap:12px;align-items:flex-start;'

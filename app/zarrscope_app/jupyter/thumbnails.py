@@ -15,7 +15,7 @@ from zarrscope_app.jupyter.pictures import encoded
 from zarrscope_app.presenters.image.overview import Cell
 
 AT_ONCE = 24
-"""Thumbnails in one message."""
+"""The most thumbnails in one message."""
 
 
 class ThumbnailStream:

@@ -23,9 +23,9 @@ from zarrscope_app.presenters.values import NUMBER_FORMATS
 from zarrscope_app.presenters.views import text_of, widget_factory
 
 MOST_ROWS, MOST_COLUMNS = 60, 24
-"""Cells of a table that are sent."""
+"""The most rows and columns of a table that are sent."""
 SHADES = 15
-"""Steps in which the sizes of chunks are told."""
+"""The number of levels to which the sizes of chunks are rounded."""
 
 
 def _table(widget: Host) -> dict[str, Any]:

@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 
 STATIC = Path(__file__).parent / "static"
 SCRIPTS = ("elements", "kernel", "picture", "controls", "tree", "form", "panes", "widget")
-"""The browser's side, in this order: one module, which needs no other."""
+"""The browser's scripts in this order; together they are one module without dependencies."""
 STILL_SECONDS = 1.5
-"""A cell waits no longer for what a page without a kernel will show."""
+"""The most seconds that a cell waits for the content of the still page."""
 VIEWS = ("main", "below", "beside")
 
 
@@ -82,17 +82,17 @@ class Explorer(anywidget.AnyWidget):
     export = traitlets.Dict().tag(sync=True)
     height = traitlets.Int(420).tag(sync=True)
     path = traitlets.Unicode("/")
-    """The selected node."""
+    """The path of the selected node."""
     index = traitlets.Dict()
-    """Axis name → index, of the axes with a slider."""
+    """Axis name → index, for the axes with a slider."""
     axes = traitlets.List(traitlets.Unicode())
     """The axes shown as height and width."""
     clim = traitlets.Dict()
-    """Channel label → (low, high)."""
+    """Channel label → contrast limits (low, high)."""
     selection = traitlets.Dict()
-    """Axis name → index of the pixel that was clicked, or (first, end) of the region that is measured; {}: neither."""
+    """Axis name → index of the clicked pixel, or (first, end) of the measured region; {} if there is neither."""
     state = traitlets.Unicode()
-    """The view on show as one text, for window, terminal, napari and `zarrscope render --state`."""
+    """The displayed view as one text, for window, terminal, napari and `zarrscope render --state`."""
 
     def __init__(
         self,
@@ -110,14 +110,14 @@ class Explorer(anywidget.AnyWidget):
         self._wanted = self._closed = False
         super().__init__(height=height, texts={"words": WORDS, "keys": KEYS, "editable": editable})
         self.held: object = None
-        """What must live for as long as it is shown."""
+        """An object that must stay alive while it is displayed."""
         self.cells: dict[str, str] = {}
         self.made_in = ("", "")
         self.editable = editable
         self.rows, self.corner = (0, 200), (0, 0)
         self.exporting = False
         self.cleared = 0
-        """How often the filter was emptied because what it held was opened."""
+        """How often the filter was cleared because its text was opened as a node."""
         self._post = post or KernelMailbox()
         self._owner: Owner = shared().owner(self._post)
         self.session: Session = Session(

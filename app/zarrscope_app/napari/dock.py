@@ -57,9 +57,9 @@ if TYPE_CHECKING:
 
 TITLE = "Zarr explorer"
 VIEWS_SHOWN = ("attributes", "chunks", "info", "problems")
-"""Views that the dock shows of those that are built in: the picture is napari's."""
+"""The built-in views that the dock shows; napari itself shows the picture."""
 PAINT_MS = 10
-"""Enough for Qt to have drawn what was added: it waits 5 ms for more to draw."""
+"""Milliseconds in which Qt draws an added layer: Qt waits 5 ms for further changes before it draws."""
 
 
 class Explorer(QWidget):
@@ -81,10 +81,10 @@ class Explorer(QWidget):
         self.session: Session | None = None
         self._held: object = None
         self._sessions: list[Session] = []
-        """The same, for when Qt has deleted the dock with napari's window."""
+        """The current session in a list, to close it after Qt has deleted the dock with napari's window."""
         self.destroyed.connect(partial(_close_all, self._sessions))
         self._said = ""
-        """What became of the last thing that was done with layers."""
+        """The result of the last operation on layers."""
         self.address = QLineEdit()
         self.address.setPlaceholderText(LABELS["open-url-title"])
         self.address.setAccessibleName(LABELS["address"])

@@ -101,7 +101,7 @@ NAMED = {
     (255, 0, 255): "magenta",
     (255, 255, 0): "yellow",
 }
-"""Colours that napari has a colour map of."""
+"""Colours for which napari has a colour map."""
 
 
 def _colormap(color: tuple[int, int, int]) -> Any:

@@ -41,7 +41,7 @@ class Watch(QObject):
         self.unread = UnreadPlanes()
         self.unread.changed.connect(self.changed.emit)
         self.listeners: set[int] = set()
-        """Ids of docks that show `unread`; without one, napari's notifications do."""
+        """The ids of docks that show `unread`. If there are none, napari's notifications show it."""
         self._viewer = ref(viewer)
         self._bridge = Bridge()
         for layer in viewer.layers:
@@ -100,7 +100,8 @@ class Watch(QObject):
 
 _watches: WeakKeyDictionary[Any, Watch] = WeakKeyDictionary()
 _waiting: WeakValueDictionary[int, LazyView] = WeakValueDictionary()
-"""First levels of layers to be shown once they are inserted, by id: `==` compares their elements."""
+"""First levels of layers that will be made visible after their insertion, by id, because `==` would compare
+elements."""
 
 
 def watch(viewer: Any) -> Watch:

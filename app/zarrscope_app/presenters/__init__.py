@@ -76,7 +76,7 @@ _PLACES = {
     }.items()
     for name in names.split()
 }
-"""Public name → its module, which is imported when the name is first used: `zarrscope ls` needs the words alone."""
+"""Public name → its module, which is imported when the name is first used: `zarrscope ls` needs `strings` only."""
 
 __all__ = [
     "KINDS",

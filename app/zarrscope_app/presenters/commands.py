@@ -20,7 +20,7 @@ MENUS = (
     ("window", "&Window"),
     ("help", "&Help"),
 )
-"""(id, title with its mnemonic), in the order of the desktop's habit."""
+"""(id, title with its mnemonic), in the usual order of desktop menus."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Command:
     menu: str
     keys: tuple[str, ...] = ()
     group: int = 0
-    """Commands of one menu with different groups are parted by a line."""
+    """A separator line is drawn between commands of different groups in one menu."""
     icon: str = ""
 
 
@@ -144,20 +144,20 @@ NODE_COMMANDS = {
     "convert-node": "convert",
     "consolidate": "consolidate",
 }
-"""Commands that act on the selected node with a form and a plan, and what NodesPresenter calls them."""
+"""Commands that act on the selected node with a form and a plan → the ids of their actions in NodesPresenter."""
 
 OFFERS = ("open-anyway", "follow-links", "missing-is-fill", "credentials", "fallback", "put-back", "forget")
-"""Commands that a session offers where the selected node demands it, or edits of an earlier run were not saved
+"""Commands that a session offers if the selected node needs them, or if unsaved edits of an earlier run exist
 (SessionState.offers)."""
 
 MORE_KEYS = (("1–9", "Show or hide a channel"), ("X · Z · T", "Choose the axis of that name"), ("Esc", "Cancel"))
-"""For the key sheet: keys that are no commands of their own."""
+"""Keys without a command of their own, for the list of keys."""
 
 WINDOW_KEYS = (
     ("Shift+drag", "Values along a line"),
     ("Ctrl+drag", "Statistics of a region"),
 )
-"""What the mouse does in the window's picture beside panning."""
+"""Mouse gestures in the window's picture, besides panning."""
 
 TERMINAL_KEYS = (
     ("[ · ]", "Tab to the left or right"),
@@ -172,7 +172,7 @@ TERMINAL_KEYS = (
     ("u", "Undo, among the attributes"),
     ("⏎", "The picture in pixels: kitty, iTerm2, sixel"),
 )
-"""Keys that stand for the mouse where there may be none."""
+"""Keys that replace the mouse in terminals."""
 
 
 def command(id: str) -> Command:
@@ -330,7 +330,7 @@ LABELS = {
     "view-beside": "Depth and height",
     "visible": "Visible",
 }
-"""Short texts of buttons, headings and tool tips, by name."""
+"""Short texts of buttons, headings and tooltips, by name."""
 
 ABOUT = (
     "Opens anything that ever called itself Zarr, from anywhere, shows it at once, and edits its metadata safely."
@@ -351,7 +351,7 @@ FOOTERS = {
     "kinds": "1–6 choose  Esc back",
     "choices": "1–9 a–z choose  0 type  Esc back",
 }
-"""What the last line of a terminal says, by the pane in front."""
+"""The last line of the terminal, by the pane in front."""
 
 
 def python_text(url: str, path: str, follow_links: bool = False, missing_is_fill: bool = False) -> str:

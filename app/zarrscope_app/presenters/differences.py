@@ -9,9 +9,9 @@ from zarrscope.check.diff import ABSENT, Difference
 from zarrscope_app.presenters import strings
 
 LIMIT = 1000
-"""More differences than these nobody reads: they are counted."""
+"""The most differences that are listed; further ones are counted."""
 COMPARED = "difference"
-"""The severity of a difference among the problems."""
+"""The severity of a difference in the list of problems."""
 
 
 def line(found: Any) -> str:

@@ -12,7 +12,7 @@ from zarrscope.errors import ZarrscopeError
 from zarrscope.view.lazy import LazyView
 
 MOST_BYTES = 1 << 28
-"""A larger plane is not read ahead."""
+"""Larger planes are not read in advance."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,8 @@ class Room:
     height: int
     width: int
     at: tuple[float, ...] = ()
-    """Parts (0 to 1) of the lengths of these axes, the last axis first; of axes that are not named the middle."""
+    """The position as a fraction (0 to 1) of the lengths of these axes, the last axis first. Axes that are not named
+    use the middle."""
 
 
 def read_ahead(levels: Sequence[LazyView], room: Room, cancelled: Callable[[], bool]) -> None:

@@ -32,7 +32,7 @@ _NEEDS: dict[FrontEnd, _Needs] = {
 }
 
 QT_BINDINGS = {"PyQt6": "pyqt6", "PySide6": "pyside6"}
-"""Package → what QT_API calls it. The first one that is installed is taken."""
+"""Package → its name in QT_API. The first installed one is used."""
 
 
 def lacking(front_end: FrontEnd) -> str:
@@ -110,10 +110,10 @@ BASIC = (
     "rich",
     "psygnal",
 )
-"""Required distributions, for where zarrscope runs from a folder and its metadata are not to be had."""
+"""Required distributions, for a zarrscope that runs from a folder and whose metadata cannot be read."""
 
 _COLLECTIONS = {"all", "bench", "test"}
-"""Extras that are made of others, or that only developers install."""
+"""Extras that combine other extras, or that only developers install."""
 
 
 def _requirements() -> tuple[tuple[str, ...], dict[str, list[str]]]:

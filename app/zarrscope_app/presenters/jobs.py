@@ -41,7 +41,7 @@ class Job:
 
 
 Report = Callable[[float | None, str], None]
-"""report(progress 0 … 1 or None, what is being done): callable from the job's thread."""
+"""report(progress 0 … 1 or None, description of the current step): may be called on the job's thread."""
 
 
 class JobsPresenter:

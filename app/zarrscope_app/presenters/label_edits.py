@@ -32,7 +32,7 @@ NOTHING = "The edited labels equal the stored ones."
 NOT_LABELS = "Select a layer of labels that comes from Zarr."
 NO_EDITS = "Nothing was painted into these labels."
 MOST_LABELS = 8
-"""Labels that are named in a plan."""
+"""The most labels that a plan names."""
 
 
 Opener = Callable[[str, Mode], Hierarchy]
@@ -49,7 +49,7 @@ class LabelPlan:
     patch: Patch | None
     edits: Edits
     version: int
-    """Of the edits, when they were looked at."""
+    """The version of the edits for which the plan was made."""
     hierarchy: Hierarchy | None = None
 
     def close(self) -> None:

@@ -23,7 +23,7 @@ PROMPTS = {
     "levels": ("Levels", "all, or 1, or 1–"),
     "ranges": ("Part", "all, or t 0–10, y 100–400"),
 }
-"""Field → (label, what may be typed)."""
+"""Field → (label, description of the accepted text)."""
 CHOOSE = "Only a part…"
 EXPLANATION = "Channels, levels and ranges of the image, chosen before it is added."
 _RANGE = re.compile(r"\s*(\d+)?\s*(?:[-–:]\s*(\d+)?)?\s*")

@@ -23,9 +23,9 @@ from zarrscope_app.presenters import strings
 VERSIONS = {"0.5": "v3", "0.4": "v2"}
 """The versions of OME-Zarr that are written, and the dialect of each."""
 CHUNK = (16, 256, 256)
-"""Elements of a chunk along the last three axes, at most; one along the others."""
+"""The most elements of a chunk along the last three axes; one along the others."""
 BLOCK_ROWS = 1024
-"""Rows of a plane that are held in memory at once, a multiple of those of a chunk."""
+"""Rows of a plane that are in memory at once, a multiple of the rows of a chunk."""
 TYPES = {"t": "time", "c": "channel"}
 
 
@@ -47,7 +47,7 @@ class DrawnLayer:
     contrast_range: tuple[float, float] | None = None
     label_colors: Mapping[int, tuple[int, int, int, int]] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
-    """Sentences: what the viewer shows and OME-Zarr does not hold."""
+    """Sentences about properties that the viewer shows and OME-Zarr cannot store."""
 
 
 @dataclass(frozen=True)

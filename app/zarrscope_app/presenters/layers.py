@@ -39,9 +39,9 @@ if TYPE_CHECKING:
     from zarrscope.nodes.group import Group
 
 SAMPLE_LIMIT = 4_000_000
-"""Elements of the coarsest level that may be read to find a contrast."""
+"""The most elements of the coarsest level that may be read to find a contrast."""
 PLANE_LIMIT = 1 << 30
-"""Bytes of the coarsest level's plane: viewers of this kind read planes whole."""
+"""The most bytes of a plane of the coarsest level, because these viewers read whole planes."""
 ELSEWHERE = "zarrscope's window and terminal show its values."
 AS_MAGNITUDES = "Complex values are shown as their magnitudes."
 NOT_PLACED = "its rotation, shear or affine transformation is not written"
@@ -62,27 +62,28 @@ class Layer:
     scale: tuple[float, ...]
     translation: tuple[float, ...]
     places: tuple[tuple[tuple[float, ...], tuple[float, ...]], ...]
-    """Scale and translation of each level."""
+    """The scale and the translation of each level."""
     units: tuple[str, ...]
-    """The unit of each axis, spelled as in the file ("micrometer"); "pixel" where the file names none."""
+    """The unit of each axis, spelled as in the file ("micrometer"); "pixel" if the file names none."""
     visible: bool
     affine: np.ndarray[Any, Any] | None = None
-    """What is to be applied after scale and translation, such as a rotation: a homogeneous matrix."""
+    """A homogeneous matrix to be applied after scale and translation, such as a rotation."""
     channel: int | None = None
-    """Which channel of the image it shows; None for labels."""
+    """The number of the channel; None for labels."""
     color: tuple[int, int, int] | None = None
     gamma: float = 1.0
     opacity: float | None = None
-    """None: as the viewer shows such layers."""
+    """None: the viewer's default."""
     contrast: tuple[float, float] | None = None
     contrast_range: tuple[float, float] | None = None
-    """How far the contrast can be moved: what the file says, else the range of the type, else of what was read."""
+    """The range in which contrast can be changed: that of the file, else of the type, else of the values that were
+    read."""
     label_colors: dict[int, tuple[int, int, int, int]] = field(default_factory=dict)
     label_properties: dict[int, dict[str, Any]] = field(default_factory=dict)
     source: dict[str, str] = field(default_factory=dict)
-    """Where it comes from: url, path, and as "state" the text of the view that it was opened with."""
+    """The origin: url, path, and as "state" the text of the view with which it was opened."""
     warnings: tuple[str, ...] = ()
-    """Sentences: what the file says and the layer does not show."""
+    """Sentences about information in the file that the layer does not show."""
 
 
 def plan(node: Group | Array, view: Any = None, number: int | None = None) -> list[Layer]:

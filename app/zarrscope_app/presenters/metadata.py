@@ -25,7 +25,7 @@ MAX_DOCUMENT_CHARACTERS = 2_000_000
 
 
 PATIENCE = 3.0
-"""Seconds that the stored size may take to look up."""
+"""The most seconds for finding the stored size."""
 
 
 def stored_text(nbytes: int, inventory: Inventory, kind: str) -> str:
@@ -47,9 +47,9 @@ class MetadataPresenter:
         self._owner = owner
         self._hierarchy: Hierarchy | None = None
         self._asked = False
-        """Whether the documents of the node were asked for."""
+        """Whether the documents of the node were requested."""
         self._array: Array | None = None
-        """Whose stored size is still to be looked up."""
+        """The array whose stored size will be found."""
         self._ticket: Ticket | None = None
         self._notify = CoalescedCall(owner.post, self.changed.emit)
         self._state = Info()

@@ -49,13 +49,13 @@ class Info:
     sections: tuple[Section, ...] = ()
     warnings: tuple[str, ...] = ()
     problem: str = ""
-    """Why the node cannot be decoded, "" when it can."""
+    """The reason why the node cannot be decoded; "" if it can."""
     documents: tuple[tuple[str, str], ...] = ()
     loading: bool = False
     words: str = ""
-    """What it is, for somebody who does not know the format."""
+    """A description for a person who does not know the format."""
     snippets: tuple[Snippet, ...] = ()
-    """*Open in code*, once it was looked whether it opens."""
+    """*Open in code*, after it was checked that the node opens."""
 
 
 def as_text(info: Info) -> str:
@@ -310,7 +310,7 @@ _POINTS = {
     "extension": "An addition to the format that the node's document names.",
     "from above": "An extension that a group above names. Its own specification says whether it applies here.",
 }
-"""What an extension point is, for somebody who does not know the word."""
+"""Explanations of extension points for a person who does not know the word."""
 
 
 def ratio(nbytes: int, stored: int) -> str:

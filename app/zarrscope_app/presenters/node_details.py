@@ -30,16 +30,17 @@ class NodeDetails:
     info: Info
     image: Image | None = None
     labels: dict[str, Image | None] | None = None
-    """By path; None: `labels_of` may tell of some, later: a picture does not wait for them to come from afar."""
+    """Label images by path. None: they will be found by `labels_of` later, because a picture does not wait for remote
+    ones."""
     icon: str = ""
     passable: bool = False
-    """Opened leniently, it would be shown, or more of it."""
+    """Whether opening it leniently would show it, or more of it."""
     collection: Collection | None = None
-    """The plate, well, series or labels that the node is."""
+    """The plate, well, series or label group that the node is."""
     members: tuple[Member, ...] = ()
     """The images of a series whose document does not list them."""
     fallback: ExtensionReport | None = None
-    """What is told of its data type, where that has a fallback, used or not."""
+    """A sentence about the fallback of its data type, used or not; "" if it has none."""
 
     @property
     def has_picture(self) -> bool:

@@ -9,7 +9,7 @@ from zarrscope_app.presenters.commands import COMMANDS, LABELS
 from zarrscope_app.presenters.tree.rows import Row
 
 STILL_NOTE = "A still picture: no kernel runs here. Run the cell to explore, or"
-"""Before the line of code that reads what is shown."""
+"""The text before the line of code that reads the displayed slice."""
 CLOSED_NOTE = "This explorer was closed. Run again:"
 NOTEBOOK = {
     "auto-all": LABELS["auto"],
@@ -48,7 +48,7 @@ WORDS = {
     "retry": strings.RETRY, "cancel": strings.CANCEL, "load": strings.LOAD_ANYWAY, "no-image": strings.NO_IMAGE,
     **NOTEBOOK,
 }  # fmt: skip
-"""All that a browser writes by itself, by name."""
+"""All words that the browser's scripts display, by name."""
 
 
 def more_rows(count: int) -> str:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
 
 LIMIT = 1000
-"""A store with ten thousand broken nodes is one problem, not ten thousand rows."""
+"""The most problems in the list: ten thousand broken nodes are one problem, not ten thousand rows."""
 UNLOOKED = "Nothing was checked yet: only opened and displayed nodes report their problems here."
 NONE_SO_FAR = "No problems so far."
 
@@ -79,7 +79,7 @@ class ProblemsPresenter:
         self._path = "/"
         self._ticket: Ticket | None = None
         self._steps: Steps | None = None
-        """Of the check that runs, or was stopped."""
+        """The steps of the running or stopped check."""
         self._scope = ""
         self._whole = False
         self._told = ""

@@ -30,7 +30,7 @@ class ShownLayer:
     opacity: float
     contrast: tuple[float, float] | None = None
     color: tuple[int, int, int] | None = None
-    """None: drawn by a colour map that is more than one colour."""
+    """None: its colour map has more than one colour."""
     gamma: float = 1.0
     label_colors: Mapping[int, tuple[int, int, int, int]] = field(default_factory=dict)
 
@@ -80,7 +80,7 @@ def _channel(layer: ShownLayer) -> dict[str, Any]:
 
 # ---------------------------------------------------------------------- into the metadata
 Change = Callable[[Subject], Sequence[Edit]]
-"""What to change of a node's attributes as they are by then."""
+"""A change to a node's attributes, applied to their state at that time."""
 
 
 def changes_of(layers: Sequence[ShownLayer]) -> list[Change]:

@@ -40,7 +40,7 @@ GROUPS_HAVE_NONE = "It opens arrays: choose one."
 DRIVERS = {"v2": "zarr", "v3": "zarr3", "n5": "n5"}
 ZARR_FORMATS = {"v2": 2, "v3": 3}
 TURNED = frozenset({"n5"})
-"""Dialects whose axes tensorstore counts the other way round."""
+"""Dialects whose axes have the reverse order in tensorstore."""
 
 
 def snippets(node: Group | Array, image: Image | None = None) -> tuple[Snippet, ...]:

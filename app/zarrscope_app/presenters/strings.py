@@ -22,7 +22,7 @@ from zarrscope.model.metadata import ArrayMetadata
 
 # ---------------------------------------------------------------------- shared sentences
 MAX_HEXADECIMAL = 4096
-"""So many bytes of a document that is no text are shown."""
+"""If a document is not text, this many of its bytes are shown."""
 
 EMPTY_WINDOW = "Drop a .zarr folder, a .zip or a link here, or open the demo."
 UNKNOWN = "not known"
@@ -50,7 +50,7 @@ NOT_A_NUMBER = "This is not a number. Use a point, no separators: 0.108 or 1e-3.
 NOT_POSITIVE = "The size of a pixel is greater than zero."
 NOT_A_COLOUR = "This is not a colour. Use six hexadecimal digits: 00FF7F."
 FIELDS = {"unit": "unit", "axis-type": "type of axis", "pixel-size": "pixel size", "colour": "colour"}
-"""What a person calls the fields of OME-Zarr."""
+"""Names of the fields of OME-Zarr for a person."""
 NOT_A_BOOL = "Write true or false."
 DONE = "Done."
 STOPPED = "Cancelled."
@@ -105,7 +105,7 @@ UNITS = {
     "radian": "rad",
     "pixel": "px",
 }
-"""Unit names of OME-Zarr and UDUNITS → the symbol a person reads. A name not listed is shown as it stands."""
+"""Unit names of OME-Zarr and UDUNITS → the symbols shown. A name that is not listed stays unchanged."""
 
 
 def clean(text: str, limit: int = 0) -> str:
@@ -395,18 +395,18 @@ class Problem:
     details: str = ""
     advice: str = ""
     place: str = ""
-    """Where in the store: key, pointer, store URL."""
+    """The place in the store: key, pointer, store URL."""
     path: str = ""
-    """The node it belongs to, "" for the whole session."""
+    """The path of its node; "" if it concerns the whole session."""
     retry: bool = False
-    """Trying again may help: offer it."""
+    """Whether another attempt may succeed: offer it."""
     offer: str = ""
-    """The command that would help, "" for none: "follow-links" where a link leads out of the store, "missing-is-fill"
-    where a server does not tell what is missing from what may not be read."""
+    """The command that would help; "" if there is none: "follow-links" if a link leads out of the store,
+    "missing-is-fill" if a server does not distinguish missing from denied values."""
     mend: str = ""
-    """The command that mends it, or leads to where it is mended."""
+    """The command that corrects it, or leads to the place of the correction."""
     tried: str = ""
-    """Whose credentials a bucket denied, "" for another problem."""
+    """The credentials that a bucket denied; "" for any other problem."""
 
 
 def problem(error: BaseException, path: str = "") -> Problem:

@@ -29,14 +29,14 @@ class Probe:
     index_text: str = ""
     """ "z 31 y 512 x 204"."""
     position_text: str = ""
-    """ "166.4 µm, 66.3 µm": physical place of the two axes shown."""
+    """ "166.4 µm, 66.3 µm": the physical position along the two displayed axes."""
     values: tuple[tuple[str, str], ...] = ()
     """(channel label, exact value); the value is "…" while it is being read."""
     text: str = ""
-    """All of it in one line, for the status bar. "" when the cursor is off the image."""
+    """Everything in one line, for the status bar; "" while the cursor is outside the image."""
     pending: bool = False
     sentence: str = ""
-    """About a chunk that is missing, failed, or cannot be decoded."""
+    """A sentence about a chunk that is missing, failed, or cannot be decoded."""
 
 
 @dataclass(frozen=True)
@@ -48,22 +48,22 @@ class Table:
     row_title: str = ""
     column_title: str = ""
     column_labels: tuple[str, ...] = ()
-    """Names of fields; empty where columns are numbered."""
+    """The names of fields; empty if columns are numbered."""
     fixed: tuple[tuple[str, int, int], ...] = ()
-    """(axis, index, length) of the axes that are not shown: set with `set_index`."""
+    """(axis, index, length) of the axes that are not shown: set them with `set_index`."""
     sentence: str = ""
     axes: tuple[str, ...] = ()
-    """Names of all axes; () where nothing is to be chosen."""
+    """The names of all axes; () if there is no choice."""
     format: str = "decimal"
 
 
 NUMBER_FORMATS = ("decimal", "scientific", "hexadecimal")
 ONE_COLUMN = "one column"
-"""In place of an axis across: a cut along one axis."""
+"""The choice of no column axis: a cut along one axis."""
 WAITING = "…"
 MAX_CELLS = 20_000
 MAX_COPIED = 250_000
-"""Cells that are copied at once; more are for `zarrscope read`."""
+"""The most cells that are copied at once; for more use `zarrscope read`."""
 MAX_CHUNKS = 512
 
 
@@ -72,9 +72,9 @@ class ValuesPresenter:
 
     changed = Signal()
     failed = Signal(object, str)
-    """(error, path of the array): a chunk could not be read."""
+    """Emits (error, path of the array) when a chunk could not be read."""
     moved = Signal(int, int)
-    """(axis, index): an index was set here."""
+    """Emits (axis, index) when an index was set in the table."""
 
     def __init__(self, owner: Owner, loader: ChunkLoader) -> None:
         self._owner, self._loader = owner, loader

@@ -58,14 +58,14 @@ class View:
     id: str
     title: str
     when: Callable[[NodeDetails], bool]
-    """Asked on the host's thread about what has been read: it reads nothing."""
+    """Called on the host's thread with the data that were read about the node; it must not read anything."""
     presenter: Callable[[Owner, ChunkLoader], ViewPresenter]
     leads: bool = False
-    """It comes to the front where it fits, unless the person has chosen another tab."""
+    """Whether it comes to the front when it fits, unless the person has chosen another tab."""
     otherwise: str = ""
-    """Shown in place of it where it does not fit."""
+    """The sentence that is shown if the view does not fit."""
     widgets: Mapping[str, str] = field(default_factory=dict, compare=False)
-    """Host ("qt", "napari", "tui", "jupyter") → "module:factory", imported where it is first needed."""
+    """Host ("qt", "napari", "tui", "jupyter") → "module:factory", imported when it is first needed."""
 
 
 VIEWS = (
@@ -109,7 +109,7 @@ VIEWS = (
     View("info", "Info", lambda details: True, lambda owner, loader: MetadataPresenter(owner)),
     View("problems", "Problems", lambda details: True, lambda owner, loader: ProblemsPresenter(owner)),
 )
-"""In the order of all hosts; those of other distributions follow by their names."""
+"""The views in the order of all hosts, followed by those of other distributions, sorted by name."""
 _NAME = re.compile("[a-z][a-z0-9_-]{0,39}")
 TITLES = {view.id: view.title for view in VIEWS}
 

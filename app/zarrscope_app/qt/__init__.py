@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from zarrscope_app.qt.window import Window
 
 _windows: list[Window] = []
-"""Qt deletes a window that Python has forgotten."""
+"""References to open windows, because Qt deletes a window to which Python has no reference."""
 
 
 def main(

@@ -24,7 +24,7 @@ class BlendBar(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.others: Callable[[], tuple[Other, ...]] = tuple
-        """Gives the images that can be laid over the picture."""
+        """Returns the images that can be laid over the picture."""
         self.blend: Blend | None = None
         self._listed: tuple[Other, ...] = ()
         self.choice = _Choice(self._list)

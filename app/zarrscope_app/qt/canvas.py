@@ -38,7 +38,7 @@ class ImageCanvas(QWidget):
 
     zoomed = Signal()
     moved = Signal()
-    """Another part of the plane is shown, or it is shown larger or smaller."""
+    """Emitted when another part of the plane is displayed, or its magnification has changed."""
     hovered = Signal()
 
     def __init__(self, post: Post, parent: QWidget | None = None) -> None:
@@ -46,7 +46,7 @@ class ImageCanvas(QWidget):
         self._presenter: SlicePresenter | None = None
         self._images: Kept = {}
         self._others: Kept = {}
-        """As `_images`, of what is laid over the picture."""
+        """Like `_images`, for the image that is laid over the picture."""
         self._shape = (0, 0)
         self._aspect = 1.0
         self._zoom = 1.0
@@ -56,12 +56,12 @@ class ImageCanvas(QWidget):
         self._pressed_center = self._center
         self._dragged = False
         self._drawn = ""
-        """What is drawn while the mouse is dragged: "line", "region", "" while it pans."""
+        """What dragging the mouse draws: "line", "region"; "" for panning."""
         self._rubber: Rect | None = None
         self.picked: Callable[[float, float], object] | None = None
-        """Called with the place (y, x) of a click in place of pinning it."""
+        """Called with the place (y, x) of a click, which is then not pinned."""
         self.over: Blend | None = None
-        """What is laid over the picture."""
+        """The image that is laid over the picture."""
         self.scale_bars = True
         self._tell = CoalescedCall(post, self._tell_viewport)
         # Shrunken tiles are smoothed only when the view rests, because smoothing is slow.

@@ -30,7 +30,7 @@ from .typed_field import TypedField
 
 _PALETTE = ((0, 255, 255), (255, 0, 255), (255, 255, 0), (0, 255, 0), (255, 0, 0), (0, 0, 255), (255, 255, 255))
 _STOPS = 8
-"""Of a gradient that stands for a colour map."""
+"""Stops of the gradient that represents a colour map."""
 
 
 class ChannelRow(QWidget):

@@ -40,7 +40,7 @@ from .text import Label
 from .theme import icon, mix, quiet, warning
 
 _LARGEST, _SMALLEST = 96.0, 8.0
-"""Pixels along a side of a cell."""
+"""The most and the fewest pixels along a side of a cell."""
 _PATTERNS = {
     ABSENT: Qt.BrushStyle.Dense7Pattern,
     PARTLY: Qt.BrushStyle.Dense5Pattern,
@@ -48,10 +48,10 @@ _PATTERNS = {
     FAILED: Qt.BrushStyle.DiagCrossPattern,
     UNTOLD: Qt.BrushStyle.BDiagPattern,
 }
-"""The states differ in form, too, for eyes that do not tell the colours."""
+"""The states also differ in their pattern, for people who cannot distinguish the colours."""
 _SIGNS = {ABSENT: "⬚", PRESENT: "■", PARTLY: "▒", LOADING: "☰", FAILED: "☒", UNTOLD: "▨"}
 _MANY_CELLS = 1 << 14
-"""Of more cells only the colours are drawn: patterns would not be seen."""
+"""With more cells only colours are drawn, because patterns would be too small to see."""
 
 
 class MapWidget(QWidget):
@@ -145,7 +145,7 @@ class MapWidget(QWidget):
 
 
 SIDE = 320
-"""Width of what is told beside the map."""
+"""The width of the text beside the map."""
 WIDEST = (1 << 24) - 1
 """Qt's QWIDGETSIZE_MAX: no limit."""
 

@@ -34,9 +34,9 @@ from .text import Label, tip
 from .theme import current_palette, mix, quiet
 
 _SIDES = {2: "mine", 3: "theirs"}
-"""Column → whose value it shows."""
+"""The side whose value a column shows."""
 _MOST_SEEN = 8
-"""Rows that stand at once; more are scrolled."""
+"""The most rows that are visible at once; further ones are reached by scrolling."""
 
 
 class ConflictView(QWidget):

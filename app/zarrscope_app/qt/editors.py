@@ -52,4 +52,4 @@ EDITORS: dict[Editor, Callable[[QWidget, Field], QWidget] | None] = {
     "colour": lambda parent, field: Colour(parent),
     "none": None,
 }
-"""None: Qt's own line, or nothing to edit."""
+"""None: Qt's own line editor, or no editor."""

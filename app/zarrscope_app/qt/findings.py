@@ -14,7 +14,7 @@ from .text import Label, literal, tip
 from .theme import current_palette, icon, quiet, warning
 
 _ROWS = 3.5
-"""Findings in sight at once; half of one tells that there are more."""
+"""Visible findings; half a row shows that there are more."""
 
 
 class FindingsView(QWidget):

@@ -48,7 +48,7 @@ class AttributesPane(QWidget):
 
     asked = Signal(str)
     typed = Signal()
-    """A text was begun in an editor: it can be saved before it is taken over."""
+    """Emitted when typing begins in an editor: the text can be saved before it is applied."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

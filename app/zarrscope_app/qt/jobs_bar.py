@@ -15,7 +15,7 @@ from .text import Label, literal, tip
 from .theme import Role, current_palette, icon, warning
 
 _SHOWN = 15_000
-"""Milliseconds that it is said how a job ended; what failed is said until somebody has read it."""
+"""Milliseconds for which the result of a job is shown; a failure is shown until the person has dismissed it."""
 _WIDEST = 420
 
 
@@ -31,7 +31,7 @@ class JobsBar(QWidget):
         self._presenter: JobsPresenter | None = None
         self._nodes: NodesPresenter | None = None
         self._seen = 0
-        """The last job whose end was told, or need not be."""
+        """The last job whose result was shown, or need not be shown."""
         self.text = Label()
         self.text.setMaximumWidth(_WIDEST)
         self._bar = QProgressBar()

@@ -17,7 +17,7 @@ from .theme import current_palette, fixed_font, mix, quiet, warning
 from .undo_keys import UndoKeys
 
 _PAUSE = 250
-"""Milliseconds without a key before the text is tried."""
+"""Milliseconds after the last key until the text is checked."""
 
 
 class _Numbers(QWidget):
@@ -36,7 +36,7 @@ class _Numbers(QWidget):
 
 class _Text(QPlainTextEdit):
     left = Signal()
-    """The keyboard went elsewhere."""
+    """Emitted when the keyboard focus has left the editor."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class _Text(QPlainTextEdit):
         self.setTabChangesFocus(True)
         self.setAccessibleName(LABELS["attributes"])
         self.wrong = 0
-        """The number of the line that is marked; 0: none."""
+        """The number of the marked line; 0: none."""
         self._numbers = _Numbers(self)
         self.blockCountChanged.connect(self._widen)
         self.updateRequest.connect(lambda rect, by: self._numbers.scroll(0, by) if by else self._numbers.update())

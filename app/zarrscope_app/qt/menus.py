@@ -36,7 +36,7 @@ NEEDS_SESSION = (
     "copy-napari",
     "copy-fiji",
 )
-"""Commands that do something only where a place is open."""
+"""Commands that are enabled only while a hierarchy is open."""
 
 
 class Menus:

@@ -37,12 +37,14 @@ from .text import Label, literal, tip
 from .theme import current_palette, fixed_font, icon, link_color, quiet
 
 _ROWS = 100_000
-"""Qt keeps a place for every row of a table; the sliders of the fixed axes and the picture reach the rest."""
+"""The most rows of the table, because Qt stores a position for each. Use the sliders or the picture to reach the
+others."""
 _BLOCK_ROWS, _BLOCK_COLUMNS = 64, 16
 _FEW_COLUMNS = 32
-"""So few get the width that their contents ask for."""
+"""Up to this many columns are as wide as their contents."""
 _COPY = "copy:"
-"""Before the id of a snippet: a link of the Info pane that copies it. Nothing of a file stands in a link."""
+"""The prefix of the links in the Info tab that copy a snippet; the id of the snippet follows. Text from a file is never
+part of a link."""
 
 
 class ValuesModel(QAbstractTableModel):

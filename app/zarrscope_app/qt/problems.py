@@ -28,7 +28,7 @@ from .text import Label, tip
 from .theme import icon
 
 NARROW = 420
-"""Pixels; narrower panes stack what stands side by side."""
+"""In narrower panes (pixels), parts are placed below one another."""
 
 
 class ProblemsPane(QWidget):

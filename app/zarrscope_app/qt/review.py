@@ -57,7 +57,7 @@ class DiffView(QWidget):
 
     closed = Signal()
     asked = Signal(str)
-    """A command about the changes."""
+    """Emits a command about the changes."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

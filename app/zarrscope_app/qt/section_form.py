@@ -36,7 +36,7 @@ from .undo_keys import UndoKeys
 _WIDTHS = {"number": 88, "colour": 96, "choice": 144}
 _LABEL_WIDTH = 40
 _UNTITLED = 2
-"""So many fields side by side say what they are without a heading."""
+"""Up to this many fields side by side have no heading, because their own labels are enough."""
 
 
 class SectionForm(QScrollArea):
@@ -45,7 +45,7 @@ class SectionForm(QScrollArea):
 
     typed = Signal()
     asked = Signal(str)
-    """A command that fills a section."""
+    """Emits a command that fills a section."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -53,10 +53,10 @@ class SectionForm(QScrollArea):
         self._shape: list[Any] = []
         self._state = EditState()
         self.editors: dict[str, QWidget] = {}
-        """By the ids of their fields."""
+        """The editors by the ids of their fields."""
         self._notes: dict[str, Label] = {}
         self._wrong: dict[str, str] = {}
-        """Field → what is wrong with the text that is being typed there."""
+        """Field → the fault of the text that is being typed into it."""
         self._wants_focus = False
         self._undo_keys = UndoKeys(self)
         self.setWidgetResizable(True)

@@ -18,7 +18,7 @@ from .tile_images import screen_image
 
 _DEGREES_PER_PIXEL = 0.4
 _MOST_PIXELS = 1000
-"""Along a side: a larger picture is stretched."""
+"""The most pixels along a side; a larger picture is stretched."""
 _ZOOM_STEP = 1.25
 _KEYS = {
     Qt.Key.Key_Left: (-STEP, 0.0),

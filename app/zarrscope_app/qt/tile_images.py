@@ -17,10 +17,10 @@ from zarrscope_app.presenters import Tile, TileState
 from zarrscope_app.presenters.image.painting import DOT, GREY, SIGN
 
 ENLARGED = 3
-"""So many dots of the screen to a pixel, and signs are drawn in dots."""
+"""From this many screen pixels per pixel of the image on, signs are drawn in screen pixels."""
 
 Kept = dict[tuple[int, int, int], tuple[int, QImage]]
-"""By the key of a tile: its version, and the picture of that."""
+"""Key of a tile → its version, and the converted picture of that version."""
 
 
 def version_of(tile: Tile, bare: bool) -> int:

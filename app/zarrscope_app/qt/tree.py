@@ -26,9 +26,9 @@ class TreePane(QWidget):
     opened = Signal(str)
     renamed = Signal(str, str)
     selected = Signal(list)
-    """The paths of the nodes that are chosen together, in the order of the tree."""
+    """Emits the paths of the nodes that are selected together, in the order of the tree."""
     entered = Signal(str)
-    """What was typed into the filter, at Enter."""
+    """Emits the text of the filter when Enter was pressed."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -56,7 +56,7 @@ class TreePane(QWidget):
         self._editable: Callable[[str], bool] | None = None
         self._following = False
         self._together: tuple[str, ...] = ()
-        """The nodes that are chosen, where these are several."""
+        """The selected nodes, if there are several."""
         self._awaited: str | None = None
         self._path: str | None = None
 

@@ -20,9 +20,9 @@ from .theme import current_palette, icon, quiet, warning
 
 _WINDOW = 200
 _NOTE = 1 << 44
-"""Added to a row's id: the row beneath it that shows its sentence."""
+"""Added to a row's id: the id of the row beneath it that shows its sentence."""
 _ABOVE = 1 << 45
-"""Added to a row's id: the row beneath it that stands for the children above the window."""
+"""Added to a row's id: the id of the row beneath it that represents the children above the window."""
 
 _PLAIN = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
 _NAMED = _PLAIN | Qt.ItemFlag.ItemIsEditable
@@ -30,10 +30,10 @@ _DRAGGED = Qt.ItemFlag.ItemIsDragEnabled
 _SENTENCE = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemNeverHasChildren
 
 NODE = "application/x-zarrscope-node"
-"""Format of what is dragged: the path of a node."""
+"""The MIME type of a dragged node; the content is its path."""
 
 Index = Any
-"""QModelIndex; Qt's declarations and PyQt's disagree about what else."""
+"""QModelIndex. Qt's declarations and PyQt's stubs disagree about further types."""
 
 
 class TreeModel(QAbstractItemModel):
@@ -41,30 +41,30 @@ class TreeModel(QAbstractItemModel):
 
     unfold = Signal(object, bool)
     named = Signal(str, str)
-    """(path, the name that somebody typed for it)"""
+    """Emits (path, the typed name)."""
     rekinded = Signal()
-    """Other rows than before can be unfolded."""
+    """Emitted when other rows than before can be expanded."""
 
     def __init__(self, presenter: TreePresenter | RootsPresenter, parent: Any = None) -> None:
         super().__init__(parent)
         self._presenter = presenter
         self._rows: dict[int, Row] = {}
-        """What was painted since the last change."""
+        """The rows that were painted since the last change."""
         self._children: dict[int, list[int]] = {}
         self._places: dict[int, dict[int, int]] = {}
-        """By row: the places of its children in the model, as far as somebody asked."""
+        """Row → the positions of its children in the model, as far as they were requested."""
         self._parents: dict[int, int] = {}
         self._windows: dict[int, tuple[int, int]] = {}
-        """By row: which of its children the model shows."""
+        """Row → the range of its children that the model contains."""
         self._unfolded: set[int] = set()
         self._expandable: dict[int, list[bool]] = {}
         self._color: tuple[int, Any] | None = None
         self.editable: Callable[[str], bool] | None = None
-        """Whether the node at a path may get another name."""
+        """Whether the node at a path may be renamed."""
         self.at_end: Callable[[], bool] = lambda: True
-        """Whether the view is scrolled to its end: it asks for more while it has not laid anything out, too."""
+        """Whether the view is scrolled to its end; Qt also requests more rows before it has computed a layout."""
         self.removing = False
-        """Rows are going: what becomes current instead, nobody chose."""
+        """Whether rows are being removed: a row that becomes current meanwhile was not chosen by the person."""
         presenter.changed.connect(self._changed)
         self._sync(ROOT)
 

@@ -69,7 +69,8 @@ class Window(QMainWindow):
         self._new_window = new_window
         self._session: Session | None = None
         self._dropped: set[Session] = set()
-        """Whose changes are to be dropped, as was said while the window closes: nobody is asked twice."""
+        """Sessions whose changes the person chose to drop while the window closes, so that the question is asked only
+        once."""
         self.setWindowIcon(icon("zarrscope"))
         self.setWindowTitle("zarrscope")
         self.setAcceptDrops(True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from zarrscope_app.tui.first_screen import FirstScreen
 
 FETCHES_A_THREAD = 4
-"""Threads that wait for a server, for each that works."""
+"""Threads that wait for a server, per computing thread."""
 
 if TYPE_CHECKING:
     from zarrscope_app.tui.terminal import Terminal

@@ -46,7 +46,7 @@ from zarrscope_app.tui.views import make_widget, pane_id, refresh
 INERT = Inert()
 PART = TypeVar("PART", bound=Widget)
 MANY_FAULTS = 20
-"""So many faults without a key between them: something fails at each painting, and the program ends."""
+"""After this many exceptions without a key between them the program ends, because painting fails every time."""
 
 
 class Call(Message):
@@ -98,7 +98,7 @@ class Explorer(App[int]):
         self.terminal = terminal or Terminal()
         super().__init__(**options)
         self.read_only = read_only
-        """Nobody can open it for writing while it runs."""
+        """Whether the hierarchy cannot be opened for writing while the program runs."""
         self.session = Session(
             url,
             self.post,
@@ -114,17 +114,17 @@ class Explorer(App[int]):
             self.session.looks = LastLooks(settings)
         self.keyboard = Keyboard(self)
         self.event_loop: asyncio.AbstractEventLoop | None = None
-        """What the application runs on, once it does."""
+        """The event loop of the application, after it has started."""
         self.leaving: Callable[[int], None] = lambda code: None
-        """Told of the exit status when the application begins to leave (zarrscope_app.tui.ending)."""
+        """Called with the exit status when the application begins to leave (zarrscope_app.tui.ending)."""
         self.faults: list[str] = []
-        """Tracebacks of what failed and was survived."""
+        """Tracebacks of exceptions that did not end the program."""
         self._faults_in_a_row = 0
         self._repaint = CoalescedCall(self.post, self._paint)
         self._said: dict[str, Any] = {}
         self._here = ("", False, False)
         self._views = {view.id for view in VIEWS}
-        """Those that have a pane."""
+        """The views that have a pane."""
         self._shown: dict[str, Static] = {}
 
     def get_line_filters(self) -> Sequence[LineFilter]:

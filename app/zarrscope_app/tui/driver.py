@@ -17,9 +17,9 @@ from zarrscope_app.tui.screen_changes import ScreenChanges
 from zarrscope_app.tui.terminal import Terminal
 
 SLOW_PERIOD = 0.1
-"""Seconds from one frame to the next on a slow link: ten a second."""
+"""Seconds between two frames on a slow link."""
 PERIOD = 1 / 30
-"""On a fast one."""
+"""Seconds between two frames on a fast link."""
 
 
 def sparing(base: type[Driver], terminal: Terminal) -> type[Driver]:

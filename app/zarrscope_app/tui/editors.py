@@ -46,4 +46,4 @@ EDITORS: dict[Editor, Callable[[Asks, Field], None]] = {
     "colour": _line,
     "none": _line,
 }
-"""A null is typed over with a text, as ever; lists and objects are opened and folded instead."""
+"""Enter on a null opens a line for text; lists and objects are expanded and collapsed instead."""

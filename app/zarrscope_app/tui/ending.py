@@ -23,11 +23,11 @@ from functools import partial
 from typing import Any, Protocol
 
 LOOK_SECONDS = 0.5
-"""So often it is looked whether there still is a terminal."""
+"""Seconds between two checks whether the terminal still exists."""
 KEEP_SECONDS = 1.0
-"""So long may take what keeps unsaved edits, without a terminal, before the process ends."""
+"""The most seconds for storing unsaved edits without a terminal, before the process ends."""
 QUIT_SECONDS = 3.0
-"""So long may the application take to leave its terminal as it was."""
+"""The most seconds for the application to restore its terminal."""
 RESTORE = (
     "\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?1015l\x1b[?1016l\x1b[?2004l\x1b[?2048l"  # mouse, paste, sizes
     "\x1b[?1004l\x1b[?2026l\x1b[?7h\x1b[<u\x1b[?1049l\x1b[?25h\x1b[0m"  # focus, batches, wrap, keys, screen, cursor
@@ -39,7 +39,7 @@ class Ends(Protocol):
     """The interface of the application for ending it."""
 
     leaving: Callable[[int], None]
-    """It calls this, with its exit status, when it begins to leave."""
+    """The application calls this with its exit status when it begins to leave."""
 
     def call_soon(self, call: Callable[[], None]) -> bool:
         """Runs `call` on the application's thread; returns False before it has begun or after it has ended."""
@@ -61,7 +61,7 @@ class Ending:
     def __init__(self, app: Ends, tell: Callable[[], None] = lambda: None) -> None:
         self._app, self._tell = app, tell
         self._notes: queue.SimpleQueue[tuple[str, int]] = queue.SimpleQueue()
-        """Putting something in is one step, which may interrupt another (queue.SimpleQueue)."""
+        """A queue.SimpleQueue, because its `put` is reentrant: a signal handler may interrupt it and call it."""
         self._files = [stream.fileno() for stream in (sys.__stdin__, sys.__stderr__) if stream is not None]
         self._before: dict[int, Any] = {}
         self._modes: list[Any] | None = None

@@ -85,4 +85,4 @@ ACTS: dict[str, Callable[[Entry], None]] = {
     "ctrl+x": lambda entry: entry.action_cut(),
     "ctrl+v": lambda entry: entry.paste(entry.app.clipboard),
 }
-"""Keys as Textual names them → what they do; those of Textual's own input."""
+"""Textual's names of keys → their effects, which are those of Textual's own input."""

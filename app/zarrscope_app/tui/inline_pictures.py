@@ -17,7 +17,7 @@ from zarrscope_app.tui.terminal import Terminal
 
 Rgb = npt.NDArray[np.uint8]
 _CHUNK = 4096
-"""Of base64, as the kitty protocol allows in one sequence."""
+"""The characters of base64 that the kitty protocol allows in one sequence."""
 
 
 def kitty(picture: Rgb, lines: int, columns: int, number: int = 7310) -> str:

@@ -87,7 +87,7 @@ NAMES = {
     "Left": "left", "Right": "right", "Up": "up", "Down": "down", "PgUp": "pageup", "PgDown": "pagedown",
     "Home": "home", "End": "end", "Space": "space", "Esc": "escape",
 }  # fmt: skip
-"""Keys as commands write them → as Textual does."""
+"""The names of keys in the table of commands → Textual's names."""
 
 
 def _textual_key(keys: str) -> str:
@@ -108,7 +108,7 @@ class Keyboard:
         self._accept: Callable[[str], object] | None = None
         self._after: Widget | None = None
         self._sought = ""
-        """What was typed into the filter last, for n and N."""
+        """The last text of the filter, for the keys n and N."""
 
     def key(self, event: events.Key) -> None:
         """Handles a key in the current state."""
@@ -452,4 +452,4 @@ OWN: dict[str, Callable[[Keyboard], object]] = {
 for _id in NODE_COMMANDS:
     OWN[_id] = partial(ask_node_act, id=_id)
 OWN["undo-node"] = lambda keys: keys.session.nodes.undo()
-"""Commands that are the host's to do; it can these and what `perform` does."""
+"""Commands that a host must carry out; this host has these and those of `perform`."""

@@ -9,7 +9,7 @@ from zarrscope_app.presenters import strings
 
 _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 GUTTER = 11
-"""Columns for the values at the left."""
+"""The columns for the scale at the left."""
 
 Values = npt.NDArray[np.float64]
 

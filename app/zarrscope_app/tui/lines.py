@@ -17,7 +17,7 @@ from zarrscope_app.presenters.strings import Problem
 from zarrscope_app.tui.entry import Guarded
 
 KIND_WIDTH = 8
-"""Columns for the kind of a field, at the right."""
+"""The columns for the kind of a field, at the right."""
 Piece = tuple[str, str]
 """(text, role); roles are the component classes below without their "lines--"."""
 
@@ -279,7 +279,7 @@ def _fold(line: str, width: int) -> list[Piece]:
 class ProblemLines(Lines):
     """Warnings and errors as lines."""
 
-    """What was looked at, folded, then a line for each problem."""
+    """The text about the last check, wrapped, followed by one line per problem."""
 
     def item(self) -> Problem | None:
         """The problem under the cursor."""

@@ -23,9 +23,9 @@ from zarrscope_app.tui.line_drawing import plotted
 from zarrscope_app.tui.signs import Grid, Look, Rgb, cells_of, steadied
 
 PERIOD = 1 / 30
-"""Seconds from one drawing to the next, at least: a held key asks for more than anybody sees."""
+"""The least seconds between two drawings: a held key requests more than a person can see."""
 SHARE = 4
-"""Drawing takes at most one part in so many of the time, however large the terminal is."""
+"""Drawing takes at most one part in this many of the time, whatever the size of the terminal."""
 
 
 class Picture(Guarded, Widget, can_focus=True):
@@ -42,17 +42,17 @@ class Picture(Guarded, Widget, can_focus=True):
         self.look = look or Look()
         self.rect: Rect | None = None
         self.cursor: tuple[int, int] | None = None
-        """(row, column) of the value cursor in pixels of the picture; None while it is off."""
+        """(row, column) of the value cursor in pixels of the picture; None while it is switched off."""
         self._grid: Grid | None = None
         self._steady: Rgb | None = None
-        """The pixels that were shown last, where equal ones save bytes."""
+        """The pixels that were displayed last, to send fewer bytes where pixels are equal."""
         self._lines: list[Cells] = []
-        """What was drawn last."""
+        """The lines that were drawn last."""
         self._plot: list[str] = []
-        """An array of one axis as text."""
+        """A 1-D array as text."""
         self._stale = False
         self._free = 0.0
-        """When the next drawing may be."""
+        """The earliest time for the next drawing."""
         self._timer: Timer | None = None
         self._shape = (0, 0)
         self._path = ""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 OWN = ("kitty", "iterm2", "sixel")
 LONGEST = 2048
-"""Pixels along the longer side of a picture, at most: a link takes a megabyte for them already."""
+"""The most pixels along the longer side of a picture: it takes a megabyte to send them."""
 
 
 class Pixels:
@@ -36,7 +36,7 @@ class Pixels:
         self._pane, self._slice = pane, pane.session.slice
         self._terminal, self._suspended = terminal, suspended
         self._wanted: tuple[int, int] | None = None
-        """The pixels that are waited for."""
+        """The size in pixels of the requested picture; None if no picture is requested."""
         self._cells = (0, 0)
         self._slice.painted.connect(self._painted, check_nargs=False)
 

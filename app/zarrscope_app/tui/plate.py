@@ -16,7 +16,7 @@ from zarrscope_app.tui.lines import Lines
 from zarrscope_app.tui.signs import Look, cells_of
 
 LEAST, MOST = 3, 20
-"""Columns of a thumbnail."""
+"""The fewest and the most columns of a thumbnail."""
 EMPTY, MISSING, MARK = 40, 20, 255
 
 

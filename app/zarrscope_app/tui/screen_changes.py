@@ -24,11 +24,11 @@ _PIECES = re.compile(
     re.DOTALL,
 )
 _UNKNOWN = -1
-"""The style of a cell of which nobody knows what it shows."""
+"""The style of a cell whose content is unknown."""
 _SKIP = 4
-"""So many cells that are right already are written again rather than skipped: a skip costs as much."""
+"""Up to this many correct cells are written again instead of skipped, because a skip takes as many bytes."""
 MOST_STYLES = 1 << 16
-"""So many styles are remembered; then all are forgotten, and the screen is written anew."""
+"""The most styles that are cached; when there are more, the cache is cleared and the whole screen is written."""
 
 _SIGNS = {
     **dict.fromkeys("▸▶❯→►", ">"), **dict.fromkeys("◂◀←◄", "<"), **dict.fromkeys("▾▼↓", "v"),
@@ -37,10 +37,10 @@ _SIGNS = {
     **dict.fromkeys("•●◉·", "*"), **dict.fromkeys("○◌", "o"), **dict.fromkeys("█■▓▒▀▄", "#"), **dict.fromkeys("░", ":"),
     "…": "~", "⏎": "^", "✎": "*", "×": "x", "µ": "u",
 }  # fmt: skip
-"""Signs of the screens and what stands for them where there is no Unicode."""
+"""Characters of the screens → their replacements in terminals without Unicode."""
 
 Style = tuple[str, str, str]
-"""(foreground, background, the other attributes), each as SGR writes it; "" is the terminal's own."""
+"""(foreground, background, the other attributes), each in SGR parameters; "" is the terminal's default."""
 
 
 @lru_cache(maxsize=4096)
@@ -76,7 +76,7 @@ class _Row:
         self.shown = [" "] * columns
         self.were = [_UNKNOWN] * columns
         self.awkward = self.was_awkward = False
-        """Holds characters that are not one cell wide: terminals differ in how wide they are."""
+        """Whether it contains characters that are not one cell wide: terminals disagree about their width."""
 
     def widen(self, columns: int) -> None:
         more = columns - len(self.text)
@@ -112,10 +112,10 @@ class ScreenChanges:
         """(style, SGR parameters) → the style after them."""
         self._blanks: dict[int, int] = {}
         self._steps: dict[tuple[int, int], str] = {}
-        """(style, style) → the sequence that turns the one into the other."""
+        """(style, style) → the sequence that changes the first into the second."""
         self._home = (0, 0)
         self.synchronized = False
-        """The terminal holds a frame back until it is whole (mode 2026)."""
+        """Whether the terminal displays a frame only when it is complete (mode 2026)."""
 
     # ------------------------------------------------------------------ what shall be
     def feed(self, data: str) -> str:

@@ -19,31 +19,33 @@ import numpy.typing as npt
 from zarrscope_app.tui.terminal import Colors, Terminal
 
 STEP = 4
-"""Colours are rounded to this much: the eye does not see it in a cell, and equal neighbours need no sequence."""
+"""Colours are rounded to multiples of this: the difference is invisible in a cell, and equal neighbours need no
+sequence."""
 TOLERANCE = 20
-"""Of 255, over a slow link."""
+"""The tolerance over a slow link, of 255."""
 GROUND = 31
-"""What `SlicePresenter.picture` holds where there is no image."""
+"""The colour that `SlicePresenter.picture` gives to places without an image."""
 _BAYER = (np.array([[0, 8, 2, 10], [12, 4, 14, 6], [3, 11, 1, 9], [15, 7, 13, 5]]) + 0.5) / 16
 _STRENGTH = 0.6
-"""Of the dither into 256 colours: the whole of it would tell colours apart no better, and looks rough."""
+"""The strength of the dither into 256 colours. The full strength would not distinguish colours better, and looks
+rough."""
 _DARK = 24
-"""Darker than this is background, or nearly: rounded, for dots in it would look like data."""
+"""Darker pixels are background, or nearly; they are rounded, because dots there would look like data."""
 _GREYISH = 10
-"""Channels that differ by less make a grey, of which 256 colours have more."""
+"""If the channels of a pixel differ by less than this, it is grey: the palette of 256 colours has more greys."""
 _RAMP = " .:-=+*#%@"
-"""ASCII from dark to light."""
+"""ASCII characters from dark to light."""
 _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
-"""Bits of the dots of a braille cell (Unicode, block U+2800)."""
+"""The bits of the dots of a braille cell (Unicode, block U+2800)."""
 _UPPER, _BLANK, _BRAILLE = 0x2580, 0x20, 0x2800
 _LEVELS = np.array([0, 95, 135, 175, 215, 255])
-"""Of the cube of 256 colours."""
+"""The levels of each channel in the colour cube of the 256 colours."""
 _SIXTEEN = (
     (0, 0, 0), (205, 0, 0), (0, 205, 0), (205, 205, 0), (0, 0, 238), (205, 0, 205), (0, 205, 205), (229, 229, 229),
     (127, 127, 127), (255, 0, 0), (0, 255, 0), (255, 255, 0), (92, 92, 255), (255, 0, 255), (0, 255, 255),
     (255, 255, 255),
 )  # fmt: skip
-"""The sixteen as xterm shows them; others are near."""
+"""The sixteen colours as xterm displays them; other terminals are similar."""
 
 Rgb = npt.NDArray[np.uint8]
 Grid = npt.NDArray[np.uint64]
@@ -57,7 +59,8 @@ class Look:
     colors: Colors = "truecolor"
     signs: str = "blocks"
     tolerance: int = 0
-    """Of 255: colours that differ by no more from what is there, or beside it, are taken for the same."""
+    """Of 255: a colour that differs by at most this much from the displayed one, or from its neighbour, is replaced by
+    it."""
 
     @classmethod
     def of(cls, terminal: Terminal) -> Look:

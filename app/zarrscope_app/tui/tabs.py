@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 BAR = 8
-"""Cells of a slider."""
+"""The width of a slider in cells."""
 
 
 class TabLine(Guarded, Static):

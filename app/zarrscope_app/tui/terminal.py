@@ -24,9 +24,9 @@ Drawing = Literal["kitty", "iterm2", "sixel", "blocks", "braille", "ascii"]
 COLORS: tuple[str, ...] = get_args(Colors)
 DRAWINGS: tuple[str, ...] = get_args(Drawing)
 PROBE_SECONDS = 0.5
-"""So long is an answer waited for. Across the Atlantic one takes 0.15 s."""
+"""Seconds to wait for an answer. A connection across the Atlantic takes 0.15 s."""
 SLOW_SECONDS = 0.04
-"""A terminal that answers later is at the end of a slow link."""
+"""A terminal that takes more seconds to answer is behind a slow link."""
 _QUESTIONS = (
     "\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\",  # kitty's pictures
     "\x1bP+q524742\x1b\\",  # XTGETTCAP of "RGB"
@@ -35,7 +35,7 @@ _QUESTIONS = (
     "\x1b[c",  # DA1
 )
 _MONO = re.compile(r"vt[1-4]\d\d|wy\d|hp\d")
-"""Terminals of the last century, which have no colours."""
+"""Old terminals without colours."""
 _DA1 = re.compile(rb"\x1b\[\?([0-9;]*)c")
 
 
@@ -62,7 +62,7 @@ class Terminal:
     note: str = ""
     cell: tuple[int, int] = (20, 10)
     passthrough: bool = False
-    """Pictures are wrapped for tmux to hand on."""
+    """Whether pictures are wrapped so that tmux passes them on."""
 
 
 def read_answers(told: bytes, seconds: float = 0.0) -> Answers:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 MANY = 1 << 16
 """In a shard with more inner chunks than this, only those in its index are checked."""
 _large = threading.Lock()
-"""One index of a hundred megabytes at a time."""
+"""Held while a large index is in memory: one of a hundred megabytes at a time."""
 MAX_BITS = 1 << 26
 """A grid of at most this many chunks is kept as an array of flags."""
 MAX_ASKED = 10_000_000
@@ -68,17 +68,17 @@ class StoredChunks:
         self.total = prod(self.extent)
         """The number of chunks in the grid, stored or not."""
         self.documents_seen = array.metadata.keys.prefix == dialect.listing(array.path) and array.store.listable
-        """Documents lie among the chunks: `listed` tells of nodes beneath the array."""
+        """Whether documents lie among the chunks: `listed` then reports nodes beneath the array."""
         self._missing: Severity = "error" if expect_all else "information"
         self._blocked: list[tuple[int | None, ...]] = []
-        """Chunks that an obstacle stands for; None: all along that axis."""
+        """Chunks whose place is taken by an obstacle; None: all chunks along that axis."""
         self._present: np.ndarray[tuple[int], np.dtype[np.bool_]] | set[int] | None = None
         self.chunks_read = 0
         """The number of chunks of the grid that were read and decoded."""
         self._sizes: list[int] = []
-        """The bytes of each chunk of the batch that is being decoded; threads append."""
+        """The encoded size of each chunk of the present batch; several threads append to it."""
         self.bytes_read: int | None = None if executor is not None else 0
-        """The encoded bytes that were read here; None where the workers of a cluster read them."""
+        """The encoded bytes that this process read; None if the workers of a cluster read them."""
 
     def __getstate__(self) -> dict[str, Any]:
         """The state that a cluster worker needs for decoding: whether the stored chunks are known, not which they

@@ -33,13 +33,13 @@ class Coverage:
 
     nodes: int = 0
     arrays: int = 0
-    """Those whose chunks were read."""
+    """The arrays whose chunks were read."""
     chunks: int = 0
-    """Chunks of the grid that were decoded; where there are shards, these."""
+    """The decoded chunks of the grid (in a sharded array the shards)."""
     nbytes: int | None = 0
     """The encoded bytes of the chunks; None where a cluster read some of them."""
     without_checksum: list[str] = field(default_factory=list)
-    """The paths of arrays with chunks whose bytes no checksum guards."""
+    """The paths of arrays with chunks that have no checksum."""
 
     def add(self, stored: StoredChunks, before: int = 0) -> None:
         """Counts the chunks of one array, which were decoded; `before` of them in an earlier run."""

@@ -36,14 +36,14 @@ from zarrscope.nodes.hierarchy import Group, Hierarchy
 from zarrscope.nodes.opening import open as open_hierarchy
 
 OME_KEYS = frozenset(("ome", "multiscales", "plate", "well", "image-label", "omero", "bioformats2raw.layout"))
-"""Attributes that say a group is OME-Zarr's ("labels" alone may be anybody's)."""
+"""Attributes that identify a group as OME-Zarr ("labels" alone may have another meaning)."""
 MOST_LOST = 64
-"""At most this many keys are looked at where an array may have lost its document."""
+"""The most keys that are examined to find an array that lost its document."""
 _looks_like_a_chunk = re.compile(r"(c[/.]?)?[0-9]+([./][0-9]+)*", re.ASCII).fullmatch
 MAX_LEFT_OVER = 1000
-"""At most this many leftover temporary files are named."""
+"""The most leftover temporary files that are named."""
 MAX_BENEATH = 1000
-"""Where chunks are not listed, at most this many names beneath an array are checked for misplaced nodes."""
+"""Where chunks are not listed, the most names beneath an array that are checked for misplaced nodes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,13 +26,14 @@ if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
 
 MOST_KEPT = 1 << 22
-"""So many chunks are kept one by one (64 MiB); of more, the first, and the sums of all."""
+"""The most chunks that are stored one by one (64 MiB). Of a larger number, the first chunks and the sums of all are
+stored."""
 MOST_ASKED = 4096
-"""In a store that cannot list, a grid of at most this many chunks is asked for one by one."""
+"""In a store that cannot list, the chunks of a grid of at most this many are requested one by one."""
 MOST_INNER = 1 << 16
-"""Inner chunks of one shard that are told one by one."""
+"""The most inner chunks of one shard that are reported one by one."""
 UNKNOWN = -1
-"""The size of a chunk whose store does not tell it."""
+"""The size of a chunk if the store does not report it."""
 EVERY = 2048
 """Keys between two reports of progress."""
 
@@ -44,18 +45,18 @@ class Inventory:
     grid: ChunkIndex
     total: int
     known: bool
-    """False: the store cannot list, and the grid is too large to ask for each chunk."""
+    """False: the store cannot list, and the grid is too large to request each chunk."""
     complete: bool
-    """False: cancelled on the way."""
+    """False: cancelled before the end."""
     present: int
     nbytes: int | None
-    """Of all stored chunks; None where the size of one is not known."""
+    """The bytes of all stored chunks; None if the size of one of them is not known."""
     outside: int
     """Keys of chunks beyond the grid."""
     numbers: NDArray[Any]
-    """Of the stored chunks in C order, ascending: at most MOST_KEPT."""
+    """The numbers of the stored chunks in C order, ascending; at most MOST_KEPT."""
     sizes: NDArray[np.int64]
-    """In bytes, as `numbers`; UNKNOWN where the store does not tell."""
+    """The sizes in bytes, in the order of `numbers`; UNKNOWN where the store does not report them."""
 
     @property
     def absent(self) -> int:

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
 
 AT_ONCE = 1024
-"""Inner chunks that are read at once."""
+"""Inner chunks that are read at a time."""
 BLOCK = 8 << 20
-"""Bytes that are read at once where they need not be decoded."""
+"""Bytes that are read at a time if they need not be decoded."""
 MAX_GAP = 8 << 10
-"""Inner chunks that lie closer together are read as one."""
+"""Inner chunks with a smaller gap between them, in bytes, are read as one range."""
 COMPARED = 1000
-"""Overlaps that are examined at most for one with different bytes."""
+"""The most overlaps that are examined to find one with different bytes."""
 
 
 class LargeShard:
@@ -54,7 +54,7 @@ class LargeShard:
         self.key = array.metadata.keys.key(chunk)
         self.findings: list[Finding] = []
         self.stored = 0
-        """Inner chunks within the array that an index tells of, or that nobody can tell of."""
+        """Inner chunks within the array that are stored according to an index, or whose index cannot be read."""
         self.total = 0
         """Inner chunks within the array."""
         self._arena = Arena()

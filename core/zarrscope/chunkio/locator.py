@@ -42,17 +42,17 @@ if TYPE_CHECKING:
     from zarrscope.model.selection import Edges
 
 EncodedChunk = bytes | memoryview | ZarrscopeError | None
-"""The encoded bytes of a chunk; None when none are stored (fill value); or the error of fetching them."""
+"""The encoded bytes of a chunk; None if none are stored (fill value); or the error of fetching them."""
 
 GetMany = Callable[[Sequence[Request], Callable[[], bool]], Iterator[tuple[int, Answer]]]
 """The signature of Store.get_many."""
 
 SLACK = 64 * 1024
-"""This many bytes behind a chunk are read as well, so that its codec can tell what is wrong."""
+"""Bytes beyond the largest valid chunk that are still read, so that its codec can report the fault of a longer one."""
 MAX_STORED_SIZE = 2 << 30
 """The largest stored value that is read when its expected size is unknown."""
 MOST_INNER_SHARDS = 1 << 14
-"""Inner shards of one shard that are checked at most for overlapping chunks."""
+"""The most inner shards of one shard that are checked for overlapping chunks."""
 
 
 class _ShardPlace(NamedTuple):
@@ -86,7 +86,7 @@ class Locator:
             else MAX_STORED_SIZE
         )
         self.max_stored_size = whole + SLACK
-        """No stored grid chunk is larger, whatever its elements are: larger values are not read."""
+        """The largest possible size of a stored grid chunk, whatever its elements are; larger values are not read."""
         ndim = metadata.ndim
         # Chunks per inner chunk of tier t, along each axis; the inner chunk of the last tier is the chunk.
         spans = [(1,) * ndim]

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from zarrscope.model.storage import Buffer
 
 LOCKED = getattr(sys, "_is_gil_enabled", lambda: True)()
-"""Whether Python has a global lock."""
+"""Whether Python has a GIL."""
 
 
 @uninterrupted
@@ -121,27 +121,27 @@ class _ReadJob:
         self.parts = selection.axis_selections([self.locator.edges(axis) for axis in range(array.ndim)])
         self.touched = prod(len(parts) for parts in self.parts)
         self.blank = blank
-        """Whether the result holds the fill value already."""
+        """Whether the result already holds the fill value."""
         self.chunk_bytes = prod(self.locator.chunk_shape) * array.dtype.itemsize
         self._regular: CodecPipeline | None = None
-        """The pipeline of all chunks, where all have the same shape."""
+        """The pipeline of all chunks, if all have the same shape."""
         if self.locator.tiers or isinstance(array.metadata.grid, RegularGrid):
             array.check_size(self.locator.chunk_shape)
             self._regular = array.chunk_pipeline(self.locator.chunk_shape)
         self._most = -1 if self._regular is None else self._regular.encoded.limit
-        """The largest size of an encoded chunk; −1: it differs between chunks."""
+        """The largest size of an encoded chunk; −1 if it differs between chunks."""
         regular = self._regular if self.touched > 1 else None
         self._decodes_many = regular is not None and regular.decodes_many
-        """Chunks are decoded many at once."""
+        """Whether many chunks are decoded by one call."""
         self._reads_blocks = regular is not None and regular.reads_blocks and self._window_of_first() is not None
-        """Parts of chunks are."""
+        """Whether parts of many chunks are decoded by one call."""
         self.threads = 1
         self._windows: dict[object, DecodeWindow | None] = {}
         self._local = threading.local()
         self._states: list[_WorkerState] = []
         self._file_lock = threading.Lock()
         self._kept: WeakSet[Any] = WeakSet()
-        """Shards that are kept open."""
+        """Shards that stay open."""
 
     def run(self) -> None:
         array, locator = self.array, self.locator

@@ -24,13 +24,13 @@ class PlanRow(NamedTuple):
     chunk: ChunkIndex
     """The index of the chunks, without the last axis."""
     key: tuple[str, str]
-    """The key's text before and after the number of the last axis; for a shard, the key itself."""
+    """The key's text before and after the number of the last axis; for a shard, the whole key."""
     source: tuple[slice, ...]
     target: NDArray[Any]
     """The view of the result for these chunks: the whole length of the last axis."""
     whole: bool
     source_ids: tuple[int, ...]
-    """Equal for equal `source`: decode windows are cached by them."""
+    """Equal ids stand for equal `source`: decode windows are cached by them."""
 
 
 class AxisPart(NamedTuple):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MANY = 1 << 16
 """A grid of at most this many chunks is visited without listing first."""
 MOST = 1 << 30
-"""At most this many chunks are visited in a store that cannot list."""
+"""The most chunks that are visited in a store that cannot list."""
 
 SPARSE = 16
 """An array is sparse when fewer than one in this many chunks is stored."""

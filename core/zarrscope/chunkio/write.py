@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from zarrscope.stores.puts import Puts
 
 ATTEMPTS = 100
-"""How often a write at a border is tried again when others keep changing the same chunk."""
+"""The most attempts to write a chunk in part while others keep changing it."""
 
 
 def write(
@@ -167,7 +167,8 @@ def _items(array: ArraySource, values: ArrayLike) -> NDArray[Any]:
 
 
 _ITEMS: dict[str, tuple[tuple[type, ...], str]] = {"string": ((str,), "UT"), "bytes": ((bytes, bytearray), "S")}
-"""Type of values → what an item may be, and the kinds of numpy's arrays that hold nothing else."""
+"""The data type of values → the accepted Python types of items, and the kinds of numpy arrays that contain only
+these."""
 _HOLDS = {"string": "text", "bytes": "bytes"}
 
 
@@ -320,11 +321,11 @@ class _ArenaPool:
 
     def __init__(self, array: ArraySource) -> None:
         self.first: bytes | None = None
-        """The fill value as it lies in memory, where all values of the type have one size."""
+        """The bytes of the fill value in memory, if all values of the type have one size."""
         if not array.dtype.hasobject and array.dtype.itemsize and array.metadata.fill.defined:
             self.first = np.full((), array.metadata.fill.value, array.dtype).tobytes()
         self.threads = threading.local()
-        """`kept`: where a thread gathers."""
+        """`kept`: the memory of each thread for gathering."""
         self._arenas: list[Arena] = []
 
     def take(self) -> Arena:
@@ -383,7 +384,7 @@ class _ShardWriter:
         source: Any = chunk.piece.source  # slices: scattered elements never cover a chunk
         turned = (slice(None, None, -1 if part.step is not None and part.step < 0 else 1) for part in source)
         self.values = chunk.values[tuple(turned)]
-        """In stored order: those of a chunk that is covered may come backwards."""
+        """The values in stored order; for a covered chunk they may be reversed."""
         self.encoded: dict[ChunkIndex, Buffer] = {}
         self._arenas: list[Arena] = []
         """The arenas that hold the encoded chunks."""

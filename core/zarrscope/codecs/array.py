@@ -64,7 +64,7 @@ class BytesCodec(ArrayToBytes):
         self.dtype = decoded.numpy
         self.size = size
         self.word = _word(self.dtype)
-        """Bytes that are turned together: the component of a complex number, a code point of a string."""
+        """The bytes that are reversed together: a component of a complex number, a code point of a string."""
         structured = self.dtype.names is not None
         if settings.has("endian") or (self.word > 1 and not structured and self.dtype.itemsize):
             self.endian = settings.choice("endian", ("little", "big"))
@@ -228,7 +228,7 @@ class VariableLength(ArrayToBytes):
 
     worker = ""
     text = False
-    """Items are text, which may take more memory than its UTF-8."""
+    """Whether items are text, which may take more memory than its UTF-8."""
     item_size = TEXT
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:

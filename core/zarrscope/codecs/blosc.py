@@ -32,19 +32,19 @@ from zarrscope.model.buffers import Arena, RangeReadable
 from zarrscope.runtime.tuning import BLOSC_HEAD
 
 STORED = 2
-"""The flag of a chunk that is stored as it is, without blocks."""
+"""The flag of a chunk that is stored uncompressed, without blocks."""
 
 
 class EncodedBlocks(NamedTuple):
     """Some encoded blocks of a chunk, or bytes of a chunk that blosc stored uncompressed."""
 
     head: bytes
-    """Version, flags and element size: what holds for every block."""
+    """Version, flags and element size, which apply to every block."""
     block: int
-    """Decoded bytes of a block, but perhaps the last."""
+    """Decoded bytes of a block; the last block may be shorter."""
     start: int
     size: int
-    """The decoded bytes: `size` of them, from `start` in the chunk."""
+    """Decoded bytes: `size` of them, from `start` in the chunk."""
     data: Buffer
     places: NDArray[Any]
     """The offset of each block in `data`."""

@@ -23,7 +23,7 @@ from zarrscope.runtime.shortcuts import need, shortcut
 
 HEADER = 16
 LARGEST = (1 << 31) - 1 - HEADER
-"""Bytes that one buffer can hold."""
+"""The most bytes of one buffer."""
 
 
 def decompress(data: Buffer, out: Octets) -> None:

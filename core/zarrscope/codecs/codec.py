@@ -137,7 +137,7 @@ class ArrayToBytes:
     name: ClassVar[str] = ""
     encoded: BytesSpec
     plain: bool = False
-    """The bytes are the elements as they lie in memory, except for what `fix_up` corrects in place."""
+    """Whether the bytes are the elements as they lie in memory, except for corrections by `fix_up` in place."""
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         self.decoded = decoded
@@ -187,7 +187,7 @@ class BytesToBytes:
     name: ClassVar[str] = ""
     encoded: BytesSpec
     accepts_views: ClassVar[bool] = False
-    """`encode` accepts any contiguous memory, not only bytes."""
+    """Whether `encode` accepts any contiguous memory, not only bytes."""
     reads_blocks: ClassVar[bool] = False
     """Whether the codec implements `read_blocks` and `decode_blocks`."""
     fast: bool = False

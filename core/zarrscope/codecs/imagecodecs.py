@@ -34,7 +34,7 @@ STREAMS = frozenset(
     "zlib zlibng zopfli zstd".split()
 )
 UNSAFE = frozenset({"lzw"})
-"""Decoders of imagecodecs 2026.3.6 that a fuzzer crashed the process with: damaged data must never do that."""
+"""Decoders of imagecodecs 2026.3.6 that a fuzzer could make crash the process, which damaged data must never do."""
 FILTERS = frozenset("bitorder bitshuffle byteshuffle checksum cms delta floatpred quantize xor packints".split())
 
 

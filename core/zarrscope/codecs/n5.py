@@ -39,7 +39,7 @@ class N5Block(ArrayToBytes):
 
     reversed_axes = False
     first = -1
-    """The place in `codecs` of the implicit big-endian `bytes` codec."""
+    """The position of the implicit big-endian `bytes` codec in `codecs`."""
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)

@@ -17,14 +17,14 @@ from zarrscope.errors import BadChunk
 
 POINTER = 8
 TEXT = 80
-"""An object of text or bytes, without what is in it."""
+"""The size of a str or bytes object without its content."""
 VIEW = 120
-"""A numpy array, without its elements."""
+"""The size of a numpy array without its elements."""
 NUMBER = 40
 LIST = 64
 DICT = 232
 WORST = 100
-"""The bytes of memory that one byte of JSON or msgpack may need."""
+"""The most bytes of memory that one byte of JSON or msgpack may need."""
 
 
 def too_much(codec: str, size: int) -> BadChunk:

@@ -59,7 +59,7 @@ class CodecPipeline:
         self.dtype = spec.numpy
         self._nbytes = spec.nbytes if spec.nbytes is not None else spec.count * 8
         self.skipped: tuple[str, ...] = ()
-        """Codecs that are unknown but need not be understood: left out on reading; writing is refused."""
+        """Unknown codecs that need not be understood: reading skips them, writing is refused."""
         self._arrays: list[ArrayToArray] = []
         self._bytes: list[BytesToBytes] = []
         self._build(specs, at, implicit, budget or Budget())
@@ -97,13 +97,13 @@ class CodecPipeline:
         self._serializer = serializer
         order = self._order()
         self.axes = None if order is None or order == tuple(range(len(order))) else order
-        """The axes in the order in which they are stored, slowest first; None where that is C order, or none at all."""
+        """The axes in stored order, slowest first; None for C order, or if there is no such order."""
         self._batch_axes = None if order is None else tuple(1 + order.index(axis) for axis in range(len(order)))
-        """The order of axes that turns a batch of stored chunks into a batch of decoded ones."""
+        """The order of axes that converts a batch of stored chunks into a batch of decoded ones."""
         self.encoded: BytesSpec = here
         alone = not self._arrays and not self._bytes
         self.alone: ArrayToBytes | None = serializer if alone else None
-        """The codec that makes bytes of the elements, where no other stands around it."""
+        """The array→bytes codec, if the list contains no other codec."""
 
     @property
     def checksummed(self) -> bool:

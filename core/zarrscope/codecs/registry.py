@@ -50,7 +50,7 @@ def _class(row: CodecRow) -> CodecClass:
 
 
 CORE = frozenset({"bytes", "transpose", "gzip", "zstd", "blosc", "crc32c", "sharding_indexed"})
-"""Codecs that the specification itself defines, or every reader has: nothing to report."""
+"""Codecs of the core specification, or that every reader has; they are not reported."""
 
 
 def codec_reports(specs: Sequence[CodecSpec]) -> tuple[ExtensionReport, ...]:

@@ -10,7 +10,7 @@ from zarrscope.model.metadata import CodecSpec, Configuration
 
 MAX_CODECS = 64
 MAX_DEPTH = 4
-"""How deep codecs may lie in the configuration of others (spec F.14)."""
+"""The deepest nesting of codecs in the configurations of other codecs (spec F.14)."""
 
 _ABSENT: Any = object()
 T = TypeVar("T")

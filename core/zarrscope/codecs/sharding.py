@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 
 MAX_ENTRIES = 1 << 24
 SLACK = 64 * 1024
-"""This many bytes behind an inner chunk are read as well, so that its codec can tell what is wrong."""
+"""Bytes beyond the largest valid inner chunk that are still read, so that its codec can report the fault of a longer
+one."""
 NOWHERE = (1 << 64) - 1
 NAME = "sharding_indexed"
 
@@ -52,7 +53,7 @@ NAME = "sharding_indexed"
 _PIECE = 1 << 20
 """Index entries that are processed at once: the intermediate arrays take ten times their memory."""
 _MOST_OVERLAPS = 1000
-"""At most this many overlaps are reported per shard."""
+"""The most overlaps that are reported per shard."""
 
 
 class ShardIndex:

@@ -37,7 +37,7 @@ class ZstdFrame(NamedTuple):
     size: int | None
     max_size: int
     window: int | None
-    """How far back its blocks look, as a frame without a content size tells it; None where it needs a dictionary."""
+    """The window size of a frame without a content size, as its header states it; None if it needs a dictionary."""
     blocks: tuple[int, ...]
     """The offset of each block."""
 

@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
 
 MOST_CELLS = 128
-"""Cells along a side of the map."""
+"""The most cells along a side of the map."""
 MOST_READ = 1 << 28
-"""Bytes of one chunk that are read to check it."""
+"""The most bytes of one chunk that are read to check it."""
 
 
 class ChunksPresenter:
@@ -57,9 +57,9 @@ class ChunksPresenter:
     changed = Signal()
 
     _names: tuple[str, ...] = ()
-    """Of the axes."""
+    """The names of the axes."""
     _shape: tuple[int, ...]
-    """Of the finest level, in which the picture's indices count."""
+    """The shape of the finest level, to which the picture's indices refer."""
 
     def __init__(self, owner: Owner, loader: ChunkLoader) -> None:
         self._owner, self._loader = owner, loader

@@ -20,7 +20,7 @@ ABSENT, PRESENT, PARTLY, LOADING, FAILED, UNTOLD = range(6)
 """States of a cell: not stored, stored, some of its chunks stored, being read, could not be read, not known."""
 LEGEND = ("not stored", "stored", "partly stored", "loading", "failed", "not known")
 SIGNS = "·█▒…!?"
-"""The states as signs of a text."""
+"""The characters for the states in text."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Chosen:
     title: str
     items: tuple[Item, ...]
     sentence: str = ""
-    """What reading it gave, or why it could not be read."""
+    """The result of reading it, or the reason why it could not be read."""
     failed: bool = False
 
 
@@ -42,21 +42,21 @@ class ChunkMap:
     levels: tuple[str, ...] = ()
     level: int = 0
     axes: tuple[str, ...] = ()
-    """Names of all axes that can be shown."""
+    """The names of all axes that can be shown."""
     row_axis: str = ""
     column_axis: str = ""
     fixed: tuple[tuple[str, int, int], ...] = ()
-    """(axis, chunk, chunks along it) of the axes that are not shown."""
+    """(axis, chunk, number of chunks along it) for each axis that is not shown."""
     cells: NDArray[np.uint8] | None = None
     shades: NDArray[np.float32] | None = None
     first: tuple[int, int] = (0, 0)
     """The chunk in the upper left corner."""
     step: tuple[int, int] = (1, 1)
-    """Chunks in a cell along each side."""
+    """The number of chunks per cell along each side."""
     whole: bool = True
-    """False: the map shows a part of the plane; `show_whole` goes back."""
+    """Whether the map shows the whole plane. If not, `show_whole` returns to it."""
     items: tuple[Item, ...] = ()
-    """Counts and sizes of the whole array."""
+    """Counts and sizes for the whole array."""
     scanning: bool = False
     sentence: str = ""
     chosen: Chosen | None = None

@@ -22,7 +22,7 @@ from zarrscope_app.presenters.form.view_models import Change, Diff
 
 Made = TypeVar("Made")
 Splice = Callable[[Document, str], Document]
-"""What an edit makes of a document: (document, pointer into it) → the new one. Raises ZarrscopeError."""
+"""The effect of an edit on a document: (document, pointer into it) → the new document. Raises ZarrscopeError."""
 AT_ONCE = 1 << 16
 """Documents of at most this many bytes are edited on the host's thread."""
 
@@ -46,7 +46,7 @@ class BackgroundEdits:
         self._queue: deque[Callable[[], object]] = deque()
         self.working = False
         self.setting: dict[str, str] = {}
-        """Field → a text that is being set."""
+        """Field → a text that is being applied."""
 
     @property
     def busy(self) -> bool:

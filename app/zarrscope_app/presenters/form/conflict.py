@@ -19,9 +19,9 @@ class Sides:
     """The changes of two sides to one document."""
 
     disputed: tuple[Disagreement, ...]
-    """What both changed, to different values."""
+    """Fields that both sides changed, to different values."""
     fitting: tuple[Disagreement, ...]
-    """What one of them alone changed; `choice` says which."""
+    """Fields that one side alone changed; `choice` names the side."""
 
     def chosen(self, choices: Mapping[str, Side]) -> tuple[Disagreement, ...]:
         """The disputed fields with the person's choices: pointer → side."""

@@ -10,7 +10,7 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.view_models import Disagreement, EditState, Side
 
 MOST_ROWS = 500
-"""Conflicts of more fields are resolved as a whole, by one side."""
+"""The most fields that are listed. Further fields are resolved together, by the choice of one side."""
 ABSENT = "(not there)"
 FIELD, BEFORE, MINE, THEIRS = "Field", "As it was", "Mine", "Theirs"
 CHOOSE = "Choose a side"
@@ -30,7 +30,7 @@ class ConflictRow:
     theirs: str
     choice: Side | Literal[""]
     fixed: bool
-    """One side alone changed it: there is nothing to choose."""
+    """Whether only one side changed it, so that there is no choice to make."""
     note: str = ""
 
 

@@ -47,26 +47,27 @@ class Draft:
         self.base = document
         self.history = [document]
         self.acts = [0]
-        """By which act each document of the history came; one act may change several drafts."""
+        """The number of the action that made each document of the history; one action may change several drafts."""
         self.at = 0
         self.errors: dict[str, tuple[str, str]] = {}
-        """Pointer → (text as typed, why it is wrong)."""
+        """Pointer → (text as typed, the reason why it is invalid)."""
         self.folded: dict[str, bool] = {}
         self.pages: dict[str, int] = {}
-        """Long list or object → the position of its first member on show."""
+        """Long list or object → the position of the first displayed member."""
         self.saving = False
         self.confirmed = b""
-        """The document that a person was asked about, for it is not standard JSON: saved again, it is written."""
+        """The document that is not standard JSON and for which the person was asked to confirm; saving it again writes
+        it."""
         self.failure = ""
         self.note = ""
         self.hint = ""
-        """Why the last act was not done; the next one clears it."""
+        """The reason why the last action was refused; the next action clears it."""
         self.theirs: Document | None = None
         self.choices: dict[str, Side] = {}
-        """Disputed field → whose value was chosen."""
+        """Disputed field → the chosen side."""
         self._sides: tuple[tuple[Document, Document, Document], Sides] | None = None
         self.json: tuple[Document, str] | None = None
-        """A document, and the text of its attributes."""
+        """A document, and its attributes as text."""
         self._diff: tuple[tuple[Document, Document], Diff] | None = None
         self._changes: tuple[tuple[Document, Document], tuple[Change, ...]] | None = None
 

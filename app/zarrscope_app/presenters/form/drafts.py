@@ -20,10 +20,10 @@ class Drafts:
         self.writable = False
         self.by_path: dict[str, Draft] = {}
         self.path = "/"
-        """The node that is selected."""
+        """The path of the selected node."""
         self.kind: Literal["group", "array"] = "group"
         self.together = False
-        """Several nodes are edited in one form, in place of the selected one."""
+        """Whether several nodes are edited in one form, instead of the selected node."""
 
     @property
     def selected(self) -> Draft | None:

@@ -24,7 +24,8 @@ from zarrscope.ome.validate import UNITS
 from zarrscope_app.presenters import strings
 
 Editor = Literal["line", "choice", "check", "colour", "none"]
-"""Every host has one for each: a line of text, a line with proposals, yes or no, a colour, nothing to type."""
+"""The kinds of editor: a line of text, a line with proposals, yes or no, a colour, or none. Each host has a widget for
+each."""
 EDITORS: tuple[Editor, ...] = ("line", "choice", "check", "colour", "none")
 MADE = TypeVar("MADE")
 _COLOUR = re.compile("[0-9A-Fa-f]{6}")
@@ -66,9 +67,9 @@ class FieldEditor:
     fits: Callable[[Place], bool]
     editor: Editor
     choices: Callable[[Place], tuple[str, ...]] = _proposes_nothing
-    """What is proposed; another text may be typed all the same."""
+    """The proposed values; another text may be typed too."""
     check: Callable[[str], str] = _takes_all
-    """A sentence about a text that is refused, "" where it is taken. What JSON demands is checked before."""
+    """The reason why a text is refused; "" if it is accepted. The rules of JSON are checked before."""
 
 
 def _is_axis_member(place: Place, name: str) -> bool:
@@ -125,7 +126,7 @@ JSON = (
 )
 BUILT_IN = {row.id: row for row in (*DOMAIN, *JSON)}
 failed: dict[str, Unsupported] = {}
-"""Rows of other distributions that raised when they were asked: no longer asked, told among the problems."""
+"""Rows of other distributions that raised an error; they are not called again, and are listed among the problems."""
 
 
 @lru_cache(maxsize=1)

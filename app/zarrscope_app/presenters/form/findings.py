@@ -24,7 +24,7 @@ from zarrscope_app.presenters.form.sections.table import sections_of
 from zarrscope_app.presenters.form.view_models import Finding
 
 MOST = 50
-"""Findings that are told of one document."""
+"""The most findings that are listed for one document."""
 
 
 @dataclass(frozen=True)

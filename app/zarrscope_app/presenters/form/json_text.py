@@ -13,9 +13,9 @@ from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.view_models import Field
 
 WHOLE = "text"
-"""The id under which a draft keeps a text that is no JSON."""
+"""The id under which a draft keeps a text that is not JSON."""
 LINE = "line/"
-"""The ids of the lines of the text, for hosts that paint lines."""
+"""The prefix of the ids of lines, for hosts that paint lines."""
 MOST_LINES = 5000
 _PLACE = re.compile(r"Line (\d+), column (\d+): (.*)", re.DOTALL)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 CONTEXT = 3
 MOST = 5_000
-"""Lines that are compared one by one; more of them are shown as wholly replaced."""
+"""The most lines that are compared one by one; of a longer part all lines count as replaced."""
 _HUNK = re.compile(r"@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@")
 
 

@@ -23,7 +23,7 @@ from zarrscope_app.presenters.form.sections.model import Subject, Surroundings
 from zarrscope_app.presenters.form.sections.table import sections_of
 
 Asked = Callable[[Subject], Sequence[Edit]]
-"""What is asked for, made to one image. Raises Refused where the image has no such axis or channel."""
+"""A requested change, applied to one image. Raises Refused if the image has no such axis or channel."""
 _PART = re.compile(r",(?=(?:name|label|color|colour|window|active|shown)=)")
 _YES = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
@@ -145,10 +145,10 @@ class Verdict:
     """The result of checking attributes against the OME-Zarr specification."""
 
     sentence: str
-    """ "OME-Zarr 0.5: valid · 1 remark: …"; "" where nothing of OME-Zarr is stated."""
+    """ "OME-Zarr 0.5: valid · 1 remark: …"; "" if the attributes contain nothing of OME-Zarr."""
     findings: tuple[Violation, ...] = ()
     summary: str = ""
-    """The same without what was found."""
+    """The same without the findings."""
 
     @property
     def broken(self) -> tuple[Violation, ...]:

@@ -20,7 +20,7 @@ from zarrscope_app.presenters.form.sections.table import edits_of, sections_of
 from zarrscope_app.presenters.form.view_models import Field, FormSection, Row
 
 RowKey = tuple[str, int]
-"""The label of a row, and how many rows of that label are above it."""
+"""The label of a row, and the number of rows above it with the same label."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Merged:
 
     sections: tuple[FormSection, ...] = ()
     places: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Field of the form → path of a node → its field there."""
+    """Field of the form → path of a node → the node's field."""
 
 
 @dataclass
@@ -65,7 +65,7 @@ class _Section:
 
     title: str
     rows: dict[RowKey, dict[str, dict[str, Field]]] = field(default_factory=dict)
-    """Row → title of a field → path → the field there."""
+    """Row → title of a field → path → the node's field."""
     row_notes: dict[RowKey, list[str]] = field(default_factory=dict)
     notes: list[Sequence[str]] = field(default_factory=list)
     changed: set[tuple[RowKey, str]] = field(default_factory=set)

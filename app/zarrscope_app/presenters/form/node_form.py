@@ -38,7 +38,7 @@ from zarrscope_app.presenters.form.view_models import (
 from zarrscope_app.presenters.form.waiting import Waiting
 
 FOLD_ABOVE = 60
-"""Lists and objects with more members are folded at first."""
+"""Lists and objects with more members are collapsed at first."""
 
 
 class NodeForm:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from zarrscope_app.presenters import strings
 
 PAGE = 200
-"""Members of one list or object that are shown at once."""
+"""The number of members of one list or object that are shown at once."""
 
 
 def page_of(pages: Mapping[str, int], pointer: str, members: int) -> range:

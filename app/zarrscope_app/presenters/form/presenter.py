@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["EditPresenter", "EditState", "EditStatus"]
 
 ViewChanges = Callable[[str], Sequence[Asked]]
-"""What the picture on the screen states of the image at a path; () where it shows another node."""
+"""The settings of the displayed picture as changes for the image at a path; () if the picture shows another node."""
 
 
 class Form(Protocol):
@@ -91,12 +91,12 @@ class EditPresenter:
         self._saver = Saver(owner, self._drafts, self._refresh, self.saved.emit)
         self._one = NodeForm(owner, self._drafts, self._waiting, self._saver, self._refresh)
         self._several: SeveralForm | None = None
-        """The form of the nodes that are chosen together, in place of that of one."""
+        """The form of the nodes that are selected together; it replaces the form of one node."""
         self._left: list[SeveralForm] = []
-        """Forms of other choices whose edits are still being made."""
+        """Forms of earlier selections whose edits are still being made."""
         self._trials = TextTrials(owner)
         self.search = FormSearch(owner, self._drafts, self._show_found)
-        """Finds a text among all fields."""
+        """The search among all fields."""
         self._judging = False
         self._view: ViewChanges = lambda path: ()
         self._state: EditState | None = None

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 VERSION = 1
 _counted = count(1)
 _open: set[str] = set()
-"""Names of this process' files whose sessions are open."""
+"""Names of the files of open sessions of this process."""
 
 
 class Keeper(Protocol):
@@ -71,7 +71,7 @@ class Rescue:
         self._name = f"{self._start}{os.getpid()}-{next(_counted)}"
         _open.add(self._name)
         self._stored: str | None = None
-        """The drafts as they were stored last; None: there is no file."""
+        """The drafts as last stored; None if there is no file."""
         self._busy = self._hidden = self._closed = False
         self._found = [kept for name in keeper.names(self._start) if (kept := self._read(name)) is not None]
         self._wanted = False

@@ -16,9 +16,9 @@ from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.drafts import Drafts
 
 MOST = 10_000
-"""Places that are counted; there may be more."""
+"""The most matches that are counted; there may be more."""
 _BETWEEN = 2000
-"""Fields that are looked at before it is asked whether anybody still wants to know."""
+"""The number of fields that are searched between two checks for cancellation."""
 NOTHING, LOOKING = "nothing found", "looking …"
 
 
@@ -28,9 +28,9 @@ class Found:
 
     text: str = ""
     sentence: str = ""
-    """ "3 of 12"; "" while nothing is looked for."""
+    """ "3 of 12"; "" if there is no search text."""
     pointer: str | None = None
-    """The field that is shown."""
+    """The field of the current match."""
 
 
 class FormSearch:
@@ -43,7 +43,7 @@ class FormSearch:
         self._ticket: Ticket | None = None
         self._text = ""
         self._document: Document | None = None
-        """The document that the places are of."""
+        """The document in which the matches were found."""
         self._places: list[str] = []
         self._at = 0
 

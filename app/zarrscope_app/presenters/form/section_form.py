@@ -35,7 +35,7 @@ class SectionForm:
         self._around: dict[str, Surroundings] = {}
         self._linked: dict[str, bool] = {}
         self._made: list[tuple[Document, Surroundings, bool | None, tuple[FormSection, ...]]] = []
-        """The sections made last, and the data from which they were made."""
+        """The sections that were made last, and the data from which they were made."""
 
     def surround(self, around: Surroundings) -> None:
         """Sets the data about a node that are not in its attributes, such as shapes."""
@@ -132,12 +132,12 @@ class Judge:
     def __init__(self, owner: Owner, told: Callable[[], object]) -> None:
         self._owner, self._told = owner, told
         self.on = False
-        """Somebody sees the form."""
+        """Whether the form is visible."""
         self._document: Document | None = None
         self._ticket: Ticket | None = None
         self.verdict = Verdict("")
         self.judged: Document | None = None
-        """The document that the verdict is about."""
+        """The document that was judged."""
 
     def look_at(self, draft: Draft) -> None:
         """Checks the present draft, unless that was already done or the form is not visible."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
 
 Change = Callable[[Sequence[Part]], Mapping[str, Document]]
-"""What an act makes of the documents: path → the new one. Raises ZarrscopeError."""
+"""The effect of an action on the documents: path → the new document. Raises ZarrscopeError."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +58,9 @@ class SeveralForm:
         self._owner, self._drafts, self._told, self._saved = owner, drafts, told, saved
         self._hierarchy: Hierarchy | None = None
         self.asked: tuple[str, ...] = ()
-        """The nodes that were chosen."""
+        """The selected nodes."""
         self.paths: tuple[str, ...] = ()
-        """Those of them that state something."""
+        """The nodes among them that have attributes with a meaning."""
         self._around: dict[str, Surroundings] = {}
         self._linked: bool | None = None
         self._loading: Ticket | None = None
@@ -69,7 +69,7 @@ class SeveralForm:
         self._form = Merged()
         self._errors: dict[str, tuple[str, str]] = {}
         self._typed: dict[str, str] = {}
-        """Field → a text that is being set, or that waits until the place is open for writing."""
+        """Field → a text that is being applied, or that waits until the hierarchy is open for writing."""
         self._queue: deque[Callable[[], object]] = deque()
         self._working = self._saving = False
         self._asked_to_save = 0

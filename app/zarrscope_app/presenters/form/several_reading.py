@@ -24,7 +24,7 @@ class ReadNode:
     prefix: str
     around: Surroundings
     fits: bool
-    """There is a section for what it states."""
+    """Whether there is a section for its attributes."""
 
 
 def read_nodes(

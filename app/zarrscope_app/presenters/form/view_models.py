@@ -18,19 +18,19 @@ class EditStatus(Enum):
     CLEAN = "clean"
     DIRTY = "dirty"
     INVALID = "invalid"
-    """A field has an error; saving waits for it."""
+    """A field has an error, which prevents saving."""
     SAVING = "saving"
     CONFLICT = "conflict"
-    """Somebody else changed the document: `conflicts`, then `resolve`."""
+    """Somebody else changed the document: see `conflicts`, then call `resolve`."""
     FAILED = "failed"
     READ_ONLY = "read-only"
 
 
 Way = Literal["image", "fields", "json"]
-"""What they mean, as sections; all members, as a tree; the document's text."""
+"""The views of the attributes: sections by their meaning, all members as a tree, or the document's text."""
 Side = Literal["mine", "theirs"]
 Whose = Literal["mine", "theirs", "chosen"]
-"""Whose value disputed fields have: one side's in all of them, or as each was chosen."""
+"""The values that disputed fields get: those of one side, or those chosen field by field."""
 FieldKind = Literal["text", "number", "bool", "null", "list", "object"]
 KINDS: tuple[FieldKind, ...] = ("text", "number", "bool", "null", "list", "object")
 
@@ -38,36 +38,36 @@ KINDS: tuple[FieldKind, ...] = ("text", "number", "bool", "null", "list", "objec
 @dataclass(frozen=True)
 class Field:
     pointer: str
-    """RFC 6901, within the attributes: "/multiscales/0/axes/2/unit". "" is the whole."""
+    """RFC 6901, within the attributes: "/multiscales/0/axes/2/unit". "" is the whole of them."""
     label: str
     """The member's name, or the position in a list."""
     kind: FieldKind
     text: str
-    """What an editor shows: strings without quotes, numbers as the document spells them, "" for lists and objects."""
+    """The text in an editor: strings without quotes, numbers as the document spells them, "" for lists and objects."""
     summary: str
-    """For a closed row: the text, or "3 items"."""
+    """For a collapsed row: the text, or "3 items"."""
     depth: int
     error: str = ""
     changed: bool = False
     folded: bool = False
-    """A list or object whose members are not in the list of fields; `fold(pointer, False)` opens it."""
+    """Whether it is a list or object whose members are not in the list of fields; `fold(pointer, False)` expands it."""
     members: int = 0
     kinds: tuple[FieldKind, ...] = ()
-    """What kinds it may be given, its own among them: those that keep what it holds."""
+    """The kinds into which it can be converted without loss, including its own."""
     can_rename: bool = False
-    """It is a member with a name of its own: not an item of a list, and not the attributes as a whole."""
+    """Whether it has a name: items of lists and the attributes as a whole have none."""
     can_remove: bool = False
     can_move: bool = False
     editor: Editor = "line"
-    """Which editor of a host's table edits it."""
+    """The editor in a host's table of editors."""
     title: str = ""
-    """What a person calls such a field: "pixel size"; the kind where there is no better word."""
+    """The name of such a field for a person: "pixel size"; the kind if there is no better name."""
     choices: tuple[str, ...] = ()
-    """What is proposed; another text may be typed all the same."""
+    """The proposed values; another text may be typed too."""
     row: str = ""
-    """The row of the table of form fields."""
+    """The id of the row in the table of form fields."""
     differs: str = ""
-    """Of several nodes that state different texts here: how many texts, "3 values". Then `text` is ""."""
+    """If several nodes have different texts here: the number of texts, "3 values". `text` is then ""."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Row:
     label: str
     fields: tuple[Field, ...]
     note: str = ""
-    """What follows from them: "512 pixels · 55.3 µm"."""
+    """The consequence of the values: "512 pixels · 55.3 µm"."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +88,9 @@ class FormSection:
     title: str
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
-    """Sentences about all of it: how the levels follow."""
+    """Sentences about the whole section: how the levels follow."""
     command: str = ""
-    """The id of a command that fills it, offered beside the title."""
+    """The id of a command that fills it, shown beside the title."""
 
 
 @dataclass(frozen=True)
@@ -111,9 +111,9 @@ class Disagreement:
     mine: str | None
     theirs: str | None
     choice: Side | Literal[""] = ""
-    """Whose value it will have; "" until somebody chose."""
+    """The side whose value it will get; "" until the person has chosen."""
     path: str = ""
-    """Of several nodes, whose document it is about."""
+    """With several nodes: the node of the document."""
 
 
 @dataclass(frozen=True)
@@ -122,18 +122,18 @@ class Finding:
     `mend` describes."""
 
     pointer: str
-    """Into the attributes; of a text that was typed and is wrong, the field's."""
+    """A pointer within the attributes; for an invalid typed text, that of the field."""
     sentence: str
     wrong: bool
-    """It must be otherwise; a remark where not."""
+    """Whether it breaks a rule; otherwise it is a remark."""
     mend: str = ""
-    """What would mend it; "" where only a person can know."""
+    """The correction that is offered; "" if only a person can decide."""
 
 
 @dataclass(frozen=True)
 class Diff:
     unified: str
-    """A unified diff of the document, "" without changes; above it warnings of what JSON forbids."""
+    """A unified diff of the document, "" without changes. Warnings about non-standard JSON precede it."""
     changes: tuple[Change, ...]
 
 
@@ -147,29 +147,30 @@ class EditState:
     can_undo: bool = False
     can_redo: bool = False
     conflicts: tuple[Disagreement, ...] = ()
-    """Fields that both sides changed: `choose` for each. May be empty in CONFLICT: then both sides fit together."""
+    """Fields that both sides changed: call `choose` for each. May be empty in CONFLICT: both sides can then be
+    merged."""
     fitting: tuple[Disagreement, ...] = ()
-    """In CONFLICT: fields that one side alone changed, which is kept."""
+    """In CONFLICT: fields that only one side changed. That change is kept."""
     path: str = "/"
     key: str = ""
-    """The document in the store."""
+    """The key of the document in the store."""
     way: Way = "fields"
-    """How the attributes are shown: `fields` are those of the sections, or of the tree of members."""
+    """The view of the attributes: `fields` are those of the sections, or of the tree of members."""
     ways: tuple[Way, ...] = ("fields",)
-    """The ways that there are for this node."""
+    """The views that are available for this node."""
     sections: tuple[FormSection, ...] = ()
-    """What the attributes mean; in the way "image" only."""
+    """The sections by meaning; only in the view "image"."""
     text: str = ""
-    """In the way "json": the text of the attributes, as typed where it is no JSON."""
+    """In the view "json": the text of the attributes; a text that is not JSON stays as typed."""
     text_line: int = 0
-    """The line that is wrong, from 1; 0: none."""
+    """The number of the faulty line, from 1; 0: none."""
     text_error: str = ""
     verdict: str = ""
-    """How they agree with the text of OME-Zarr: "OME-Zarr 0.5: valid."; "" while that is not known."""
+    """The verdict of the OME-Zarr specification: "OME-Zarr 0.5: valid."; "" until it is known."""
     valid: bool = True
     findings: tuple[Finding, ...] = ()
-    """What was typed and is wrong, then what the text of OME-Zarr says, errors first."""
+    """Invalid typed texts, then the findings of the OME-Zarr specification, errors first."""
     summary: str = ""
     """`verdict` without its findings: "OME-Zarr 0.5: valid · 2 remarks"."""
     title: str = "Attributes"
-    """For the tab: "Attributes", with a dot while there are changes."""
+    """The title of the tab: "Attributes", with a dot while there are changes."""

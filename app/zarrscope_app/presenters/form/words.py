@@ -25,7 +25,7 @@ PLATE_NAME = "name of plate"
 ACQUISITION = "acquisition"
 UNIT = "unit"
 N5_UNITS = ("nm", "um", "µm", "mm", "m")
-"""What Fiji's programs write; N5 itself names no units."""
+"""The unit names that Fiji's programs write; N5 itself defines none."""
 AXIS_NAME = "name of axis"
 AXIS_TYPE = "type of axis"
 COLOUR = "colour"
@@ -35,7 +35,7 @@ SHOWN, HIDDEN = "shown", "hidden"
 NO_UNIT = "no unit"
 LINKED = "y and x alike"
 WAYS: dict[Way, str] = {"image": "Image", "fields": "All fields", "json": "JSON"}
-"""The ways to show attributes."""
+"""The titles of the views of the attributes."""
 WAITS = "Opened read-only. Open it for writing to apply the typed text."
 ADD_AMONG_ALL = "Members are added, removed and renamed among All fields."
 
@@ -304,7 +304,7 @@ def too_many_match(pattern: str, most: int) -> str:
 
 
 LONG = 80
-"""Texts of more characters, or of several lines, are shown whole in a pane of their own."""
+"""Longer texts, and texts of several lines, are shown in a pane of their own."""
 
 
 def long_value(field: Field) -> str:

@@ -25,7 +25,7 @@ class BlendView:
     share_text: str = ""
     """ "50 %"."""
     sentence: str = ""
-    """Why it cannot be laid over."""
+    """The reason why it cannot be laid over the picture."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.group import Group
 
 MOST = 5000
-"""Images of a collection that are listed, at most: a plate of 1,536 wells has fewer."""
+"""The most images of a collection that are listed. A plate of 1,536 wells has fewer."""
 
 
 @dataclass(frozen=True)

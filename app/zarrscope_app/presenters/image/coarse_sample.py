@@ -14,7 +14,7 @@ from zarrscope_app.presenters.image.planning import View, channel_source
 from zarrscope_app.presenters.image.tile_geometry import Index, Part, cost, sheet, tiling
 
 MAX_CHUNKS, MAX_BYTES = 256, 128 << 20
-"""A level that costs more is not read for it: what is on show is measured then."""
+"""If the coarsest level costs more to read, the displayed tiles are measured instead."""
 
 
 @dataclass(frozen=True)

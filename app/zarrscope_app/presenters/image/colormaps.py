@@ -15,9 +15,9 @@ COLORMAPS = {
     "coolwarm": "matplotlib:coolwarm",
     "twilight": "matplotlib:twilight",
 }
-"""Title → name in cmap. Even steps first; then the rainbow, one with a middle, and one that ends where it begins."""
+"""Title → name in cmap: first perceptually uniform maps, then the rainbow, a diverging map and a cyclic one."""
 CYCLIC = "twilight"
-"""For angles: π and −π are one."""
+"""Maps for angles, in which π and −π have the same colour."""
 STEPS = 256
 
 

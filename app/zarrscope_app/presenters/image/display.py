@@ -20,7 +20,7 @@ class Display(ABC):
     _labels: list[LabelStyle]
     _contrast: Contrast
     _before_alone: tuple[int, ...] = ()
-    """The channels that were on show before one was shown alone."""
+    """The channels that were displayed before one of them was shown alone."""
     _smooth: bool = False
     _dots: bool = True
 
@@ -37,7 +37,7 @@ class Display(ABC):
         """Shows why a typed text is refused; an empty sentence clears it."""
 
     by_person: bool
-    """Somebody has chosen how a channel is shown."""
+    """Whether the person has changed a display setting."""
 
     def _at(self, channel: int) -> ChannelStyle | None:
         self.by_person = True

@@ -13,7 +13,7 @@ from zarrscope_app.presenters.image.painting import DisplaySettings, LabelDispla
 from zarrscope_app.presenters.image.view_models import ChannelView, LabelView
 
 MAX_BLENDED = 8
-"""Channels shown at first: more make mud, and cost as much to read."""
+"""The most channels that are visible at first: more cannot be told apart, and take longer to read."""
 
 
 @dataclass
@@ -31,12 +31,12 @@ class ChannelStyle:
     inverted: bool = False
     histogram: tuple[int, ...] = ()
     colormap: str = ""
-    """A title of colormaps.py; "": `color`."""
+    """A title of colormaps.py; "": use `color`."""
     parts: tuple[str, ...] = ()
-    """Of complex values: what can be drawn of them."""
+    """The parts of complex values that can be drawn."""
     part: str = "magnitude"
     is_alpha: bool = False
-    """It is the opacity of the others."""
+    """Whether it is the opacity of the other channels."""
 
     def adopt(self, measure: Measure, limits: bool) -> None:
         """Takes over the histogram, and on request the limits."""

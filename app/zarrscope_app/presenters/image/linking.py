@@ -18,7 +18,7 @@ from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.image.view_models import Rect
 
 _ASKED = 32
-"""Answers that may be under way: a person drags faster than pictures follow."""
+"""The most answers of a host that are awaited: a person may drag faster than pictures follow."""
 
 
 @dataclass
@@ -27,9 +27,10 @@ class _Member:
     image: Image | None = None
     lock: int | None = None
     asked: deque[Rect] = field(default_factory=lambda: deque(maxlen=_ASKED))
-    """What the host was asked to show: telling so is no gesture."""
+    """The rectangles that the host was asked to show. When it reports one of them, that is not a gesture of the
+    person."""
     fits: bool = False
-    """It has another image, and its host is still finding its place in it."""
+    """Whether it has a new image and its host has not yet reported the displayed part."""
 
 
 @dataclass(frozen=True)

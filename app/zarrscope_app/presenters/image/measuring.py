@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 Values = npt.NDArray[Any]
 MAX_SAMPLES = 4096
 MAX_PIXELS = 1 << 28
-"""Of a region in each channel; more is measured at a coarser level."""
+"""The most pixels of a region per channel; larger regions are measured at a coarser level."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Statistics:
     count: int = 0
     mean: float = 0.0
     squares: float = 0.0
-    """Sum of squared differences from the mean."""
+    """The sum of squared differences from the mean."""
     low: Any = None
     high: Any = None
     nan: int = 0

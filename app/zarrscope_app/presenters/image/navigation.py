@@ -20,14 +20,14 @@ class Navigation(ABC):
     """The part of a slice presenter for moving. It reads nothing: `_moved` is called when another plane is wanted."""
 
     moved = Signal(int, int)
-    """(axis, index): an index was set."""
+    """Emits (axis, index) when an index was set."""
 
     _image: Image | None
     _index: list[int]
     _y: int
     _x: int
     _current: int
-    """The axis that arrow keys step; -1 for none."""
+    """The axis that the arrow keys step; -1 if there is none."""
     _playing: int
     _travel: tuple[int, int]
     """(axis, direction) of the last step."""
@@ -35,7 +35,7 @@ class Navigation(ABC):
     _refusal: Refusal
     _projection: Projection | None
     _range: tuple[int, int] | None
-    """The range to project over: start and stop; None: all."""
+    """The range of the projection, start and stop; None: the whole axis."""
 
     @abstractmethod
     def _refresh(self) -> None:

@@ -71,7 +71,7 @@ class Sheared:
     values: Picture
     empty: npt.NDArray[np.bool_]
     origin: tuple[float, float]
-    """Of the first pixel, in voxels across."""
+    """The position of the first pixel, in voxels of a slice."""
 
 
 def shear(volume: Volume, seen: Sight) -> Sheared:

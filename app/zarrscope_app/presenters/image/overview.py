@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 KINDS = ("plate", "well", "series")
 SIDE = 128
-"""Pixels along the longer side of a thumbnail, at most."""
+"""The most pixels along the longer side of a thumbnail."""
 MAX_ELEMENTS = 1 << 22
-"""A coarsest level whose plane has more is no thumbnail: it is not read for one."""
+"""No thumbnail is read for an image whose coarsest plane has more elements."""
 MAX_CELLS = 6144
-"""As many wells as the largest plates have (1536), fourfold; more are not laid out."""
+"""The most cells of a layout: four times the wells of the largest plates (1536)."""
 IN_FLIGHT = 32
-"""As many thumbnails are asked for at a time."""
+"""The most thumbnails that are requested at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class Cell:
     column: int
     rgb: npt.NDArray[np.uint8] | None = None
     sentence: str = ""
-    """Why there is no thumbnail; "" while it is on its way."""
+    """The reason why there is no thumbnail; "" while it is loading."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class _Thumbnail:
     planes: tuple[npt.NDArray[Any], ...]
     displays: tuple[ChannelDisplay, ...]
     stated: tuple[bool, ...]
-    """The limits of a channel are the file's."""
+    """Whether the file states the limits of a channel."""
 
 
 @dataclass
@@ -87,7 +87,7 @@ class _Place:
     rgb: npt.NDArray[np.uint8] | None = None
     sentence: str = ""
     drawn: Cell | None = None
-    """The cell as it was last made: of thousands few change at a time."""
+    """The cell as last made: of thousands only a few change at a time."""
 
     def cell(self) -> Cell:
         if self.drawn is None or self.drawn.rgb is not self.rgb or self.drawn.sentence != self.sentence:
@@ -107,12 +107,12 @@ class OverviewPresenter:
         self._waiting: deque[_Place] = deque()
         self._hierarchy: Hierarchy | None = None
         self._walks: dict[str, tuple[str, ...]] = {}
-        """Of the collections that were on show: their places, row by row."""
+        """The cells of the displayed collections, row by row."""
         self._places: list[_Place] = []
         self._limits: tuple[tuple[float, float], ...] = ()
         self._state = OverviewState()
         self._kind = self._heading = self.title = ""
-        """`title` is the tab's."""
+        """The kind of the collection. The presenter's `title` is that of the tab."""
         self._rows: tuple[str, ...] = ()
         self._columns: tuple[str, ...] = ()
 

@@ -31,10 +31,10 @@ Plane = npt.NDArray[Any]
 Picture = npt.NDArray[np.uint8]
 BINS = 64
 GREY = 31
-"""What stands where there are no data: 12 % grey."""
+"""The grey where there are no data: 12 %."""
 SIGN = (200, 84, 64)
 DOT = 56
-"""How much darker or lighter the dots are that mark what is not stored."""
+"""How much darker or lighter the dots are that mark chunks that are not stored."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class LabelDisplay:
     colors: tuple[tuple[int, tuple[int, int, int, int]], ...] = ()
     outline: bool = False
     chosen: int | None = None
-    """The only label that is drawn; None: all."""
+    """The only label to draw; None: all."""
 
     def picture(self, plane: Plane) -> Picture:
         """The colours of a plane of labels, with their opacity (h, w, 4)."""
@@ -58,12 +58,12 @@ class DisplaySettings:
     decides."""
 
     channels: tuple[tuple[Key, ChannelDisplay | None, ChannelDisplay], ...]
-    """(source, its display, the same to be given limits)."""
+    """(source, its display settings, the same settings with limits if they are unknown)."""
     labels: tuple[tuple[Key, LabelDisplay], ...] = ()
     dots: bool = True
-    """What is not stored is marked."""
+    """Whether chunks that are not stored are marked."""
     alpha: Key | None = None
-    """The channel of opacity: what it holds back is grey."""
+    """The channel of opacity: transparent pixels show grey."""
 
     def part_of(self, key: Key) -> str:
         """The part of complex values that is drawn for a channel."""

@@ -17,7 +17,7 @@ from zarrscope.view.image import Image, Level
 from zarrscope_app.presenters import strings
 
 NUMBERS_LIMIT = 4_000_000
-"""Elements of an array that holds the numbers of a transformation."""
+"""The most elements of an array with the numbers of a transformation."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Place:
 
     system: str
     extra: np.ndarray[Any, Any] | None
-    """Axes x (axes + 1), to be applied after scale and translation."""
+    """A matrix of shape (axes, axes + 1), to be applied after scale and translation."""
     warnings: tuple[str, ...] = ()
 
 

@@ -47,9 +47,9 @@ from zarrscope_app.presenters.node_details import NodeDetails
 from zarrscope_app.presenters.values import Probe
 
 AHEAD_CHUNKS = 128
-"""A next index that costs more is not fetched before it is asked for."""
+"""If the next index would need more chunks, they are not prefetched."""
 READOUT_CHANNELS = 8
-"""Of so many channels the readout tells each; of more, those on show."""
+"""The readout shows all channels up to this number, otherwise only the visible ones."""
 
 
 class SlicePresenter(KeepsView, Navigation, Display):
@@ -60,9 +60,9 @@ class SlicePresenter(KeepsView, Navigation, Display):
     painted = Signal()
     probed = Signal()
     looked = Signal()
-    """Another part of the plane is on the screen."""
+    """Emitted when another part of the plane is displayed."""
     failed = Signal(object, str)
-    """(error, path of the array): a chunk could not be shown."""
+    """Emits (error, path of the array) when a chunk could not be shown."""
 
     def __init__(self, owner: Owner, loader: ChunkLoader) -> None:
         self._owner, self._loader = owner, loader
@@ -81,7 +81,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
         self._state: SliceState | None = None
         self._frame: Frame | None = None
         self._costs: tuple[Image, tuple[object, ...], tuple[str, str]] | None = None
-        """Of a projection: for which image and view it was reckoned, and what came of it."""
+        """The cost of a projection, with the image and view for which it was computed."""
         self.clear()
 
     # ------------------------------------------------------------------ for the session
@@ -100,7 +100,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
         self._channels: list[ChannelStyle] = []
         self._labels: list[LabelStyle] = []
         self._own: list[LabelStyle] = []
-        """A label image that is shown by itself, not over another."""
+        """Whether the image is a label image that is displayed by itself, not over another image."""
         self._cursor: tuple[float, float] | None = None
         self._pin: tuple[float, float] | None = None
         self._lock: int | None = None

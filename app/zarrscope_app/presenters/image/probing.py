@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
 
 MAX_CHUNK_BYTES = 64 << 20
-"""A chunk larger than this is not read only because the cursor passed over it."""
+"""Larger chunks are not read only because the cursor passes over them."""
 WAITING = "…"
 
 
@@ -29,7 +29,7 @@ class Prober:
     def __init__(self, owner: Owner, loader: ChunkLoader, probed: Callable[[], None]) -> None:
         self._owner, self._loader, self._probed = owner, loader, probed
         self._tickets: dict[str, Ticket] = {}
-        """By the array's path."""
+        """Tickets by the path of the array."""
         self._asked: tuple[Any, ...] = ()
         self.probe = Probe()
         self._again: Callable[[], Probe] | None = None

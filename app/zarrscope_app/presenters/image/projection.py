@@ -12,7 +12,7 @@ Plane = npt.NDArray[Any]
 METHODS = {"max": "maximum", "mean": "mean", "min": "minimum"}
 """id → title."""
 KINDS = "buif"
-"""Of complex values and times there is no highest one."""
+"""The kinds of values that have a maximum: complex values and times have none."""
 
 
 @dataclass(frozen=True)

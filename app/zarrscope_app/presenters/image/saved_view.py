@@ -22,7 +22,7 @@ from zarrscope_app.presenters.image.view_models import Rect
 from zarrscope_app.presenters.strings import clean, count, counted
 
 MOST_NAMED = 3
-"""So many misfits are told, however many there are."""
+"""The most settings that are named because they do not fit."""
 
 
 class Stylable(Protocol):

@@ -28,12 +28,12 @@ from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.image.tile_geometry import index_at
 
 MAX_VOXELS = 1 << 23
-"""Of all channels together: turned in a few hundredths of a second."""
+"""The most voxels of all channels together; turning this many takes a few hundredths of a second."""
 MAX_READ = 512 << 20
-"""Bytes: a coarsest level that is larger is not read for it."""
+"""In bytes: if the coarsest level is larger, it is not read."""
 KINDS = "buifc"
 STEP = 10.0
-"""Degrees of an arrow key."""
+"""Degrees per press of an arrow key."""
 FRONT = (0.0, 0.0)
 _NEAREST, _FARTHEST = 16.0, 0.5
 
@@ -91,9 +91,9 @@ class Solid:
         self._pixels = (0, 0)
         self._wanted: Wanted | None = None
         self._volumes: tuple[Volume, ...] = ()
-        """Of each channel: z, y, x."""
+        """The volume of each channel, as z, y, x."""
         self._arranged: dict[int, tuple[Volume, ...]] = {}
-        """The same with another axis first, as `shear` wants them."""
+        """The same volumes with another axis first, as `shear` needs them."""
         self._reading: Ticket | None = None
         self._drawing: Ticket | None = None
         self._again = False

@@ -17,7 +17,7 @@ class ThreeViews:
     """
 
     changed = Signal()
-    """They were opened or closed."""
+    """Emitted when the other planes were opened or closed."""
 
     def __init__(self, main: SlicePresenter) -> None:
         self.main = main

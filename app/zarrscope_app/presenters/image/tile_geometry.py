@@ -27,7 +27,7 @@ Index = tuple[int, ...]
 TILE = 512
 MAX_TILES = 100
 BASE_TILES = 4
-"""The coarsest level is put beneath everything else when it has no more tiles than this."""
+"""The coarsest level is drawn beneath everything else if it has at most this many tiles."""
 MAX_CHUNKS = 2048
 MAX_BYTES = 1 << 30
 

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 TileKey = tuple[int, int, int]
 
 PREVIEW = 1 << 18
-"""As many pixels are drawn at once for a preview: some milliseconds."""
+"""The pixels that are drawn at once for a preview, which takes some milliseconds."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,29 +69,29 @@ class _Tile:
     planes: dict[Key, Plane] = field(default_factory=dict)
     marks: dict[Key, tuple[Mark, ...]] = field(default_factory=dict)
     errors: dict[Key, tuple[str, bool]] = field(default_factory=dict)
-    """(sentence, it can be decoded here)."""
+    """(sentence, whether it can be decoded here)."""
     reasons: dict[tuple[Key, Index], tuple[str, bool]] = field(default_factory=dict)
-    """As `errors`, of each chunk that failed."""
+    """Like `errors`, for each chunk that failed."""
     absent: dict[Key, set[Index]] = field(default_factory=dict)
     """Chunks that are not stored."""
     fills: dict[Key, str] = field(default_factory=dict)
     pieces: dict[Key, dict[Index, ChunkResult]] = field(default_factory=dict)
     waiting: set[tuple[Key, str, Index]] = field(default_factory=set)
-    """Chunks still to come: (source, array, index)."""
+    """Chunks that have not arrived: (source, array, index)."""
     parts: dict[Key, Any] = field(default_factory=dict)
     rgb: Picture | None = None
     bare: Bare | None = None
-    """`rgb` without signs, where it has some."""
+    """`rgb` without signs, if it has any."""
     drawn: Place | None = None
-    """The place that `rgb` is a picture of: a smaller one than `place` while more of the tile comes into sight."""
+    """The place that `rgb` shows: smaller than `place` while more of the tile becomes visible."""
     version: int = 0
     settings: DisplaySettings | None = None
-    """What `rgb` was painted with."""
+    """The settings with which `rgb` was painted."""
     sharp: bool = True
-    """`rgb` is no preview."""
+    """Whether `rgb` is the full picture, not a preview."""
     job: Ticket | None = None
     fresh: bool = False
-    """`rgb` belongs to the stamp."""
+    """Whether `rgb` shows the current stamp."""
     shown: Tile | None = None
 
 

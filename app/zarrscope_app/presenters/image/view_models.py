@@ -21,14 +21,14 @@ Rect = tuple[float, float, float, float]
 
 class TileState(Enum):
     LOADING = "loading"
-    """`rgb` may already hold a coarser picture or the one of the index before."""
+    """`rgb` may already show a coarser picture, or that of the index before."""
     PRESENT = "present"
     FILL = "fill"
-    """No chunk is stored there: the fill value, with faint dots."""
+    """No chunk is stored there: the fill value with faint dots."""
     FAILED = "failed"
-    """Crosshatch where chunks failed; `slice.retry(tile.key)` on a click."""
+    """Crosshatch where chunks failed; call `slice.retry(tile.key)` on a click."""
     UNDECODABLE = "undecodable"
-    """Diagonal hatch; retrying does not help."""
+    """Diagonal hatch; a retry does not help."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,12 +43,12 @@ class Tile:
     rect: Rect
     state: TileState
     rgb: npt.NDArray[np.uint8] | None
-    """(h, w, 3), to be stretched over `rect`; C-contiguous. None: nothing to show yet."""
+    """(h, w, 3), to be stretched over `rect`; C-contiguous. None: there is no picture yet."""
     sentence: str = ""
     bare: npt.NDArray[np.uint8] | None = None
-    """`rgb` without the signs, where there are some: for a host that draws them larger than pixels."""
+    """`rgb` without the signs, if it has any: for a host that draws the signs larger than pixels."""
     marks: tuple[tuple[TileState, Rect], ...] = ()
-    """Where signs belong over `bare`, in the plane."""
+    """The places of the signs over `bare`, in the plane."""
 
 
 @dataclass(frozen=True)
@@ -59,20 +59,20 @@ class Frame:
     tiles: tuple[Tile, ...] = ()
     level: int = 0
     loading: int = 0
-    """Tiles still to come; 0 = the picture is whole."""
+    """The number of tiles that have not arrived; 0: the picture is complete."""
     failed: int = 0
     sentence: str = ""
-    """"12 tiles loading", or why there is no picture."""
+    """ "12 tiles loading", or the reason why there is no picture."""
     blocked: str = ""
-    """"4,096 chunks, 3.1 GiB: zoom in, or press Load.": offer `load_anyway()`. "" when nothing is held back."""
+    """ "4,096 chunks, 3.1 GiB: zoom in, or press Load.": offer `load_anyway()`. "" if the plan is not held back."""
     aspect: float = 1.0
-    """Height of an index / width of an index, physically: paint pixels that tall."""
+    """Physical height of an index / its width: paint pixels with this ratio."""
 
 
 @dataclass(frozen=True)
 class AxisView:
     name: str
-    """As the file has it: for calls. `title` is for people."""
+    """The name in the file, for calls. `title` is for people."""
     type: str
     """"space" | "time" | "channel" | ""."""
     unit: str
@@ -82,16 +82,16 @@ class AxisView:
     role: str
     """"y" | "x" (displayed) | "channel" (shown all at once: see `channels`) | "slider" | "fixed" (length 1)."""
     position: str
-    """Physical place of `index`: "15.5 µm", or ""."""
+    """The physical position of `index`: "15.5 µm", or ""."""
     text: str
     """ "31 / 63"."""
     playing: bool = False
     title: str = ""
-    """Clean text."""
+    """The name as text that is safe to display."""
     index_text: str = ""
-    """ "31", to be typed over: `slice.type_index(name, text)`; `position` with `slice.type_position`."""
+    """ "31", as editable text: `slice.type_index(name, text)`; `position` belongs to `slice.type_position`."""
     end_text: str = ""
-    """ "/ 63", what follows it."""
+    """ "/ 63", the text after it."""
 
 
 @dataclass(frozen=True)
@@ -100,32 +100,32 @@ class ChannelView:
     color: tuple[int, int, int]
     visible: bool
     lo: float | None
-    """Contrast limits; None until the first data have come."""
+    """The contrast limits; None until the first data have arrived."""
     hi: float | None
     gamma: float
     inverted: bool
     low: float
-    """What the contrast strip spans."""
+    """The range of the contrast strip."""
     high: float
     histogram: tuple[int, ...] = ()
-    """Counts over low … high of a coarse sample; empty until known."""
+    """Counts over low … high in a coarse sample; empty until known."""
     text: str = ""
     """ "120–3400"."""
     lo_text: str = ""
-    """To be typed over: `slice.type_limit(channel, "lo", text)`."""
+    """Editable text: `slice.type_limit(channel, "lo", text)`."""
     hi_text: str = ""
     gamma_text: str = ""
-    """To be typed over: `slice.type_gamma(channel, text)`."""
+    """Editable text: `slice.type_gamma(channel, text)`."""
     colormap: str = ""
-    """One of `slice.colormaps`; "": `color`."""
+    """One of `slice.colormaps`; "": use `color`."""
     ramp: bytes = b""
     """The colours of the colour map, three bytes each."""
     parts: tuple[tuple[str, str], ...] = ()
-    """(id, title) of what can be drawn of complex values: `slice.set_part(id)`."""
+    """(id, title) of the parts of complex values: `slice.set_part(id)`."""
     part: str = ""
-    """The one on show."""
+    """The displayed part."""
     is_alpha: bool = False
-    """The opacity of the others: it has neither colour nor contrast."""
+    """Whether it is the opacity of the other channels; it then has neither colour nor contrast."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class LabelView:
     sentence: str = ""
     outline: bool = False
     chosen_text: str = ""
-    """The only label that is drawn, to be typed over: `slice.type_label(path, text)`; "": all."""
+    """The only label to draw, as editable text: `slice.type_label(path, text)`; "": all."""
 
 
 @dataclass(frozen=True)
@@ -173,19 +173,19 @@ class ProjectionView:
     """A projection along the current axis; its cost is shown before it is read."""
 
     methods: tuple[tuple[str, str], ...] = ()
-    """(id, title and size) of what can be had: `slice.project(method)`; () where there is nothing to project along."""
+    """(id, title and size) of the available projections: `slice.project(method)`; () if no axis can be projected."""
     title: str = ""
-    """The axis."""
+    """The title of the axis."""
     method: str = ""
-    """The one on show; "" for none: `slice.project("")`."""
+    """The current projection; "" if there is none: `slice.project("")`."""
     range_text: str = ""
-    """ "0–63", to be typed over: `slice.type_range(text)`."""
+    """ "0–63", as editable text: `slice.type_range(text)`."""
     cost: str = ""
     """ "64 planes: 4,096 chunks, 3.1 GiB to read"."""
     text: str = ""
-    """ "maximum of z 0–63" while it is on show."""
+    """ "maximum of z 0–63" while it is displayed."""
     remark: str = ""
-    """What the readout tells meanwhile: values are those of one plane."""
+    """A remark for the readout: its values are those of one plane, not of the projection."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,11 +210,11 @@ class Measurement:
     rows: tuple[Row, ...] = ()
     progress: float | None = None
     sentence: str = ""
-    """Why there is nothing."""
+    """The reason why there is no measurement."""
     length: str = ""
-    """Of a line: "12.3 µm"."""
+    """The length of a line: "12.3 µm"."""
     low_text: str = ""
-    """The ends of the scale of the profiles."""
+    """The limits of the scale of the profiles, as text."""
     high_text: str = ""
 
 
@@ -223,9 +223,9 @@ class Refusal:
     """Typed text that was refused. Hosts mark the field and show the sentence."""
 
     field: str = ""
-    """ "index:z", "position:z" (of an axis), "lo:0", "hi:0" (of a channel), "" for none."""
+    """ "index:z", "position:z" (of an axis), "lo:0", "hi:0" (of a channel), or ""."""
     text: str = ""
-    """As it was typed."""
+    """The text as typed."""
     sentence: str = ""
 
 
@@ -240,20 +240,20 @@ class SliceState:
     labels: tuple[LabelView, ...] = ()
     levels: tuple[LevelView, ...] = ()
     level: int = 0
-    """The level now shown."""
+    """The displayed level."""
     locked: bool = False
-    """The person chose the level; False: what fits."""
+    """Whether the person chose the level; otherwise it is the fitting one."""
     level_text: str = ""
     """ "level: auto (0)"."""
     current_axis: str = ""
-    """The axis that arrow keys step."""
+    """The axis that the arrow keys step."""
     sentence: str = ""
     refusal: Refusal = Refusal()
     smooth: bool = False
-    """Pixels that are shown larger than the screen's run into each other; False: each is a plain rectangle."""
+    """Whether enlarged pixels are interpolated; otherwise each is a plain rectangle."""
     dots: bool = True
-    """What is not stored is marked with dots."""
+    """Whether chunks that are not stored are marked with dots."""
     projection: ProjectionView = ProjectionView()
     measurement: Measurement = Measurement()
     pin: tuple[float, float] | None = None
-    """(y, x) of the middle of the pixel that the readout keeps to, in indices of level 0: to be marked."""
+    """(y, x) of the middle of the pinned pixel, in indices of level 0; hosts mark it."""

@@ -25,7 +25,7 @@ READING_SOLID = "Reading the volume…"
 NO_SOLID = "This picture has no third axis."
 NO_SOLID_OF_KIND = "Only numbers have a maximum; labels, texts and times have none."
 PARTS = {"magnitude": "magnitude", "phase": "phase", "real": "real part", "imaginary": "imaginary part"}
-"""What is drawn of complex values."""
+"""The parts of complex values that can be drawn."""
 _AMOUNT = re.compile(r"(?P<number>[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)\s*(?P<unit>\S*)")
 _NUMBER = r"[+−-]?(?:\d[\d,]*\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 _RANGE = re.compile(rf"(?P<lo>{_NUMBER})\s*(?:–|—|-|\.\.+|to|\s)\s*(?P<hi>{_NUMBER})")

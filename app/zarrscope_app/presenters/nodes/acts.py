@@ -22,7 +22,7 @@ from zarrscope_app.presenters.nodes import operation_text, words
 
 FieldKind = Literal["text", "choice", "flag", "folder"]
 MOST_LINES = 200
-"""So many operations of a plan are shown."""
+"""The most operations of a plan that are shown."""
 Cancelled = Callable[[], bool]
 
 
@@ -33,10 +33,10 @@ class ActField:
     id: str
     label: str
     text: str = ""
-    """What is typed or chosen; of a flag "yes" or ""."""
+    """The typed or chosen text; for a flag "yes" or ""."""
     kind: FieldKind = "text"
     choices: tuple[tuple[str, str], ...] = ()
-    """(text, what a person calls it). Of a "choice" something else may not be typed."""
+    """(text, its name for a person). A "choice" accepts only these."""
     hint: str = ""
     error: str = ""
 
@@ -80,7 +80,7 @@ class Undo:
     """How to undo an action. `work` returns the path to go to afterwards."""
 
     name: str
-    """ "delete nuclei": what would be undone."""
+    """ "delete nuclei": the action that would be undone."""
     work: Callable[[Hierarchy], str]
 
 
@@ -91,9 +91,9 @@ class Planned:
     lines: tuple[str, ...]
     sentence: str
     undo: str = ""
-    """Says how it can be undone."""
+    """The sentence that explains how it can be undone."""
     final: str = ""
-    """Says that it cannot be undone, and why: shown as a warning."""
+    """The reason why it cannot be undone, shown as a warning."""
 
 
 @dataclass(frozen=True)
@@ -113,15 +113,15 @@ class Act(ABC):
 
     id = ""
     danger = False
-    """Takes something away: a key pressed by mistake must not do it."""
+    """Whether it removes data: then a key pressed by mistake must not confirm it."""
     writes_here = True
-    """It changes this place, which must be open for writing then."""
+    """Whether it changes this hierarchy, which must then be open for writing."""
     roots = False
-    """It can be done to the root, too."""
+    """Whether it can also be applied to the root."""
     saved_first = True
-    """What is beneath must have no unsaved changes."""
+    """Whether nodes beneath it must have no unsaved changes."""
     looks = False
-    """`fields` reads what is stored, and so runs in the background."""
+    """Whether `fields` reads stored data, and so runs in the background."""
 
     def title(self, place: Place) -> str:
         return words.title(self.id, place.name)

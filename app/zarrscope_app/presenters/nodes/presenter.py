@@ -37,13 +37,13 @@ class NodesState:
     path: str = ""
     title: str = ""
     label: str = ""
-    """Of the button that does it."""
+    """The label of the button that carries it out."""
     fields: Fields = ()
     sentence: str = ""
     undo: str = ""
     """How it can be undone."""
     final: str = ""
-    """Why it cannot be undone: a warning."""
+    """The reason why it cannot be undone, as a warning."""
     lines: tuple[str, ...] = ()
     danger: bool = False
     ready: bool = False

@@ -19,7 +19,7 @@ from zarrscope_app.presenters.nodes.acts import Act, ActField, Cancelled, Done, 
 from zarrscope_app.presenters.nodes.images import progress_of
 
 ENDINGS = {"n5": ".n5"}
-"""How folders of a dialect are called; ".zarr" for all others."""
+"""The usual endings of folder names by dialect; ".zarr" for all others."""
 
 
 class Consolidate(Act):

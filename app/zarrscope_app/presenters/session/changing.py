@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
 
 PAUSES = (0.1, 0.4)
-"""Seconds that are waited before a document is read again that was there, and cannot be understood now."""
+"""Seconds to wait before an existing document that cannot be parsed is read again."""
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ class Changing:
     def __init__(self) -> None:
         self._shapes: dict[str, dict[str, tuple[int, ...]]] = {}
         self.sentence = ""
-        """What has changed, since it was last shown, of the node on show; "" for nothing."""
+        """A sentence about the changes of the displayed node since it was last shown; "" if there are none."""
 
     def show(self, path: str, arrays: Sequence[Any]) -> None:
         """The node at `path` is shown, with these arrays."""

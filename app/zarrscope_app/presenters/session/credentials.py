@@ -152,9 +152,9 @@ class AsksCredentials(SessionPart):
     """Part of a session: if a service denies access, the person is asked for other credentials."""
 
     relocated = Signal()
-    """`url` has changed."""
+    """Emitted when `url` has changed."""
     _tried: str | None = None
-    """The credentials that were tried when access was last denied; kept while the answer does not open the place."""
+    """The credentials that were tried when access was last denied; kept until an answer opens the hierarchy."""
 
     @property
     def access_denied(self) -> bool:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 NEUROGLANCER = "https://neuroglancer-demo.appspot.com/#!"
 VIZARR = "https://hms-dbmi.github.io/vizarr/?source="
 SCHEMES = {"v2": "zarr", "v3": "zarr", "n5": "n5"}
-"""Dialect → what neuroglancer calls it."""
+"""Dialect → its scheme in neuroglancer."""
 READ_BY_VIZARR = frozenset({"v2", "v3"})
 VIEWERS = {"neuroglancer": "neuroglancer", "vizarr": "vizarr", "napari": "napari", "fiji": "Fiji"}
 

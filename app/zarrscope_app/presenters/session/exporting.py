@@ -39,7 +39,7 @@ WHATS = (
     ("table", "The table: its cut of values"),
     ("node", "The whole node: its values"),
 )
-"""(id, what a person calls it)."""
+"""(id, its name for a person)."""
 
 
 class Session(Protocol):
@@ -71,16 +71,16 @@ class ExportState:
     format: str = "png"
     target: str = ""
     sentence: str = ""
-    """ "2 × 3 × 512 × 512 uint16 · 3.0 MiB · about 2 s", or what is missing."""
+    """ "2 × 3 × 512 × 512 uint16 · 3.0 MiB · about 2 s", or the missing choice."""
     notes: tuple[str, ...] = ()
     looking: bool = False
     ready: bool = False
     taken: bool = False
-    """There is something of that name: `run` takes it away where it is told to overwrite."""
+    """Whether the target exists already: `run` replaces it only with `overwrite`."""
 
 
 Work = Callable[[Report, Callable[[], bool], bool], bool]
-"""work(report, cancelled, overwrite) → whether it is written."""
+"""work(report, cancelled, overwrite) → whether the file was written."""
 
 
 class Prepared:
@@ -100,7 +100,7 @@ class ExportPresenter:
         self._ticket: Ticket | None = None
         self._prepared: Prepared | None = None
         self.folder = os.path.expanduser("~")
-        """Where new files are proposed."""
+        """The folder that is proposed for new files."""
         self.state = ExportState()
         self._notify = CoalescedCall(session.owner.post, self.changed.emit)
 

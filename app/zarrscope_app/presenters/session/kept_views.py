@@ -20,9 +20,9 @@ from zarrscope_app.presenters.session.state_text import decode_view, encode_view
 from zarrscope_app.presenters.session.view_models import crumbs, place_name
 
 MOST_SEEN = 12
-"""So many images of a session can be laid over one another without looking for them again."""
+"""The most images of a session that are offered for laying over another one without searching for them again."""
 MOST_IMAGES = 200
-"""So many images are remembered; those that were shown longest ago are forgotten."""
+"""The most images whose settings are remembered; those displayed longest ago are dropped."""
 
 
 class Store(Protocol):
@@ -73,7 +73,7 @@ class KeepsViews(SessionPart):
     _path: str
     _view: tuple[str, Any] | None
     _labels_wanted: Any = None
-    """Of a view: how label images are shown that are not found yet."""
+    """The settings of label images in a view that have not been found yet."""
     _labels_come = False
     _shown_problem: strings.Problem
     _seen: tuple[Other, ...] = ()

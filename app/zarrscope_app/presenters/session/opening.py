@@ -21,13 +21,13 @@ class Opening:
 
     writable: bool = False
     follow_links: bool = False
-    """Links that lead out of the store are followed."""
+    """Whether links that lead out of the store are followed."""
     missing_is_fill: bool = False
-    """What a server does not give out counts as missing, where it does not tell one from the other."""
+    """Whether denied values count as missing, if the server does not distinguish the two."""
     lenient: bool = False
-    """Demands that are not understood and may be passed over are passed over."""
+    """Whether demanded extensions that zarrscope does not understand are ignored, if that is allowed."""
     fallbacks: bool = True
-    """Data types that are not understood are shown as the fallback their document offers."""
+    """Whether unknown data types are shown as the fallback that their document offers."""
 
     def open(self, opener: Callable[..., Hierarchy], url: str) -> Hierarchy:
         """Opens the hierarchy. The opener gets only the options that differ from its defaults. Blocks."""
@@ -129,7 +129,8 @@ class Target(NamedTuple):
     url: str
     path: str | None = None
     held: object = None
-    """What must live for as long as it is shown: of a Python object the address leads nowhere without."""
+    """An object that must stay alive while it is displayed: the address of a Python object is valid only with the
+    object."""
     follow_links: bool = False
     missing_is_fill: bool = False
 

@@ -16,7 +16,7 @@ from zarrscope_app.presenters.session.session import Session
 from zarrscope_app.presenters.session.view_models import SessionStatus
 
 PATIENCE = 600.0
-"""Seconds without any answer before a picture is given up."""
+"""Seconds without an answer after which a picture is given up."""
 
 
 def pixels_of(rect: Rect, aspect: float, longest: int) -> tuple[int, int]:

@@ -85,7 +85,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self._hierarchy: Hierarchy | None = None
         self._held: str | None = None
         self.error: BaseException | None = None
-        """Why the place, or the last node that was selected and failed, could not be read."""
+        """The reason why the hierarchy, or the node that was selected last, could not be read."""
         self._status = SessionStatus.OPENING
         self._path = path or "/"
         self._node: Group | Array | None = None
@@ -95,9 +95,9 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self._history = History()
         self._changing = Changing()
         self._shown = ""
-        """The path of what is on show while it is read anew."""
+        """The path of the displayed node while it is read again."""
         self._view: tuple[str, Any] | None = None
-        """A node ("": any), and the display settings of its picture."""
+        """A node ("": any), and display settings for its picture."""
         self._told: SessionState | None = None
         self._notify = CoalescedCall(self.owner.post, self._tell)
 

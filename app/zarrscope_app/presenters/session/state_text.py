@@ -22,7 +22,7 @@ VERSION = 1
 SIGN = "zarrscope:"
 MOST_CHARACTERS = 1 << 18
 MOST_BYTES = 1 << 20
-"""What a text may hold: a view of a thousand channels is a tenth of it."""
+"""The most bytes of a text: a view of a thousand channels needs a tenth of it."""
 
 
 def is_view(text: str) -> bool:

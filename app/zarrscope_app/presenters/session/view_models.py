@@ -28,7 +28,7 @@ class Tab:
     id: str
     title: str
     enabled: bool
-    """False: the selected node has nothing to show there."""
+    """Whether the tab fits the selected node."""
 
 
 @dataclass(frozen=True)
@@ -46,24 +46,24 @@ class SessionState:
     crumbs: tuple[tuple[str, str], ...]
     """(label, path) from the root to the selected node."""
     address: str
-    """What the address line holds: URL and path."""
+    """The content of the address line: URL and path."""
     facts: str
     """ "v3 · OME-Zarr 0.5 · read-only"."""
     tab: str
     """The id of the tab in front."""
     tabs: tuple[Tab, ...]
     selecting: bool
-    """The selected node is still being opened."""
+    """Whether the selected node is still being opened."""
     sentence: str
-    """For the error bar under the address line; "" when all is well."""
+    """The sentence in the error bar under the address line; "" if there is no error."""
     details: str
     retry: bool
     writable: bool
     offers: tuple[str, ...]
-    """Commands that fit what the selected node demands: "open-anyway" where that is not understood here and may be
-    passed over, "follow-links" where links out of the store were met, "missing-is-fill" where a server does not tell
-    what is missing from what may not be read, "fallback" where its data type is not understood and its document offers
-    another; "put-back" and "forget" where an earlier run left edits that were not saved."""
+    """Commands that may help with the selected node: "open-anyway" if it demands an extension that may be ignored,
+    "follow-links" if links lead out of the store, "missing-is-fill" if a server does not distinguish missing from
+    denied values, "fallback" if its document offers one for an unknown data type; "put-back" and "forget" if an earlier
+    run left unsaved edits."""
     unsaved: str
     """ "2 changes", or ""."""
     status_text: str

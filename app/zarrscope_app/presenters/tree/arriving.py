@@ -22,13 +22,14 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.tree.names import Block, Names, merged
 
 SMALL = 256
-"""A group of so many children is read whole: names and documents."""
+"""For a group of at most this many children, names and documents are read before rows are sent."""
 EVERY_SECONDS = 0.2
-"""After so long names go out, if they are many beside those that are there: all are put in order each time."""
+"""Seconds between two batches of names, if there are many names already, because each batch requires sorting all of
+them."""
 LONGEST = 2.0
-"""Seconds after which names go out, however few they are."""
+"""Seconds after which even a few names are sent."""
 KINDS: tuple[Literal["group", "array"] | None, ...] = (None, "group", "array")
-"""By the number that stands for it in `Batch.kinds`."""
+"""The kinds, by their numbers in `Batch.kinds`."""
 
 
 class Seen(NamedTuple):
@@ -53,13 +54,13 @@ class Batch:
     kinds: bytes
     order: array[int]
     seen: dict[int, Seen] = field(default_factory=dict)
-    """What is known, by position among all children."""
+    """The known facts, by position among all children."""
     origins: dict[int, str] = field(default_factory=dict)
-    """How those were found that the store did not list, in the words of `Child.origin`."""
+    """The origin of children that the store did not list, in the words of `Child.origin`."""
 
 
 Inspected = dict[int, Seen | None]
-"""What names turned out to be, by position; None: no node."""
+"""The results of inspecting names, by position; None: not a node."""
 
 
 class Listed(Protocol):
@@ -89,7 +90,7 @@ class Arrivals:
         self._keys = Names()
         self._order = array("I")
         self.indexed = False
-        """A server's index named children: it names all of them."""
+        """Whether a server's index named children; it then names all of them."""
 
     def run(self) -> None:
         """Sends all children."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.group import Group
 
 SEARCHED_AT_ONCE = 2000
-"""Names that the host's thread searches itself; more of them are searched in a worker."""
+"""The most names that the host's thread searches itself; a longer list is searched in a worker."""
 
 
 @dataclass(eq=False)
@@ -37,33 +37,33 @@ class Branch:
     sentence: str = ""
     retry: bool = False
     unlisted: bool = False
-    """There may be more children than are known: nothing lists them."""
+    """Whether there may be more children than are known, because no listing names them."""
     dead: bool = False
-    """Replaced by a refresh: its children's ids mean nothing any more."""
+    """Whether a refresh has replaced it; the ids of its children are then invalid."""
     ticket: Ticket | None = None
     node: Group | None = None
-    """The group, once it is open."""
+    """The group, after it was opened."""
     origins: dict[int, str] = field(default_factory=dict)
-    """How those children were found that no store listed."""
+    """The origin of children that no store listed."""
     names: Names = field(default_factory=Names)
     kinds: bytearray = field(default_factory=bytearray)
     seen: dict[int, Seen] = field(default_factory=dict)
-    """What is known of the children that somebody looked at."""
+    """The facts about children that were visible."""
     wanted: dict[int, None] = field(default_factory=dict)
-    """Children that were looked at, and that nothing is known of yet: the latest at the end."""
+    """Visible children without known facts, the latest at the end."""
     looking: Ticket | None = None
     order: array[int] = field(default_factory=lambda: array("I"))
     gone: set[int] = field(default_factory=set)
-    """Names that turned out to be no nodes."""
+    """Names that turned out not to be nodes."""
     ids: list[tuple[int, int]] = field(default_factory=list)
     """(first child, first id) of each block of ids."""
     below: dict[int, Branch] = field(default_factory=dict)
     """The branches of children, by child."""
     found: tuple[str, array[int], array[int]] | None = None
-    """(filter, the order that was searched, the children that pass), as a worker found them."""
+    """(filter, the order that was searched, the matching children), as found by a worker."""
     searching: Ticket | None = None
     _view: tuple[Any, array[int]] | None = None
-    """(what it was made from, the children on show), when a filter is set."""
+    """(the data from which it was made, the displayed children), if a filter is set."""
 
     def child_path(self, child: int) -> str:
         return f"{self.path.rstrip('/')}/{self.names[child]}"

@@ -14,7 +14,7 @@ from zarrscope_app.presenters.tree.arriving import SMALL, Inspected, Seen, inspe
 from zarrscope_app.presenters.tree.branch import Branch
 
 INSPECTED_AT_ONCE = 256
-"""Children whose documents are read together because somebody looks at them: the last that were asked for."""
+"""The most children whose documents are read together because they are visible: those requested last."""
 
 
 class Inspection:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
 
 MOST = 2000
-"""Nodes that one pattern may find."""
+"""The most nodes that one pattern may match."""
 _ANY_DEPTH = "**"
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import accumulate, compress, zip_longest
 
 SORTED_AT_ONCE = 4096
-"""Positions that are sorted, or picked out, in one step: Python holds its lock for the whole of it."""
+"""Positions that are sorted or picked in one step, because Python holds the GIL during the whole step."""
 
 
 @dataclass(frozen=True)

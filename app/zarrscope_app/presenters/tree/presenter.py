@@ -38,7 +38,8 @@ class TreePresenter:
     """The rows of one session. All methods run on the host's thread; none waits."""
 
     changed = Signal(int)
-    """The children (or their state) of this row, at most once a pass of the event loop for each."""
+    """Emitted when the children of this row, or their state, have changed; at most once per row and pass of the event
+    loop."""
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner

@@ -13,10 +13,10 @@ class Reach:
     def __init__(self, expand: Callable[[int], None], open_child: Callable[[int, str], None]) -> None:
         self._expand, self._open_child = expand, open_child
         self.revealed = ""
-        """The path of a node whose row is wanted; "" once it is there."""
+        """The path of the node to reveal; "" when its row exists."""
         self._opened: set[str] = set()
         self._typed: dict[str, dict[str, None]] = {}
-        """Names of children that somebody typed, by the path of the group: a refresh finds them again."""
+        """Typed names of children, by the path of the group, so that a refresh finds them again."""
 
     def keep(self, branches: Iterable[Branch]) -> None:
         """Remembers the expanded groups before they are listed again."""

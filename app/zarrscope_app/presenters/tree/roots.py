@@ -30,7 +30,7 @@ class RootsPresenter:
         """`bring` puts the hierarchy of a tree in front."""
         self._bring = bring
         self._numbers: dict[int, TreePresenter] = {}
-        """By number, in the order in which they were opened."""
+        """The trees by number, in the order in which they were opened."""
         self._heard: dict[int, Callable[[int], None]] = {}
         self._front: TreePresenter | None = None
 

@@ -25,25 +25,25 @@ class Row:
     """-1 for the root."""
     path: str
     name: str
-    """Clean text; never parse it: use `path`."""
+    """The name as text that is safe to display; never parse it: use `path`."""
     kind: Literal["group", "array"] | None
-    """None: not known yet, or broken; paint it dim."""
+    """None: not known yet, or broken; paint it dimmed."""
     icon: str
-    """"group" | "image" | "labels" | "array" | "text" | "unknown": what the picture in front stands for."""
+    """The kind of icon: "group" | "image" | "labels" | "array" | "text" | "unknown"."""
     detail: str
-    """The quiet second column: "5-D uint16"."""
+    """The dimmed second column: "5-D uint16"."""
     badge: str
-    """Why something is wrong with the node, "" when nothing is: a mark, and this as its tool tip."""
+    """The fault of the node, "" if there is none: shown as a mark with this text as its tooltip."""
     state: RowState
     expandable: bool
     expanded: bool
     depth: int
     """0 for the root."""
     sentence: str
-    """About its children: loading, empty, why they could not be read. "" when there is nothing to say."""
+    """A sentence about its children: loading, empty, or the reason why they could not be read; else ""."""
     retry: bool
-    """`retry(id)` makes sense."""
+    """Whether `retry(id)` may help."""
     dirty: bool
-    """Its attributes have changes that are not saved."""
+    """Whether its attributes have unsaved changes."""
     origin: str
-    """How it was found: "Listed by the store."; for a tool tip."""
+    """How the node was found: "Listed by the store."; for a tooltip."""

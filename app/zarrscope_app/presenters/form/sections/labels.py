@@ -14,7 +14,7 @@ from zarrscope_app.presenters.form.sections.model import MOST_ROWS, Section, Sub
 from zarrscope_app.presenters.form.view_models import Row
 
 MOST_PROPERTIES = 6
-"""Of one label, side by side."""
+"""The most properties of one label that are shown side by side."""
 
 
 def _listed(subject: Subject, name: str) -> list[tuple[int, Mapping[str, Any]]]:

@@ -27,7 +27,7 @@ class Member:
     value: Any
     choices: tuple[str, ...] = ()
     check: Callable[[str], str] = lambda text: ""
-    """Why a text is refused; "" where it is taken."""
+    """The reason why a text is refused; "" if it is accepted."""
 
 
 def kind_of(value: Any) -> FieldKind | None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from zarrscope_app.presenters.node_details import NodeDetails
 
 MOST_ROWS = 64
-"""Of one section; what is beyond them is found among all fields."""
+"""The most rows of one section; further members are in the list of all fields."""
 
 
 @dataclass(frozen=True)
@@ -31,11 +31,11 @@ class Surroundings:
     kind: str = "group"
     dialect: str = ""
     shapes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """Of the arrays of its levels, by their paths in the hierarchy."""
+    """The shapes of the levels' arrays, by their paths in the hierarchy."""
     limits: tuple[float, float] | None = None
-    """The range of the data type: of integers only."""
+    """The range of the data type, for integers only."""
     channels: int = 0
-    """How long the channel axis is; 1 without one, 0 where it is not known."""
+    """The length of the channel axis; 1 if there is none, 0 if it is not known."""
 
     def shape_of(self, path: str) -> tuple[int, ...] | None:
         """The shape of the array at a level's path, as the document spells the path."""
@@ -50,7 +50,7 @@ class Subject:
     attributes: Any
     around: Surroundings = Surroundings()
     linked: bool | None = None
-    """Whether y and x are edited as one; None: where they are equal."""
+    """Whether y and x are edited together; None: only while they are equal."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Section:
     title: str
     rows: Callable[[Subject], Sequence[Row]]
     edits: Callable[[Subject, Sequence[str], str], Sequence[Edit]]
-    """(subject, the parts of a field's id, the text typed there) → what it asks for. Raises Refused."""
+    """(subject, the parts of a field's id, the typed text) → the edits. Raises Refused."""
     notes: Callable[[Subject], Sequence[str]] = lambda subject: ()
 
 

@@ -29,7 +29,7 @@ _BY_FIRST_PART = {
     "label": LABELS,
     **{section.id: section for section in (RESOLUTION, PROPERTIES, PLATE, WELL, CF, GEO, DIMENSIONS)},
 }
-"""Which section a field belongs to, by the first part of its id."""
+"""The section of a field, by the first part of its id."""
 
 
 def sections_of(subject: Subject) -> tuple[FormSection, ...]:
