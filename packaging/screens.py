@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from zarrscope_app.qt.window import Window
 
 PATIENCE = 20.0
-"""Seconds until a place that is still being read is pictured as it is."""
+"""Seconds after which a place that is still loading is drawn unfinished."""
 REST = 0.4
-"""Seconds without anything new: then the window is taken to be whole."""
+"""Seconds without changes after which the window counts as complete."""
 
 
 def paint_dark(application: QApplication) -> None:

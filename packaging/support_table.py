@@ -29,7 +29,8 @@ DIALECT_PROOFS: dict[str, tuple[str, tuple[str, ...]]] = {
     "draft-2019-05": ("the text's examples", ("test_seed_examples", CASES)),
     "v1": ("the text", ("test_dialect_contract",)),
 }
-"""Dialect → who else read or wrote it, and the tests where. The conformance archive has stores of strangers besides."""
+"""Dialect → the programs that read or wrote it, and the tests that show it. The conformance archive also contains
+stores of other programs."""
 
 WRITERS = {
     "v3": "today's: zarr-python 3, tensorstore, zarrs, …",
@@ -58,7 +59,8 @@ CODEC_FAMILIES: tuple[tuple[str, str, tuple[str, ...], str, tuple[str, ...]], ..
     ("numcodecs", "numcodecs.", ("test_codecs_contract", "test_codecs"), "numcodecs", ("numcodecs.pickle",)),
     ("imagecodecs", "imagecodecs_", ("test_codecs",), "imagecodecs, where installed", ()),
 )
-"""Family, its codecs (names, or one prefix; "": those of no other family), tests, who else, what is never decoded."""
+"""The family, its codecs (names, or one prefix; "": all that belong to no other family), tests, other programs, codecs
+that are never decoded."""
 
 TYPE_FAMILIES: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("numbers", tuple(name for name in DATA_TYPES if DATA_TYPES[name].make is DATA_TYPES["int8"].make)),
@@ -116,7 +118,7 @@ POINTS: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
     ("dialect", "the table above", "yes", "dialects", ("test_plugins",)),
     ("store", "the table below", "yes", "stores", ("test_plugged_in",)),
 )
-"""Point, what is read, what is written, the entry points that open it (zarrscope.<group>), tests."""
+"""The extension point, what is read, what is written, its entry points (zarrscope.<group>), tests."""
 
 
 def dialects() -> str:
@@ -196,7 +198,7 @@ STORE_PROOFS: dict[str, tuple[str, tuple[str, ...]]] = {
     "ssh": ("zarrscope on the other side, by ssh on loopback", ("test_ssh",)),
     "sftp": ("OpenSSH's server on loopback", ("test_stores_sftp",)),
 }
-"""Scheme → what it was tried against, and the tests where."""
+"""Scheme → the servers or programs that it was tested with, and the tests."""
 
 
 def stores() -> str:

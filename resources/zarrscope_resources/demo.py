@@ -28,15 +28,16 @@ if TYPE_CHECKING:
 
 Size = Literal["small", "full"]
 Progress = Callable[[int, int], None]
-"""(pieces done, pieces in all); called from worker threads, one call at a time. What it raises stops the making."""
+"""(pieces done, all pieces); called on worker threads, one call at a time. An exception that it raises cancels the
+work."""
 
 SEED = 2026
 RECIPE = 1
-"""Raised when the recipe changes, so that an older volume is known as such."""
+"""Increased when the recipe changes, so that an older volume is recognised."""
 SLAB = 32
 """Planes that are in memory at once, and that share a shard."""
 LIGHT_PLANES = 16
-"""Planes whose light is computed in one go. Fixed: the last bit of a sine may depend on it."""
+"""Planes whose light is computed together. Fixed, because the last bit of a sine may depend on the number."""
 TILE = 512
 CHUNK = (8, 128, 128)
 SECONDS_PER_FRAME = 90.0
@@ -49,9 +50,9 @@ class ChannelRecipe:
     color: str
     window: tuple[int, int]
     photons: float
-    """Of the brightest structures; puncta bring their own."""
+    """The photons from the brightest structures, except puncta, which have their own number."""
     haze: float
-    """Photons from the cell body around them."""
+    """The photons from the cell body around them."""
 
 
 CHANNELS = (

@@ -21,18 +21,18 @@ Volume = np.ndarray[Any, np.dtype[np.float32]]
 Box = tuple[slice, slice, slice]
 
 EXTENT = (32.0, 110.6, 110.6)
-"""Of the scene in µm, z y x."""
+"""The size of the scene in µm, z y x."""
 HALO = 2.0
-"""How far, in µm, light from outside a region is looked for before it is blurred."""
+"""The distance in µm around a region from which light is included before the blur."""
 BLUR = (0.62, 0.17, 0.17)
-"""The microscope's blur, standard deviation in µm: three to four times worse along z, as lenses are."""
+"""The standard deviation of the microscope's blur in µm: three to four times worse along z, as with real lenses."""
 OFFSET = 96.0
-"""What the detector reports in the dark."""
+"""The detector's counts in the dark."""
 GAIN = 9.0
 """Digital counts per photon."""
 READ_NOISE = 3.2
 CEILING = 4095
-"""Twelve bits."""
+"""The largest count: twelve bits."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Cell:
     center: np.ndarray[Any, np.dtype[np.float64]]
     axis: np.ndarray[Any, np.dtype[np.float64]]
     radii: tuple[float, float]
-    """Of the nucleus: across and along `axis`."""
+    """The radii of the nucleus: across `axis`, and along it."""
     glow: float
     dividing: bool
     spots: int
@@ -70,7 +70,7 @@ class Scene:
     def __init__(self, step: int, spacing: tuple[float, float, float], shape: tuple[int, int, int], seed: int) -> None:
         self.step, self.spacing, self.shape, self.seed = step, spacing, shape, seed
         self.coarse = (spacing[0], spacing[1] * 2, spacing[2] * 2)
-        """µm between the samples of the light without noise."""
+        """The distance in µm between samples of the light without noise."""
         drift = np.array([0.35, -0.9, 1.3]) * step
         self.drift = drift
 

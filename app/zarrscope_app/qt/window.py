@@ -69,8 +69,7 @@ class Window(QMainWindow):
         self._new_window = new_window
         self._session: Session | None = None
         self._dropped: set[Session] = set()
-        """Sessions whose changes the person chose to drop while the window closes, so that the question is asked only
-        once."""
+        """Sessions whose changes the person chose to drop while the window closes; nobody is asked twice."""
         self.setWindowIcon(icon("zarrscope"))
         self.setWindowTitle("zarrscope")
         self.setAcceptDrops(True)

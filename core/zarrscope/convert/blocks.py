@@ -20,9 +20,9 @@ from zarrscope.model.selection import ChunkIndex, Selection
 from zarrscope.runtime.tuning import REGION_BYTES
 
 ChunkRegion = tuple[range, ...]
-"""Chunks of the destination, per axis."""
+"""A range of destination chunks along each axis."""
 ElementRegion = tuple[range, ...]
-"""Elements, per axis."""
+"""A range of elements along each axis."""
 
 
 def region_shape(

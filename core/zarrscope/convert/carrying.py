@@ -64,7 +64,7 @@ def _is_filters(value: Any, metadata: ArrayMetadata) -> bool:
 
 # ---------------------------------------------------------------------------------------------- strict JSON
 MOST_POINTERS = 100
-"""At most this many places are named per node."""
+"""The most places that are named per node."""
 
 
 def strict(value: Any) -> tuple[Any, list[str]]:
@@ -97,7 +97,7 @@ def strict(value: Any) -> tuple[Any, list[str]]:
 
 
 _Place = tuple["_Place", str | int] | None
-"""A place in a JSON value: that of its container, and the name or index in it; None for the whole value."""
+"""A place in a JSON value: the place of its container, and the name or index in it; None for the whole value."""
 
 
 def _pointer(place: _Place) -> str:

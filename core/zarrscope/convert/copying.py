@@ -42,14 +42,14 @@ class Result:
     copied: int
     encoded: int
     blank: int
-    """Chunks that hold only the fill value, or are absent in the source: they are not stored."""
+    """Chunks that are not stored, because they hold only the fill value or are absent in the source."""
     kept: int
-    """Stored by an earlier run."""
+    """Chunks that an earlier run stored."""
     verified: bool
     cancelled: bool = False
     assumed: int = 0
-    """Values that the source does not give out and that were taken as missing, because the caller wanted it so: nobody
-    has read them. On a cluster at least so many."""
+    """Values that the source denied and that count as missing at the caller's request, so nobody has read them. On a
+    cluster this is a lower limit."""
 
 
 def run(
@@ -105,7 +105,7 @@ class DestinationWriter:
         self.total = sum(node.chunks for node in self.nodes)
         self.sum = WorkCount()
         self.resumed = False
-        """Something of this job may be there already."""
+        """Whether the destination may already contain results of this job."""
 
     def result(self, *, verified: bool, cancelled: bool) -> Result:
         n = self.sum

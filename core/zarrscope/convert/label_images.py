@@ -20,7 +20,7 @@ from zarrscope.ome.metadata import block
 from zarrscope.view.image import Image, find_images
 
 DTYPES = ("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
-"""What the specification allows for labels."""
+"""The data types that the specification allows for labels."""
 
 
 def add_label_image(hierarchy: Hierarchy, path: str, name: str, *, dtype: str = "uint32") -> Group:

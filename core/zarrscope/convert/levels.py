@@ -21,7 +21,7 @@ from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.ome.metadata import TYPE_OF_NAME, Axis
 
 SMALL = 256
-"""Without a number of levels asked for, the coarsest is the first whose y and x are at most this."""
+"""If no number of levels is given, the coarsest level is the first with at most this many elements along y and x."""
 MAX_LEVELS = 32
 DESCRIPTIONS: dict[Method, str] = {
     "mean": "Each element is the mean of its block of the level above, rounded to the nearest value, halves to even.",

@@ -32,7 +32,7 @@ from zarrscope.view.image import Image
 
 Region = tuple[slice, ...]
 SAMPLED = 16
-"""Blocks of a level that are looked at to find how it was made."""
+"""The most blocks of a level that are examined to find its method."""
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,13 @@ class PatchPiece:
     """Changed elements within one stored chunk (one shard, where there are shards)."""
 
     region: Region
-    """The smallest box around them."""
+    """The smallest box around the changed elements."""
     values: NDArray[Any]
     elements: int
     counts: tuple[tuple[Any, int], ...]
-    """(new value, elements that get it)."""
+    """(new value, number of elements that get it)."""
     stored: bytes
-    """A digest of what was stored in the region."""
+    """A digest of the values that were stored in the region."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class PatchLevel:
     array: Array
     pieces: tuple[PatchPiece, ...]
     method: Method | None = None
-    """How it follows from the level above; None: it is the finest."""
+    """The method by which it is made from the level above; None for the finest level."""
 
     @property
     def path(self) -> str:

@@ -43,11 +43,11 @@ from zarrscope.stores.store import Store
 T = TypeVar("T")
 
 JOURNAL_LIMIT = 64 << 20
-"""Bytes of a journal: of a rebuild it names every group."""
+"""The most bytes of a journal: that of a rebuild names every group."""
 
 OME_XML = "OME/METADATA.ome.xml"
 OME_XML_LIMIT = 256 << 20
-"""Bytes of it that are copied: plates of many thousand wells have tens of millions."""
+"""The most bytes of OME-XML that are copied: plates of many thousand wells have tens of millions."""
 
 Action = Literal["group", "copied", "encoded", "built"]
 
@@ -73,18 +73,18 @@ class NodePlan:
     how: Action
     documents: Mapping[str, bytes]
     attributes_key: str
-    """Written first: the node appears with its attributes."""
+    """The key of the document that is written first, so that the node appears with its attributes."""
     array: Array | None = None
-    """The source, of an array."""
+    """The source array, if the node is an array."""
     metadata: ArrayMetadata | None = None
     """The metadata of the array in the destination."""
     fill_moves: bool = False
-    """Absent chunks would read as other values in the destination, so they are written out."""
+    """Whether absent chunks are written, because they would read as other values in the destination."""
     level: PyramidLevel | None = None
-    """How it is made of the level above, of a level of a pyramid that is built: `path` is then the finest one's."""
+    """For a level of a new pyramid: how it is made from the level above. `path` is then that of the finest level."""
     notes: tuple[str, ...] = ()
     files: Mapping[str, bytes] = field(default_factory=dict)
-    """Files that are copied although they are no Zarr documents, by key."""
+    """Files that are copied although they are not Zarr documents, by key."""
 
     @property
     def chunks(self) -> int:
@@ -118,7 +118,7 @@ class Plan(Amount):
     source: Hierarchy
     destination: str
     store: Store | None
-    """The destination where it was given as a store."""
+    """The destination, if it was given as a store."""
     dialect: Dialect
     nodes: tuple[NodePlan, ...]
     losses: tuple[Loss, ...]
@@ -250,7 +250,7 @@ class _Planner:
         self.tree = source.tree(root)
         self.pyramids = PyramidPlanner(dialect, pyramid) if pyramid is not None else None
         self.groups: set[str] = set()
-        """Targets of groups made for levels, which the source does not have."""
+        """The targets of groups that are created for levels, because the source does not have them."""
         self.losses: list[Loss] = []
         self.axes: dict[str, tuple[str, ...]] = {}
 

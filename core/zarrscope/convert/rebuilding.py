@@ -39,11 +39,11 @@ class Switch:
     before: list[Any]
     after: list[Any]
     named: Mapping[str, Sequence[str]]
-    """Paths of the new levels, relative to the group, by the path of the finest one."""
+    """The paths of the new levels, relative to the group, by the path of the finest level."""
     former: tuple[str, ...]
     notes: tuple[str, ...] = ()
     switched: bool = False
-    """An earlier run did it; erasing is left."""
+    """Whether an earlier run made the switch, so that only the old levels must be erased."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Rebuild(Amount):
     path: str
     wanted: Pyramid
     nodes: tuple[NodePlan, ...]
-    """The new levels, and groups for them."""
+    """The plans of the new levels, and of groups for them."""
     switches: tuple[Switch, ...]
 
     @property

@@ -47,11 +47,11 @@ class WorkCount:
     copied: int = 0
     encoded: int = 0
     blank: int = 0
-    """Chunks that hold only the fill value, or are absent in the source: they are not stored."""
+    """Chunks that are not stored, because they hold only the fill value or are absent in the source."""
     kept: int = 0
-    """Stored by an earlier run."""
+    """Chunks that an earlier run stored."""
     assumed: int = 0
-    """Values that the source did not give out and that were taken as missing; not chunks."""
+    """The number of values, not chunks, that the source denied and that count as missing."""
 
     @property
     def chunks(self) -> int:
@@ -93,7 +93,7 @@ class ArrayWork:
     source: Array
     target: Array
     factors: tuple[int, ...] | None = None
-    """Source elements per element of the target, for a level of a pyramid; None: the same elements."""
+    """Source elements per element of the target, if it is a level of a pyramid; None: the same elements."""
     method: Method = "nearest"
     again: bool = False
 

@@ -25,7 +25,7 @@ from zarrscope.model.plugins import failing, plugin, registered
 
 if TYPE_CHECKING:
     DIALECTS: tuple[Dialect, ...]
-    """All dialects, strict, in the order in which they are looked for: built in, then plugged in."""
+    """All dialects, strict, in probing order: first the built-in ones, then those of other packages."""
 
 
 @frozen
@@ -34,12 +34,12 @@ class DialectRow:
 
     name: str
     place: str
-    """The module and what in it makes the dialect; "" for that of another package."""
+    """ "module:name" of the object that makes the dialect; empty for a dialect of another package."""
     signs: tuple[str, ...]
     beside: tuple[str, ...] = ()
-    """Other keys worth fetching together with the signs."""
+    """Other keys that should be fetched together with the signs."""
     late: bool = False
-    """Rare: its signs are fetched only when those of the others were not found."""
+    """Whether its signs are fetched only if those of other dialects do not exist, because it is rare."""
     writes: bool = True
 
     def make(self) -> Dialect:
@@ -65,7 +65,7 @@ TABLE: tuple[DialectRow, ...] = (
     DialectRow("v1", "v1:V1", ("meta",), late=True, writes=False),
     DialectRow("draft-2019-05", "drafts:draft_2019_05", ("root.group.json", "root.array.json"), late=True),
 )
-"""Every dialect of zarrscope itself, in the order in which they are looked for."""
+"""Every built-in dialect, in probing order."""
 _BUILT_IN = {row.name: row for row in TABLE}
 
 
@@ -74,10 +74,10 @@ def _keys(late: bool) -> tuple[str, ...]:
 
 
 PROBES: tuple[str, ...] = _keys(late=False)
-"""Keys at the root that tell dialects apart."""
+"""Keys at the root that distinguish the dialects."""
 
 LATE_PROBES: tuple[str, ...] = _keys(late=True)
-"""Keys to fetch when the first found nothing."""
+"""Keys that are fetched if those of PROBES do not exist."""
 
 
 def __getattr__(name: str) -> Any:
@@ -161,7 +161,7 @@ def detect(documents: Mapping[str, bytes], *, lenient: bool = False) -> Detected
     fault: ZarrscopeError | None = None
     found: list[Detected] = []
     taken: set[str] = set()
-    """A document belongs to the first dialect that recognizes it."""
+    """Signs that belong to a dialect that was already found."""
     for row in _rows(found) if documents else ():
         signs = [key for key in row.signs if key in documents and key not in taken]
         if not signs:

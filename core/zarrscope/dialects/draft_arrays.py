@@ -45,7 +45,7 @@ from zarrscope.model.plugins import plugin
 from zarrscope.model.typestr import parse_typestr
 
 Typed = tuple[DataType, str | None]
-"""A data type and the byte order that its name carries."""
+"""A data type, and the byte order that its name contains."""
 MAX_TRANSFORMERS = 3
 MAX_SHARD = 1 << 24
 

@@ -61,13 +61,13 @@ class DraftDialect(Dialect):
 
     layout: DraftLayout = DRAFT_2022_05
     suffix: str | None = None
-    """The suffix that the bootstrap document states; None: that of the layout."""
+    """The suffix that the bootstrap document states; None: the suffix of the layout."""
     lenient: bool = False
     fallbacks: bool = True
     extensions: tuple[ExtensionReport, ...] = ()
     """The extensions that the bootstrap document demands of every node."""
     encoding: str = ""
-    """The metadata encoding when it is not JSON: then only keys can be understood."""
+    """The metadata encoding if it is not JSON; then only keys can be understood."""
 
     implicit: ClassVar[Literal["prefix", "descendant"]] = "prefix"
     apart: ClassVar[bool] = True

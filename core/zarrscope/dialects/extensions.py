@@ -91,7 +91,7 @@ class GridRow:
 
     make: Callable[[Members, tuple[int, ...]], ChunkGrid]
     members: Mapping[str, Schema]
-    """In the words of JSON Schema; all of them are required."""
+    """The schemas of the members, all of which are required."""
     per_axis: str
     """The member with an entry for each axis."""
 
@@ -104,7 +104,7 @@ CHUNK_GRIDS: dict[str, GridRow] = {
         "chunk_shapes",
     ),
 }
-"""The one table of chunk grids; those of other packages come by entry points "zarrscope.chunk_grids"."""
+"""The table of all built-in chunk grids; those of other packages have entry points "zarrscope.chunk_grids"."""
 
 
 def understood(spec: CodecSpec, pointer: str) -> ExtensionReport | None:
@@ -180,7 +180,7 @@ class Inherited:
 
     report: ExtensionReport
     origin: str
-    """The path of the node whose document names it."""
+    """The path of the node whose document states it."""
     form: str
     """"own", "above" (of a group above), "copy" (the node repeats it), "reference", or "parent-ref"."""
     target: str | None = None

@@ -17,16 +17,16 @@ SHARDING_URI = re.compile(
 )
 FILTERS_URI = re.compile(r"https?://purl\.org/zarr/spec/(?:protocol/)?extensions/filters/\d+(?:\.\d+)*/?")
 CODEC_NAMES = ("gzip", "zlib", "blosc", "bz2", "lz4", "lzma", "zstd")
-"""Codecs that the drafts, their companions or zarr-python 2 gave an address."""
+"""Addresses that the drafts, their companion texts or zarr-python 2 gave to codecs."""
 PLAIN_INDEX = [{"name": "bytes", "configuration": {"endian": "little"}}]
-"""The codecs of a shard's index, in the form of v3: the drafts have no others."""
+"""The codecs of a shard's index, in the form of v3; the drafts have no others."""
 
 DATA_TYPE_EXTENSIONS = re.compile(
     r"(?:https?://purl\.org/zarr/spec/(?:protocol/)?extensions/|https?://zarr-specs\.readthedocs\.io/\S*/extensions/)"
     r"(?:data-types/)?(?:datetime|complex|string|struct|object)(?:-dtypes)?/v?1\.0(?:\.html)?/?"
     r"|TODO: (?:bytestring|unicode|structured|object) array protocol URL"
 )
-"""Extensions whose `type` is a type string of numpy; zarr-python 2 wrote the "TODO" into real hierarchies."""
+"""Extensions whose `type` is a type string of numpy. "TODO" is in real hierarchies, because zarr-python 2 wrote it."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class DraftLayout:
     title: str
     format_uri: str
     bootstrap: bool
-    """There is a zarr.json at the root; else every document says its zarr_format itself."""
+    """Whether there is a zarr.json at the root; otherwise every document states its zarr_format."""
     meta: str
     """Documents lie at meta + path + ".array" + suffix; the root's at root + "array" + suffix."""
     root: str
@@ -47,16 +47,16 @@ class DraftLayout:
     stem: Literal["", "c"]
     separator: str
     scalar: str
-    """Stands for the one chunk of an array without dimensions."""
+    """The key of the only chunk of an array without dimensions."""
     codecs: str
-    """The member that holds the codecs."""
+    """The name of the member that holds the codecs."""
     codec_name: str
     flat: bool
-    """A codec's parameters lie beside its name, not under "configuration"."""
+    """Whether a codec's parameters lie beside its name, not under "configuration"."""
     codec_uri: str
     fill: FillForm
     strict: bool
-    """Unknown members of node documents make the node fail."""
+    """Whether a node document with unknown members is refused."""
     datetime_uri: str
     separator_always: bool = False
     undefined_fill: bool = True
@@ -65,7 +65,7 @@ class DraftLayout:
     consolidated_group: str | None = None
     """The path of the group that zarr-python 2 makes for its consolidated copy."""
     case_blind: bool = False
-    """Names of one group may not differ in upper and lower case only (D.1.6)."""
+    """Whether names of one group must differ in more than upper and lower case (D.1.6)."""
 
 
 DRAFT_2019_05 = DraftLayout(

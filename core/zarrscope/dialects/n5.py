@@ -48,7 +48,7 @@ _TYPES = (
     *("float32", "float64"),
 )
 _OWN = ("n5", "dimensions", "blockSize", "dataType", "compression", "compressionType")
-"""Members that are not user attributes, of datasets. A group has only n5."""
+"""Members of a dataset that are not user attributes. A group has only `n5`."""
 _DATASET = ("dimensions", "blockSize", "dataType")
 """A document with all of these members describes a dataset."""
 

@@ -19,11 +19,11 @@ from zarrscope.model.schema import Fault
 from zarrscope.model.storage import Entry
 
 DIMENSIONS = "_ARRAY_DIMENSIONS"
-"""xarray's attribute for the names of dimensions."""
+"""The attribute in which xarray stores the names of dimensions."""
 
 NodeKind = Literal["array", "group"]
 StoredDocument = bytes | Mapping[str, Any]
-"""A document: its bytes as stored, or the parsed object where it came inside a consolidated one."""
+"""A document: its stored bytes, or its parsed object if it came from consolidated metadata."""
 
 
 @frozen
@@ -61,7 +61,7 @@ class Child:
         self.name = name
         self.kind = kind
         self.origin = origin
-        """How a listing found it: "" the store listed it, "consolidated" metadata, "declared" by OME-Zarr metadata, by
+        """The origin in a listing: "" the store listed it, "consolidated" metadata, "declared" by OME-Zarr metadata, or
         the "index" of a web server."""
         self._insight: Insight = metadata, error
         self._look = look

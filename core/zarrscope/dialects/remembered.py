@@ -21,7 +21,7 @@ from zarrscope.runtime.tuning import PARSED_BYTES as LIMIT
 from zarrscope.runtime.tuning import PARSED_DOCUMENTS as KEPT
 
 MOST_NESTED = 200
-"""Attributes with more objects and lists than this are not copied: they may be nested."""
+"""Attributes that contain more objects and lists are not copied: they may be nested deeply."""
 
 _found: Memo[Any] = Memo(KEPT)
 

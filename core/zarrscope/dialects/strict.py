@@ -27,7 +27,7 @@ _CHUNK_KEY_ENCODINGS: dict[str, tuple[Mapping[str, Schema], tuple[str, ...]]] = 
 }
 
 _GRIDS = {name: (row.members, tuple(row.members)) for name, row in CHUNK_GRIDS.items()}
-"""Name → the members of the configuration, all of which must be there."""
+"""Name → the members of the configuration, all of which are required."""
 
 _ARRAY = ("shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value", "codecs")
 _OPTIONAL = ("attributes", "dimension_names", "storage_transformers", "extensions", "consolidated_metadata")

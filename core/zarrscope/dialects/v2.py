@@ -45,7 +45,8 @@ class V2(Dialect):
     """The dialect of Zarr v2: .zgroup, .zarray and .zattrs documents, and .zmetadata with copies of all."""
 
     lenient: bool = False
-    """Pass over attributes that are not an object; look for chunks under nested keys where no separator is given."""
+    """Whether attributes that are not an object are ignored, and chunks are also looked for under nested keys if the
+    document states no separator."""
 
     name: ClassVar[str] = "v2"
     title: ClassVar[str] = "Zarr v2"

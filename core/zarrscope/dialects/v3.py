@@ -61,9 +61,9 @@ class V3(Dialect):
     """The dialect of Zarr v3: one zarr.json for each node."""
 
     lenient: bool = False
-    """Open what demands extensions unknown here, and null fill values; never write there."""
+    """Whether nodes that demand unknown extensions, and null fill values, are accepted; nothing may be written then."""
     fallbacks: bool = True
-    """Read unknown data types as the fallback that their document offers (until 2023)."""
+    """Whether unknown data types are read as the fallback that their document offers (until 2023)."""
 
     name: ClassVar[str] = "v3"
     title: ClassVar[str] = "Zarr v3"

@@ -34,7 +34,7 @@ from zarrscope.model.metadata import (
 from zarrscope.model.plugins import plugin
 
 _OF_ARRAYS = ("chunk_grid", "codecs", "fill_value", "dimension_names")
-"""Members that may stay unread when others are defective."""
+"""Members that may stay unread if others are defective."""
 _NO_WAY = "zarrscope cannot read the array without it; ask its writer which package understands it."
 
 

@@ -11,8 +11,8 @@ from zarrscope.dialects.reading import token
 from zarrscope.errors import BadMetadata, Refused
 
 INDENTED = 1 << 20
-"""Longer documents have no line breaks: a list of short items would take three times the room, and none could read it
-back that is near the limit; nobody looks at so many lines."""
+"""Longer documents are written without line breaks: a list of short items would become three times as long, so a
+document near the limit could not be read back."""
 
 
 def document(value: Mapping[str, Any], indent: int = 2) -> bytes:

@@ -157,7 +157,7 @@ class _SystemError(ZarrscopeError, OSError):
     """An error that is also an OSError, for code that knows nothing of zarrscope."""
 
     errno: int = numbers.EIO
-    """The number of the system's own error where that is known, else the one that comes closest."""
+    """The number of the system's own error if it is known, otherwise the closest one."""
 
     @property
     def strerror(self) -> str:  # type: ignore[override]  # OSError has it as an attribute; here it is computed from the message

@@ -23,12 +23,12 @@ _PUBLIC_PARAMETERS = frozenset(
     versionid x-amz-algorithm x-amz-checksum-mode x-amz-date x-amz-expires x-amz-signedheaders x-goog-algorithm
     x-goog-date x-goog-expires x-goog-signedheaders x-id""".split()
 )
-"""Parameters of queries whose values anybody may see; all others are taken for tokens."""
+"""Parameters of queries whose values are public; the values of all others count as tokens."""
 _LOCAL = ("file", "memory", "zip")
 _NAMED_BY_USER = ("sftp", "ssh", "abfs", "abfss", "az", "s3", "s3a", "gs", "gcs")
-"""Schemes in which a name before "@" is a user or bucket and not confidential, as in ssh."""
+"""Schemes in which a name before "@" is a user or a bucket, which is not confidential."""
 _SHORTEST = 6
-"""Shorter values are not looked for in other people's sentences: they might be words."""
+"""Shorter values are not removed from sentences of other libraries, because they might be words."""
 
 _whole = re.compile(r"\A(\s*[A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?\Z", re.DOTALL)
 # Of a longer scheme only the end is matched: trying the whole text from each of its letters would take a minute per

@@ -45,15 +45,15 @@ Piece = TypeVar("Piece")
 T = TypeVar("T")
 
 CONNECT_SECONDS = 4.0
-"""A scheduler that does not answer within this time, twice, is given up: once for the port, once for its greeting."""
+"""A scheduler is given up if it does not answer within this time: first its port, then its greeting."""
 FIRST_WORKER_SECONDS = 8.0
-"""A cluster without workers is given up after this time, unless `wait_for_workers` says otherwise."""
+"""A cluster without workers is given up after this time, unless `wait_for_workers` states another."""
 NOBODY_SECONDS = 60.0
 """A cluster that has lost all its workers is given up after this time."""
 ASK_AGAIN_SECONDS = 30.0
 """A worker that did not answer is asked again after this time."""
 SILENT_SECONDS = 20.0
-"""A worker that has not been heard of by its scheduler for this time is told of."""
+"""A worker is named if its scheduler has received nothing from it for this time."""
 
 _log = logging.getLogger("zarrscope.executors.cluster")
 
@@ -92,13 +92,14 @@ class DaskExecutor:
         self._place: ProbedKey | None = None
         self._fit: set[str] = set()
         self._unfit: dict[str, str] = {}
-        """Worker → why it may not take part."""
+        """Worker → the reason why it may not take part."""
         self._heard: dict[str, tuple[float, float]] = {}
-        """Worker → when its scheduler last heard of it, by its clock; and since when that is so, by ours."""
+        """Worker → the time at which its scheduler last received something from it, by the scheduler's clock; and by
+        this process' clock, the time since when that value has not changed."""
         self._told: set[str] = set()
         """Workers that were named as silent."""
         self._asked: dict[str, float] = {}
-        """Worker that did not answer → when it was asked."""
+        """Worker that did not answer → the time of the question."""
         self._own = isinstance(scheduler, str | os.PathLike)
         if not self._own:
             self.client = scheduler
@@ -301,7 +302,7 @@ class _Job:
         self.begun = 0
         self.ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self.running: dict[Any, tuple[list[Any], frozenset[str]]] = {}
-        """Future → the pieces, and the workers that may do them."""
+        """Future → its pieces, and the workers that may do them."""
         self.threads = 0
 
     def run(self) -> None:

@@ -21,13 +21,13 @@ from zarrscope.runtime.memo import memoized
 from zarrscope.runtime.threads import keep_to_worker
 
 ANSWER_SECONDS = 6.0
-"""A worker that has not answered a question after this time is frozen, or far too busy."""
+"""A worker that has not answered a question after this time is blocked or overloaded."""
 HALT_SECONDS = 60.0
-"""A piece that was begun is waited for that long."""
+"""The most seconds to wait for a piece that has started."""
 _KEPT_JOBS = 64
 _guard = threading.Lock()
 _at_work: dict[str, int] = {}
-"""Job → how many of its tasks run in this process."""
+"""Job → the number of its tasks that run in this process."""
 _halted: dict[str, None] = {}
 
 

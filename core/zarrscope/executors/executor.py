@@ -21,7 +21,7 @@ Piece = TypeVar("Piece")
 T = TypeVar("T")
 
 JOURNAL = ".zarrscope-convert.json"
-"""The key of the journal that a conversion or a rebuilding of levels keeps until it is done."""
+"""The key of the journal of a conversion or a rebuild; it is erased at the end."""
 
 
 class Cancelled(Exception):
@@ -32,7 +32,7 @@ class Executor(Protocol):
     """Runs pieces of work; the module says what all executors promise."""
 
     may_repeat: bool
-    """A piece may run again after a first run of it that was not finished."""
+    """Whether a piece may run again after an unfinished run."""
 
     def run(
         self,

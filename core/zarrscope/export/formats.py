@@ -33,11 +33,11 @@ FORMATS = (
     Format("zarr", "Zarr v3", (".zarr", ".ome.zarr")),
 )
 CELLS = 10_000_000
-"""Values that a CSV holds at most."""
+"""The most values of a CSV."""
 CELL_BYTES = 9
-"""What a value takes in a CSV, about, with its comma."""
+"""The approximate bytes of a value in a CSV, with its comma."""
 LETTERS = "TZC"
-"""Axes of a TIFF besides Y and X."""
+"""The letters of the axes of a TIFF besides Y and X."""
 MICROMETERS = {
     "angstrom": 1e-4,
     "centimeter": 1e4,
@@ -49,7 +49,7 @@ MICROMETERS = {
     "nanometer": 1e-3,
     "picometer": 1e-6,
 }
-"""Units of lengths that a file names."""
+"""The units of length that a file may name, in micrometers."""
 
 
 @dataclass(frozen=True)
@@ -62,13 +62,13 @@ class ExportPlan:
     format: Format
     target: str
     letters: str
-    """Of a TIFF: the axes of the values, in their order."""
+    """For a TIFF: the letters of the values' axes, in their order."""
     nbytes: int
     file_nbytes: int
     exact: bool
-    """The size of the file is known, but for some kilobytes."""
+    """Whether the size of the file is known up to some kilobytes."""
     notes: tuple[str, ...]
-    """Sentences about what the format cannot hold."""
+    """Sentences about information that the format cannot hold."""
 
 
 def format_of(target: str, id: str | None = None) -> Format:

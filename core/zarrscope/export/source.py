@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.group import Group
 
 BLOCK_BYTES = 1 << 25
-"""As much is read at once."""
+"""Bytes that are read at a time."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,12 @@ class Source:
     scale: tuple[float, ...]
     translation: tuple[float, ...]
     channels: tuple[Channel, ...]
-    """Of the channels that are taken; () where the image has no channel axis or the file names none."""
+    """The names of the selected channels; () if the image has no channel axis, or the file names none."""
     name: str
     path: str
     node: Group | Array
     whole: bool
-    """Nothing is left out: all elements of an array, or the finest level of an image."""
+    """Whether all elements are selected: of an array, or of the finest level of an image."""
 
     @classmethod
     def of(cls, node: Group | Array, level: int = 0, selection: Sequence[Any] = ()) -> Source:

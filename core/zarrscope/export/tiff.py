@@ -18,10 +18,10 @@ from zarrscope.export.formats import ExportPlan, micrometers, tiff_dtype
 from zarrscope.export.source import Source
 
 PLANE_BYTES = 1 << 27
-"""Larger planes are written in tiles, so that none is in memory as a whole."""
+"""Larger planes are written in tiles, so that no complete plane is in memory."""
 TILE = 512
 BIG = 1 << 32
-"""Bytes from which a TIFF needs offsets of 64 bits, less some room for its head."""
+"""Above this size, with a margin for the header, a TIFF needs 64-bit offsets."""
 ROOM = 1 << 25
 IMAGEJ = ("|u1", "<u2", "<f4", ">u2", ">f4")
 IMAGEJ_ORDER = "TZCYX"

@@ -21,7 +21,7 @@ from zarrscope.export.zarr_node import write_zarr
 from zarrscope.model.storage import never
 
 Progress = Callable[[int, int], object]
-"""progress(bytes of values done, bytes of all values)."""
+"""progress(bytes of values that are done, bytes of all values)."""
 Block = tuple[tuple[tuple[int, int], ...], NDArray[Any]]
 
 

@@ -36,7 +36,7 @@ __all__ = [
 _MISSING: Any = object()
 
 Splice = tuple[int, int, str]
-"""Replace text[start:stop] by this."""
+"""Replaces text[start:stop] by a new text."""
 
 
 def tokens_of(pointer: str) -> list[str]:
@@ -84,7 +84,7 @@ class Document:
         self._limit = limit
         notes: list[str] = []
         self.value: Any = parse_json(self.bytes, key=key or None, limit=limit, notes=notes)
-        """The parsed document. Shared: do not change it."""
+        """The parsed document. It is shared: do not change it."""
         self.notes: tuple[str, ...] = tuple(notes)
         """One sentence for each deviation from standard JSON in the text: NaN, Infinity, repeated names."""
 

@@ -17,7 +17,8 @@ from zarrscope.jsondoc.grammar import BOM
 from zarrscope.jsondoc.spans import after_space, name_at, pointer_of
 
 _skip = json.JSONDecoder(parse_int=float).raw_decode
-"""Finds the end of a value. The value itself is not used; as floats, numbers have no limit of digits."""
+"""Finds the end of a value. The value is not used; numbers are parsed as floats, because these have no limit of
+digits."""
 
 
 class MemberSpan(NamedTuple):

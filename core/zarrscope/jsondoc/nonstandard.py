@@ -15,9 +15,9 @@ from zarrscope.jsondoc.parse import sentence_of
 from zarrscope.jsondoc.spans import scan
 
 PLACES_LIMIT = 1 << 20
-"""In longer documents it is said what was brought in, not where: finding the places takes hundreds of bytes each."""
+"""For longer documents the sentences name no places, because finding them takes hundreds of bytes for each."""
 MOST = 100
-"""At most this many sentences describe what one edit introduces."""
+"""The most sentences that describe the non-standard values of one edit."""
 
 
 def brought_in(before: Document | None, after: Document) -> tuple[str, ...]:

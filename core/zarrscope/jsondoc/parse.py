@@ -22,20 +22,20 @@ from zarrscope.errors import BadMetadata
 from zarrscope.jsondoc.grammar import BEYOND, BOM, LITERALS, LONG, MAX_DEPTH, TWICE, fail, integer, without_collection
 
 NODE_LIMIT = 16 << 20
-"""The most bytes of one node's document, unless a caller or ZARRSCOPE_DOCUMENT_LIMIT says otherwise."""
+"""The largest document of a node, in bytes, unless the caller or ZARRSCOPE_DOCUMENT_LIMIT sets another limit."""
 CONSOLIDATED_LIMIT = 64 << 20
 """The limit for consolidated metadata."""
 SPARSE = 8
-"""A document larger than NODE_LIMIT may hold one object, list or member per this many characters, not more: each
-takes some hundred bytes of memory once it is parsed."""
+"""A document larger than NODE_LIMIT may contain at most one object, list or member per this many characters, because
+each takes some hundred bytes of memory after parsing."""
 _raised = 0
-"""The highest limit that a caller asked for: a document that was read under it is parsed, too."""
+"""The highest limit that a caller has set: a document that could be read under it can be parsed, too."""
 
 _PIECE = 1 << 20
 _PLACES_LIMIT = 4 << 20
-"""Above this size errors do without pointers: finding them is slower than reading the document."""
+"""In larger documents, errors have no pointer: finding it would take longer than reading the document."""
 _NOTED_LIMIT = 1 << 20
-"""The same of notes, which are made each time."""
+"""In larger documents, notes have no pointer: notes are made at each reading."""
 
 
 class ParsedBytes(bytes):
@@ -160,7 +160,7 @@ def _finite(value: Any) -> bool:
 
 _INFINITY = float("inf")
 _quick = json.JSONDecoder(object_pairs_hook=_even, parse_constant=_odd)
-"""Made once: that takes longer than reading a short document."""
+"""It is made once, because making it takes longer than reading a short document."""
 
 
 def _parse(text: str, notes: list[str]) -> Any:

@@ -132,7 +132,7 @@ class _Children(Sequence[Span]):
         self.text, self.edges = text, edges
         self._value, self._is_object = span.value, span.kind == "object"
         self._long: dict[int, Span] = {}
-        """Children that are long themselves keep what was found of their own parts."""
+        """Long children that were requested: they keep the places that were found in them."""
 
     def __len__(self) -> int:
         return len(self.edges) - 1
@@ -203,7 +203,7 @@ def parts_between(span: Span, start: int, stop: int) -> range:
 
 
 MOST_NOTES = 100
-"""Places told of one document."""
+"""The most places that are listed for one document."""
 
 
 @frozen
@@ -279,7 +279,7 @@ class _Scanner:
         self.limit = limit
         self.open: list[Span] = []
         self.parts: list[tuple[list[Name], list[Span]]] = []
-        """What was found so far of each that is open."""
+        """The parts that were found so far, for each open object or array."""
         self.twice: list[tuple[str, str]] = []
         self.tokens: list[tuple[str, str]] = []
         self.beyond: list[tuple[str, str]] = []

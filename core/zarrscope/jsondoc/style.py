@@ -18,7 +18,7 @@ _BOM = "\ufeff"
 _SURROGATE = re.compile("[\\ud800-\\udfff]")
 _ESCAPED_LETTER = re.compile(r"\\u(?!00[01])")
 _STYLE_SAMPLE = 2000
-"""The number of values that are examined to learn the style of a document."""
+"""The number of values that are examined to find the style of a document."""
 
 
 def escape_surrogates(text: str) -> str:
@@ -27,9 +27,10 @@ def escape_surrogates(text: str) -> str:
 
 
 _STYLE_CHILDREN = 100
-"""Children of one value that are looked at for it."""
+"""The most children of one value that are examined."""
 _STYLE_TEXT = 1 << 20
-"""Looking at children means to read a value once more: so many characters are read, and the whole text four times."""
+"""The most characters that are read to examine children, which requires reading a value again; of the whole text, four
+times as many."""
 
 
 @dataclass(frozen=True)
@@ -37,14 +38,14 @@ class Style:
     """The style of a document's text, so that new values look like their neighbours."""
 
     lines: bool
-    """The outermost object has its members on lines of their own."""
+    """Whether each member of the outermost object is on a line of its own."""
     unit: str
     newline: str
     comma: str
     """The text after a comma within a line."""
     colon: str
     short_lists: bool
-    """Lists of plain values are on one line even where objects are not."""
+    """Whether lists of plain values are on one line, even if objects are not."""
     ascii: bool
 
     @classmethod

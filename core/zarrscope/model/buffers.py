@@ -38,9 +38,9 @@ class Arena:
     """
 
     KEPT = 16 << 20
-    """At most this many bytes are kept by a cleared arena."""
+    """The most bytes that a cleared arena keeps."""
     FRONT = 4096
-    """Bytes before the first piece that are never given out: room for a header in front of merged pieces."""
+    """Bytes before the first piece that are never lent: space for a header in front of merged pieces."""
 
     def __init__(self) -> None:
         self._set(0)

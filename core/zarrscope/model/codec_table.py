@@ -39,29 +39,30 @@ class CodecRow:
     name: str
     kind: CodecKind
     module: str = ""
-    """The module that registers its class; "" for a row that only describes another spelling, or that nothing
-    decodes."""
+    """The module that registers its class; "" if the row only describes another spelling, or a codec that is never
+    decoded."""
     members: Mapping[str, Schema] | None = None
     """The schemas of the configuration's members; None: no schema is known, so anything is allowed."""
     required: tuple[str, ...] = ()
-    """The members that a v3 document must state. Where the caller gave none, the member's "default" is written."""
+    """The members that a v3 document must state. If the caller gave none, the member's "default" is written."""
     configured: bool = False
-    """A document has a `configuration` even where nothing is in it."""
+    """Whether a document has a `configuration` even if it is empty."""
     former: tuple[tuple[str, str], ...] = ()
     """(another name of a member that is understood, the registered one, which is written)."""
     v3: tuple[str, ...] = ()
-    """Other spellings met in v3 documents."""
+    """Other spellings in existing v3 documents."""
     v2: tuple[str, ...] = ()
     """Its names in v2 (numcodecs identifiers). Of several names the first is written, here and below."""
     draft: tuple[str, ...] = ()
-    """Its names in the drafts of v3, without the URI in front."""
+    """Its names in the drafts of v3, without the URI in front of them."""
     n5: tuple[str, ...] = ()
     object_type: str = ""
-    """The data type that v2's "|O" becomes where this object codec is among the filters."""
+    """The data type that v2's "|O" stands for if this object codec is among the filters."""
     needs: tuple[str, ...] = ()
-    """Import names of which one must be there; empty when numpy and the standard library do."""
+    """The import names of packages, one of which must be installed; empty if numpy and the standard library are
+    enough."""
     package: str = ""
-    """The package to install when they are missing, where it is not named like the first of `needs`."""
+    """The package to install, if its name differs from the first of `needs`."""
     reads: bool = True
     writes: bool = True
 
@@ -76,7 +77,7 @@ class CodecRow:
 
 
 _there: set[str] = set()
-"""Packages that were found. One that was missing is looked for again: it may be installed meanwhile."""
+"""Packages that were found. A missing package is looked for again each time, because it may be installed meanwhile."""
 
 
 def _is_there(package: str) -> bool:
@@ -114,7 +115,7 @@ _BLOSC = {
 CODECS: dict[str, CodecRow] = {}
 """Every codec by its canonical name, in the order in which tables show it."""
 _NAMES: dict[tuple[Family, str], str] = {}
-"""(family of dialects, what it calls a codec) → its canonical name."""
+"""(family of dialects, name of a codec in it) → its canonical name."""
 
 
 def register(row: CodecRow) -> CodecRow:
@@ -392,7 +393,7 @@ _IMAGE_CODECS: dict[CodecKind, str] = {
     "szip zlib zlibng zopfli zstd",
 }
 _IMAGE_KINDS = {f"imagecodecs_{name}": kind for kind, names in _IMAGE_CODECS.items() for name in names.split()}
-"""The codecs of imagecodecs are only read, and have no schema."""
+"""The codecs of imagecodecs, which can only decode and have no schema."""
 
 
 # ---------------------------------------------------------------------------------------------- looking one up

@@ -112,7 +112,7 @@ CORE = {
     "complex_float64": "c16",
 }
 CORE_NAMES = frozenset(CORE) - {"complex_float32", "complex_float64"}
-"""The core types of v3 but r<bits>: written as plain strings."""
+"""The core types of v3, except r<bits>, which documents write as plain strings."""
 
 SMALL = (
     "bfloat16",
@@ -285,7 +285,7 @@ class TypeRow:
 
     make: Callable[[str, Configuration], DataType]
     members: Mapping[str, Schema] | None = None
-    """In the words of JSON Schema; None where there is no configuration."""
+    """The schemas of the members; None if there is no configuration."""
 
     @property
     def required(self) -> tuple[str, ...]:
@@ -313,11 +313,9 @@ DATA_TYPES: dict[str, TypeRow] = {
     **dict.fromkeys(SMALL, TypeRow(_small)),
     **dict.fromkeys(_PAIRS, TypeRow(_pair)),
 }
-"""The one table of data types by their names in v3; r<bits> is matched by its pattern.
-
-Adding one takes a row here, a function that makes it, and an example in tests/contracts. Those of other packages come
-by entry points "zarrscope.data_types": what makes them, as `TypeRow.make`.
-"""
+"""The table of all built-in data types by their names in v3; r<bits> is matched by its pattern. A new type needs a row
+here, a function that makes it, and an example in tests/contracts. Other packages add types by entry points
+"zarrscope.data_types": functions like `TypeRow.make`."""
 
 RAW_NAME = r"r([0-9]+)"
 

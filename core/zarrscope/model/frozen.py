@@ -28,7 +28,7 @@ class _Form(NamedTuple):
 
     names: tuple[str, ...]
     known: frozenset[str]
-    """The same."""
+    """The same names as a set."""
     defaults: dict[str, Any]
     factories: dict[str, Callable[[], Any]]
     compared: Callable[[Any], Any]

@@ -66,9 +66,9 @@ class Origin:
 
     place: str
     settings: str
-    """The object with its configuration."""
+    """The JSON pointer to the object with its configuration."""
     members: tuple[tuple[str, str], ...] = ()
-    """(member of the configuration, where the document has it) of what has a place, or a name, of its own."""
+    """(member of the configuration, its place in the document) for members with a place or a name of their own."""
     inner: tuple[Origin | None, ...] = ()
     """The origins of the codecs in its configuration's `codecs`."""
 
@@ -150,7 +150,7 @@ class RegularEdges(NamedTuple):
 _NUMBERS = (int, float)
 
 Runs = tuple[tuple[int, int], ...]
-"""Chunk lengths of one axis, run-length encoded: (length, how many in a row)."""
+"""The chunk lengths along one axis, run-length encoded: (length, number of repetitions)."""
 
 
 @frozen
@@ -220,7 +220,7 @@ def _rectilinear(runs: Runs, length: int) -> RectilinearEdges:
 
 
 ChunkGrid = RegularGrid | RectilinearGrid
-"""How an array is cut into chunks; all offer extent, edges, shape_at, chunk_shape and to_json."""
+"""The grid that divides an array into chunks; every grid has extent, edges, shape_at, chunk_shape and to_json."""
 
 
 @frozen
@@ -265,13 +265,13 @@ class ExtensionReport:
     pointer: str = ""
     """The place in the document, as a JSON pointer."""
     key: str = ""
-    """The document, where that is not the node's own."""
+    """The key of the document, if it is not the node's own."""
     configuration: Configuration = field(default_factory=Configuration)
     passable: bool = False
-    """Whether `lenient` opening ignores it; then the data shown may be wrong, and nothing may be written."""
+    """Whether `lenient` opening ignores it; the displayed data may then be wrong, and nothing may be written."""
     fallback: str = ""
-    """The data type that the document offers in place of an unknown one. FELL_BACK: it is in use; REFUSED: falling back
-    is switched off."""
+    """The data type that the document offers in place of an unknown one. FELL_BACK: it is used; REFUSED: fallbacks are
+    switched off."""
 
 
 @frozen
@@ -284,7 +284,7 @@ class Defect:
     key: str
     advice: str = ""
     feature: str | None = None
-    """The missing piece, where it is no fault of the document."""
+    """The missing feature, if the document itself is valid."""
 
     @property
     def error(self) -> BadMetadata | Unsupported:
@@ -310,13 +310,14 @@ class ArrayMetadata:
     transformers: tuple[CodecSpec, ...] = ()
     extensions: tuple[ExtensionReport, ...] = ()
     alternative_keys: tuple[ChunkKeys, ...] = ()
-    """Keys that other writers used where these find nothing: the first chunk found decides for the whole array."""
+    """Keys that other writers used. They are tried if the regular keys find nothing; the first chunk found decides for
+    the whole array."""
     lenient_keys: tuple[ChunkKeys, ...] = field(default=(), compare=False)
-    """Keys that the documents do not allow, though some writers used them: read only when opened leniently."""
+    """Keys that the specification forbids and some writers used; they are tried only with lenient opening."""
     defects: tuple[Defect, ...] = ()
     """The defects of the documents, in order."""
     unread: tuple[str, ...] = ()
-    """Which of shape, dtype, grid, keys, codecs and fill are stand-ins, because the documents do not tell them."""
+    """The names of stand-ins among shape, dtype, grid, keys, codecs and fill, which the documents do not state."""
 
     kind: ClassVar[Literal["array"]] = "array"
 
@@ -348,7 +349,7 @@ class GroupMetadata:
 
     dialect: str
     implicit: bool = False
-    """No document says so: there are only nodes beneath it."""
+    """Whether the group has no document, but nodes beneath it."""
     extensions: tuple[ExtensionReport, ...] = ()
     defects: tuple[Defect, ...] = ()
     """The defects of the document, in order."""

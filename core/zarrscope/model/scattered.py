@@ -27,7 +27,7 @@ class AxisGroup(NamedTuple):
 
     chunk: int
     within: Positions
-    """The positions from the chunk's beginning."""
+    """The positions relative to the chunk's beginning."""
     members: Positions
     """Their indices in the list of positions, ascending."""
 
@@ -38,7 +38,7 @@ class OrthogonalSelection:
     def __init__(self, positions: Sequence[Positions], shape: tuple[int, ...], scalar: bool = False) -> None:
         self.positions = tuple(positions)
         self.shape = shape
-        """The result's: without the axes that an integer indexes."""
+        """The shape of the result, without the axes that an integer indexes."""
         self.scalar = scalar
         self.full_shape = tuple(map(len, positions))
         self.size = prod(self.full_shape)
@@ -91,11 +91,11 @@ class ScatteredChunkSelection(NamedTuple):
 
     chunk: tuple[int, ...]
     source: tuple[NDArray[np.intp], ...]
-    """Within the chunk."""
+    """Index arrays into the chunk."""
     target: tuple[NDArray[np.intp], ...]
-    """Within the values."""
+    """Index arrays into the values."""
     places: OrthogonalSelection | CoordinateSelection
-    """Within the chunk, to be divided among its inner chunks."""
+    """The positions within the chunk, to be divided among its inner chunks."""
     whole: bool = False
     covers: bool = False
 

@@ -24,7 +24,7 @@ def one_of(*values: JSON, **more: JSON) -> Schema:
 
 
 Fault = tuple[str, str]
-"""(JSON pointer, what is wrong there as a clause: "must be an integer")."""
+"""(JSON pointer, the fault as a clause: "must be an integer")."""
 
 _TYPES: dict[str, type | tuple[type, ...]] = {
     "object": Mapping,

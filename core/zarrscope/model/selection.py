@@ -19,10 +19,10 @@ from typing import NamedTuple, Protocol, SupportsIndex
 from zarrscope.errors import Refused
 
 MAX_TOUCHED = 4_000_000
-"""More chunks along one axis are not planned for at once: an array of 2^62 chunks of one element is quickly written."""
+"""The most chunks along one axis that are planned at once: a document can easily claim 2^62 chunks of one element."""
 
 ChunkIndex = tuple[int, ...]
-"""The place of a chunk in a chunk grid."""
+"""The index of a chunk in its chunk grid."""
 
 
 class Edges(Protocol):
@@ -42,13 +42,14 @@ class AxisSelection(NamedTuple):
 
     chunk: int
     source: slice
-    """Within the chunk; its step may be negative."""
+    """A slice of the chunk; its step may be negative."""
     target: slice
-    """Within the output; ascending, without gaps."""
+    """A slice of the output; ascending, without gaps."""
     whole: bool
-    """The whole chunk in stored order, including what lies over the array's edge: it can be decoded in place."""
+    """Whether the whole chunk is selected in stored order, including elements beyond the array's edge: it can be
+    decoded in place."""
     covers: bool
-    """Every element of the chunk that lies within the array, in whatever order: its old value does not matter."""
+    """Whether every element within the array is selected, in any order: the old value of the chunk does not matter."""
 
 
 class ChunkSelection(NamedTuple):
@@ -74,9 +75,10 @@ class Selection:
         self.positions = positions
         self.shape = shape
         self.scalar = scalar
-        """numpy gives a scalar rather than an array: every axis indexed by an integer, and no ellipsis."""
+        """Whether numpy would return a scalar: every axis is indexed by an integer, and there is no ellipsis."""
         self.full_shape: tuple[int, ...] = tuple(map(len, positions))
-        """The result's shape before integer axes are dropped and new ones put in: one entry per axis of the array."""
+        """The shape of the result before integer axes are dropped and new axes are inserted: one entry per axis of the
+        array."""
         self.size = prod(self.full_shape)
 
     def axis_selections(self, edges: Sequence[Edges]) -> list[list[AxisSelection]]:

@@ -43,7 +43,7 @@ _ORDERS = {"<": "little", ">": "big"}
 OBJECT = DataType(
     "object", np.dtype(object), 0, advice="Arrays of Python objects need an object codec (vlen-utf8, json2 …)."
 )
-"""v2's "|O": what the elements are, only the object codec can tell."""
+"""v2's "|O": only the object codec shows the type of the elements."""
 
 
 def parse_typestr(value: JSON) -> tuple[DataType, str | None]:

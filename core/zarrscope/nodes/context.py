@@ -107,13 +107,14 @@ class NodeContext:
         self.warnings: tuple[str, ...] = detected.warnings
         self.writable = writable and store.writable and not detected.dialect.lenient
         self._from_consolidated: set[str] = set()
-        """Nodes that a consolidated copy told of."""
+        """The paths of nodes whose metadata came from a consolidated copy."""
         self.checked_groups: set[str] = set()
-        """Groups that demand nothing unknown: beneath them may be written, as far as they are concerned."""
+        """Groups that demand no unknown extension, so that they do not prevent writing beneath them."""
         self.passed_over: dict[str, Unreadable] = {}
-        """Errors by node path: a document that could not be read, where the others suffice to show the node."""
+        """Node path → the error of a document that could not be read, if the other documents suffice to show the
+        node."""
         self._probed_documents: dict[str, bytes] | None = dict(documents)
-        """Documents that detection fetched; the first opening of the root uses them."""
+        """The documents that detection fetched; the first opening of the root uses them."""
         self._parsed = {
             key: each for key, each in documents.items() if isinstance(each, ParsedBytes) and len(each) > _LARGE
         }

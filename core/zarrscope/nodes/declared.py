@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.context import NodeContext
 
 SERIES_AT_ONCE = 16
-"""Images of bioformats2raw that are looked for side by side, where nothing says how many there are."""
+"""Images of bioformats2raw that are requested in parallel if no document states their number."""
 
 
 def named_beneath(hierarchy: NodeContext, path: str) -> Iterator[Child]:

@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from zarrscope.stores.address import Address
 
 MAX_PARENTS = 8
-"""How far up a path that is no hierarchy is looked at for one that it lies in."""
+"""The most folders above a path that are examined to find a hierarchy around it."""
 
 
 DOCUMENT_LIMIT = "ZARRSCOPE_DOCUMENT_LIMIT"
-"""The environment variable with the most bytes of a document that are read."""
+"""The environment variable that sets the largest document, in bytes."""
 
 
 def document_limit(store: Store, *keys: str) -> int:
@@ -161,7 +161,7 @@ class PlainFolder:
         return dialect_named("v3"), dialect_named("v2")
 
     searched = 200
-    """At most this many folders are searched for a first hierarchy; fewer where each costs a round trip."""
+    """The most folders that are searched for a first hierarchy; fewer if each costs a round trip."""
     warning = "This folder is no hierarchy itself; hierarchies lie beneath it"
 
 
@@ -196,14 +196,14 @@ class Found(NamedTuple):
     """The contents of a store's root: the detected dialect, and the documents that were read."""
 
     detected: Detected | None
-    """None: no hierarchy."""
+    """None: there is no hierarchy."""
     documents: dict[str, bytes]
     asked: frozenset[str]
-    """Keys that were asked for: those that `documents` lacks are absent."""
+    """Requested keys; those that are not in `documents` are absent."""
 
 
 FIRST = ("zarr.json", ".zmetadata", ".zgroup")
-"""The probes that are sent first where each is a request: they tell all of v3, and of v2 with consolidated metadata."""
+"""The probes that are sent first to a remote store: they suffice for v3, and for v2 with consolidated metadata."""
 FIRST_OF_N5 = ("attributes.json", "zarr.json", ".zgroup")
 
 

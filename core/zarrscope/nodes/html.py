@@ -19,7 +19,7 @@ from zarrscope.nodes.context import HierarchyLike
 from zarrscope.nodes.html_drawing import of_chunks, tree_lines
 
 LIMIT = 26_000
-"""Bytes of UTF-8, tags and all."""
+"""The most bytes of UTF-8, including tags."""
 _ROW, _ATTRIBUTES, _TREE = 700, 6_000, 2_500
 _DEPTH, _MEMBERS, _NODES, _STRING = 6, 40, 400, 200
 

@@ -13,11 +13,11 @@ from itertools import islice
 from zarrscope.errors.visible import visible
 
 MOST_LINES = 24
-"""Lines that are drawn along one axis."""
+"""The most lines that are drawn along one axis."""
 SIDE, LEAST = 150.0, 18.0
-"""Pixels along the longest side, and along the shortest."""
+"""Pixels along the longest and the shortest side."""
 SLANT = 0.45
-"""How far depth goes to the right and up, of its length."""
+"""The horizontal and vertical offset of the depth axis, as a fraction of its length."""
 MOST_NODES = 24
 _COLOR = "#3a86c8"
 

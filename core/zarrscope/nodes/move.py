@@ -36,9 +36,9 @@ from zarrscope.runtime.tuning import VALUES_AT_ONCE
 from zarrscope.stores.store import Store
 
 CLAIM = ".zarrscope-copying.json"
-"""The key beneath the new place that says that a copy is under way there. No dialect takes it for a document."""
+"""The key beneath the new place that marks a running copy. No dialect takes it for a document."""
 ROUNDS = 3
-"""How often values that others change during a move are copied again before the move gives up."""
+"""How often values that others change during a move are copied again before the move is given up."""
 
 
 @dataclass(frozen=True)

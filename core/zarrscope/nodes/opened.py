@@ -22,7 +22,8 @@ from zarrscope.nodes.detect import fetch
 from zarrscope.stores.store import Store
 
 PAUSE = 1.0
-"""Seconds that a look holds for reads where each is a round trip: panning over what is empty costs no more."""
+"""Seconds for which the result of a check is valid for reads from a remote store, so that panning over absent chunks
+sends no further requests."""
 
 
 class Opened:

@@ -57,7 +57,7 @@ class StoredArray:
         self.path = path
         self.warnings = warnings
         self.context = context
-        """The hierarchy that it was opened in, where there was one."""
+        """The hierarchy in which it was opened, if there is one."""
         self.set_metadata(metadata)
 
     def set_metadata(self, metadata: ArrayMetadata) -> None:

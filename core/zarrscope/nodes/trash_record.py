@@ -32,7 +32,7 @@ class Thrown:
     keys: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ()
     implicit: tuple[str, ...] = ()
-    """Groups above that were there only because of what was in them: they come back by themselves."""
+    """Groups above that existed only because of this node; restoring it restores them."""
     notes: tuple[str, ...] = field(default=(), compare=False)
 
     @property

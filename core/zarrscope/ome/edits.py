@@ -21,7 +21,7 @@ from zarrscope.ome.metadata import block, color, number
 from zarrscope.ome.units import unit_name
 
 NEW_COLOURS = ("00FFFF", "FF00FF", "FFFF00", "00FF00", "FF0000", "0000FF")
-"""Of channels that state none."""
+"""Colours for channels that state none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Edit:
     pointer: str
     text: str
     fresh: bool = False
-    """An object or a list that is laid out as its neighbours are, not as `text` is."""
+    """Whether an object or list is formatted like its neighbours, not as in `text`."""
 
 
 def edit(pointer: str, value: Any) -> Edit:

@@ -27,7 +27,7 @@ MAX_RANK = 32
 TYPE_OF_NAME = {"t": "time", "time": "time", "c": "channel", "ch": "channel", "channel": "channel"} | dict.fromkeys(
     ("z", "y", "x", "depth", "height", "width", "row", "col", "column", "lat", "lon", "latitude", "longitude"), "space"
 )
-"""The type of an axis of which only the name is known."""
+"""The type of an axis for which only the name is known."""
 
 HISTORICAL_AXES = ("t", "c", "z", "y", "x")
 """The axes that 0.1 and 0.2 imply."""
@@ -81,10 +81,10 @@ class Multiscale:
     is_label: bool = False
     colors: Mapping[int, tuple[int, int, int, int]] | None = None
     source: str | None = None
-    """For a label image: the image it was made from."""
+    """For a label image: the path of its image."""
     warnings: tuple[str, ...] = ()
     properties: Mapping[int, Mapping[str, Any]] | None = None
-    """For a label image: what is said about a label value."""
+    """For a label image: the properties of each label value."""
 
 
 def block(attributes: Mapping[str, Any]) -> tuple[Mapping[str, Any], str, tuple[str, ...]]:

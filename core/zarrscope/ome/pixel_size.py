@@ -27,7 +27,7 @@ from zarrscope.ome.metadata import HISTORICAL_AXES, TYPE_OF_NAME, Axis, block, n
 ShapeOf = Callable[[str], "tuple[int, ...] | None"]
 """The shape of the array at a level's path, as the document spells the path; None where it is not known."""
 EARLY = ("0.1", "0.2", "0.3")
-"""Versions without a place for pixel sizes."""
+"""Versions that cannot state pixel sizes."""
 _ONE = Fraction(1)
 
 
@@ -41,17 +41,17 @@ class PixelSizes:
 
     axes: tuple[Axis, ...]
     sizes: tuple[Fraction | None, ...]
-    """Of the finest level, per axis; None where nothing is stated."""
+    """The pixel sizes of the finest level, per axis; None where they are not stated."""
     paths: tuple[str, ...]
     """The levels as the document names them."""
     factors: tuple[tuple[Fraction, ...], ...]
-    """Per level and axis: how much coarser than the finest."""
+    """Per level and axis: the ratio of its pixel size to that of the finest level."""
     doubtful: tuple[tuple[int, int, Fraction], ...] = ()
-    """(level, axis, factor as stated) where the shapes of the arrays tell another factor."""
+    """(level, axis, stated factor) where the shapes of the arrays imply another factor."""
     upgrades: str = ""
-    """The version that the image is of, when it has no place for pixel sizes: stating one makes it 0.4."""
+    """The version of the image, if it cannot state pixel sizes: setting one converts it to 0.4."""
     obstacle: str = ""
-    """Why they cannot be changed here; "" where they can."""
+    """The reason why they cannot be changed here; "" if they can."""
 
 
 @dataclass(slots=True)
@@ -67,13 +67,13 @@ class _Steps:
     """The transformations of one level, or of all levels: at most one scale and one translation."""
 
     at: str
-    """Where the list of transformations stands."""
+    """The pointer to the list of transformations."""
     scale: _Vector | None = None
     translation: _Vector | None = None
     identity: str = ""
-    """Pointer of a step that does nothing and may become the scale."""
+    """The pointer to an identity transformation, which can be replaced by the scale."""
     stated: bool = False
-    """There are transformations, whatever they are."""
+    """Whether there are any transformations."""
     obstacle: str = ""
 
 
@@ -145,7 +145,7 @@ class _Pyramid:
     outer: _Steps
     version: str
     modern: bool
-    """Coordinate systems (0.6): one transformation for a level, and further ones lead elsewhere."""
+    """Whether it uses coordinate systems (0.6): one transformation per level; further ones lead to other systems."""
 
     @property
     def rank(self) -> int:

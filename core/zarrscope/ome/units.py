@@ -26,7 +26,7 @@ SYMBOLS = MappingProxyType({
     "space": MappingProxyType({**_WITH_PREFIX, **_SPACE}),
     "time": MappingProxyType({**_WITH_PREFIX, **_TIME}),
 })  # fmt: skip
-"""Symbol → name, by the type of the axis: "m" is a meter in space and a minute in time."""
+"""Symbol → name, by the type of the axis: "m" is a metre in space and a minute in time."""
 
 
 def unit_name(text: str, type: str = "") -> str:

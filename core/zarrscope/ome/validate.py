@@ -448,7 +448,7 @@ _MODELS = {
 
 
 _MOST_OF_MODELS = 100
-"""Findings of these models that are told, for each: they are looked up in the whole text."""
+"""The most findings of these models that are reported, because each is searched for in the whole text."""
 
 
 def _with_version(ome: Mapping[str, Any], name: str, version: str) -> dict[str, Any]:

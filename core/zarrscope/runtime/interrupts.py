@@ -29,7 +29,7 @@ T = TypeVar("T")
 LOOK_SECONDS = 0.05
 """Seconds between two checks of a wait for an interrupt."""
 PATIENCE_SECONDS = 3.0
-"""An operation that has not stopped after so long is broken into by another Ctrl-C, wherever it is."""
+"""If an operation has not stopped after this time, another Ctrl-C interrupts it at any point."""
 
 # The C module behind `signal`, without its enumerations: 0.4 µs per call instead of 4, and no import.
 try:
@@ -58,12 +58,12 @@ class InterruptibleOperation:
 
     def __init__(self, installed: bool) -> None:
         self.installed = installed
-        """The handler is the application's, and stays."""
+        """Whether an application installed the handler, which therefore stays."""
         self.signal = 0
-        """The signal that came meanwhile."""
+        """The signal that arrived meanwhile; 0 if none did."""
         self.since = 0.0
         self.told = False
-        """`check` raised it: what cleans up after it may go on."""
+        """Whether `check` has raised it; code that cleans up afterwards is not interrupted again."""
 
 
 _main = threading.main_thread().ident

@@ -34,7 +34,7 @@ class Pool:
     def __init__(self) -> None:
         self.waiting: list[mmap.mmap] = []
         self._guard = threading.RLock()
-        """The same thread may come again: a result may go while memory for another is looked for."""
+        """Reentrant: a result may be garbage-collected while this thread takes memory for another one."""
 
     def take(self, size: int) -> NDArray[np.uint8] | None:
         """Lends `size` bytes with undefined content. Returns None if the pool cannot; numpy should then allocate the

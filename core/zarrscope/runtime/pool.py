@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     import logging
 
 HELD_SECONDS = 0.1
-"""How often a thread checks whether held jobs may start: a holder that is garbage-collected notifies nobody."""
+"""Seconds between two checks whether held jobs may start: a holder that is garbage-collected notifies no thread."""
 END_SECONDS = 0.5
-"""So long the end of the process waits for running jobs. Some wait for a server, which must not hold it up."""
+"""The most seconds that the end of the process waits for running jobs; some may wait for a server much longer."""
 
 
 class Priority(IntEnum):
     """The urgency of a job: lower numbers go first, equal numbers in the order of submission."""
 
     NOW = 0
-    """Somebody is blocked until it is done."""
+    """A thread is blocked until the job is done."""
     VISIBLE = 1
     NEARBY = 2
     IDLE = 3
@@ -59,7 +59,7 @@ class Pool:
         self._threads = 0
         self._urgent = 0
         self._deferrable = 0
-        """How many threads are busy with the one and the other."""
+        """The numbers of threads that run urgent and deferrable jobs."""
         self._named = count(1)
         self._ended = False
 
@@ -156,7 +156,7 @@ class Pool:
 
 
 pools: weakref.WeakSet[Pool] = weakref.WeakSet()
-"""All of this process, to be emptied in a child after a fork."""
+"""All pools of this process, which a forked child empties."""
 
 
 _ends_at_exit = False

@@ -30,7 +30,7 @@ class Shortcut(NamedTuple):
     name: str
     tried_with: str
     load: Callable[[], object]
-    """Loads it, or gives None; called once."""
+    """Loads it, or returns None; called once."""
     make: Callable[[], object]
     """The function that `load` calls."""
 

@@ -38,7 +38,7 @@ from zarrscope.runtime.pool import Priority as Priority
 from zarrscope.runtime.tuning import FETCH_THREADS, FILE_THREADS
 
 Post = Callable[[Callable[[], None]], object]
-"""Runs a callable on the owner's thread, soon, in order. Never blocks."""
+"""Runs a callable on the owner's thread soon, in the order of the calls. Never blocks."""
 
 T = TypeVar("T")
 

@@ -66,12 +66,12 @@ class Address:
 
 
 REFERENCES = (".json", ".parq", ".parquet")
-"""Endings of reference files of kerchunk."""
+"""File name endings of kerchunk's reference files."""
 _MOST_PARENTS = 32
 _PREFIXES = {"v2": "zarr2", "v3": "zarr3", "n5": "n5"}
-"""Neuroglancer's names of the dialects that an address can say."""
+"""Neuroglancer's names of the dialects that an address can state."""
 _ODD = re.compile(r"[\0:|~$%\"'`<>“”„‘’«»]|\s$|^\s").search
-"""Matches text that may be split or changed before it is used as a path."""
+"""Matches text that parsing may split or change, unless it is used as a path."""
 
 
 def split_address(text: str) -> Address:

@@ -14,9 +14,9 @@ from typing import Any
 from zarrscope.errors import Refused
 
 OPTIONS = ("anon", "profile", "endpoint", "region", "backend")
-"""The options that an address may hold."""
+"""The options that an address may contain."""
 BUCKETS = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss"})
-"""The schemes whose addresses hold options."""
+"""The schemes whose addresses may contain options."""
 _NAMES = "|".join(OPTIONS)
 _AT_END = re.compile(rf"\?((?:{_NAMES})=[^&?]*(?:&(?:{_NAMES})=[^&?]*)*)\Z")
 

@@ -26,10 +26,10 @@ from zarrscope.stores.registry import known_schemes
 
 SCHEME = r"([A-Za-z][A-Za-z0-9+.-]+)://"
 FORMATS = {"zarr": "", "zarr2": "v2", "zarr3": "v3", "n5": "n5", "auto": ""}
-"""Neuroglancer's names of formats, and the dialect that each says."""
+"""Neuroglancer's names of formats → dialects."""
 _PIPE = re.compile(r"\|(?=[a-z][a-z0-9-]*:(?!:)|(?:zip|zarr|zarr2|zarr3|n5|auto|file)$)")
 _CHAIN = re.compile(r"::(?![^\[]*\])")
-"""Two colons, but not those of an IPv6 host in brackets."""
+"""Two colons, except in an IPv6 address in brackets."""
 _CACHES = ("simplecache", "filecache", "blockcache")
 _AROUND = {'"': '"', "'": "'", "`": "`", "“": "”", "„": "“", "‘": "’", "«": "»", "<": ">"}
 _INVISIBLE = "\ufeff\u200b\u200e\u200f\u2060"

@@ -44,9 +44,9 @@ class Backend:
     remote: bool = False
     """Each request costs a round trip: ask for little, many at once."""
     document_limit: int | None = None
-    """The most bytes of one metadata document that are read; None: the limit of jsondoc/parse.py."""
+    """The largest metadata document in bytes; None: the limit of jsondoc/parse.py."""
     allow_outside: bool = False
-    """Symbolic links that lead out of the store are followed. Only stores of files have such links."""
+    """Whether symbolic links that lead out of the store are followed. Only stores of files have such links."""
     _scans_children: bool = False
     """See BulkOperations.scans_children."""
 

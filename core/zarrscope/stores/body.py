@@ -18,11 +18,11 @@ from zarrscope.stores.keys import too_large
 from zarrscope.stores.network import Network
 
 MOST = 4 << 30
-"""Bytes of a value of which nobody says how much of it can be used …"""
+"""The most bytes of a value if the caller sets no limit."""
 MOST_UNTOLD = 1 << 28
-"""… and of one whose length the server does not say either."""
+"""The same if the server does not announce the length either."""
 MOST_IN_VAIN = 1 << 30
-"""Bytes that are read to get at a part of a value from a server that does not send parts."""
+"""The most bytes that are skipped before a part, from a server that does not support ranges."""
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,19})-(\d{1,19})/(\d{1,19}|\*)").fullmatch
 _ENCODINGS = ("gzip", "x-gzip", "deflate")
 FIRST = 64

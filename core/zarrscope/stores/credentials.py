@@ -52,7 +52,7 @@ class Service:
     title: str
     place: Callable[[str], tuple[str, str, dict[str, Any]]]
     names: Mapping[str, str]
-    """Other names of obstore's settings."""
+    """Other names of obstore's settings → obstore's own names."""
     logins: Callable[[dict[str, Any]], Iterator[Login]]
 
     @property
@@ -295,4 +295,4 @@ _AZURE = Service(
 SERVICES: dict[str, Service] = {
     "s3": _S3, "s3a": _S3, "gs": _GCS, "gcs": _GCS, "az": _AZURE, "abfs": _AZURE, "abfss": _AZURE,
 }  # fmt: skip
-"""By the scheme of the address."""
+"""The services by the scheme of the address."""

@@ -244,7 +244,7 @@ class _State:
     ) -> None:
         self.below, self.gone, self.arrived = below, gone, arrived
         self.values: dict[str, _Found] = {}
-        """None: erased."""
+        """Key → its value; None: erased."""
 
     def find(self, key: str) -> _Found:
         state: _State | Store = self
@@ -279,7 +279,8 @@ class _State:
     def level(self, prefix: str) -> Iterator[Entry]:
         """Lists one level: the store's own listing with the changes of this layer applied."""
         touched: dict[str, None] = {}
-        """Names directly beneath at or under which something is not as below; those of prefixes end in a slash."""
+        """Names directly beneath the prefix at or under which this layer differs from the one below; names of prefixes
+        end in a slash."""
         arrived = () if self.arrived is None else (self.arrived[2],)
         if prefix.startswith((*self.gone, *arrived)):
             for key in self.keys(prefix):

@@ -15,7 +15,7 @@ from zarrscope.stores.fsspec import FsspecStore
 from zarrscope.stores.given import numbered, open_given
 
 _WHOLE = frozenset({"memory", "s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl"})
-"""Protocols where a value appears at once or not at all."""
+"""Protocols that store a value completely or not at all."""
 _ATTEMPTS = 20
 
 

@@ -80,7 +80,7 @@ class FsspecStore(RemoteStore):
         self._bucket_seen = False
         self._disconnected = False
         self._asks_sizes = False
-        """Ranges from the end are not understood."""
+        """Whether the file system does not support ranges from the end."""
 
     def _bounded(self, scheme: str) -> dict[str, Any]:
         """Options that give the service's own client our time limits and attempts."""

@@ -39,13 +39,13 @@ _DENIED = (401, 403, 407)
 _AGAIN = (408, 425, 429, 500, 502, 503, 504)
 _TOO_MANY = (429, 503)
 _NO_BUCKET = (b"<Code>NoSuchBucket<", b"<Code>ContainerNotFound<", b"<Code>AccountNotFound<")
-"""How the services of buckets say that not only the value is missing."""
+"""The codes by which bucket services report that the whole bucket is missing."""
 _NO_ACCESS = (
     b"<Code>ExpiredToken<", b"<Code>InvalidAccessKeyId<", b"<Code>SignatureDoesNotMatch<", b"<Code>InvalidToken<",
     b"<Code>RequestTimeTooSkewed<", b"<Code>AuthenticationFailed<", b"<Code>AccountProblem<",
     b"<Code>AllAccessDisabled<", b"Request has expired",
 )  # fmt: skip
-"""… and that it is not about the value, but about who asks."""
+"""Codes by which bucket services reject the credentials, not the access to the value."""
 _CONNECT = 20.0
 
 T = TypeVar("T")
@@ -112,7 +112,7 @@ class _PageAnswer(NamedTuple):
     headers: Mapping[str, str]
     body: bytes
     url: str
-    """Where redirects led to."""
+    """The address after redirects."""
 
 
 class HTTPStore(RemoteStore):
@@ -137,7 +137,7 @@ class HTTPStore(RemoteStore):
         self._host = f"{scheme}://{host}"
         self._base = urlunsplit((scheme, host, quote(path.rstrip("/"), safe="/%:@!$&'()*+,;=~"), "", ""))
         self._no_index = False
-        """No folder was listed when one was asked for."""
+        """Whether a request for a listing found no index page."""
         self._failures: tuple[type[Exception], ...] = (
             aiohttp.ClientConnectionError,
             aiohttp.ClientPayloadError,

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 BRANCH = "main"
 _MOST_NAMES = 32
-"""A repository has some ten folders and files at its root."""
+"""The most names at the root that are examined; a repository has about ten."""
 
 
 class IcechunkStore(ZarrPythonStore):

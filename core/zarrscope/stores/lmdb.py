@@ -23,9 +23,9 @@ from zarrscope.stores.registry import Mode, Options
 from zarrscope.stores.store import Store
 
 PAGE = 1024
-"""So many keys are listed in one transaction: a reader keeps old pages from being used again."""
+"""Keys that are listed in one transaction: a long read transaction prevents the reuse of old pages."""
 MOST = 1 << 30 if sys.platform == "win32" else 1 << 40
-"""Address space for the values. Windows makes the file as large."""
+"""Address space for the values. On Windows the file gets this size."""
 
 _lock = threading.Lock()
 

@@ -22,7 +22,7 @@ from zarrscope.model.storage import ByteRange
 from zarrscope.stores.store import Store
 
 IDLE_SECONDS = 60
-"""A connection without a request is closed after so long."""
+"""Seconds after which a connection without a request is closed."""
 _range = re.compile(r"bytes=(\d*)-(\d*)", re.ASCII).fullmatch
 
 

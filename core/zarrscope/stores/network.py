@@ -22,15 +22,16 @@ class Network:
     """Settings of one remote store, in seconds and bytes per second."""
 
     attempts: int = 4
-    """How often a request is made that fails for a reason that may pass; after a time-out only once more."""
+    """The most attempts for a request that fails for a temporary reason; at most two after a time-out."""
     pause: float = 0.25
-    """The wait before the second attempt; twice as long before each further one."""
+    """Seconds before the second attempt; each further pause is twice as long."""
     patience: float = 60.0
-    """All waits of one request together. A server that asks for a longer one (Retry-After) is not asked again."""
+    """The most seconds for all pauses of one request. If a server asks for a longer pause (Retry-After), there is no
+    further attempt."""
     timeout: float = 60.0
-    """How long a server may stay silent."""
+    """The most seconds without a byte from the server."""
     min_speed: float = 64.0
-    """A value that comes more slowly than this for as long as `timeout` is given up. 0: however slowly."""
+    """A value that arrives at a lower speed for `timeout` seconds is given up. 0: no limit."""
     missing_is_fill: bool = False
     """Treats a value as absent where the store gives the same answer for absent and for denied ones."""
 

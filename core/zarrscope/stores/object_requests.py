@@ -44,10 +44,10 @@ from zarrscope.stores.service_answers import (
 T = TypeVar("T")
 
 _TOO_MANY = (429, 503)
-"""Statuses of a service that is asked too much, and did nothing."""
+"""Status codes of a service that receives too many requests; it has not carried out the request."""
 _AGAIN = (408, 429, 500, 502, 503, 504)
 LOOK_AGAIN = 2.0
-"""Seconds after which credentials that failed are looked up again."""
+"""The least seconds between two attempts to look up credentials again."""
 _TIMED_OUT = re.compile("timed out|timeout", re.IGNORECASE).search
 
 
@@ -57,9 +57,9 @@ class BucketRequests(RemoteStore):
     _found_logins = 0
     """How often the credentials were looked up again."""
     _worked = False
-    """A request went well since they were."""
+    """Whether a request succeeded since then."""
     _look_again = 0.0
-    """When credentials that do not work any more may be looked up once more: they may have been renewed."""
+    """The earliest time for looking up rejected credentials again, which may have been renewed."""
 
     def __init__(self, url: str, *, writable: bool = False, **options: Any) -> None:
         place, told = split_options(url)
@@ -89,7 +89,7 @@ class BucketRequests(RemoteStore):
         self._told = {**named, **others(options)}
         self._logins = [*logins(self._service, self._told)]
         self._login = 0
-        """The credentials that are tried or used now."""
+        """The credentials in use, or being tried."""
         self._settled = len(self._logins) == 1
         self._region_asked = False
         self._config: dict[str, Any] = {}

@@ -31,9 +31,9 @@ from zarrscope.stores.service_answers import CONDITIONS, NO_BUCKET, is_about_ran
 T = TypeVar("T")
 
 LONG_LISTING = 0.4
-"""Seconds after which a listing of one level counts as long: four thousand names at 100 ms a request."""
+"""Seconds after which listing one level counts as slow: four thousand names at 100 ms a request."""
 _WHOLE = 64 << 20
-"""Larger values go up in parts, which the service joins at once."""
+"""Larger values are uploaded in parts, which the service combines in one step."""
 
 
 class ObjectStore(BucketRequests):

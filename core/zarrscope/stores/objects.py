@@ -19,9 +19,9 @@ from zarrscope.stores.registry import Mode, known_schemes
 from zarrscope.stores.store import Store
 
 _MOST_LAYERS = 32
-"""So many wrappers of xarray are looked through."""
+"""The most nested wrappers of xarray that are examined."""
 _NAMED = frozenset("|:~$%<>\"'`“”„‘’«» \t\n")
-"""In the text of an address some of these mean more than themselves."""
+"""Characters that may have a special meaning in an address."""
 _ADVICE = (
     "Give an address, a Store, a mapping from keys to bytes, a file system of fsspec, a store or node of zarr-python, "
     "a store of obstore, a ZipFile, or what xarray or dask opened from Zarr."

@@ -26,7 +26,7 @@ _VIEWERS = (
     ("BioFile Finder", r"(bff|biofile-finder)\.allencell\.org|biofile-finder"),
     ("Fileglancer", r"fileglancer"),
 )
-"""The name of a viewer, and what of its links shows that it is one."""
+"""The name of a viewer, and the pattern that identifies its links."""
 _PARAMETERS = ("source", "image_url", "url", "image", "filetoload")
 _VOLUME = re.compile(r"\.(zarr|n5|zip|ozx)(/|$)", re.IGNORECASE)
 _FORMAT = re.compile(r"(zarr|zarr2|zarr3|n5)://|.*\|(zarr|zarr2|zarr3|n5):", re.DOTALL)

@@ -24,7 +24,7 @@ from zarrscope.stores.whole_address import whole_address
 
 PREFIX = "zarr"
 AT_ONCE = 64
-"""Values per round trip."""
+"""Values that are requested in one round trip."""
 _SCANNED = 1000
 
 

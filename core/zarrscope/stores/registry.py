@@ -17,7 +17,8 @@ from zarrscope.model.plugins import failing, loaded, registered
 from zarrscope.stores.store import Store
 
 Mode = Literal["r", "r+", "a", "w-"]
-"""How a store is opened: read; write what exists; create what is missing; create, and refuse what exists."""
+"""How a store is opened: read only; write an existing one; create a missing one; create a new one and refuse an
+existing one."""
 Options: TypeAlias = Mapping[str, Any] | None
 Ability = Literal["read", "list", "write", "conditional"]
 Form = Literal["path", "url", "bucket", "name", "file", "chain"]

@@ -80,11 +80,11 @@ class RemoteStore(Store):
         self._well = 0
         self._taken = 0
         self._read_before: str | None = None
-        """A key whose value was read here."""
+        """A key whose value this store has read."""
         self._of_nothing: Any = None
-        """The result of `_ask_for_nothing`; None: not asked yet."""
+        """The result of `_ask_for_nothing`; None: not requested yet."""
         self._public_options: dict[str, Any] = {}
-        """Options beside those of `network`, without passwords and keys."""
+        """Options that are not network settings, without passwords and keys."""
         self._asking: _Shared | None = None
         self._trying: _Shared | None = None
 

@@ -12,14 +12,14 @@ from zarrscope.stores.network import seconds_asked_for
 
 NO_BUCKET = ("NoSuchBucket", "ContainerNotFound", "InvalidBucketName")
 ABOUT_VALUES = ("AccessDenied", "403", "Forbidden", "AuthorizationPermissionMismatch", "AuthorizationFailure", "")
-"""Codes of a service that denies access to the value, not to the credentials; "": it sends no code."""
+"""Codes of a service that denies access to the value but accepts the credentials; "": no code."""
 ABOUT_LOGINS = (
     "ExpiredToken", "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "RequestTimeTooSkewed",
     "AuthenticationFailed", "NoAuthenticationInformation", "InvalidAuthenticationInfo", "PublicAccessNotPermitted",
 )  # fmt: skip
-"""Codes of a service that does not take the credentials."""
+"""Codes of a service that rejects the credentials."""
 CONDITIONS = ("AlreadyExistsError", "PreconditionError")
-"""obstore's names for a stored version that is another than the writer expects."""
+"""obstore's names for the error that the stored version is not the expected one."""
 
 
 def code_of(error: BaseException) -> str:

@@ -20,12 +20,12 @@ from urllib.parse import quote, unquote, urlencode, urljoin, urlsplit
 from xml.etree import ElementTree
 
 MAX_BYTES = 16 << 20
-"""Of an index; of a larger one nothing is taken."""
+"""The most bytes of an index; a larger one is ignored."""
 MAX_JSON_DEPTH = 100
 _OF_BUCKETS = ("x-amz-request-id", "x-amz-bucket-region", "x-goog-hash", "x-goog-generation", "x-ms-request-id")
-"""Headers by which the services of buckets are known."""
+"""Headers that identify the services of buckets."""
 _NAMED_BY_HOST = re.compile(r"^[^/]+\.(s3[.-]|storage\.googleapis\.com$)")
-"""Hosts whose first part is the bucket's name."""
+"""Hosts whose first part is the name of the bucket."""
 
 
 def folders_in(body: bytes, content_type: str, url: str) -> list[str] | None:
@@ -99,7 +99,7 @@ class BucketPage(NamedTuple):
 
     folders: list[str]
     following: str
-    """What the next page is asked for with; "" at the end."""
+    """The token for requesting the next page; "" at the end."""
 
 
 def looks_like_bucket(headers: Mapping[str, str], body: bytes) -> bool:

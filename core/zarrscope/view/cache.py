@@ -27,7 +27,7 @@ class ChunkState(Enum):
 
     PRESENT = "present"
     FILL = "fill"
-    """Nothing is stored there: the fill value is all there is to see."""
+    """No chunk is stored there, so the elements have the fill value."""
     FAILED = "failed"
 
 
@@ -57,7 +57,7 @@ class ChunkCache:
         self.limit = limit
         self.size = 0
         self._numbers: dict[ArrayIdentity, int] = {}
-        """A small number per array: the keys below are hashed for every chunk of every plane."""
+        """A small number for each array, because the keys below are hashed for every chunk of every plane."""
         self._kept: OrderedDict[tuple[int, ChunkIndex], tuple[ChunkResult, int]] = OrderedDict()
 
     def find(self, identity: ArrayIdentity, indices: Iterable[ChunkIndex]) -> list[ChunkResult | None]:

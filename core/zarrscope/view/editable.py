@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 EDGE = 256
 """Elements of a block along the last two axes; one along the others."""
 BOX_LIMIT = 1 << 22
-"""Elements of the box around scattered positions, up to which it is read as a whole, through the cache."""
+"""The most elements of the box around scattered positions for which the whole box is read, through the cache."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Edits:
         self._blocks: dict[tuple[int, ...], Block] = {}
         self._lock = threading.Lock()
         self.version = 0
-        """Grows with every change."""
+        """Increases with every change."""
 
     def __bool__(self) -> bool:
         return bool(self._blocks)

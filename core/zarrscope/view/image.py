@@ -55,12 +55,13 @@ PALETTE: tuple[Color, ...] = (
     (200, 120, 255),
     (255, 140, 60),
 )
-"""For channels without a colour of their own, when there are several: they sum to near white, in pairs stay apart."""
+"""Colours for channels without their own, if there are several. Their sum is nearly white, and any two can be
+distinguished."""
 RGB: tuple[Color, ...] = ((255, 0, 0), (0, 255, 0), (0, 0, 255))
 ALPHA = "opacity"
 """The label of the fourth channel of a photograph."""
 MAX_CHANNELS = 256
-"""A longer channel axis is stepped through like any other one; nobody blends that many."""
+"""A longer channel axis gets a slider like any other axis, because nobody blends so many channels."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class Image:
 
     name: str
     path: str
-    """The node it was found at."""
+    """The path of its node."""
     hierarchy: HierarchyLike | None = field(compare=False, repr=False)
     """None for an array that came from a pickle."""
     multiscale: Multiscale | None = None

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
 
 Axis = int | range | np.ndarray[Any, Any]
-"""An index, the indices that remain of an axis, or a list of indices in any order."""
+"""An index, the remaining indices of an axis, or a list of indices in any order."""
 Shown = tuple[np.dtype[Any], Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]]
-"""The data type and the function that values are converted with after reading."""
+"""The data type and the function by which values are converted after reading."""
 
 
 class LazyView(Computing):

@@ -120,7 +120,7 @@ METHODS = frozenset(
     "all any argmax argmin clip compute conj cumprod cumsum dot flatten imag max mean min nonzero persist prod"
     " ravel rechunk real repeat reshape round squeeze std sum swapaxes trace var view".split()
 )
-"""What a view passes on. Those that only dask has read at once without it, or are missing."""
+"""The methods that a view provides. Without dask, those that only dask has read the values at once, or do not exist."""
 
 
 def is_lazy(value: object) -> bool:

@@ -219,7 +219,7 @@ class ChunkLoader:
 
         left = {entry.index: entry for entry in mine}
         absent: list[PendingChunk] | None = []
-        """Until the first chunk is found: where there is none at all, the array may be gone."""
+        """None after the first stored chunk was found: if no chunk at all is found, the array may have been erased."""
         failure: ZarrscopeError | None = None
         interrupted: Interrupted | None = None
         try:

@@ -25,7 +25,7 @@ class Stage(Enum):
     QUEUED = auto()
     FETCHING = auto()
     FETCHED = auto()
-    """Its bytes are here and wait to be decoded."""
+    """Its bytes have arrived and will be decoded."""
     DECODING = auto()
     DONE = auto()
 
@@ -45,11 +45,11 @@ class PendingChunk:
         self.payload: bytes | memoryview | None = None
         self.result: ChunkResult | None = None
         self.priority: int = Priority.IDLE
-        """The most urgent that anybody gave it."""
+        """The most urgent priority among its requests."""
         self.wanted_by = 0
         self.watchers: list[ChunkTicket] = []
         self.stale = False
-        """The array was written meanwhile: deliver, but do not keep."""
+        """Whether the array was written meanwhile: the chunk is delivered, but not kept."""
 
 
 class Loader(Protocol):

@@ -26,7 +26,7 @@ Plane = np.ndarray[Any, Any]
 Picture = np.ndarray[Any, np.dtype[np.uint8]]
 
 STEPS = 4096
-"""Of values that have no table of their own: finer than a screen, so gamma shows no bands."""
+"""Steps for types without a table of their own: finer than a screen, so that gamma causes no visible bands."""
 
 COMPLEX_PARTS: dict[str, Callable[[Plane], Plane]] = {
     "magnitude": np.abs,
@@ -36,7 +36,7 @@ COMPLEX_PARTS: dict[str, Callable[[Plane], Plane]] = {
 }
 
 NOT_A_NUMBER = (122, 56, 108)
-"""For NaN, and what is no time: of no channel's making, and neither what is lowest nor what is missing."""
+"""The colour of NaN and NaT: no channel, extreme value or missing chunk has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,9 @@ class ChannelDisplay:
     visible: bool = True
     inverted: bool = False
     ramp: bytes = b""
-    """A colour map in place of `color`: colours of three bytes from lowest to highest."""
+    """A colour map instead of `color`: colours of three bytes from the lowest to the highest value."""
     part: str = "magnitude"
-    """What is drawn of complex values: "magnitude", "phase" (in radians, -π to π), "real", "imaginary"."""
+    """The drawn part of complex values: "magnitude", "phase" (in radians, -π to π), "real", "imaginary"."""
 
 
 def render(

@@ -23,9 +23,9 @@ from zarrscope.stores.local.linux import exchange, open_for_writing
 from zarrscope.stores.local.replace import rename_over
 
 PIECE = 1 << 20
-"""Bytes that are read at once to be compared."""
+"""Bytes that are read at a time for a comparison."""
 PATIENCE = 0.25
-"""Seconds that a writer who has the file open is waited for."""
+"""Seconds to wait for another writer that has the file open."""
 _CANNOT = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EXDEV}
 
 

@@ -23,7 +23,7 @@ from typing import Any
 from zarrscope.runtime.shortcuts import need, shortcut
 
 _OPENAT2 = 437
-"""The number of the system call, the same on all machines that Linux runs on but Alpha."""
+"""The number of the system call, which is the same on all Linux architectures except Alpha."""
 _NO_SYMLINKS = 4
 _BY_PATH = -100
 _FOLLOW = 0x400
@@ -31,10 +31,10 @@ _HANDLES = "/proc/self/fd"
 _LINK = b"/proc/self"
 _EXCHANGE = 2
 _SINCE = (5, 19)
-"""Linux before that forgets the umask of such files on some file systems."""
+"""Older versions of Linux ignore the umask for such files on some file systems."""
 
 Open = Callable[[bytes], int]
-"""Opens a path if there is no symbolic link on it: a handle, or the negative number of the error."""
+"""Opens a path that contains no symbolic link: returns a handle, or the negative error number."""
 
 
 def _function(name: str) -> Any:

@@ -29,9 +29,11 @@ else:
     import fcntl
 
 TIMEOUT = 30.0
-"""Seconds to wait for another process. It holds the lock for a compare and a rename; a longer wait is a stopped one."""
+"""Seconds to wait for another process. It needs the lock only for a comparison and a rename, so a longer wait means
+that it was stopped."""
 SLOTS = 256
-"""Lock files for any number of keys. Two keys that share one wait for each other without need, but rarely."""
+"""The number of lock files, shared by all keys. Two keys with one lock file sometimes wait for each other without
+need."""
 
 _folders, _keys = KeyedLocks(), KeyedLocks()
 _held = threading.local()

@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 _ALONE: AbstractContextManager[object] = nullcontext()
 _KIND = 0o170000
-"""The bits of a file's mode that say what it is."""
+"""The bits of a file's mode that state its kind."""
 
 
 class FileReader(Reader):
     """Reads the files of a LocalStore into `arena`."""
 
     follows_no_links = sys.platform == "linux"
-    """The system may be able to open a path only if there is no link on it. Tests force the other way too."""
+    """Whether the system may be able to open a path only if it contains no link. Tests force both cases."""
     fills = hasattr(os, "preadv")
-    """The system reads at an offset into memory that is there already. Tests force the other way too."""
+    """Whether the system can read at an offset into existing memory. Tests force both cases."""
 
     size: int = 0
 

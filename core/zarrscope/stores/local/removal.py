@@ -12,7 +12,7 @@ from zarrscope.stores.local.replace import patiently, sync_folder
 from zarrscope.stores.local.temporaries import new_name, remove, remove_beneath, sweep
 
 _later = threading.local()
-"""`paths`: what this thread removes for good when it releases its lock."""
+"""`paths`: the folders that this thread deletes for good when it releases its lock."""
 
 
 @contextmanager

@@ -20,7 +20,7 @@ if sys.platform != "win32":
     import fcntl
 
 ONE_NAME = sys.platform in ("win32", "darwin")
-"""The file systems of this system usually take names that differ in case for one."""
+"""Whether file systems of this operating system usually ignore case."""
 
 _RESERVED = r"(?i)(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])(\..*)?"
 _FORBIDDEN = r'[<>:"|?*\\\x00-\x1f]'

@@ -65,16 +65,16 @@ class LocalStore(Store):
 
     _windows = sys.platform == "win32"
     _positional = hasattr(os, "pread")
-    """The system reads at an offset in one call. Tests force the other way too."""
+    """Whether the system can read at an offset in one call. Tests force both cases."""
     _lock_on_folder = sys.platform != "win32"
     _renames_open = sys.platform != "win32"
     _nameless = True
-    """The system may have files without a name. Tests force the other way too."""
+    """Whether the system may support files without a name. Tests force both cases."""
     _exchanges = True
-    """The system may let two files change places at once. Tests force the other way too."""
+    """Whether the system may be able to exchange two files in one step. Tests force both cases."""
     _scans_children = True
     _by_handle = {os.open, os.stat} <= os.supports_dir_fd and os.scandir in os.supports_fd
-    """The system finds names within an open folder, not each of them from the root. Tests force the other way too."""
+    """Whether the system finds names relative to an open folder. Tests force both cases."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class LocalStore(Store):
         self.allow_outside = allow_outside
         self.sync = sync
         self._spelling_ignored: bool | None = None
-        """Not yet known: see `_ignores_spelling`."""
+        """None: not known yet, see `_ignores_spelling`."""
 
     # ------------------------------------------------------------------ places
     def _path(self, key: str) -> str:

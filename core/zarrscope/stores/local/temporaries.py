@@ -29,7 +29,8 @@ from zarrscope.stores.local.locks import mark, unused
 
 GRACE = 60.0
 STALE = 3600.0
-"""Seconds after which an unfinished file is taken for a killed writer's where locks do not tell; and between sweeps."""
+"""Seconds after which a temporary file counts as left over on systems without locks; also the seconds between two
+sweeps."""
 
 _NAME = re.compile(r"\.zs-[0-9a-f]{16}\.partial|\.nfs[0-9a-f]{24}")
 _swept: Memo[float] = Memo(FOLDERS_REMEMBERED)

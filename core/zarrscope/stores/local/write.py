@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from .folder import Folder
 
 MOST_TOLD = 64 << 20
-"""So many bytes of what somebody else stored are told."""
+"""The most bytes of another writer's value that a Conflict contains."""
 ATTEMPTS = 3
-"""Attempts when a file changed but not its content, or when another process has it open."""
+"""Attempts if the file changed but not its content, or if another process has it open."""
 _NO_NAMELESS = {-errno.EOPNOTSUPP, -errno.EISDIR, -errno.EINVAL}
 """Errors of file systems without support for unnamed files."""
 

@@ -21,7 +21,7 @@ from zarrscope.stores.network import Network
 from zarrscope.stores.sftp.login import Login, connect
 
 CHANNELS = 8
-"""Servers allow ten sessions in a connection unless they are told otherwise (MaxSessions)."""
+"""The most channels. By default servers allow ten sessions per connection (MaxSessions)."""
 
 T = TypeVar("T")
 
@@ -55,7 +55,7 @@ class Connection:
         self._session: _Session | None = None
         self._connecting = False
         self._closed = 0
-        """How often it was closed: what was under way then is not asked again."""
+        """How often it was closed; a request that was running then is not repeated."""
         self._pool = Pool("sftp", CHANNELS, 0)
         self.users: WeakSet[Any] = WeakSet()
 
@@ -223,8 +223,8 @@ class Connection:
 _connections: WeakValueDictionary[Hashable, Connection] = WeakValueDictionary()
 _guard = threading.Lock()
 _inherited: list[object] = []
-"""Connections of the process that this one was forked from: what paramiko says when they are collected would go to the
-server among the parent's words."""
+"""Connections of the parent process, kept alive after a fork: when paramiko closes one, it sends bytes to the server in
+the middle of the parent's messages."""
 
 
 def shared(login: Login, network: Network) -> Connection:

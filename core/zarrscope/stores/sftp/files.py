@@ -18,15 +18,15 @@ from zarrscope.stores.local.temporaries import is_temporary
 from zarrscope.stores.sftp.connection import Left
 
 REQUEST = 32768
-"""Bytes of one request to read, as all servers allow them."""
+"""The size of a read request that all servers allow."""
 PIECE = 4 << 20
-"""Bytes that are asked for in a row without waiting."""
+"""Bytes that are requested in a row without waiting."""
 NAMES = 200
-"""Names of a listing that are told at once."""
+"""Names of a listing that are passed on at a time."""
 ATTEMPTS = 20
-"""Attempts to make a folder and a file in it before somebody takes the folder away."""
+"""Attempts to make a folder and a file in it while another program removes the folder."""
 MARK_SECONDS = 60.0
-"""A mark of a writer that is older was left by one that was killed."""
+"""Seconds after which the mark of a writer counts as left over from a killed one."""
 
 
 # ---------------------------------------------------------------------- reading

@@ -33,7 +33,7 @@ class Login:
     """The host to connect to, the user, the keys, and the files of known hosts."""
 
     name: str
-    """The host as the address says it, for people."""
+    """The host as written in the address, for messages."""
     host: str
     port: int
     user: str
@@ -44,7 +44,7 @@ class Login:
     look_for_keys: bool = True
     known_hosts: tuple[str, ...] = ()
     proxy: str | None = None
-    """The command that leads to the host (ProxyCommand, ProxyJump); None: a connection of one's own."""
+    """The command that connects to the host (ProxyCommand, ProxyJump); None: a direct connection."""
 
 
 def login_of(url: str, options: Mapping[str, Any]) -> Login:

@@ -42,7 +42,7 @@ from zarrscope.stores.whole_address import whole_address
 T = TypeVar("T")
 
 REMOVED_AT_ONCE = 64
-"""Files that are removed side by side."""
+"""Files that are removed in parallel."""
 
 
 class SFTPStore(RemoteStore):

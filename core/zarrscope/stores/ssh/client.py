@@ -38,9 +38,9 @@ _connections: dict[tuple[str, ...], Connection] = {}
 _users: dict[tuple[str, ...], int] = {}
 _guard = threading.RLock()  # reentrant: the garbage collector may close a store in this thread
 _holding = threading.local()
-"""`locks`: connection and number of the locks that this thread holds on far sides, the last one innermost."""
+"""`locks`: connection and number of the remote locks that this thread holds, the innermost last."""
 _FRESH_SECONDS = 15.0
-"""A connection that showed life so recently is not asked for a sign of it before something is written over it."""
+"""If the connection received something within this time, a write does not first check whether it is alive."""
 
 
 def _after_fork() -> None:

@@ -22,9 +22,9 @@ from zarrscope.stores.ssh.frames import MAGIC, PROTOCOL, Frame, read_frame, rebu
 
 NOT_THERE = 127
 _END_SECONDS = 2.0
-"""Seconds that a far side may take to end in order."""
+"""The most seconds that the remote process may take to end."""
 _LAST_WORDS = 20
-"""Lines of what ssh says that are kept for messages."""
+"""The most lines of ssh's messages that are kept for errors."""
 
 
 class _Noticed:
@@ -53,7 +53,7 @@ class Connection:
     def __init__(self, host: str, command: Sequence[str], timeout: float) -> None:
         self._host, self._timeout = host, timeout
         self.lived = time.monotonic()
-        """When it last showed life."""
+        """The time at which it last received something."""
         self._silent = False
         self._over = threading.Event()
         try:

@@ -21,12 +21,12 @@ from zarrscope.model.storage import ByteRange
 
 PROTOCOL = 1
 MAGIC = b"\nzarrscope-frames\n"
-"""Stands before the first frame."""
+"""The bytes before the first frame."""
 MAX_HEAD = 64 << 20
 _PIECE = 1 << 16
 _LENGTHS = struct.Struct(">IQ")
 _TOLD = ("message", "key", "pointer", "advice", "feature", "codec", "size", "limit", "untold")
-"""What an error keeps on its way; `store` is named anew here, `theirs` is the body."""
+"""The attributes of an error that a frame transmits. `store` is set again by the receiver; `theirs` is the body."""
 
 
 class Frame(NamedTuple):

@@ -23,7 +23,7 @@ from zarrscope.stores.ssh.frames import MAGIC, PROTOCOL, Frame, described, range
 from zarrscope.stores.store import Store
 
 AT_ONCE = 16
-"""Requests that are worked on side by side."""
+"""The most requests that are handled at a time."""
 ENTRIES = 500
 """Names in one frame of a listing."""
 
@@ -43,7 +43,7 @@ class _Serving:
         self._stores: dict[tuple[str, bool, bool], Store] = {}
         self._cancelled: set[int] = set()
         self._locks: dict[int, queue.SimpleQueue[tuple[int, Frame] | None]] = {}
-        """What is to be done under each lock that is held or waited for; None gives it back."""
+        """The queued requests of each lock that is held or waited for; None releases it."""
 
     def run(self, source: BinaryIO, version: str) -> None:
         with self._writing:

@@ -23,11 +23,11 @@ END_RECORD = struct.Struct("<4s4H2LH")
 END64_RECORD = struct.Struct("<4sQ2H2L4Q")
 LOCATOR_RECORD = struct.Struct("<4sLQL")
 REACH = 0xFFFF + END_RECORD.size
-"""Bytes from the end of a file within which its end record is looked for."""
+"""The last bytes of a file in which its end record is searched."""
 FURTHER = 1 << 28
-"""… and in a local file where none is there."""
+"""The same for a local file, if the end record is not there."""
 MORE16, MORE32 = 0xFFFF, 0xFFFFFFFF
-"""In a field: the number does not fit and stands elsewhere."""
+"""The values of a field whose number does not fit and is stored elsewhere."""
 IN_UTF8 = 0x800
 
 
@@ -72,7 +72,7 @@ class Directory:
 
 
 EMPTY = Directory((), b"", 0, 0, 0, 0, b"", False)
-"""Of an archive that is not there yet."""
+"""The directory of an archive that does not exist yet."""
 
 
 def parse(ranges: Ranges, *, further: bool = False) -> Directory:

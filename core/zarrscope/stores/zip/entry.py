@@ -22,10 +22,10 @@ _ENCRYPTED = 0x1
 _TO_SPARE = 64
 """Bytes by which a local header may be longer than expected: fields for times and owners take up to 40."""
 _PASSED_OVER = 1 << 16
-"""Bytes before a part that are rather read in vain, with the header, than asked for in two requests."""
+"""The most bytes before a part that are read without need, together with the header, to save a second request."""
 
 Steps: TypeAlias = Generator[list[Span], list[bytes], bytes]
-"""Reads one value: yields what it needs of the archive, is sent that, and returns the value."""
+"""Reads one value: yields the spans that it needs, receives their bytes, and returns the value."""
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Index:
     refused: tuple[str, ...] = ()
     duplicates: tuple[str, ...] = ()
     begins: dict[int, int] = field(default_factory=dict)
-    """Where the bytes of entries begin, by the offset of the entry, as far as read."""
+    """Offset of an entry → offset of its bytes, as far as known."""
 
     @classmethod
     def of(cls, directory: Directory, ranges: Ranges) -> Index:

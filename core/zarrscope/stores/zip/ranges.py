@@ -37,9 +37,9 @@ class Ranges:
 
     size = 0
     state: State | None = None
-    """Of a local file: what tells whether it changed."""
+    """For a local file: a value that changes when the file changes."""
     remote = False
-    """Each read is a round trip; many at once cost as much as one."""
+    """Whether each read costs a round trip, and many at once cost as much as one."""
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Reads bytes at an offset: fewer if the file ends before, or if the system returns fewer at once."""

@@ -36,7 +36,7 @@ from zarrscope.stores.zip.writing import append_entries, changed, create, locked
 INFLATE_LIMIT = 1 << 28
 READ_WRITE = os.O_RDWR | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 _AFTER_SLASH = "0"
-"""The character after "/": the first name beyond all those beneath "a/" is "a0"."""
+"""The character after "/": the first name after all names beneath "a/" is "a0"."""
 
 
 class ZipStore(Store):
@@ -62,7 +62,8 @@ class ZipStore(Store):
         self.writable = writable and self._path is not None
         self.sync = sync
         self._pending: dict[str, bytes] = {}
-        """Values that were put and are not in the archive yet. Never changed in place while others may read it."""
+        """Values from `put` that are not yet in the archive. The mapping is replaced, never changed, while others may
+        read it."""
         self._pending_bytes = 0
         self._writing = threading.RLock()
         self._appending = False

@@ -45,11 +45,11 @@ from zarrscope.stores.zip.directory import (
 )
 
 STEP = REACH - 32
-"""Bytes from one end record to the end of the next that is written."""
+"""The most bytes between two end records that are written."""
 LONGEST = 30_000
-"""Bytes of a directory of which copies are written ahead."""
+"""The most bytes of a directory of which copies are written between pieces."""
 _LEFT = (LOCAL, CENTRAL, END, END64, bytes(4))
-"""What begins with one of these, after the end of an archive, is left of a write."""
+"""The possible beginnings of bytes that an interrupted write left after the end of an archive."""
 _PERMISSIONS = 0o100644 << 16
 
 Order: TypeAlias = Callable[[Sequence[Member]], Sequence[Member]]
