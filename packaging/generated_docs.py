@@ -2,7 +2,7 @@
 decisions.
 
 python packaging/generated_docs.py            rewrites them
-python packaging/generated_docs.py --check    exit status 1 when they are not what the code says
+python packaging/generated_docs.py --check    exit status 1 if they are outdated
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def _listed(rows: Iterator[tuple[str, str]] | list[tuple[str, str]] | tuple[tupl
 
 
 def _paragraphs(text: str) -> list[str]:
-    """Paragraphs as they are; those that click is told to leave alone keep their lines."""
+    """The paragraphs of a help text; those with click's mark against rewrapping keep their lines."""
     out: list[str] = []
     for part in re.split(r"\n\s*\n", inspect.cleandoc(text)):
         lines = part.split("\n")

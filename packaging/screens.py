@@ -1,9 +1,9 @@
-"""Pictures of the window: every tab of the places named, in the light or in the dark.
+"""Makes pictures of the window: every tab of the given places, in a light or a dark theme.
 
     python packaging/screens.py FOLDER URL… [--tabs image,chunks] [--run three-views] [--dark] [--size 1200x800]
 
-A file for each place and tab that fits it: `cells.ome.zarr-chunks-dark.png`. A place may be a view (`zarrscope:…`).
-`QT_SCALE_FACTOR=2` shows a screen of twice the dots. Without a screen: xvfb-run -a -s "-screen 0 2600x1800x24" …
+Writes a file for each place and each tab that fits it: `cells.ome.zarr-chunks-dark.png`. A place may be a view
+(`zarrscope:…`). `QT_SCALE_FACTOR=2` doubles the resolution. Without a screen: xvfb-run -a -s "-screen 0 2600x1800x24" …
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ REST = 0.4
 
 
 def paint_dark(application: QApplication) -> None:
-    """The desktop's dark colours, or ours where the toolkit has no word for them."""
+    """Sets the desktop's dark colours, or our own if the toolkit cannot request them."""
     from qtpy.QtCore import Qt
     from qtpy.QtGui import QColor, QPalette
 
@@ -47,7 +47,7 @@ def paint_dark(application: QApplication) -> None:
 
 
 def rest(application: QApplication, busy: Callable[[], bool]) -> None:
-    """Lets the window work until nothing is under way."""
+    """Runs the event loop until nothing is loading any more."""
     end = time.monotonic() + PATIENCE
     calm = time.monotonic()
     while time.monotonic() < end and time.monotonic() - calm < REST:
@@ -76,7 +76,7 @@ def busy(window: Window) -> bool:
 
 
 def picture(window: Window, file: Path) -> None:
-    """What stands on the screen."""
+    """The content of the screen."""
     grabbed = window.grab()
     if not grabbed.save(str(file)):
         raise OSError(f"{file} cannot be written")

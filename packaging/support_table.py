@@ -1,7 +1,8 @@
 """The tables of resources/docs/formats.md: dialects, codecs, data types, extension points; made from the registries.
 
-What reads and writes is tried or asked of the code. Who else proves it is data here: a row's tests, which must exist
-(tests/core/test_support_table.py), and the implementations that read or wrote the same bytes in them.
+The columns for reading and writing come from the code, or from trying it. The proofs are listed here: the tests of each
+row, which must exist (tests/core/test_support_table.py), and the other implementations that read or wrote the same
+bytes in these tests.
 """
 
 from __future__ import annotations
@@ -220,7 +221,7 @@ def extension_points() -> str:
 
 
 def tests() -> set[str]:
-    """Every test file that a table names, without its ending."""
+    """Every test file that a table names, without its extension."""
     found = {name for _, names in DIALECT_PROOFS.values() for name in names}
     found |= {name for _, names in STORE_PROOFS.values() for name in names}
     found |= {name for family in CODEC_FAMILIES for name in family[2]}
@@ -228,7 +229,7 @@ def tests() -> set[str]:
 
 
 def _proof(who: str, tests: tuple[str, ...]) -> str:
-    """The implementations, and the tests without what all their names begin with."""
+    """The implementations, and the names of the tests without their common prefix."""
     names = ", ".join(dict.fromkeys(f"{name.removeprefix('test_')}" for name in tests))
     return f"{who} ({names})" if who and names else who or names
 
@@ -238,7 +239,7 @@ def _in_family(name: str, names: str) -> bool:
 
 
 def _dialect_writes(name: str) -> bool:
-    """Whether an array can really be made in the dialect, and read again."""
+    """Whether an array can actually be created in the dialect and read again."""
     try:
         store = MemoryStore()
         array = zarrscope.open(store, mode="w-", dialect=name).create_array("/a", shape=(4,), dtype="u2", chunks=(2,))
@@ -250,7 +251,7 @@ def _dialect_writes(name: str) -> bool:
 
 
 def type_round_trips(value: Any) -> bool:
-    """Whether an array of the type can be made in v3, written and read again with what was written."""
+    """Whether an array of the type can be created in v3 and written, and reads back the written values."""
     try:
         store = MemoryStore()
         made = zarrscope.open(store, mode="w-").create_array("/a", shape=(4,), dtype=data_type(value), chunks=(2,))

@@ -1,11 +1,11 @@
-"""The demo volume: a realistic OME-Zarr 0.5 image with labels, made on the spot from a seed.
+"""The demo volume: a realistic OME-Zarr 0.5 image with labels, generated from a seed.
 
     make(folder, "small")   2 x 3 x 16 x 256 x 256, a second or two: for tests and a first look
     make(folder, "full")    2 x 3 x 64 x 1024 x 1024, about 800 MB of values
 
 Axes t, c, z, y, x; channels nuclei, membranes, puncta; a pyramid by local mean that leaves z alone until the voxels are
-cubes; the nuclei as labels. Zarr v3, sharded, zstd. Both sizes show the same scene (scene.py). What is made is the same
-to the last bit whatever the number of threads. The folder appears whole or not at all; one already there is kept.
+cubes; the nuclei as labels. Zarr v3, sharded, zstd. Both sizes show the same scene (scene.py). The result is the same
+to the last bit for any number of threads. The folder appears only when it is complete, and an existing one is kept.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ DARK_PHOTONS = 1.2
 
 @dataclass(frozen=True)
 class Plan:
-    """What a size means. `levels`: elements of the finest level per element, along z, y, x."""
+    """The parameters of a size. `levels`: elements of the finest level per element, along z, y, x."""
 
     shape: tuple[int, int, int]
     spacing: tuple[float, float, float]
@@ -82,7 +82,7 @@ PLANS: dict[str, Plan] = {
 
 
 def make(folder: str | os.PathLike[str], size: Size = "full", progress: Progress | None = None) -> Path:
-    """The volume at `folder`, made unless it is there already. Raises Conflict when something else is there."""
+    """Makes the volume at `folder`, unless it exists already. Raises Conflict if `folder` contains anything else."""
     target = Path(folder).expanduser().absolute()
     if is_demo(target, size):
         return target
@@ -156,7 +156,8 @@ def _write(folder: Path, plan: Plan, size: Size, progress: Progress | None) -> N
 
 
 class _Slab:
-    """One moment's planes z0 to z1, all channels: light first, then tile by tile what the detector makes of it."""
+    """The planes z0 to z1 of one time point in all channels: first the light, then tile by tile the detector's
+    counts."""
 
     def __init__(
         self,
@@ -185,7 +186,7 @@ class _Slab:
 
         self.share(list(blocks(height, LIGHT_PLANES)), illuminate)
         self.light = [np.concatenate([parts[z][i] for z in sorted(parts)]) for i in range(5)]
-        # Coarser levels gather here, for a shard of theirs spans several tiles.
+        # Coarser levels are collected here, because one of their shards spans several tiles.
         finer = tuple(-(-n // f) for n, f in zip((height, *self.plan.shape[1:]), self.plan.levels[1], strict=True))
         gathered = [np.zeros(finer, np.uint16) for _ in (*CHANNELS, None)]
         jobs = [(c, y, x) for c in range(len(gathered)) for y, x in self.tiles]
@@ -249,7 +250,8 @@ def _create(hierarchy: Hierarchy, path: str, plan: Plan, level: tuple[int, int, 
 
 
 def _multiscale(plan: Plan, name: str, method: str, mean: bool) -> dict[str, Any]:
-    """`mean`: an element of a coarser level stands for the middle of those it was made from, else for the first."""
+    """`mean`: the position of an element of a coarser level is the middle of its block, otherwise that of the first
+    element."""
     axes: list[dict[str, str]] = [
         {"name": "t", "type": "time", "unit": "second"},
         {"name": "c", "type": "channel"},

@@ -1,11 +1,11 @@
-"""The demo volume's subject, in numpy: two small organoids under a confocal microscope.
+"""Simulates the content of the demo volume with numpy: two small organoids under a confocal microscope.
 
-Cells stand in a bent sheet around a hollow; each has a nucleus (textured, some in division), a membrane and a handful
-of bright puncta. Everything is laid out in micrometers, so any sampling shows the same scene. All is drawn from seeds:
-a region looks the same whoever draws it, on however many threads, in whatever order.
+The cells of an organoid form a curved sheet around a cavity. Each has a nucleus (textured, some in division), a
+membrane and a few bright puncta. All positions are in micrometers, so every sampling shows the same scene. All random
+numbers come from seeds: a region is the same for any number of threads and any order.
 
-The light without noise is computed at half the lateral sampling (the microscope could not resolve more), then drawn out
-to full; puncta, detector offset and shot noise come last, at full sampling.
+The light without noise is computed at half the lateral sampling (the microscope could not resolve more) and then
+interpolated. Puncta, detector offset and shot noise are added last, at full sampling.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ ORGANOIDS = (
 
 @dataclass(frozen=True)
 class Cell:
-    """Where it stands and how it looks; lengths in µm. `axis` points outward, away from the hollow."""
+    """The position and the shape of a cell; lengths in µm. `axis` points outward, away from the cavity."""
 
     number: int
     organoid: int
@@ -65,7 +65,8 @@ class Cell:
 
 
 class Scene:
-    """One moment of the scene. `step` counts moments: between two the stage drifts and the puncta wander."""
+    """One time point of the scene. `step` counts time points: between two of them the stage drifts and the puncta
+    move."""
 
     def __init__(self, step: int, spacing: tuple[float, float, float], shape: tuple[int, int, int], seed: int) -> None:
         self.step, self.spacing, self.shape, self.seed = step, spacing, shape, seed
@@ -79,11 +80,11 @@ class Scene:
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
-        """All cells, also those outside the field: their neighbours' membranes depend on them."""
+        """All cells, including those outside the field, because their neighbours' membranes depend on them."""
         random = self.random(1)
         found: list[Cell] = []
         for o, organoid in enumerate(ORGANOIDS):
-            # A spiral from pole to pole spreads points evenly; jitter makes them a tissue.
+            # A spiral from pole to pole distributes points evenly; random shifts make them look like a tissue.
             n = np.arange(organoid.cells) + 0.5
             up, turn = 1 - 2 * n / organoid.cells, np.pi * (1 + 5**0.5) * n
             ring = np.sqrt(1 - up**2)
@@ -110,7 +111,7 @@ class Scene:
         return tuple(found)
 
     def _lobes(self, axes: np.ndarray[Any, Any], organoid: int) -> np.ndarray[Any, Any]:
-        """How far the surface stands out in a direction: organoids are no balls."""
+        """The radius of the surface in a direction, because organoids are not spheres."""
         z, y, x = (axes[..., i] for i in range(3))
         k = organoid * 1.7
         bumps = (
@@ -122,14 +123,14 @@ class Scene:
 
     # ------------------------------------------------------------------ the light without noise
     def light(self, z0: int, z1: int) -> tuple[Volume, Volume, Volume, Volume, np.ndarray[Any, np.dtype[np.uint16]]]:
-        """Planes z0 to z1 at half lateral sampling: nuclei, membranes, cell bodies (0 to about 1, blurred); how deep
-        inside its nucleus a point lies (µm, negative outside); and which cell's nucleus that is."""
+        """Planes z0 to z1 at half lateral sampling: nuclei, membranes, cell bodies (0 to about 1, blurred); the depth
+        of a point inside its nucleus (µm, negative outside); and the number of that nucleus' cell."""
         halo = int(np.ceil(HALO / self.coarse[0]))
         first, last = z0 - halo, z1 + halo
         z = (np.arange(first, last) * self.spacing[0]).astype(np.float32)
         y, x = ((np.arange(-(-n // 2)) * 2 + 0.5) * s for n, s in zip(self.shape[1:], self.spacing[1:], strict=True))
         y, x = y.astype(np.float32), x.astype(np.float32)
-        # The tissue's own grain: positions are bent a little, so that no membrane is straight and no nucleus an egg.
+        # Positions are shifted slightly, so that no membrane is straight and no nucleus is an ellipsoid.
         zz = z[:, None, None] - self.drift[0] + 0.35 * np.sin(0.55 * y[:, None] + 0.47 * x + 1.0)
         yy = y[:, None] - self.drift[1] + (0.75 * np.sin(0.41 * x + 0.3 * z[:, None, None]) + 0.3 * np.sin(1.1 * x + 2))
         xx = (
@@ -189,7 +190,7 @@ class Scene:
         random = self.random(2, cell.number)
         across, along = cell.radii
         if cell.dividing:
-            # Condensed chromosomes: a plate, or two on their way apart.
+            # Condensed chromosomes: one plate, or two plates that separate.
             across, along = 4.2, 1.15
         radial = _along(offsets, cell.axis)
         beside = _square(offsets) - radial**2
@@ -219,10 +220,10 @@ class Scene:
         np.maximum(depth, edge, out=depth)
 
     def _sheet(self, place: list[Volume]) -> tuple[Volume, Volume]:
-        """How much a point is within tissue (0 to 1), and the light of its outer and inner faces."""
+        """The amount of tissue at a point (0 to 1), and the light of its outer and inner surfaces."""
         inside = np.zeros(place[0].shape, np.float32)
         face = np.zeros(place[0].shape, np.float32)
-        # Plane by plane: the steps between are many, and would fill the memory.
+        # Plane by plane, because the many intermediate arrays would take too much memory.
         for z in range(len(inside)):
             for o, organoid in enumerate(ORGANOIDS):
                 self._faces(o, organoid, [p[z] for p in place], inside[z], face[z])
@@ -240,7 +241,7 @@ class Scene:
         inner = r - organoid.hollow - ripple
         edge = np.minimum(outer, inner)
         np.maximum(inside, 1 / (1 + np.exp(np.clip(-edge / np.float32(0.25), -30, 30))), out=inside)
-        # The face towards the hollow is the brighter one, as apical actin is.
+        # The surface towards the cavity is brighter, like apical actin.
         np.maximum(face, 0.75 * np.exp(-((outer / 0.55) ** 2)), out=face)
         np.maximum(face, 1.7 * np.exp(-((inner / 0.75) ** 2)), out=face)
 
@@ -296,12 +297,13 @@ class Scene:
                 )
         return volume
 
-    # ------------------------------------------------------------------ what the detector reports
+    # ------------------------------------------------------------------ the detector's counts
     def exposed(self, photons: Volume, key: tuple[int, ...]) -> np.ndarray[Any, np.dtype[np.uint16]]:
-        """Counts of the detector: shot noise, read noise, offset. `key` names the region, for its own random numbers.
+        """Counts of the detector: shot noise, read noise, offset. `key` identifies the region and selects its random
+        numbers.
 
-        Shot noise goes by the square-root transform, in which Poisson counts have a normal spread of one half: for a
-        viewer's eye the same as drawing from the Poisson distribution, in a quarter of the time.
+        Shot noise uses the square-root transform, under which Poisson counts are nearly normal with a standard
+        deviation of one half. It looks like sampling the Poisson distribution, and takes a quarter of the time.
         """
         noise = self.random(5, self.step, *key).standard_normal(photons.shape, dtype=np.float32)
         counts = np.sqrt(photons + np.float32(0.375 + (READ_NOISE / GAIN) ** 2))
@@ -328,7 +330,7 @@ def _square(offsets: list[Volume]) -> Volume:
 
 
 def drawn_out(volume: Volume, rows: slice, columns: slice) -> Volume:
-    """The part [rows, columns] of `volume` (half lateral sampling) at full sampling, linear in between.
+    """The part [rows, columns] of `volume` (half lateral sampling), linearly interpolated to full sampling.
 
     Coarse sample i lies between the fine ones 2i and 2i + 1.
     """
@@ -349,7 +351,7 @@ def drawn_out(volume: Volume, rows: slice, columns: slice) -> Volume:
 
 
 def _smooth(volume: Volume, sigma: float, axis: int) -> Volume:
-    """A normal blur along one axis; beyond the ends the last plane continues."""
+    """A Gaussian blur along one axis; beyond the ends the last plane is repeated."""
     reach = int(np.ceil(2.5 * sigma))
     if sigma < 0.25 or not reach:
         return volume
@@ -367,7 +369,8 @@ def _smooth(volume: Volume, sigma: float, axis: int) -> Volume:
 
 
 def halved(volume: np.ndarray[Any, Any], steps: tuple[int, int, int]) -> np.ndarray[Any, Any]:
-    """The mean of each block of `steps` elements, rounded; an odd end is averaged over what there is."""
+    """The mean of each block of `steps` elements, rounded; a smaller block at the end is averaged over its own
+    elements."""
     total = volume.astype(np.uint32)
     count = np.ones((1, 1, 1), np.uint32)
     for axis, step in enumerate(steps):

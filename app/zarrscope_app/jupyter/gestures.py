@@ -85,7 +85,7 @@ def _call(widget: Host, do: str, args: list[Any]) -> None:
         widget.tell_probe()
 
 
-# ---------------------------------------------------------------------- what no presenter does
+# ---------------------------------------------------------------------- gestures without a presenter
 def _rows(widget: Host, start: int, stop: int) -> None:
     """Sets the rows of the tree that are scrolled into view."""
     first = max(0, int(start))

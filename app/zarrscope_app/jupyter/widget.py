@@ -207,7 +207,7 @@ class Explorer(anywidget.AnyWidget):
     def _beside_painted(self) -> None:
         self.draw("beside")
 
-    # ------------------------------------------------------------------ out
+    # ------------------------------------------------------------------ outgoing
     def tell(self, *parts: str) -> None:
         """Marks parts as perhaps changed; those that have changed are sent at the end of the event loop's pass."""
         self._dirty.update(parts)
@@ -282,7 +282,7 @@ class Explorer(anywidget.AnyWidget):
         told: dict[str, Any] = {**self.texts, **{name: getattr(self, name) for name in PARTS}}
         return told
 
-    # ------------------------------------------------------------------ in
+    # ------------------------------------------------------------------ incoming
     def _receive(self, _: object, message: Any, buffers: object = None) -> None:
         """Handles a message of the browser; anything but a known gesture is dropped."""
         if self._closed or not isinstance(message, dict):
@@ -333,7 +333,7 @@ class Explorer(anywidget.AnyWidget):
                     lo, hi = new[channel.label]
                     shown.set_levels(number, float(lo), float(hi))
 
-    # ------------------------------------------------------------------ for people at the prompt
+    # ------------------------------------------------------------------ Python interface
     @property
     def url(self) -> str:
         """The address that is explored."""

@@ -246,7 +246,7 @@ def _selection(rank: int, fixed: dict[int, int]) -> tuple[int | slice, ...]:
     return tuple(fixed.get(i, slice(None)) for i in range(rank))
 
 
-# ---------------------------------------------------------------------- what can be a layer
+# ---------------------------------------------------------------------- levels that can be layers
 def _levels(image: Image, kept: list[int]) -> tuple[list[Level], tuple[str, ...]]:
     """The levels that can be shown, and those that are left out. Raises if there is none to show."""
     usable: list[Level] = []

@@ -55,7 +55,7 @@ def _is_passable(node: Group | Array) -> bool:
 
 
 def read_details(hierarchy: Hierarchy, path: str) -> NodeDetails:
-    """Reads all data that the presenters of a node need. Blocks."""
+    """Reads all data that the presenters of a node need. Waits for the store."""
     node = hierarchy[path]
     image, collection, icon = None, None, ""
     warnings = [strings.clean(each) for each in hierarchy.demands_above(path)]
@@ -97,7 +97,7 @@ def axis_names(image: Image | None, array: Array) -> tuple[str, ...]:
 
 
 def labels_of(hierarchy: Hierarchy, image: Image) -> dict[str, Image | None]:
-    """The label images that belong to an image, by path; None for one that cannot be drawn. Blocks."""
+    """The label images that belong to an image, by path; None for one that cannot be drawn. Waits for the store."""
     node_context(hierarchy).prefetch(image.labels)
     return {path: _label_image(hierarchy, path) for path in image.labels}
 

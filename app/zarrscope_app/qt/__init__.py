@@ -26,7 +26,7 @@ def main(
     view: Mapping[str, Any] | None = None,
     settings: Settings | None = None,
 ) -> int:
-    """Open `urls` in one window and run until the last window closes. Returns the exit code.
+    """Opens `urls` in one window, and runs until the last window closes. Returns the exit code.
 
     `view` is a view of the first address (presenters/session/state_text.py).
     """

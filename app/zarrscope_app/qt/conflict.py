@@ -1,4 +1,4 @@
-"""A conflict, field by field: mine and theirs side by side, and a side chosen for each."""
+"""A conflict, field by field: both values side by side, and a choice of side for each field."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class ConflictView(QWidget):
 
 
 class _Table(QTableWidget):
-    """Fields down, sides across. A click, Space or Enter on a side chooses it."""
+    """A row for each field and a column for each side. A click, Space or Enter on a value chooses its side."""
 
     picked = Signal(int, str)
 

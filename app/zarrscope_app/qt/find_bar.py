@@ -1,4 +1,4 @@
-"""A line to find a text among all fields of a form: how many places have it, the next and the one before."""
+"""A search field for all fields of a form: the number of matches, and buttons for the next and the previous match."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from .theme import icon
 
 
 class FindBar(QWidget):
-    """`attach` a search, or None. Enter goes on, Shift+Enter back, Esc closes it: `closed`."""
+    """`attach` takes a search, or None. Enter goes to the next match, Shift+Enter to the previous one, Esc emits
+    `closed`."""
 
     closed = Signal()
 
@@ -53,12 +54,12 @@ class FindBar(QWidget):
         self.hide()
 
     def attach(self, search: FormSearch | None) -> None:
-        """Find through another search."""
+        """Uses another search."""
         self._search = search
         self.paint_found()
 
     def open_bar(self) -> None:
-        """Show it, and put the keyboard there."""
+        """Shows the bar, and gives it the keyboard focus."""
         self.show()
         self.line.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.line.selectAll()
@@ -66,18 +67,18 @@ class FindBar(QWidget):
             self._search.look_for(self.line.text())
 
     def close_bar(self) -> None:
-        """Hide it; nothing is looked for any more."""
+        """Hides the bar, and ends the search."""
         self.hide()
         if self._search is not None:
             self._search.look_for("")
         self.closed.emit()
 
     def paint_found(self) -> None:
-        """Say how many places there are."""
+        """Shows the number of matches."""
         self.count.setText(self._search.found.sentence if self._search is not None else "")
 
     def step(self, by: int) -> None:
-        """Go on, or back."""
+        """Goes to the next or the previous match."""
         if self._search is not None:
             self._search.step(by)
 

@@ -300,12 +300,12 @@ class AttributesPane(QWidget):
 
     @property
     def has_keyboard(self) -> bool:
-        """Whether the keyboard is somewhere in the form."""
+        """Whether a widget of the form has the keyboard focus."""
         focus = QApplication.focusWidget()
         return focus is not None and (focus is self or self.isAncestorOf(focus))
 
     def find_text(self) -> None:
-        """A line to find a text among all fields."""
+        """Opens the search field for all fields."""
         self.commit()
         self.find_bar.open_bar()
 

@@ -209,7 +209,7 @@ class TreeModel(QAbstractItemModel):
         for held in (self._rows, self._parents, self._windows, self._places, self._expandable):
             held.pop(id, None)
 
-    # ---------------------------------------------------------------- Qt's questions
+    # ---------------------------------------------------------------- Qt's interface
     def columnCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 -- as Qt declares it
         return 2
 

@@ -1,7 +1,7 @@
-"""Decides which undo a key means: that of the text being typed, or that of the document.
+"""Decides whether an undo key applies to the text that is being typed or to the document.
 
-Qt's text editors take the keys of undo and redo even when they have nothing to take back, so that the window's commands
-never hear of them.
+Qt's text editors accept the keys of undo and redo even if they have nothing to undo, so the window's commands would
+never receive them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class UndoKeys(QObject):
     """Watches the editors of a form (`watch`): once a text was applied, undo and redo act on the document."""
 
     def watch(self, editor: QWidget) -> None:
-        """Leave the keys to the window while nothing is being typed into this editor."""
+        """Leaves the keys to the window while no text is being typed into this editor."""
         editor.installEventFilter(self)
 
     def eventFilter(self, watched: Any, event: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The whole text of a long value beneath the fields, to read and to edit: rows show its beginning only."""
+"""Shows and edits the complete text of a long value beneath the fields, whose rows show only its beginning."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Text(QPlainTextEdit):
 
 
 class ValuePane(QWidget):
-    """`edited(pointer, text)`: a text was taken over, by Ctrl+Enter or when the keyboard went elsewhere."""
+    """Emits `edited(pointer, text)` when a text is applied: by Ctrl+Enter, or when the keyboard focus leaves."""
 
     edited = Signal(str, str)
     typed = Signal()
@@ -56,19 +56,19 @@ class ValuePane(QWidget):
 
     @property
     def pending(self) -> bool:
-        """Whether it holds a text that is not taken over yet."""
+        """Whether it contains a text that is not yet applied."""
         document = self.text.document()
         return self.isVisible() and document is not None and document.isModified()
 
     def commit(self) -> None:
-        """Take over the text as it stands."""
+        """Applies the present text."""
         document = self.text.document()
         if self.pending and document is not None:
             document.setModified(False)
             self.edited.emit(self._pointer, self.text.toPlainText())
 
     def show_field(self, field: Field | None, editable: bool) -> None:
-        """Show a field's value where it is long; hidden where it is not."""
+        """Shows the value of a field if it is long; otherwise hides the pane."""
         title = long_value(field) if field is not None else ""
         if self.pending and field is not None and field.pointer == self._pointer:
             return

@@ -373,12 +373,12 @@ class Explorer(App[int]):
             self.notify(words.NO_SHELL)
 
     def show_pixels(self) -> None:
-        """Shows the picture in the terminal's own pixels, once it is there."""
+        """Shows the picture in the terminal's own pixels, when it has arrived."""
         if not self._pixels.begin((self.size.height, self.size.width)):
             self.notify(words.NO_PIXELS)
 
     def drop_pixels(self) -> None:
-        """Waits no longer for a picture in pixels that was asked for."""
+        """Cancels a requested picture in pixels."""
         self._pixels.drop()
 
     # ------------------------------------------------------------------ leaving

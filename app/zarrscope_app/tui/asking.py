@@ -243,7 +243,7 @@ def _edited(keys: Asks, text: str) -> str | None:
 
 # ---------------------------------------------------------------------- a conflict
 class ConflictSheet(FollowingSheet):
-    """Both sides of each field that both changed: one is chosen for each, or one side for all."""
+    """Both values of each disputed field: the person chooses a side for each field, or one side for all."""
 
     def __init__(self, edit: EditPresenter) -> None:
         super().__init__(self._sides, words.CONFLICT_FOOT, {}, edit.changed)
@@ -262,7 +262,7 @@ class ConflictSheet(FollowingSheet):
         return "\n".join([state.sentence, conflict_summary(state), "", *rows])
 
     def takes(self, event: events.Key) -> bool:
-        """Moves between fields or chooses a side; Enter ends it only where each field has one."""
+        """Moves between fields or chooses a side; Enter closes the sheet only if each field has a side."""
         disputed = [row for row in conflict_rows(self._edit.state) if not row.fixed]
         if event.key in ("up", "down", "tab", "shift+tab") and disputed:
             self._go(1 if event.key in ("down", "tab") else -1, len(disputed))

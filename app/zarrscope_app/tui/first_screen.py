@@ -1,7 +1,8 @@
-"""What the terminal shows while the application is being imported: the place that is opened, and that it is.
+"""The first screen of the terminal, shown while the application is being imported: the address, and that it is being
+opened.
 
-Drawn by hand on the alternate screen, which the application then takes over: nothing is imported for it. Where the
-imports end by an error or a signal, the terminal is given back.
+It is written directly to the alternate screen, so no toolkit has to be imported for it; the application then uses the
+same screen. If the imports end with an error or a signal, the terminal is restored.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ _HEAD, _PLAIN = "\x1b[7m", "\x1b[0m"
 
 
 class FirstScreen:
-    """Shown from `with` on; it stays, for the application to draw over, unless the block ends by an error."""
+    """A context that shows the first screen. It stays until the application draws over it, unless the block ends with
+    an error."""
 
     def __init__(self, url: str, *, colored: bool) -> None:
         self._url, self._colored, self._shown = url, colored, False
@@ -42,7 +44,7 @@ class FirstScreen:
 
 
 def _write(text: str) -> None:
-    """To the terminal at stderr, in the signs that it has."""
+    """Writes to the terminal at stderr, with replacements for characters that its encoding lacks."""
     stream = sys.__stderr__
     if stream is None:
         return

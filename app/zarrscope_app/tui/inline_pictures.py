@@ -86,9 +86,10 @@ def _sequences(told: str) -> list[str]:
 
 
 def drawn(picture: Rgb, cells: tuple[int, int], terminal: Terminal, fitted: Rgb | None = None) -> str:
-    """What draws the picture over so many lines and columns, at the cursor of a terminal that can.
+    """The text that draws the picture over a number of lines and columns at the cursor, for a terminal that can display
+    it.
 
-    `fitted`: the picture in the terminal's own pixels, where it is not so itself; sixels are of those.
+    `fitted`: the picture scaled to the terminal's pixels, which sixel needs.
     """
     if terminal.drawing == "sixel":
         told = sixel(picture if fitted is None else fitted)

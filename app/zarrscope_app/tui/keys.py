@@ -212,7 +212,7 @@ class Keyboard:
         self._accept = None
         self.focus(self._after or self.app.part("attributes", Widget))
 
-    # ------------------------------------------------------------------ lines that were chosen
+    # ------------------------------------------------------------------ chosen lines
     def choose(self, lines: Lines) -> None:
         """Handles Enter or a click on the line under the cursor."""
         s = self.session

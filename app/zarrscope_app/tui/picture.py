@@ -144,7 +144,7 @@ class Picture(Guarded, Widget, can_focus=True):
         if not self.session.slice.frame.shape[0]:  # a line, or a sentence
             self.show()
 
-    # ------------------------------------------------------------------ where
+    # ------------------------------------------------------------------ displayed part
     def fit(self) -> None:
         frame = self.session.slice.frame
         if not frame.shape[0] or not self.pixels[0]:

@@ -1,7 +1,7 @@
-"""The picture over the whole screen in the terminal's own pixels (kitty, iTerm2, sixel), until a key.
+"""Shows the picture over the whole screen in the terminal's own pixels (kitty, iTerm2, sixel), until a key is pressed.
 
-Textual draws cells, and cells that are drawn over such a picture take it away: so the application steps aside while it
-is shown, as it does for an editor (docs: decisions/pixels-in-the-terminal.md).
+Cells that Textual draws over such a picture erase it. So the application is suspended while the picture is shown, as it
+is for an editor (docs: decisions/pixels-in-the-terminal.md).
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ LONGEST = 2048
 
 
 class Pixels:
-    """Shows what the picture's pane shows, once its chunks are there in so many pixels; a key before that drops it."""
+    """Shows the part in the picture's pane as soon as its chunks have arrived; a key before that cancels the
+    request."""
 
     def __init__(
         self, pane: Picture, terminal: Terminal, suspended: Callable[[], AbstractContextManager[None]]
@@ -41,7 +42,8 @@ class Pixels:
         self._slice.painted.connect(self._painted, check_nargs=False)
 
     def begin(self, cells: tuple[int, int]) -> bool:
-        """Asks for the picture over (lines, columns) of the terminal; False where it has no pictures of its own."""
+        """Requests the picture for (lines, columns) of the terminal. Returns False if the terminal cannot display
+        pictures."""
         frame, part = self._slice.frame, self._pane.rect
         if self._terminal.drawing not in OWN or not frame.shape[0] or part is None:
             return False
@@ -61,11 +63,11 @@ class Pixels:
 
     @property
     def waiting(self) -> bool:
-        """Whether the picture was asked for and is not there yet."""
+        """Whether the picture was requested and has not arrived."""
         return self._wanted is not None
 
     def drop(self) -> None:
-        """Waits for it no longer."""
+        """Cancels the request."""
         if self._wanted is not None:
             self._wanted = None
             self._back()
@@ -88,8 +90,8 @@ class Pixels:
 
 
 def show(picture: npt.NDArray[np.uint8], cells: tuple[int, int], terminal: Terminal) -> None:
-    """Draws on the alternate screen of the terminal at stderr, and waits for a key: one that comes while the picture is
-    on its way counts."""
+    """Draws on the alternate screen of the terminal at stderr, and waits for a key; a key that is pressed while the
+    picture is being sent counts, too."""
     removed = kitty_removed() if terminal.drawing == "kitty" else ""
     removed = through_tmux(removed) if removed and terminal.passthrough else removed
     foot = f"\x1b[999;1H{words.PIXELS_FOOT}"
@@ -110,7 +112,7 @@ def _write(text: str) -> None:
 
 @contextmanager
 def _single_keys() -> Iterator[Callable[[], object]]:
-    """Keys come one by one, without a line's end. Gives what takes one, and what came with it."""
+    """A context in which keys arrive one by one, without Enter. Yields a function that waits for a key."""
     stream = sys.__stdin__
     if stream is None:
         yield lambda: None

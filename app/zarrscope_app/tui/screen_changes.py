@@ -117,7 +117,7 @@ class ScreenChanges:
         self.synchronized = False
         """Whether the terminal displays a frame only when it is complete (mode 2026)."""
 
-    # ------------------------------------------------------------------ what shall be
+    # ------------------------------------------------------------------ the new content
     def feed(self, data: str) -> str:
         """Takes output. Returns the part that is not content of the screen and must be written at once."""
         passed: list[str] = []
@@ -208,7 +208,7 @@ class ScreenChanges:
             self._x += wide
         row.mend(start, self._x)
 
-    # ------------------------------------------------------------------ what is to be written
+    # ------------------------------------------------------------------ the text to write
     @property
     def pending(self) -> bool:
         """Whether `changes` may return something."""

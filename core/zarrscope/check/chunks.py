@@ -1,4 +1,5 @@
-"""Checks the stored chunks of one array: missing chunks, keys that are no chunks, and chunks that cannot be decoded.
+"""Checks the stored chunks of one array: missing chunks, keys that do not belong to a chunk, and chunks that cannot be
+decoded.
 
 Where the store can list, the keys beneath the array's prefix are read once and kept as one bit per chunk of the grid
 (as a set of numbers where the grid is huge), so a grid of 2^60 chunks takes only as much memory as its stored chunks
@@ -81,12 +82,12 @@ class StoredChunks:
         """The encoded bytes that this process read; None if the workers of a cluster read them."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state that a cluster worker needs for decoding: whether the stored chunks are known, not which they
-        are."""
+        """The state that a cluster worker needs for decoding: whether the stored chunks are known, but not their
+        list."""
         known = None if self._present is None else set[int]()
         return {**self.__dict__, "_present": known, "executor": None, "cancelled": never, "dialect": None}
 
-    # ------------------------------------------------------------------ what lies there
+    # ------------------------------------------------------------------ stored keys
     def listed(self) -> list[Finding]:
         """Lists the keys; finds missing chunks and stray keys. Raises Unreadable."""
         store, keys = self.array.store, self.array.metadata.keys
@@ -144,7 +145,7 @@ class StoredChunks:
         return [found[key] for key in sorted(found)][:MOST_NAMED]
 
     def _obstacle(self, key: str, error: ZarrscopeError | None, forms: tuple[ChunkKeys, ...]) -> Finding | None:
-        """Notes a folder that stands where a chunk's file should be, or a broken link on the way to chunks."""
+        """Records a folder in the place of a chunk's file, or a broken link in the path of chunks."""
         region = next((found for form in forms if (found := region_of(form, key, len(self.extent))) is not None), None)
         inside = region is not None and all(i is None or i < n for i, n in zip(region, self.extent, strict=True))
         if error is None:
@@ -432,7 +433,7 @@ class StoredChunks:
         text = f"{absent:,} inner chunks are not in this shard: they read as the fill value"
         return [*shard.findings, self._finding(self._missing, "chunks-missing", text, shard.key)]
 
-    # ------------------------------------------------------------------ numbers
+    # ------------------------------------------------------------------ chunk numbers
     def _number(self, index: ChunkIndex) -> int:
         return number_of(index, self.extent)
 

@@ -54,7 +54,7 @@ def stale_copies(
 def _difference(
     dialect: Dialect, path: str, key: str, copy: StoredDocument, own: bytes | None
 ) -> tuple[str, str] | None:
-    """(code, message) where a copy says something else than the node's own document."""
+    """(code, message) if a copy differs in meaning from the node's own document."""
     held = copy if isinstance(copy, Mapping) else parse_json(copy)
     if own is None:
         if not held:
@@ -70,7 +70,7 @@ def _difference(
 
 
 def _same_node(dialect: Dialect, path: str, key: str, held: Any, own: bytes) -> bool:
-    """Whether both describe the same node: one may spell out what the other leaves to defaults."""
+    """Whether both describe the same node: one may state values that are defaults in the other."""
     try:
         nodes = [dialect.parse(path, {key: each}) for each in (held, own)]
     except ZarrscopeError:

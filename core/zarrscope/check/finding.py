@@ -1,8 +1,8 @@
 """A finding of a check: a frozen record of one problem and its place; and the conversion of errors into findings.
 
-Severities: *error*: data is lost, or some reader will read it wrongly. *warning*: something is not as it should be, but
-the values are whole; or it could not be checked here. *information*: worth knowing. Errors carry the code of their
-class: not-found, unreadable, bad-metadata, unsupported, refused. Specification: reference.md F.
+Severities: *error*: data is lost, or some reader will read it wrongly. *warning*: a rule is broken but the values are
+complete, or it could not be checked here. *information*: worth knowing. Errors carry the code of their class:
+not-found, unreadable, bad-metadata, unsupported, refused. Specification: reference.md F.
 """
 
 from __future__ import annotations

@@ -69,7 +69,8 @@ class Inventory:
         return (int(np.min(told)), int(np.median(told)), int(np.max(told))) if told.size else None
 
     def size_of(self, chunk: ChunkIndex) -> int | None:
-        """The size of a stored chunk, or UNKNOWN if the store does not tell it; None for a chunk that is not stored."""
+        """The size of a stored chunk, or UNKNOWN if the store does not report it; None for a chunk that is not
+        stored."""
         number = number_of(chunk, self.grid)
         at = int(np.searchsorted(self.numbers, number))
         return int(self.sizes[at]) if at < len(self.numbers) and self.numbers[at] == number else None
@@ -125,7 +126,7 @@ def take_inventory(
     cancelled: Callable[[], bool] = never,
     progress: Callable[[int], object] = lambda found: None,
 ) -> Inventory:
-    """Finds the stored chunks of an array. `progress` is called with the number found so far. Blocks.
+    """Finds the stored chunks of an array. `progress` is called with the number found so far. Waits for the store.
 
     Raises Unreadable where the store does not answer.
     """
@@ -153,7 +154,7 @@ class _Taken:
         self._seen: set[int] = set()
 
     def note(self, array: Array, key: str, size: int | None) -> None:
-        """Records the value under a key; documents and keys that are no chunks are skipped."""
+        """Records the value under a key; documents and keys that do not belong to a chunk are skipped."""
         forms: tuple[ChunkKeys, ...] = (array.metadata.keys, *array.metadata.alternative_keys)
         index = next((i for i in (index_of(form, key, len(self.grid)) for form in forms) if i is not None), None)
         if index is None:

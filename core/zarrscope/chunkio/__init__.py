@@ -1,1 +1,1 @@
-"""From a selection to chunks and back: where they lie, reading, writing. Knows no node."""
+"""Reads and writes selections of arrays: finds, decodes, encodes and stores the chunks. It does not depend on nodes."""

@@ -1,6 +1,6 @@
 """The interface of an array for reading and writing its chunks: store, metadata and codecs.
 
-nodes.Array is one; this package knows no node.
+nodes.Array implements it; this package does not depend on nodes.
 """
 
 from __future__ import annotations

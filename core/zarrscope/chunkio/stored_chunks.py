@@ -37,7 +37,7 @@ ArrayT = TypeVar("ArrayT", bound="ArraySource")
 
 
 def index_of(keys: ChunkKeys, key: str, ndim: int) -> ChunkIndex | None:
-    """The chunk that `key` belongs to, within the grid or not; None when it is no chunk's key."""
+    """The index of the chunk that `key` belongs to, within the grid or not; None if it is not a chunk's key."""
     if not key.startswith(keys.prefix):
         return None
     rest = key[len(keys.prefix) :]
@@ -167,7 +167,7 @@ def blocks_touched(
 ) -> list[ChunkIndex]:
     """The blocks, in C order, that hold elements of stored chunks of any of these arrays.
 
-    `block` tells, per axis, which blocks hold these elements of an array.
+    `block` returns, for each axis, the blocks that contain these elements of an array.
     """
     touched: set[ChunkIndex] = set()
     for array, stored in found:

@@ -22,7 +22,7 @@ watchers: WeakSet[Any] = WeakSet()
 
 
 def forget_beneath(url: str, path: str) -> None:
-    """Tells every watcher that arrays at `path` and beneath may have been replaced."""
+    """Notifies every watcher that arrays at `path` and beneath may have been replaced."""
     for watcher in list(watchers):
         watcher.forget_beneath(url, path)
 

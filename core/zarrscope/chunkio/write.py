@@ -1,4 +1,4 @@
-"""Writing into arrays: whole chunks at once, parts of chunks without losing anybody's update.
+"""Writes into arrays: whole chunks in one step, parts of chunks without losing another writer's update.
 
 A chunk (or shard) that the selection covers completely is encoded and stored without flushing it to disk, as
 zarr-python does: nobody reads a part of it, and its writer can write it again. A chunk covered in part is read,
@@ -111,7 +111,7 @@ def _keys_between(array: ArraySource, kept: list[int], before: ChunkIndex) -> It
 def _broadcast(
     array: ArraySource, values: ArrayLike, selection: Selection | OrthogonalSelection | CoordinateSelection
 ) -> NDArray[Any]:
-    """`values` in the array's type and the shape of the selection: what numpy's own assignment would store."""
+    """`values` in the array's type and the shape of the selection, as numpy's own assignment would store them."""
     given = _items(array, values) if array.dtype.hasobject else _elements(array.dtype, values, selection)
     while hasattr(values, "__array__") and given.ndim > len(selection.shape) and given.shape[0] == 1:
         given = given[0]  # numpy drops leading axes of length one of arrays, but not of lists

@@ -38,8 +38,8 @@ PLAIN = CodecSpec("bytes", Configuration({"endian": "little"}))
 class CodecPipeline:
     """Decodes and encodes the chunks of one array by its list of codecs.
 
-    `spec` describes a decoded chunk, `encoded` its stored form. `sharding.shard_of` tells whether the inner chunks of a
-    shard can be read by themselves.
+    `spec` describes a decoded chunk, `encoded` its stored form. `sharding.shard_of` shows whether the inner chunks of a
+    shard can be read separately.
 
     Raises BadMetadata or Unsupported with a pointer that begins with `at` ("/codecs/1/configuration/level").
     `implicit`: a list without an array→bytes codec means little-endian bytes (interim texts, spec A.7).
@@ -269,9 +269,9 @@ class CodecPipeline:
         return window
 
     def decode_window(self, source: RangeReadable, window: DecodeWindow, out: Octets) -> Elements:
-        """Where elements are stored unencoded, any part can be a window.
+        """Decodes the window of a chunk. If elements are stored unencoded, any part of the chunk can be a window.
 
-        Raises BadChunk as `decode` does, for damage within the decoded bytes, and for a chunk that was cut anywhere.
+        Raises BadChunk as `decode` does, if the decoded bytes are damaged or the chunk is truncated.
         """
         self._check_size()
         at: Codec = self._serializer

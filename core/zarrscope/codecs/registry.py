@@ -1,5 +1,5 @@
-"""Finds a codec's class by its name: in the table, then among installed plugins; else raises an error that says what to
-install.
+"""Finds a codec's class by its name: in the table, then among installed plugins; else raises an error that names the
+package to install.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def every_codec() -> dict[str, CodecRow]:
 
 
 def resolve(name: str) -> CodecClass:
-    """The class of the codec of this name. Raises Unsupported, saying what to install or where to look."""
+    """The class of the codec of this name. Raises Unsupported with the package to install, or another advice."""
     row = codec_row(name)
     if row is None or not row.module:
         row = codec_row(codec_name("v3", name))

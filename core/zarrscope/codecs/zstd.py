@@ -30,7 +30,7 @@ LARGEST_BLOCK = 128 * 1024
 
 
 class ZstdFrame(NamedTuple):
-    """One frame: its place in the data, its content size if the frame tells it, and an upper limit of that size."""
+    """One frame: its place in the data, its content size if the frame states it, and an upper limit of that size."""
 
     start: int
     stop: int
@@ -90,7 +90,7 @@ def _beginning(data: Buffer, frame: ZstdFrame, count: int) -> bytes:
 
 
 def _size(data: Buffer) -> int | None:
-    """The content size of the frame at the beginning of the data, if the frame tells it and needs no dictionary."""
+    """The content size of the frame at the beginning of the data, if the frame states it and needs no dictionary."""
     if len(data) < 12 or data[:4] != MAGIC:
         return None
     descriptor = data[4]

@@ -30,7 +30,7 @@ def attributes(
 ) -> tuple[Attributes, list[str]]:
     """Carries the attributes of a node at `path` from dialect `before` to `after`. Returns them, and notes on losses.
 
-    `shape_of` tells the shape of the array at a path of the source, None where there is none.
+    `shape_of` returns the shape of the array at a path of the source, None if there is no array.
     """
     own: Attributes = dict(source)
     notes: list[str] = []
@@ -71,7 +71,7 @@ def strict(value: Any) -> tuple[Any, list[str]]:
     """Replaces NaN and infinities in `value` by text, as JSON has no such numbers. Returns it, and pointers to the
     first.
 
-    It works without recursion, because attributes may be nested to any depth, and copies only what has to change.
+    It works without recursion, because attributes may be nested to any depth, and copies only the parts that change.
     """
     if is_standard_json(value):
         return value, []

@@ -98,7 +98,7 @@ def _unblocked(draft: ArrayMetadata) -> tuple[CodecSpec, ...]:
 
 
 def unfolded(draft: ArrayMetadata) -> tuple[tuple[int, ...], tuple[int, ...], tuple[CodecSpec, ...]]:
-    """The shape of a shard, that of a chunk (the same where there are no shards), and the codecs of a chunk."""
+    """The shape of a shard, the shape of a chunk (the same if there are no shards), and the codecs of a chunk."""
     grid = draft.grid.chunk_shape
     if not isinstance(draft.grid, RegularGrid):
         grid = guess_chunks(grid, draft.dtype.itemsize or 16)

@@ -1,4 +1,4 @@
-"""Decides from attributes and shapes which images of a hierarchy get new levels, and what these levels are."""
+"""Decides from attributes and shapes which images of a hierarchy get new levels, and describes these levels."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class ArrayWork:
     method: Method = "nearest"
     again: bool = False
 
-    # ------------------------------------------------------------------ what there is to do
+    # ------------------------------------------------------------------ pieces
     def batches(self) -> Iterator[list[ChunkIndex]]:
         """The pieces for `copy`: single chunks, or groups of chunks where each request costs a round trip."""
         grid = self.target.metadata.grid
@@ -171,7 +171,7 @@ class ArrayWork:
         size = prod(map(len, spans_of(self.target.metadata, first)))
         return max(1, size * block_bytes(self.factors or (), self.target.metadata.dtype.itemsize or 64))
 
-    # ------------------------------------------------------------------ doing it
+    # ------------------------------------------------------------------ carrying out
     @_counted
     def copy(self, batch: list[ChunkIndex]) -> WorkCount:
         """Copies chunks without decoding them."""
@@ -239,7 +239,7 @@ class ArrayWork:
                 index=first,
                 store=self.target.store.url,
                 key=self.target.metadata.keys.key(first),
-                advice="The destination is not to be used: erase it. A codec that loses precision does this, too.",
+                advice="The destination cannot be used: erase it. The cause may be a codec that loses precision.",
             )
         return WorkCount(kept=prod(map(len, region)))
 

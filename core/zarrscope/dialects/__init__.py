@@ -6,8 +6,8 @@ parallel, consolidated metadata are simply documents that need no request, reque
 plan itself.
 
 `DIALECTS` lists them in probing order, those of other packages last; `detect` finds the one of a hierarchy from the
-documents at its root, fetched under the keys `PROBES`. protocol.py says what every dialect promises; detection.py has
-the table; pipeline.py knows how codecs translate.
+documents at its root, fetched under the keys `PROBES`. protocol.py defines the interface of a dialect; detection.py has
+the table; pipeline.py translates codecs.
 """
 
 from typing import TYPE_CHECKING, Any

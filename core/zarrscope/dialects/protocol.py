@@ -134,7 +134,7 @@ class Dialect(Protocol):
     def title(self) -> str:
         """The name shown to people: "Zarr v3"."""
 
-    # ------------------------------------------------------------------ how it was opened
+    # ------------------------------------------------------------------ options of opening
     @property
     def lenient(self) -> bool:
         """Opens documents that demand extensions unknown here; nothing may be written then."""
@@ -144,7 +144,7 @@ class Dialect(Protocol):
         """Reads unknown data types as the fallback that their document offers, if the dialect has fallbacks."""
         return True
 
-    # ------------------------------------------------------------------ what kind of dialect it is
+    # ------------------------------------------------------------------ layout of documents and keys
     @property
     def implicit(self) -> Literal["prefix", "descendant"]:
         """When a prefix without documents counts as a group. Always, where nodes have their own key space (drafts, N5);
@@ -174,7 +174,7 @@ class Dialect(Protocol):
         """The extensions that the hierarchy as a whole demands; they apply to every node, implicit groups included."""
         return ()
 
-    # ------------------------------------------------------------------ what it can hold
+    # ------------------------------------------------------------------ abilities
     @property
     def ome_zarr(self) -> str:
         """The newest version of OME-Zarr that is written in this dialect: "0.4", "0.5"; "" where none is."""
@@ -250,7 +250,7 @@ class Dialect(Protocol):
         """The prefix whose list_dir holds the children of `path`."""
 
     def children(self, path: str, entries: Iterable[Entry]) -> Iterator[Child]:
-        """Names, and kinds where the listing tells them, in the order of arrival; each name once."""
+        """Names, and kinds if the listing shows them, in the order of arrival; each name once."""
 
     def chunk_keys(self, path: str, ndim: int, separator: str | None = None) -> ChunkKeys:
         """The ChunkKeys a new array at `path` gets."""

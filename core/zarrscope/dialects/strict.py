@@ -172,7 +172,7 @@ def _wide(named: JSON) -> bool:
 
 
 def codec_faults(value: JSON, pointer: str, ndim: int | None, wide: bool, depth: int = 0) -> Iterator[Fault]:
-    """The faults of a list of codecs. `wide`: the elements before them have a byte order."""
+    """The faults of a list of codecs. `wide`: whether the elements that they encode have a byte order."""
     wrong = list(faults(value, {"type": "array", "minItems": 1}, pointer))
     yield from wrong
     if wrong or depth > _MAX_DEPTH:

@@ -152,7 +152,7 @@ class V2(Dialect):
         fill = attempt(_fill, members, dtype) if dtype is not None else None
         separator = attempt(_separator, members)
         # The specification's default is ".", and other readers follow it. Old writers nested chunks without stating the
-        # separator; their stores are read all the same.
+        # separator; their stores can be read, too.
         nested = (ChunkKeys(prefix, "", "/", "0"),) if separator == "" and shape is not None and len(shape) > 1 else ()
         return defects.array(
             shape=shape,

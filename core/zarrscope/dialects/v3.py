@@ -9,7 +9,7 @@
 
 Specification: https://zarr-specs.readthedocs.io/en/latest/v3/core/index.html (v3.0 and v3.1), ZEP 9 phase 2 for
 `extensions`; spec A.7 (forms of early writers), A.8. A node with unknown members is refused, unless they state
-must_understand false; `lenient` opens it all the same.
+must_understand false; `lenient` opens it nevertheless.
 """
 
 from __future__ import annotations

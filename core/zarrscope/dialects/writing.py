@@ -26,7 +26,8 @@ def document(value: Mapping[str, Any], indent: int = 2) -> bytes:
 
 
 def consolidated_json(texts: Mapping[str, str]) -> str:
-    """A JSON object of documents by name, for a margin of four blanks. Each keeps its own text, only indented."""
+    """A JSON object of documents by name, to be inserted at an indentation of four blanks. Each document keeps its
+    text, but is indented."""
     inner = "\n" + " " * 8  # a line break in JSON text never lies within a string
     items = (f"{inner}{json.dumps(name)}: {text.replace(chr(10), inner)}" for name, text in texts.items())
     return "{" + ",".join(items) + "\n    }"

@@ -1,4 +1,4 @@
-"""Every error zarrscope raises on purpose, and what a person can do about each.
+"""Every error that zarrscope raises on purpose, with advice for the person.
 
     ZarrscopeError
     ├── NotFound      nothing is stored at that place: check the path, list the parent

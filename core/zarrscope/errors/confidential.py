@@ -2,7 +2,7 @@
 
 `public` gives the form of an address that may be shown, stored and logged: `https://ann:***@host/a.zarr?sig=***`. This
 process keeps the removed parts in memory, so that `private` can restore the whole address to open the store. Different
-secrets get different marks (`***`, `***2`), so each public address stands for one store. A secret is restored only for
+secrets get different marks (`***`, `***2`), so each public address identifies one store. A secret is restored only for
 the host and the parameter that it was taken from.
 
 In another process `private` raises KeyError, unless the file that ZARRSCOPE_ADDRESSES names has a line with the whole

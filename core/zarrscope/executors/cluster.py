@@ -234,7 +234,7 @@ class DaskExecutor:
         _Job(self, call, pieces, done, cancelled, piece_bytes).run()
 
     def tell_of_silent_workers(self) -> None:
-        """Names each worker that its scheduler has not heard of for a while, once."""
+        """Names each worker from which its scheduler has received nothing for a while, once."""
         try:
             workers = self.client.scheduler_info()["workers"]
         except (OSError, KeyError, TypeError):
@@ -267,7 +267,7 @@ class DaskExecutor:
                 await asyncio.wait_for(self.client.run(halt, job, workers=[worker], on_error="return"), HALT_SECONDS)
             except TimeoutError:
                 return False
-            except Exception:  # the worker is gone, so it writes nothing any more
+            except Exception:  # the worker has ended, so it writes nothing any more
                 pass
             return True
 

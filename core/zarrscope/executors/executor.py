@@ -29,7 +29,7 @@ class Cancelled(Exception):
 
 
 class Executor(Protocol):
-    """Runs pieces of work; the module says what all executors promise."""
+    """Runs pieces of work, with the guarantees in the module's docstring."""
 
     may_repeat: bool
     """Whether a piece may run again after an unfinished run."""

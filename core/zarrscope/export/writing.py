@@ -49,7 +49,7 @@ def run(
     cancelled: Callable[[], bool] = never,
     progress: Progress = lambda done, total: None,
 ) -> bool:
-    """Writes the target. Returns False if it was cancelled; then no file is left. Blocks.
+    """Writes the target. Returns False if it was cancelled; then no file is left. Blocks until the target is complete.
 
     Raises Conflict if the target's name is taken, NotFound if its folder does not exist, and the errors of reading. If
     it fails, no part of a file is left.

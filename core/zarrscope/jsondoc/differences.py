@@ -22,7 +22,7 @@ class Difference(NamedTuple):
 
 
 def differences(before: Document, after: Document, prefix: str = "") -> list[Difference]:
-    """The members and items that differ, outermost first where whole values came or went.
+    """The members and items that differ. If a whole value was added or removed, only the outermost one is listed.
 
     Numbers with different spelling differ; white space, escapes in strings and the order of members do not count.
     """
@@ -59,7 +59,7 @@ def differences(before: Document, after: Document, prefix: str = "") -> list[Dif
 def _unlike(one: str, other: str, a: Span, b: Span) -> tuple[range, range]:
     """Indices of the parts of two objects or arrays, without those at both ends that are spelled alike."""
     if a.kind == "object" and any(len(each.value) != len(each.children) for each in (a, b)):
-        return range(len(a.children)), range(len(b.children))  # of a name that appears twice, any may be what counts
+        return range(len(a.children)), range(len(b.children))  # any member of a repeated name may have changed
     most = min(a.stop - a.start, b.stop - b.start)
     beginning = common_beginning(one, other, a.start, b.start, most)
     end = common_end(one, other, a.stop, b.stop, most - beginning)

@@ -88,7 +88,7 @@ class Document:
         self.notes: tuple[str, ...] = tuple(notes)
         """One sentence for each deviation from standard JSON in the text: NaN, Infinity, repeated names."""
 
-    # ------------------------------------------------------------------ looking
+    # ------------------------------------------------------------------ reading
     @cached_property
     def text(self) -> str:
         return decode_text(self.bytes, limit=self._limit)
@@ -278,7 +278,7 @@ class Document:
         same.version = version
         return same
 
-    # ------------------------------------------------------------------ within
+    # ------------------------------------------------------------------ details
     def _find(self, pointer: str) -> _Found | None:
         found = _Found(self._root, None, 0)
         for token in tokens_of(pointer):

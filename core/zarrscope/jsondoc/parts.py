@@ -19,8 +19,8 @@ _STEPS[list(b"]}")] = -1
 
 
 def separators(text: str, start: int, stop: int) -> NDArray[np.int64]:
-    """The offsets of what separates the parts of the object or array `text[start:stop]`: its opening bracket, the
-    commas between its parts, its closing bracket."""
+    """The offsets of the separators in the object or array `text[start:stop]`: its opening bracket, the commas between
+    its parts, its closing bracket."""
     found = [np.array([start])]
     depth, inside, at = 0, False, start + 1
     while at < stop - 1:
@@ -45,7 +45,7 @@ def separators(text: str, start: int, stop: int) -> NDArray[np.int64]:
 
 
 def common_beginning(one: str, other: str, at: int, there: int, most: int) -> int:
-    """How many of at most `most` characters are the same in `one` from `at` and in `other` from `there`."""
+    """The number of equal characters, at most `most`, in `one` from `at` on and in `other` from `there` on."""
 
     def same(done: int, size: int) -> bool:
         return one[at + done : at + done + size] == other[there + done : there + done + size]
@@ -54,7 +54,7 @@ def common_beginning(one: str, other: str, at: int, there: int, most: int) -> in
 
 
 def common_end(one: str, other: str, stop: int, there: int, most: int) -> int:
-    """How many of at most `most` characters are the same in `one` before `stop` and in `other` before `there`."""
+    """The number of equal characters, at most `most`, in `one` before `stop` and in `other` before `there`."""
 
     def same(done: int, size: int) -> bool:
         return one[stop - done - size : stop - done] == other[there - done - size : there - done]
@@ -63,12 +63,12 @@ def common_end(one: str, other: str, stop: int, there: int, most: int) -> int:
 
 
 def _longest(same: Callable[[int, int], bool], most: int) -> int:
-    """How many characters are the same, where `same(done, size)` says it of `size` of them after the first `done`."""
+    """The number of equal characters; `same(done, size)` compares `size` characters after the first `done`."""
     done = 0
     while done < most:
         size = min(_PIECE, most - done)
         if not same(done, size):
-            while size > 1:  # what differs is in the first half, or else in the second
+            while size > 1:  # the first difference is in the first half, or else in the second
                 half = size // 2
                 if same(done, half):
                     done, size = done + half, size - half

@@ -118,7 +118,7 @@ def _found(text: str, span: Span, limit: int | None = None) -> tuple[list[Name],
 
 
 class Name(NamedTuple):
-    """A member's name as it stands in the text, quotes included."""
+    """A member's name as spelled in the text, including its quotes."""
 
     value: str
     start: int
@@ -194,7 +194,7 @@ class _Names(Sequence[Name]):
 
 
 def parts_between(span: Span, start: int, stop: int) -> range:
-    """The children of a value that reach beyond `start` and begin before `stop`, and perhaps some beside them."""
+    """The children of a value that overlap `start` to `stop`, and perhaps some of their neighbours."""
     children = span.children
     if not isinstance(children, _Children):
         return range(len(children))

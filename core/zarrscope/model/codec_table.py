@@ -442,7 +442,7 @@ def codec_id(family: Family, name: str) -> str | None:
     return names[0] if names else None
 
 
-# ---------------------------------------------------------------------------------------------- what is written
+# ---------------------------------------------------------------------------------------------- writing
 def completed(name: str, configuration: Mapping[str, JSON], itemsize: int = 0) -> tuple[dict[str, JSON], bool]:
     """(a configuration that reads the same and has all members that a document must have, whether the document needs a
     configuration).

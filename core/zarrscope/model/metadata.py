@@ -135,7 +135,7 @@ class RegularGrid:
 
 
 class RegularEdges(NamedTuple):
-    """One axis of a grid: which chunk holds a position, and what span a chunk covers."""
+    """The chunk edges along one axis of a regular grid: finds the chunk at a position, and the span of a chunk."""
 
     size: int
     length: int
@@ -336,7 +336,8 @@ class ArrayMetadata:
 
     @property
     def problem(self) -> BadMetadata | Unsupported | None:
-        """The error why this array cannot be read, as far as its documents show; None when only its codecs can tell.
+        """The error why this array cannot be read, as far as its documents show it; None if none is known before its
+        codecs are made.
 
         If the chunk grid is unknown, `grid` is one chunk of the array's shape, and must not be used.
         """

@@ -159,7 +159,8 @@ def _descr(kind: np.dtype[Any]) -> list[list[Any]]:
 
 
 def from_numpy(dtype: Any) -> DataType:
-    """The data type for values of a numpy dtype (or what numpy.dtype accepts, or a v3 name). Raises Unsupported.
+    """The data type for values of a numpy dtype (or anything that numpy.dtype accepts, or a v3 name). Raises
+    Unsupported.
 
     "str" and "bytes", and the types of these names, are text and bytes of any length, as with zarr-python.
     """

@@ -91,7 +91,7 @@ class Array:
         self.hierarchy = hierarchy
         self.attributes: Mapping[str, Any] = attributes if attributes is not None else {}
 
-    # ------------------------------------------------------------------ what it is
+    # ------------------------------------------------------------------ properties
     @property
     def path(self) -> str:
         """The path in the hierarchy: "/" or "/a/b"."""
@@ -356,7 +356,7 @@ class Array:
             raise IndexError(f"an array of {self.ndim} axes cannot take the shape {new}")
         self._stored.resize(new)
 
-    # ------------------------------------------------------------------ being an object
+    # ------------------------------------------------------------------ Python protocols
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("an array without axes has no length")

@@ -29,7 +29,7 @@ ATTEMPTS = 20
 STALE = "The consolidated metadata is stale: it could not be updated"
 
 
-# ---------------------------------------------------------------------------------------------- keeping step
+# ---------------------------------------------------------------------------------------------- updating
 def follow(
     hierarchy: NodeContext,
     changes: Mapping[str, bytes | None],
@@ -178,7 +178,7 @@ def _without_copies(document: Document) -> Document:
     return document.remove("/consolidated_metadata") if document.has("/consolidated_metadata") else document
 
 
-# ---------------------------------------------------------------------------------------------- made anew
+# ---------------------------------------------------------------------------------------------- writing a new copy
 def consolidate(hierarchy: NodeContext, cancelled: Callable[[], bool] = never) -> int | None:
     """Writes a copy of all documents at the root, replacing a present one. Returns their number, None when cancelled.
 

@@ -3,8 +3,8 @@
 Each document is stored atomically, and only if the stored version is the one that was read. The document that makes a
 node is written last when the node is created, and erased first when it is erased. So the remains of a crash are never
 taken for a node, and a new array is never created where other data lie. Creating and erasing nodes takes a lock
-(Store.lock): if two processes create the same node, one succeeds and the other is told so. The consolidated copies are
-updated after every edit; if that fails, the hierarchy's `warnings` say that they are stale. A node that demands an
+(Store.lock): if two processes create the same node, one succeeds and the other gets a Conflict. The consolidated copies
+are updated after every edit; if that fails, the hierarchy's `warnings` say that they are stale. A node that demands an
 extension unknown here is never written.
 
 Specification: v3 core "Operations", reference.md A.6 "Delete", "Existence", A.9, D.1.6.
@@ -229,7 +229,7 @@ def _resized(
         old, new = (
             dialect.write(path, each, {}) for each in (before, after)
         )  # attributes may be large, and stay as they are
-    except Unsupported:  # the codec is unknown, but the shape can be changed all the same
+    except Unsupported:  # the codec is unknown, but the shape can still be changed
         yield dialect.documents(path, "array")[0], {"shape": [*after.shape]}
         return
     for key, value in new.items():
@@ -325,7 +325,7 @@ def vanished(hierarchy: NodeContext, above: list[str]) -> tuple[str, ...]:
     )
 
 
-# ---------------------------------------------------------------------------------------------- what must hold
+# ---------------------------------------------------------------------------------------------- checks
 def key_of(hierarchy: NodeContext, path: str) -> str:
     """The key to name in an error about the node at `path`; v1 has documents at the root only."""
     return next(iter(hierarchy.dialect.documents(path)), path)

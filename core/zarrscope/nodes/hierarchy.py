@@ -63,7 +63,7 @@ class Hierarchy(ChangingHierarchy):
         self._owns_store = False
         self.initial_path = "/"
 
-    # ------------------------------------------------------------------ what it is
+    # ------------------------------------------------------------------ properties
     @property
     def url(self) -> str:
         """The address of the store, without passwords."""

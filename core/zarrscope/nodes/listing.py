@@ -81,7 +81,7 @@ def _with_documents(
 
 
 def nothing_at(hierarchy: NodeContext, path: str) -> NotFound:
-    """The error for a path without a node; it says what is stored there instead."""
+    """The error for a path without a node; it names anything else that is stored there."""
     if path == "/":
         return NotFound(
             f"The root is no node of {hierarchy.dialect.title}",
@@ -280,7 +280,7 @@ def _look(
 
 
 def _wrong_with(hierarchy: NodeContext, metadata: ArrayMetadata | GroupMetadata) -> ZarrscopeError | None:
-    """The faults in the documents of a node that can be opened all the same."""
+    """The faults in the documents of a node that can still be opened."""
     return metadata.defects[0].error.located(store=hierarchy.url) if metadata.defects else None
 
 

@@ -4,12 +4,14 @@ Values get new keys: documents stay byte for byte, and chunks are never decoded.
 renames folders, which takes no longer for large nodes. Otherwise everything is copied and compared, and only then
 erased at the old place. If it is interrupted, the node is complete at its old place or at its new one:
 
-- chunks come first, documents after them, the deepest first and the node's own last: then it is there;
-- a move erases the node's document at the old place first: then it is gone, and what is left is nobody's;
-- where documents lie apart from chunks (the drafts), documents are copied, chunks moved at once, documents erased.
+- chunks are copied first, then documents, the deepest first and the node's own last; with it, the new node exists;
+- a move first erases the node's document at the old place; without it, the old node does not exist, and the remaining
+  keys belong to no node;
+- if documents are stored apart from chunks (the drafts), documents are copied, then chunks are moved in one step, then
+  the old documents are erased.
 
-While a copy runs, a key of its own reserves the place, so two copies never mix. The remains of an interrupted copy are
-refused by the next one until they are erased (`replace`). Specification: reference.md A.2 (keys), A.6 "Delete";
+While a copy runs, an extra key reserves the new place, so two copies never mix. If an interrupted copy has left keys
+there, the next copy is refused until they are erased (`replace`). Specification: reference.md A.2 (keys), A.6 "Delete";
 stores/files.py for moves of a prefix.
 """
 
@@ -97,9 +99,9 @@ def move(
 ) -> Moved:
     """Moves the node at `path`, and everything beneath it, to the path `to` of `target` (or of the same hierarchy).
 
-    `replace`, `progress`, `cancelled` and the errors are those of `copy`. An implicit group above that held only this
-    node is gone afterwards. Also raises Conflict if others keep changing the node while it is moved; then nothing was
-    erased.
+    `replace`, `progress`, `cancelled` and the errors are those of `copy`. An implicit group above that contained only
+    this node no longer exists afterwards. Also raises Conflict if others keep changing the node while it is moved; then
+    nothing was erased.
     """
     return _Carrying(source._nodes, path, to, _nodes_of(target), replace, progress, cancelled).move()
 
@@ -152,7 +154,7 @@ class _Carrying:
         self.keys = self.nbytes = self.done = 0
         self._guard = Lock()
 
-    # ------------------------------------------------------------------ what may be done
+    # ------------------------------------------------------------------ checks
     def _check(self, moving: bool) -> None:
         source, target, path, to = self.source, self.target, self.path, self.to
         if to == "/" or (moving and path == "/"):
@@ -198,7 +200,7 @@ class _Carrying:
             erase_node(self.target, taken[0], self.to, taken[1])
         create_groups(self.target, above)
 
-    # ------------------------------------------------------------------ doing it
+    # ------------------------------------------------------------------ carrying out
     def copy(self) -> Moved:
         need_telling(self.source.store)
         self._check(moving=False)
@@ -257,7 +259,7 @@ class _Carrying:
                         notes.append(f"The attributes of {above} name {declared!r}: they were not changed")
         return tuple(dict.fromkeys(notes))
 
-    # ------------------------------------------------------------------ at once
+    # ------------------------------------------------------------------ by renaming
     def _renamed(self) -> bool:
         """Moves by renaming folders. Returns False if that is not possible."""
         source, target = self.source, self.target
@@ -415,7 +417,7 @@ class _Carrying:
             advice=f"Nothing was erased; a copy is at {self.to}. Try again when they are done.",
         )
 
-    # ------------------------------------------------------------------ which keys
+    # ------------------------------------------------------------------ keys
     def _keys(self) -> Iterator[tuple[str, str]]:
         """Yields (old key, new key) for every stored key; where the store cannot list, for every key that may exist."""
         store = self.source.store

@@ -231,7 +231,7 @@ def _node(
 
 
 def _initial_path(hierarchy: Hierarchy, path: str) -> str:
-    """The node that an address names: a metadata file stands for its folder, unless a node has that very name."""
+    """The node that an address names: a metadata file means its folder, unless there is a node of exactly that name."""
     from zarrscope.stores.address import METADATA_FILES
 
     above, _, name = path.rpartition("/")

@@ -67,7 +67,7 @@ class StoredArray:
         self._locator: Locator | None = None
         self._identity: ArrayIdentity | None = None
 
-    # ------------------------------------------------------------------ what it is
+    # ------------------------------------------------------------------ properties
     @property
     def shape(self) -> tuple[int, ...]:
         return self.metadata.shape
@@ -366,7 +366,7 @@ class StoredArray:
             self.opened.check(self.documents, self.shape, writing=writing)
 
     def written(self) -> None:
-        """Tells caches that values changed."""
+        """Notifies caches that values changed."""
         self.locator.forget()
         for watcher in list(watchers):
             watcher.invalidate(self)

@@ -366,7 +366,7 @@ def _forget(nodes: NodeContext, path: str) -> None:
     forget_beneath(nodes.url, path)
 
 
-# ---------------------------------------------------------------------------------------------- the place
+# ---------------------------------------------------------------------------------------------- place of the trash
 def _trash(store: Store) -> Store | None:
     """The trash as a store; rehearsed if the hierarchy's store is."""
     trash = trash_store(store)

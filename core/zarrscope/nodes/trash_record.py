@@ -1,4 +1,4 @@
-"""The entries of a trash: one record (trash.json) each, which says where a node was."""
+"""The entries of a trash: each has a record (trash.json) with the former place of a node."""
 
 from __future__ import annotations
 

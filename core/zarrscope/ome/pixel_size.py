@@ -289,7 +289,7 @@ def pixel_sizes(attributes: Mapping[str, Any], index: int = 0, shape_of: ShapeOf
     )
 
 
-# ---------------------------------------------------------------------- mending
+# ---------------------------------------------------------------------- correcting
 def set_pixel_sizes(
     attributes: Mapping[str, Any],
     sizes: Mapping[int, str],

@@ -279,7 +279,7 @@ def _list(value: Any) -> Sequence[Any]:
     return value if isinstance(value, list) else []
 
 
-# ---------------------------------------------------------------------- are the parameters right?
+# ---------------------------------------------------------------------- checks of parameters
 Rank = int | None
 
 

@@ -134,7 +134,7 @@ class _Checker:
         elif owner["version"] != "0.4":
             self.must(f"{at}/version", f"there is no version {owner['version']!r} of this kind")
 
-    # ------------------------------------------------------------------ what a group may be
+    # ------------------------------------------------------------------ kinds of groups
     def group(self) -> None:
         known = {
             "multiscales": self.multiscales,

@@ -63,8 +63,8 @@ KEPT_BYTES = 256 << 20
 
 # ---------------------------------------------------------------------------------------------- ranges of shards
 MAX_GAP = 64 * 1024
-"""Bytes. Two ranges of one remote value with a smaller gap are fetched together, because that costs less than another
-round trip."""
+"""Bytes. Two ranges of one remote value with a smaller gap are fetched together. By reason: that costs less than
+another round trip."""
 LOCAL_GAP = 8 * 1024
 """Bytes. The same for a file, where it saves a system call (bench shards)."""
 MAX_BLOCK = 8 * 1024 * 1024
@@ -135,7 +135,7 @@ TASK_BYTES = 32 << 20
 TASKS_PER_THREAD = 2
 """Tasks per thread of a cluster. By reason: one runs and one is being sent."""
 
-# ---------------------------------------------------------------------------------------------- what is remembered
+# ---------------------------------------------------------------------------------------------- caches
 VIEW_BYTES = 1 << 30
 """The most bytes of chunks that viewers keep; a quarter of the machine's memory if that is less. By reason."""
 LAZY_BLOCK_BYTES = 32 << 20

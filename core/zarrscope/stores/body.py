@@ -192,7 +192,7 @@ class _Decompressor:
                 yield plain
 
 
-# ---------------------------------------------------------------------- what the head says
+# ---------------------------------------------------------------------- headers
 def total_of(response: Any) -> int | None:
     """The size of the whole value, if the response's headers state it."""
     if response.status in (206, 416):

@@ -250,7 +250,7 @@ class FsspecStore(RemoteStore):
                 return  # the bucket may not be inspected, so nothing is known about its existence
             self._bucket_seen = True
 
-    # ------------------------------------------------------------------ failing
+    # ------------------------------------------------------------------ errors
     def _check_bucket(self, error: Exception | None) -> None:
         """Raises NotFound if `error` means that there is no such bucket."""
         if error is not None and _code(error) in NO_BUCKET:

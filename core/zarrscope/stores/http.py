@@ -188,7 +188,7 @@ class HTTPStore(RemoteStore):
             return found
         return None if found is None else super().read_end(key, length)
 
-    # ------------------------------------------------------------------ asking
+    # ------------------------------------------------------------------ requests
     async def _once_more(self, key: str, part: ByteRange | None, limit: int | None, read: ReadResponse[T]) -> T | None:
         """Sends a request, and repeats it after temporary failures."""
         attempts, waited = self.network.attempts, 0.0
@@ -255,7 +255,7 @@ class HTTPStore(RemoteStore):
             async with response:
                 yield response
 
-    # ------------------------------------------------------------------ what the server names by itself
+    # ------------------------------------------------------------------ index pages
     def _named_folders(self, prefix: str) -> Iterator[str] | None:
         """The folders beneath a prefix, from an index page or a bucket's listing; None where there is neither."""
         if self._no_index:
@@ -306,7 +306,7 @@ class HTTPStore(RemoteStore):
         except (*self._failures, self._client_error):
             return None
 
-    # ------------------------------------------------------------------ answers that are no values
+    # ------------------------------------------------------------------ responses without a value
     async def _denial(self, response: Any) -> Denied:
         status = response.status
         message = f"The server answered {status} {response.reason}"
@@ -319,7 +319,7 @@ class HTTPStore(RemoteStore):
 
     @property
     def _told_by_address(self) -> str:
-        """Who asks: a web server is told by the address alone."""
+        """The credentials in use: for a web server they are part of the address."""
         user, query = "@" in self._host, bool(self._query)
         return f"the {'password' if user else 'token'} of the address" if user or query else "without a login"
 

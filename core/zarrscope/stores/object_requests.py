@@ -95,7 +95,7 @@ class BucketRequests(RemoteStore):
         self._config: dict[str, Any] = {}
         self._clients: dict[tuple[int, bool], Any] = {}
 
-    # ------------------------------------------------------------------ who asks
+    # ------------------------------------------------------------------ credentials
     @property
     def _login_in_use(self) -> Login:
         """The credentials in use, or being tried."""
@@ -252,7 +252,7 @@ class BucketRequests(RemoteStore):
         self._clients.clear()
         return True
 
-    # ------------------------------------------------------------------ failing
+    # ------------------------------------------------------------------ errors
     def _named(self, key: str, act: Callable[[], T]) -> T:
         try:
             return act()

@@ -121,7 +121,7 @@ class ReferenceStore(FsspecStore):
             self._sorted = sorted(self._filesystem.references)
         return self._sorted
 
-    # ------------------------------------------------------------------ failing
+    # ------------------------------------------------------------------ errors
     def _failed(self, error: Exception, key: str) -> ZarrscopeError:
         if isinstance(error.__cause__, ZarrscopeError):
             return error.__cause__

@@ -5,9 +5,10 @@ then they call the methods that a concrete store overrides (backend.py). Operati
 (bulk.py), and those that only stores of files have are in `files` (files.py).
 
 Guarantees, tested by tests/contracts/store.py for every store, wrapper and transformer: An absent value is None, never
-an error and never b"". Absence is known, never assumed: a store that cannot tell raises Unreadable. A set is atomic: a
-reader sees the old value or the new one, never a part. A value given with `expect` is stored only when the stored
-version is that one. list_dir streams one level. A value larger than the reader's `limit` is not read but Unreadable.
+an error and never b"". Absence is known, never assumed: a store that cannot determine it raises Unreadable. A set is
+atomic: a reader sees the old value or the new one, never a part. A value given with `expect` is stored only when the
+stored version is that one. list_dir streams one level. A value larger than the reader's `limit` is not read but
+Unreadable.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class Store(ReadableStore):
 
     @property
     def tells_absence(self) -> bool:
-        """Whether the store reports absent values as absent, as far as is known by now."""
+        """Whether the store reports absent values as absent, as far as is known."""
         return True
 
     @property
@@ -301,6 +302,6 @@ class Store(ReadableStore):
         b'value'
         """
 
-    # ------------------------------------------------------------------ inside
+    # ------------------------------------------------------------------ details
     def _reader(self, arena: Arena, limit: int | None = None) -> Reader:
         return Reader(self, limit)

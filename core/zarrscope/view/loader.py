@@ -4,15 +4,15 @@
 selection and blocks. Both share one cache of limited size and one table of chunks in progress, so a chunk is read only
 once for any number of windows. Guarantees:
 
-* two tickets for one chunk → one read; a chunk that only cancelled tickets wanted and that was not begun never touches
-  the store; a running fetch is really cancelled when no ticket wants it any more, and its bytes are not decoded; a
-  running decode finishes and its result is cached: at most one per decode thread is wasted;
-* VISIBLE goes before NEARBY wherever the chunk is on its way, and within one request the order of the indices is kept;
-  nothing NEARBY begins between a VISIBLE request and the moment when its owner has all of it;
-* both rules of runtime/threads.py: callbacks run on the owner's thread only, and a thread that blocks in `read` does
-  the queued fetching and decoding that it waits for, so `read` is safe on any thread;
-* the cache never holds more than `limit` bytes (cache.py); its arrays are read-only; what was kept of a store goes when
-  the last viewer closes it.
+* Two tickets for one chunk cause one read. When all tickets for a chunk are cancelled, its queued fetch is dropped, a
+  running fetch is cancelled, and fetched bytes are not decoded. A running decode finishes and its result is cached, so
+  at most one decode per thread is wasted.
+* VISIBLE chunks precede NEARBY ones when they are fetched and when they are decoded; within one request the order of
+  the indices is kept. No NEARBY job starts between a VISIBLE request and the delivery of its last chunk.
+* Both rules of runtime/threads.py hold: callbacks run on the owner's thread only, and a thread that blocks in `read`
+  runs the queued fetches and decodes for which it waits, so `read` is safe on any thread.
+* The cache never holds more than `limit` bytes (cache.py). Its arrays are read-only. The chunks of a store are dropped
+  when the last viewer closes it.
 
 Chunks stay as they were first read until `invalidate`; arrays call it when they are written in this process.
 """
@@ -95,7 +95,7 @@ class ChunkLoader:
             self.cache.limit = value
             self.cache.trim()
 
-    # ------------------------------------------------------------------ asking
+    # ------------------------------------------------------------------ requests
     def peek(self, array: Array, index: ChunkIndex) -> NDArray[Any] | None:
         """The chunk if it is in the cache now; the fill value if it is known not to be stored. Never
         waits for a store."""
@@ -106,7 +106,7 @@ class ChunkLoader:
 
     @uninterrupted
     def peek_result(self, array: Array, index: ChunkIndex) -> ChunkResult | None:
-        """The cached result for a chunk, which also tells whether it is stored; None while it is not in the cache."""
+        """The cached result for a chunk, which also states whether it is stored; None while it is not in the cache."""
         with self._lock:
             return self.cache.get(array._stored.identity, index)
 
@@ -403,7 +403,7 @@ class ChunkLoader:
             self.background.release_prefetch(hold)
         return came
 
-    # ------------------------------------------------------------------ forgetting
+    # ------------------------------------------------------------------ dropping chunks
     @uninterrupted
     def invalidate(self, array: Array | StoredArray) -> None:
         """Drops the array's chunks: the next request reads them again. Chunks in progress are delivered

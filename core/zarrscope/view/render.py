@@ -343,7 +343,7 @@ def _finite_values(sample: Plane) -> Plane:
     return flat.view(np.uint8) if flat.dtype.kind == "b" else flat
 
 
-# ---------------------------------------------------------------------- what stands where there is no data
+# ---------------------------------------------------------------------- tiles without data
 def pattern(state: str, height: int, width: int, y: int = 0, x: int = 0) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """A mask, bool (height, width), of the pattern that marks a tile without data.
 

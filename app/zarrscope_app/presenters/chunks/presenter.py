@@ -159,7 +159,7 @@ class ChunksPresenter:
         self._forget()
         self.look()
 
-    # ------------------------------------------------------------------ which part
+    # ------------------------------------------------------------------ displayed part
     def set_level(self, level: int) -> None:
         """Shows the chunks of another level of the image."""
         if 0 <= level < len(self._arrays) and level != self._level:
@@ -254,7 +254,7 @@ class ChunksPresenter:
         self._drawing = self._owner.decode(work, done)
         self._notify.soon()
 
-    # ------------------------------------------------------------------ what happens
+    # ------------------------------------------------------------------ progress
     def live(self) -> None:
         """Draws chunks that have arrived, or are being loaded."""
         if self._looked:

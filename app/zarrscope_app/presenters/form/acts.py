@@ -1,4 +1,4 @@
-"""Acts on the attributes as they mean something: changes asked for in words, mends of findings, where findings are."""
+"""Changes attributes by their meaning: requested changes, corrections of findings, and the fields of findings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edits of large documents, made in the background one after the other, in the order of the requests.
+"""Edits large documents in the background, one after the other in the order of the requests.
 
 A document of several megabytes takes long to parse, to edit and to compare. A small one is edited at once, so that the
 typed text is visible immediately.

@@ -1,4 +1,4 @@
-"""Edits of the form as commands for a shell, which show the same changes: the form's dry run elsewhere."""
+"""Writes the changes of the form as shell commands with --dry-run, which show the same changes without saving them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from zarrscope_app.presenters.form.view_models import Change
 
 
 def command_lines(url: str, changes: Mapping[str, Sequence[Change]]) -> str:
-    """One line a change; `changes` by the path of the node."""
+    """One command per change; `changes` by the path of the node."""
     return "\n".join(_line(url, path, change) for path, found in changes.items() for change in found)
 
 

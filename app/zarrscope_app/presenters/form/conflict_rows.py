@@ -1,4 +1,4 @@
-"""A conflict in words: one row a field, mine and theirs side by side, the same in every host."""
+"""A conflict in words: one row per field with both values side by side, the same in every host."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SIDES: dict[Side, str] = {"mine": "only you changed it", "theirs": "only they c
 
 @dataclass(frozen=True)
 class ConflictRow:
-    """One field, in texts that a host paints as they are."""
+    """One field of a conflict, in texts that a host paints unchanged."""
 
     field: Disagreement
     label: str
@@ -35,18 +35,18 @@ class ConflictRow:
 
 
 def conflict_rows(state: EditState) -> tuple[ConflictRow, ...]:
-    """The fields that the person must decide, then those that were merged; at most `MOST_ROWS`."""
+    """First the disputed fields, then the merged ones; at most `MOST_ROWS`."""
     disputed = [_row(each, False) for each in state.conflicts]
     return tuple([*disputed, *(_row(each, True) for each in state.fitting)][:MOST_ROWS])
 
 
 def can_merge(state: EditState) -> bool:
-    """Whether a side was chosen for each field in dispute."""
+    """Whether a side was chosen for each disputed field."""
     return all(each.choice for each in state.conflicts)
 
 
 def conflict_summary(state: EditState) -> str:
-    """A sentence about the fields to decide, and about those that were merged."""
+    """A sentence with the numbers of disputed and of merged fields."""
     left = sum(not each.choice for each in state.conflicts)
     total = len(state.conflicts) + len(state.fitting)
     return strings.joined(

@@ -1,4 +1,4 @@
-"""Edits of the displayed document: a field, the whole document, undo and redo."""
+"""Edits the displayed document: one field or the whole document, with undo and redo."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class DraftEditor:
         return self._drafts.editable
 
     def change(self, pointer: str, change: Splice, text: str = "") -> bool:
-        """Runs change(document, pointer in the document). False where it is refused, or nothing can be edited."""
+        """Calls change(document, pointer in the document). Returns False if it is refused, or no document can be
+        edited."""
         draft = self.draft()
         if draft is None:
             return False
@@ -45,13 +46,13 @@ class DraftEditor:
         return True
 
     def wrong(self, pointer: str, text: str, why: str) -> None:
-        """Keeps a text that is wrong with its field."""
+        """Stores an invalid text for its field."""
         if (draft := self.draft()) is not None:
             draft.errors[pointer] = (text, why)
             self._told()
 
     def refuse(self, why: str) -> None:
-        """Shows why an edit is refused that is not about one field's text."""
+        """Shows the reason why an edit is refused, if it does not concern the text of one field."""
         if (draft := self.draft()) is not None:
             draft.hint = why
             self._told()
@@ -70,7 +71,7 @@ class DraftEditor:
         return True
 
     def travel(self, by: Literal[-1, 1]) -> None:
-        """Takes back the latest edit, or makes it again."""
+        """Undoes the latest edit, or redoes it."""
 
         def act() -> None:
             draft = self.draft()

@@ -36,7 +36,7 @@ def mended(document: Document, prefix: str, around: Surroundings, changes: Itera
     return document
 
 
-# ---------------------------------------------------------------------- what may be asked for
+# ---------------------------------------------------------------------- requests
 def pixel_size_change(text: str) -> Asked:
     """Parses pixel sizes per axis, "z=0.5,y=0.108,x=0.108", into a change. Raises Refused."""
     asked = _pairs(text, words.EXAMPLE_SIZES)
@@ -139,7 +139,7 @@ def _axis(names: Sequence[str], wanted: str) -> int:
     raise Refused(words.no_axis(wanted, names))
 
 
-# ---------------------------------------------------------------------- what follows
+# ---------------------------------------------------------------------- verdicts
 @dataclass(frozen=True)
 class Verdict:
     """The result of checking attributes against the OME-Zarr specification."""

@@ -197,7 +197,8 @@ class NodeForm:
         return self._background.busy
 
     def edit(self, pointer: str, text: str) -> None:
-        """The text of a field as typed; read according to its kind. For lists and objects: JSON text."""
+        """Sets the text of a field as typed; it is read according to the field's kind. For lists and objects: JSON
+        text."""
         draft = self._drafts.selected
         if draft is not None and not self._drafts.writable:
             self._waiting.texts[pointer] = text
@@ -229,7 +230,7 @@ class NodeForm:
             self._editor.change(pointer, lambda d, p: d.set_text(p, spelled), text)
 
     def type_waiting(self) -> None:
-        """Does what waited for the draft of the selected node, as far as it can be edited now."""
+        """Carries out the requests that waited for the selected node's draft, if it can be edited now."""
         self.meaning.take_waiting()
         if self._drafts.writable and self._drafts.selected is not None:
             self._waiting.type_texts(self.edit)
@@ -242,17 +243,17 @@ class NodeForm:
             self._editor.change(json_text.WHOLE, lambda d, _: json_text.with_text(d, prefix, text), text)
 
     def edit_json(self, pointer: str, text: str) -> None:
-        """Replaces a value by JSON text, its kind with it."""
+        """Replaces a value, and its kind, by JSON text."""
         self._editor.change(pointer, lambda d, p: d.set_text(p, text), text)
 
     def fold(self, pointer: str, folded: bool) -> None:
-        """Whether the members of a list or object are hidden."""
+        """Collapses or expands a list or object."""
         if (draft := self._drafts.selected) is not None:
             draft.folded[pointer] = folded
             self._told()
 
     def why_not(self, pointer: str, text: str) -> Callable[[], str] | None:
-        """The reason why a text is invalid; may be called on any thread. None while there is nothing to edit."""
+        """The reason why a text is invalid; may be called on any thread. None while no document can be edited."""
         draft = self._drafts.selected
         if draft is None:
             return None
@@ -274,7 +275,7 @@ class NodeForm:
         return id
 
     def travel(self, by: Literal[-1, 1]) -> None:
-        """Takes back the latest edit, or makes it again."""
+        """Undoes the latest edit, or redoes it."""
         self._editor.travel(by)
 
     def revert(self) -> None:
@@ -282,7 +283,7 @@ class NodeForm:
         self._editor.revert()
 
     def save(self) -> None:
-        """Writes the document when the edits asked for before are made."""
+        """Saves the document after all edits that were requested before."""
         self._background.in_turn(self._saver.save)
 
     def resolve(self, whose: Whose) -> None:
@@ -291,5 +292,5 @@ class NodeForm:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The nodes that the form is of."""
+        """The paths of the form's nodes."""
         return (self._drafts.path,)

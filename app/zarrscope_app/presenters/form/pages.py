@@ -1,4 +1,4 @@
-"""Which members of a long list or object are among the fields: one page of them, so that no edit walks them all."""
+"""Pages of a long list or object: only the members of one page are fields, so that no edit has to visit all members."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ PAGE = 200
 
 
 def page_of(pages: Mapping[str, int], pointer: str, members: int) -> range:
-    """The members on show, by their position; `pages`: list or object → the position of its first one."""
+    """The positions of the displayed members; `pages`: list or object → the position of its first displayed member."""
     first = min(pages.get(pointer, 0), max(members - 1, 0) // PAGE * PAGE)
     return range(first, min(first + PAGE, members))
 
 
 def page_text(page: range, members: int) -> str:
-    """Which of how many: "201–400 of 25,000"; "" where all are shown."""
+    """The range of displayed members: "201–400 of 25,000"; "" if all are displayed."""
     if len(page) == members:
         return ""
     return f"{strings.count(page.start + 1)}–{strings.count(page.stop)} of {strings.count(members)} on show"

@@ -335,7 +335,7 @@ class EditPresenter:
 
     # ------------------------------------------------------------------ members
     def may_retype(self, pointer: str) -> bool:
-        """Whether a field can be given another kind; when not, `state.sentence` says why."""
+        """Whether a field can be converted to another kind; if not, `state.sentence` gives the reason."""
         return self._one.members.may_retype(pointer)
 
     def retype(self, pointer: str, kind: FieldKind) -> None:
@@ -343,8 +343,8 @@ class EditPresenter:
         self._one.members.retype(pointer, kind)
 
     def add(self, pointer: str, name: str, text: str = '""') -> str:
-        """A new member of the object or list at `pointer` (a list takes any name and appends); `text` is JSON.
-        Returns its pointer, "" when it could not be added (`state.sentence` says why)."""
+        """Adds a member to the object or list at `pointer` (a list ignores the name and appends); `text` is JSON.
+        Returns its pointer, or "" if it could not be added (`state.sentence` gives the reason)."""
         return self._one.members.add(pointer, name, text)
 
     def add_typed(self, pointer: str, name: str, typed: str) -> str:
@@ -352,7 +352,7 @@ class EditPresenter:
         return self._one.members.add_typed(pointer, name, typed)
 
     def takes_name(self, pointer: str, name: str) -> bool:
-        """Whether the object at `pointer` can have a new member `name`; when not, `state.sentence` says why."""
+        """Whether the object at `pointer` can have a new member `name`; if not, `state.sentence` gives the reason."""
         return self._one.members.takes_name(pointer, name)
 
     def rename(self, pointer: str, name: str) -> None:
@@ -360,17 +360,17 @@ class EditPresenter:
         self._one.members.rename(pointer, name)
 
     def remove(self, pointer: str) -> None:
-        """Takes a member or an item out; the attributes as a whole stay."""
+        """Removes a member or an item. The attributes as a whole cannot be removed."""
         self._one.members.remove(pointer)
 
     def move(self, pointer: str, by: int) -> None:
         """Moves a member or an item up or down among its siblings."""
         self._one.members.move(pointer, by)
 
-    # ------------------------------------------------------------------ what attributes mean
+    # ------------------------------------------------------------------ changes by meaning
     def change(self, asked: Sequence[Asked]) -> None:
-        """Makes changes, all of them or none, in one undo; of several nodes, to each. In a place open for reading they
-        wait until it is open for writing."""
+        """Makes changes as one action, all of them or none; with several nodes, to each node. If the hierarchy is
+        read-only, they wait until it is open for writing."""
         self._when_writable(lambda: self._form.change(asked))
 
     def mend(self, pointer: str) -> None:
@@ -393,14 +393,14 @@ class EditPresenter:
         self._one.meaning.take(path, changes)
 
     def offer_view(self, view: ViewChanges) -> None:
-        """From where `take_view` takes contrast, colours and visibility."""
+        """Sets the function from which `take_view` gets contrast, colours and visibility."""
         self._view = view
 
     def _view_changes(self) -> Sequence[Asked]:
         return next((found for found in map(self._view, self._form.paths) if found), ())
 
     def take_view(self) -> None:
-        """Writes contrast, colours and visibility of the picture on the screen into the form; saving is another act."""
+        """Copies contrast, colours and visibility of the displayed picture into the form, without saving them."""
         if changes := self._view_changes():
             self.change(changes)
 
@@ -410,8 +410,8 @@ class EditPresenter:
         return self._saver.saving
 
     def save(self) -> None:
-        """Writes in the background: the state is SAVING, then CLEAN, CONFLICT or FAILED. Of several nodes all are
-        saved, or none."""
+        """Saves in the background: the state is SAVING, then CLEAN, CONFLICT or FAILED. Of several nodes either all are
+        saved or none."""
         self._form.save()
 
     @property
@@ -438,7 +438,7 @@ class EditPresenter:
         self._form.resolve(whose)
 
     def command_text(self, url: str) -> str:
-        """What is changed in the form on show, as commands for a shell."""
+        """The unsaved changes of the displayed form as shell commands."""
         unsaved = self._drafts.unsaved()
         return command_lines(url, {path: unsaved[path].changes for path in self._form.paths if path in unsaved})
 
@@ -448,7 +448,7 @@ class EditPresenter:
             self._one.show_way("fields")
 
     def turn_page(self, pointer: str, by: int) -> None:
-        """The members of a long list or object after those on show, or before them."""
+        """Shows the next or the previous page of a long list or object."""
         if (draft := self._drafts.shown) is not None and turn(draft, pointer, by):
             self._refresh()
 

@@ -1,4 +1,4 @@
-"""Bringing a field of a draft on show: what holds it is unfolded, at the page that it is on."""
+"""Makes a field of a draft visible: expands the lists and objects around it, at the pages that contain it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from zarrscope_app.presenters.form.pages import PAGE, page_of
 
 
 def turn(draft: Draft, pointer: str, by: int) -> bool:
-    """Shows the page after this one, or before it. False where there is none."""
+    """Shows the next or the previous page. Returns False if there is none."""
     holder = draft.now.get(draft.prefix + pointer, None)
     members = len(holder) if isinstance(holder, dict | list) else 0
     first = page_of(draft.pages, pointer, members).start + by * PAGE
@@ -19,7 +19,7 @@ def turn(draft: Draft, pointer: str, by: int) -> bool:
 
 
 def reveal(draft: Draft, pointer: str) -> None:
-    """Unfolds all that holds a field, at the page that it is on."""
+    """Expands every list and object around a field, at the page that contains it."""
     value = draft.now.get(draft.prefix, None)
     tokens = tokens_of(pointer)
     for depth, token in enumerate(tokens):

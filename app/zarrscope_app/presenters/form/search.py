@@ -1,4 +1,4 @@
-"""Finding a text among all fields: in names and values, in branches that are folded too, in the background."""
+"""Searches the names and values of all fields for a text, collapsed branches included. Runs in the background."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOTHING, LOOKING = "nothing found", "looking …"
 
 @dataclass(frozen=True)
 class Found:
-    """What was looked for, and where one is among the places that have it."""
+    """The search text, and the position of the current match among all matches."""
 
     text: str = ""
     sentence: str = ""
@@ -34,7 +34,7 @@ class Found:
 
 
 class FormSearch:
-    """`look_for` a text, then `step`. `shown(pointer)` is asked to bring a field on show."""
+    """Call `look_for` with a text, then `step`. `shown(pointer)` is called to make the field of a match visible."""
 
     changed = Signal()
 
@@ -61,13 +61,13 @@ class FormSearch:
         return Found(self._text, told, self._places[self._at])
 
     def look_for(self, text: str) -> None:
-        """Looks for another text, and shows the first place that has it. "": for nothing."""
+        """Searches for another text, and shows the first match. "" ends the search."""
         if text != self._text or self._document is not self._now:
             self._text = text
             self._look(0)
 
     def step(self, by: int) -> None:
-        """The next place, or the one before; after the last comes the first."""
+        """Goes to the next or the previous match; after the last one follows the first."""
         if not self._text or self._ticket is not None:
             return
         if self._document is not self._now:  # edited meanwhile

@@ -75,7 +75,7 @@ class SeveralForm:
         self._asked_to_save = 0
         self._judge = JudgeOfSeveral(owner, told)
 
-    # ------------------------------------------------------------------ which nodes
+    # ------------------------------------------------------------------ nodes
     def show(self, hierarchy: Hierarchy, paths: Sequence[str]) -> None:
         """Reads the documents of these nodes; existing drafts stay."""
         self._hierarchy, self.asked, self.paths, self._failure = hierarchy, tuple(paths), (), ""
@@ -130,7 +130,7 @@ class SeveralForm:
             if (draft := self._drafts.by_path.get(path)) is not None
         ]
 
-    # ------------------------------------------------------------------ one act after the other
+    # ------------------------------------------------------------------ background work
     def _do(self, change: Change | None, id: str = "", text: str = "") -> None:
         """Changes the documents in the background, and makes the form of the results."""
         self._working = True

@@ -41,7 +41,7 @@ ADD_AMONG_ALL = "Members are added, removed and renamed among All fields."
 
 
 def refusal(error: ZarrscopeError, most: int = 0) -> str:
-    """Why an edit is refused, in a sentence; cut to `most` characters when given."""
+    """The reason why an edit is refused, as a sentence; cut to `most` characters if that is given."""
     return clean(error.message.rstrip("."), most) + "."
 
 
@@ -177,7 +177,7 @@ def levels(n: int) -> str:
     return f"{count(n)} levels"
 
 
-# ---------------------------------------------------------------------- what was asked for
+# ---------------------------------------------------------------------- requested changes
 EXAMPLE_SIZES = "z=0.5,y=0.108,x=0.108"
 EXAMPLE_UNITS = "um, or z=um,t=s"
 EXAMPLE_AXIS = "z:name=z,type=space,unit=um"
@@ -193,7 +193,7 @@ def no_axis(wanted: str, names: Sequence[str]) -> str:
     return f'There is no axis "{clean(wanted, 40)}": the image has {told}'
 
 
-# ---------------------------------------------------------------------- what the text of OME-Zarr says
+# ---------------------------------------------------------------------- verdicts of the specification
 MOST_REMARKS = 3
 
 
@@ -308,7 +308,7 @@ LONG = 80
 
 
 def long_value(field: Field) -> str:
-    """The heading of a long text: "/note · 1,204 characters, 12 lines"; "" where a row shows all of it."""
+    """The heading of a long text: "/note · 1,204 characters, 12 lines"; "" if its row shows it completely."""
     lines = field.text.count("\n") + 1
     if field.kind != "text" or (len(field.text) <= LONG and lines == 1):
         return ""

@@ -82,7 +82,7 @@ class Link:
             for signal, handler in zip((picture.moved, picture.looked, picture.changed), member.handlers, strict=True):
                 signal.disconnect(handler)
 
-    # ------------------------------------------------------------------ one moves
+    # ------------------------------------------------------------------ a picture was moved
     def _indexed(self, picture: SlicePresenter, axis: int, index: int) -> None:
         if self.linked and not self._moving and self._members[picture].image is picture.image:
             self._lead(picture)
@@ -107,7 +107,7 @@ class Link:
             if self.linked and not self._moving:
                 self._lead(picture)
 
-    # ------------------------------------------------------------------ the others follow
+    # ------------------------------------------------------------------ moving the other pictures
     def _lead(self, picture: SlicePresenter) -> None:
         place = _place_of(picture)
         if place is None:

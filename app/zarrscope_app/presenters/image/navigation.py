@@ -121,7 +121,7 @@ class Navigation(ABC):
         """The index, one number per axis of the image."""
         return tuple(self._index)
 
-    # ------------------------------------------------------------------ where
+    # ------------------------------------------------------------------ position
     def set_index(self, axis: str, index: int) -> None:
         """Sets an index, clipped to the axis. Requests for the former index are dropped."""
         at = self._axis(axis)

@@ -271,7 +271,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
             self._contrast.complete()
             self._look_ahead()
 
-    # ------------------------------------------------------------------ how
+    # ------------------------------------------------------------------ displayed part and level
     def viewport(self, rect: Rect, pixels: tuple[int, int]) -> None:
         """Sets the displayed part of the plane, and the number of screen pixels (height, width) for it."""
         if (rect, pixels) != (self._rect, self._pixels):
@@ -368,7 +368,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
             if planned.chunks <= AHEAD_CHUNKS:
                 self._tiles.ahead(planned.plan)
 
-    # ------------------------------------------------------------------ what
+    # ------------------------------------------------------------------ readout
     def hover(self, y: float, x: float) -> Probe:
         """Reads the exact values at a place of the plane (level-0 coordinates): known values at once, the others follow
         with `probed()`. Outside the image the former pixel stays."""

@@ -116,7 +116,7 @@ class TileManager:
         self._preview: Ticket | None = None
         self._versions = 0
 
-    # ------------------------------------------------------------------ asking
+    # ------------------------------------------------------------------ requests
     def show(self, plan: Plan, settings: DisplaySettings) -> None:
         """Shows `plan` in place of the former one."""
         self._plan, self._settings = plan, settings
@@ -226,7 +226,7 @@ class TileManager:
                         )
                     )
 
-    # ------------------------------------------------------------------ coming
+    # ------------------------------------------------------------------ arriving chunks
     def _came(self, path: str, result: ChunkResult) -> None:
         if result.error is not None:
             self._failed(result.error, path)

@@ -88,7 +88,7 @@ class NodesPresenter:
         self._undoing = False
         self.state = NodesState()
 
-    # ------------------------------------------------------------------ what there is to do
+    # ------------------------------------------------------------------ available actions
     def may_change(self, path: str) -> bool:
         """Whether the node can be renamed, moved or erased in the present mode."""
         return self.may("remove", path)

@@ -104,7 +104,7 @@ class ExportPresenter:
         self.state = ExportState()
         self._notify = CoalescedCall(session.owner.post, self.changed.emit)
 
-    # ------------------------------------------------------------------ what there is to choose
+    # ------------------------------------------------------------------ choices
     def whats(self) -> tuple[tuple[str, str], ...]:
         """The parts of the displayed node that can be exported."""
         node = self._session.node
@@ -148,7 +148,7 @@ class ExportPresenter:
         chosen = format if format in formats else self.state.format if self.state.format in formats else formats[0]
         self.prepare(what, chosen, target if target is not None else self.propose(what, chosen))
 
-    # ------------------------------------------------------------------ size and time first
+    # ------------------------------------------------------------------ size and time
     def prepare(self, what: str, format: str, target: str) -> None:
         """Finds the size of this export and the time that it would take, in the background."""
         if self._ticket is not None:

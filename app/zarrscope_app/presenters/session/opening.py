@@ -30,7 +30,7 @@ class Opening:
     """Whether unknown data types are shown as the fallback that their document offers."""
 
     def open(self, opener: Callable[..., Hierarchy], url: str) -> Hierarchy:
-        """Opens the hierarchy. The opener gets only the options that differ from its defaults. Blocks."""
+        """Opens the hierarchy. The opener gets only the options that differ from its defaults. Waits for the store."""
         options: dict[str, bool] = {}
         if self.lenient:
             options["lenient"] = True

@@ -38,7 +38,7 @@ def painted(
     sentences about settings that do not fit; `how` is passed to Session.
 
     Raises the error of a hierarchy or a chunk that cannot be read, Unsupported if there is no picture, TooLarge if it
-    would need too much. Blocks.
+    would need too much. Waits until it is painted.
     """
     mailbox = Mailbox()
     session = Session(url, mailbox, path=str(view["path"]), **how)

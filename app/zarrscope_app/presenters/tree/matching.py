@@ -28,7 +28,7 @@ def matching(
 ) -> list[str]:
     """The paths of the nodes that match, in natural order; each part between slashes matches one name, "**" any number.
 
-    Blocks. Raises Refused if none match, or more than `most`.
+    Waits for the store. Raises Refused if none match, or more than `most`.
     """
     found: dict[str, None] = {}
     _walk(hierarchy, "", [part for part in pattern.split("/") if part], found, cancelled, most)

@@ -477,7 +477,7 @@ class TreePresenter:
             return tree_text.FILTERING
         return "" if branch.shown(self._search.needle) else strings.NOTHING_FOUND
 
-    # ------------------------------------------------------------------ telling
+    # ------------------------------------------------------------------ signals
     def _touch_row(self, path: str) -> None:
         id = self.find(path)
         if id is not None:

@@ -34,7 +34,7 @@ class RootsPresenter:
         self._heard: dict[int, Callable[[int], None]] = {}
         self._front: TreePresenter | None = None
 
-    # ------------------------------------------------------------------ which
+    # ------------------------------------------------------------------ hierarchies
     def show(self, trees: Sequence[TreePresenter], front: TreePresenter) -> None:
         """Sets the open hierarchies, and the one in front."""
         self._front = front

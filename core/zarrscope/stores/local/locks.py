@@ -1,9 +1,9 @@
 """Locks that other threads and other processes respect; they end with the process that holds them, however it ends.
 
 `folder_lock` decides who may replace a file of a folder. It uses flock on the folder itself, so that different users
-who may write there exclude one another too, and no lock file is left behind. If a folder cannot be locked (Windows,
-some network file systems), it locks a file in a temporary folder of this user, named by a digest, with flock or msvcrt.
-If that fails too, only the threads of this process exclude one another.
+with write access exclude one another too, and no lock file is left behind. If a folder cannot be locked (Windows, some
+network file systems), it locks a file in a temporary folder of this user, named by a digest, with flock or msvcrt. If
+that fails too, only the threads of this process exclude one another.
 
 `key_lock` only saves work: threads and processes that read, change and store the same value take turns, instead of
 meeting conflicts. It uses one of a few lock files of this user, and after a time-out continues without the lock.
@@ -117,7 +117,8 @@ def _lock_folder(folder: str, timeout: float, shared: bool = False) -> int | Non
             if not _acquire(handle, folder, timeout, shared):
                 os.close(handle)
                 return None
-            # If the folder was removed and created again while we waited, our lock is on a folder that is gone.
+            # If the folder was removed and created again while we waited, our lock is on a folder that no longer
+            # exists.
             if os.path.samestat(os.fstat(handle), os.stat(folder)):
                 return handle
         except BaseException:

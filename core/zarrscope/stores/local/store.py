@@ -1,14 +1,16 @@
 """Stores values as files beneath one folder (spec B "File system store", F.8, F.9).
 
 Promises beyond store.py:
-- A set is a new file beside the old one, flushed to disk, then renamed over it: a crash at any point leaves the old
-  value or the new. A put is the same without the flush: a kill leaves the old value or the new, a loss of power may
-  not. The file's mode, owner, group and extended attributes (access lists are among them) are kept where the system
-  lets us.
+- A set writes a new file beside the old one, flushes it to disk, and renames it over the old one: after a crash at any
+  point, the value is the old or the new one. A put does the same without the flush: that holds after a kill, but
+  perhaps not after a loss of power. The file's mode, owner, group and extended attributes (including access lists) are
+  kept as far as the system permits.
 - A set with `expect`, and a lock, are correct between threads and between processes that use this class (locks.py).
-- A prefix is erased at once, whatever lies beneath. What killed writers leave is no key, and goes (temporaries.py).
-- No key reads or writes outside the folder, not through symbolic links either, unless `allow_outside`.
-- A folder, and a name beneath a file, hold no value: None. Erasing the last key of a folder removes the folder.
+- A prefix is erased in one step, with everything beneath it. Files that killed writers leave are not keys, and are
+  removed later (temporaries.py).
+- No key reads or writes outside the folder, not even through symbolic links, unless `allow_outside`.
+- A folder has no value, nor has a name beneath a file: reading them gives None. Erasing the last key of a folder
+  removes the folder.
 """
 
 from __future__ import annotations
@@ -94,7 +96,7 @@ class LocalStore(Store):
         self._spelling_ignored: bool | None = None
         """None: not known yet, see `_ignores_spelling`."""
 
-    # ------------------------------------------------------------------ places
+    # ------------------------------------------------------------------ paths
     def _path(self, key: str) -> str:
         """The path of the file of `key`; all folders on the way are inside the root. Raises Refused."""
         path = self._stem

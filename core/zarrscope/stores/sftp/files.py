@@ -311,7 +311,7 @@ def mark(channel: Any, path: str, now: float) -> bool:
         return False
 
 
-# ---------------------------------------------------------------------- failing
+# ---------------------------------------------------------------------- errors
 def failure(error: OSError, act: str) -> ZarrscopeError:
     """Zarrscope's error for a server's error about a file that could not be read, listed, written or
     removed (`act`)."""

@@ -78,7 +78,7 @@ class SFTPStore(RemoteStore):
     def _path(self, key: str) -> str:
         return f"{self._root}/{key}" if key else self._root or "/"
 
-    # ------------------------------------------------------------------ asking
+    # ------------------------------------------------------------------ requests
     def _submit(self, act: Callable[[Any], T], repeat: Callable[[], bool] = lambda: True) -> Future[T]:
         if self not in self._connection.users:
             self._join()

@@ -1,6 +1,6 @@
-"""Transformations between coordinate systems (OME-Zarr 0.6dev, RFC-5), told in words. They are edited among all fields.
+"""Describes transformations between coordinate systems (OME-Zarr 0.6dev, RFC-5) in words. All fields can edit them.
 
-Levels of one image have scales and translations only: those are the pixel size, and not told here again.
+The transformations of levels are scales and translations, which the section of pixel sizes shows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ SYSTEM, READ_ONLY = "system", "Shown as they are; edit them among All fields."
 
 
 def _told(subject: Subject) -> list[str]:
-    """The coordinate systems and what leads from one to another; nothing before 0.6dev."""
+    """One line for each coordinate system and each transformation between two of them; none before 0.6dev."""
     attributes = subject.attributes
     ome = block(attributes)[0] if isinstance(attributes, Mapping) else {}
     holders = [each for each in (ome.get("scene"), *_list(ome.get("multiscales"))) if isinstance(each, Mapping)]
@@ -38,7 +38,7 @@ def _told(subject: Subject) -> list[str]:
 
 
 def in_words(step: Mapping[str, Any], depth: int = 0) -> str:
-    """What a transformation does: "scale 0.5, 0.1, 0.1, then translation 1, 2, 3"."""
+    """A transformation in words: "scale 0.5, 0.1, 0.1, then translation 1, 2, 3"."""
     kind = step.get("type")
     told = _KINDS.get(kind) if isinstance(kind, str) else None
     if told is None or depth > _DEEPEST:
