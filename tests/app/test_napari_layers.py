@@ -110,7 +110,7 @@ def test_the_dock_takes_an_object(dock: Dock) -> None:
     assert dock.widget.session.state.path == "/g/a"
     dock.add("/g/a")
     np.testing.assert_array_equal(np.asarray(dock.viewer.layers[0].data), np.asarray(array[...]))
-    with pytest.raises(TypeError, match="nothing that zarrscope opens"):
+    with pytest.raises(TypeError, match="cannot be opened by zarrscope"):
         dock.widget.open(3)
 
 

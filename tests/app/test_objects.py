@@ -34,7 +34,7 @@ def test_each_leads_to_its_place(array: Any, tmp_path: Path) -> None:
     assert target_of(zarr.open_group(place)["g"])[:2] == (h.url, "/g")
     assert target_of(array).path == "/g/a"
     assert target_of(array.store).path is None
-    with pytest.raises(TypeError, match="int is nothing that zarrscope opens"):
+    with pytest.raises(TypeError, match="int cannot be opened by zarrscope"):
         target_of(3)
 
 
@@ -55,5 +55,5 @@ def test_explore_takes_an_object_and_keeps_it(array: Any, monkeypatch: pytest.Mo
     assert shown.session.url.startswith("object://")
     assert shown.held is not None
     shown.close()
-    with pytest.raises(TypeError, match="nothing that zarrscope opens"):
+    with pytest.raises(TypeError, match="cannot be opened by zarrscope"):
         explore(3)

@@ -66,7 +66,7 @@ def test_it_is_a_row_like_the_others(install: Install, opened: Callable[[str], S
 BROKEN = {
     "does not load": ("raise RuntimeError('half installed')", "VIEW", "does not load: RuntimeError: half installed"),
     "is not there": ("", "VIEW", "does not load: AttributeError"),
-    "is no view": ("VIEW = 5", "VIEW", "which is no View"),
+    "is no view": ("VIEW = 5", "VIEW", "which is not a View"),
     "predicate fails": (
         "from example_view import *\nVIEW = View('x', 'X', lambda details: details.nothing, Sizes)",
         "VIEW",

@@ -95,8 +95,8 @@ def test_a_position_shows_the_nearest_index(shelf: Shelf, show: Any, text: str, 
     [
         ("21 µm", "z lies between 0 µm and 20 µm."),
         ("-1", "z lies between 0 µm and 20 µm."),
-        ("3 s", '"s" is no unit of z: it is measured in µm.'),
-        ("3 cubits", '"cubits" is no unit of z: it is measured in µm.'),
+        ("3 s", '"s" is not a unit of z: it is measured in µm.'),
+        ("3 cubits", '"cubits" is not a unit of z: it is measured in µm.'),
         ("far", "z needs a position such as 0.5 µm."),
     ],
 )

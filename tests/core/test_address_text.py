@@ -134,7 +134,7 @@ def test_chains_and_formats(text: str, place: str, steps: tuple[Step, ...], dial
         ("demo s3://pub/demo", Refused, "'demo ' stands before s3://"),
         ("s3:/pub/demo", Refused, "two slashes are missing"),
         ("https:/host/x", Refused, "two slashes are missing"),
-        ("doi:10.5281/zenodo.1", Refused, "doi: is no scheme"),
+        ("doi:10.5281/zenodo.1", Refused, "doi: is not a scheme"),
         ("$NOT_SET/x.zarr", Refused, "variable NOT_SET .* is not set"),
         ("x.zip|tar:a", Unsupported, r"\|tar:"),
         ("x|ocdbt:", Unsupported, r"\|ocdbt:"),
@@ -204,7 +204,7 @@ def test_links_to_viewers(link: str, address: str, viewer: str) -> None:
     [
         (state({"source": "precomputed://gs://x"}), "no Zarr or N5, but precomputed://gs://x"),
         ("https://neuroglancer-demo.appspot.com/#!gs://bucket/state.json", "is not in it"),
-        ("https://neuroglancer-demo.appspot.com/#!{", "no JSON"),
+        ("https://neuroglancer-demo.appspot.com/#!{", "not JSON"),
         ("https://bff.allencell.org/app?" + urlencode({"source": '{"uri": "https://h/t.csv"}'}), "table .* t.csv"),
         ("https://fileglancer.int.janelia.org/browse/groups_x/a/b.zarr", "page of Fileglancer"),
     ],

@@ -122,7 +122,7 @@ def test_a_scheduler_file_that_is_none_is_said(tmp_path: Path) -> None:
     with pytest.raises(Unreadable, match="There is no scheduler file"):
         clusters.DaskExecutor(tmp_path / "missing.json")
     (tmp_path / "odd.json").write_text("[]")
-    with pytest.raises(Unreadable, match="is no scheduler file"):
+    with pytest.raises(Unreadable, match="is not a scheduler file"):
         clusters.DaskExecutor(str(tmp_path / "odd.json"))
 
 

@@ -305,7 +305,7 @@ def test_the_comparison_finds_what_a_codec_loses() -> None:
         path="/line",
         codecs=[quantize, {"name": "bytes", "configuration": {"endian": "little"}}],
     )
-    with pytest.raises(BadChunk, match="not what /line holds"):
+    with pytest.raises(BadChunk, match="differs from /line"):
         convert.run(plan)
 
 

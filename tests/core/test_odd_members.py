@@ -365,7 +365,7 @@ def test_attributes_that_are_no_object_close_no_node(dialect: Dialect, path: str
             assert [child.name for child in h["/"].children()] == ["g"]
             assert h["/g/a"][...].tolist() == [3] * 4
         before = keys(store)
-        with pytest.raises(zarrscope.BadMetadata, match="no JSON object") as caught:
+        with pytest.raises(zarrscope.BadMetadata, match="not a JSON object") as caught:
             node.attrs["y"] = 2
         assert caught.value.key == key
         assert keys(store) == before

@@ -217,7 +217,7 @@ def test_datasets_of_xarray_lead_to_their_group(chunks: Any, tmp_path: Path) -> 
 def test_what_leads_nowhere_is_told(tmp_path: Path) -> None:
     import dask.array
 
-    with pytest.raises(Refused, match="ndarray is nothing that zarrscope opens"):
+    with pytest.raises(Refused, match="ndarray cannot be opened by zarrscope"):
         zarrscope.open(np.zeros(3))
     with pytest.raises(Refused, match="Array was not opened from Zarr"):
         zarrscope.open(dask.array.zeros(3))

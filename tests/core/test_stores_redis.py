@@ -85,7 +85,7 @@ def test_addresses(fake: str) -> None:
     for text in (f"{fake}/0/mine/g", f"{fake}/0/mine::g"):
         assert zarrscope.open(text)["/g/a" if "::" in text else "/a"].shape == (2,)
     assert [each.store_url for each in parents(split_address(f"{fake}/0/mine/g"))][1] == f"{fake}/0/mine"
-    with pytest.raises(Refused, match="'mine' is no number"):
+    with pytest.raises(Refused, match="'mine' is not the number"):
         open_store(f"{fake}/mine")
 
 

@@ -123,7 +123,7 @@ def test_other_protocols_are_refused_by_name(tmp_path: Path) -> None:
 
 def test_what_is_no_reference_file_is_told(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text('{"version": 1, "refs": 3}')
-    with pytest.raises(BadMetadata, match="no reference file"):
+    with pytest.raises(BadMetadata, match="not a reference file"):
         zarrscope.open(tmp_path / "x.json")
     (tmp_path / "y.json").write_text('{"type": "FeatureCollection"}')
     with pytest.raises(Unsupported, match="is a file, but"):

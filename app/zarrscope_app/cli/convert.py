@@ -55,7 +55,7 @@ def axis_lengths(context: click.Context, parameter: click.Parameter, value: str 
     except ValueError:
         lengths = ()
     if not lengths or min(lengths) < 1:
-        raise click.BadParameter(f"{value!r} is no list of lengths such as 64,256,256", context, parameter)
+        raise click.BadParameter(f"{value!r} is not a list of lengths such as 64,256,256", context, parameter)
     return lengths
 
 
@@ -84,7 +84,7 @@ def codec_list(context: click.Context, parameter: click.Parameter, values: Seque
             member = "clevel" if name == "blosc" else "level"
             codecs.append({"name": name, "configuration": {member: int(level)}})
         elif colon:
-            raise click.BadParameter(f"{level!r} is no level of compression", context, parameter)
+            raise click.BadParameter(f"{level!r} is not a level of compression", context, parameter)
         else:
             codecs.append(name)
     return codecs

@@ -284,7 +284,7 @@ def _first(group: Group, tree: Tree | None, most: int) -> tuple[list[Child], int
     found = list(group.inspect(nsmallest(most + LINES_AT_ONCE, names, key=lambda child: natural(child.name))))
     found.sort(key=lambda child: natural(child.name))
     listed = next(seen)
-    total = listed if listed > most + LINES_AT_ONCE else len(found)  # leaves out names that turned out to be no nodes
+    total = listed if listed > most + LINES_AT_ONCE else len(found)  # leaves out names that turned out not to be nodes
     return found[:most], total - len(found[:most])
 
 

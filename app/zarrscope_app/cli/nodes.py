@@ -73,7 +73,7 @@ def _shape(context: click.Context, parameter: click.Parameter, value: str | None
     except ValueError:
         shape = (-1,)
     if any(n < 0 for n in shape):
-        raise click.BadParameter(f"{value!r} is no shape such as 64,256,256", context, parameter)
+        raise click.BadParameter(f"{value!r} is not a shape such as 64,256,256", context, parameter)
     return shape
 
 

@@ -55,14 +55,14 @@ def part_of(texts: Mapping[str, str]) -> Part:
 
 def _index(word: str) -> int:
     if not word.isdecimal():
-        raise Refused(f"{strings.clean(word, 40)} is no number of a channel", advice="Type numbers from 0: 0, 2.")
+        raise Refused(f"{strings.clean(word, 40)} is not the number of a channel", advice="Type numbers from 0: 0, 2.")
     return int(word)
 
 
 def _range(text: str) -> tuple[int, int | None]:
     found = _RANGE.fullmatch(text)
     if found is None or not text.strip() or (found[1] is None and found[2] is None):
-        raise Refused(f"{strings.clean(text, 40) or 'nothing'} is no range", advice="Type two indices: 10–20.")
+        raise Refused(f"{strings.clean(text, 40) or 'nothing'} is not a range", advice="Type two indices: 10–20.")
     first = int(found[1] or 0)
     if found[2] is not None:
         last: int | None = int(found[2])

@@ -461,13 +461,13 @@ def fell_back(name: str, advice: str, path: str) -> Problem:
 
 def no_view(name: str, built_in: bool) -> str:
     """The reason why a view of another distribution is not shown."""
-    what = "whose name is built in" if built_in else "which is no View, or has a name other than a-z, 0-9, - and _"
+    what = "whose name is built in" if built_in else "which is not a View, or has a name other than a-z, 0-9, - and _"
     return f'A package adds the view "{clean(name, 60)}", {what}'
 
 
 def no_field(name: str, built_in: bool) -> str:
     """The reason why a form field of another distribution is not used."""
-    what = "whose name is built in" if built_in else "which is no FieldEditor with a known editor"
+    what = "whose name is built in" if built_in else "which is not a FieldEditor with a known editor"
     return f'A package adds the form field "{clean(name, 60)}", {what}'
 
 

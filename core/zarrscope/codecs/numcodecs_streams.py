@@ -157,7 +157,7 @@ class Shuffle(BytesToBytes):
 
     def _turned(self, data: Buffer, width: int) -> bytes:
         if len(data) % self.elementsize:
-            raise self.damaged(f"{len(data):,} bytes are no whole number of elements of {self.elementsize}")
+            raise self.damaged(f"{len(data):,} bytes are not a whole number of elements of {self.elementsize}")
         return np.frombuffer(data, np.uint8).reshape(width, -1).T.tobytes() if len(data) else b""
 
     def encode(self, data: bytes) -> bytes:

@@ -281,14 +281,14 @@ class ScaleOffset(Elementwise):
         try:
             return parse_fill(settings.value(member), self.decoded.dtype).value
         except ZarrscopeError as error:
-            raise settings.fault(member, f"is no {self.decoded.dtype.name}: {error.message}") from None
+            raise settings.fault(member, f"is not a valid {self.decoded.dtype.name}: {error.message}") from None
 
     def decode(self, array: Elements) -> Elements:
         with np.errstate(all="ignore"):
             if array.dtype.kind in "iu":
                 whole, rest = np.divmod(array, self.scale)
                 if rest.any():
-                    raise BadChunk(f"{self.name}: values are no multiples of the scale {self.scale}", codec=self.name)
+                    raise BadChunk(f"{self.name}: values are not multiples of the scale {self.scale}", codec=self.name)
                 made: Elements = whole + self.offset
                 return made
             made = array / self.scale + self.offset
@@ -313,7 +313,7 @@ class CastValue(Elementwise):
         try:
             target = data_type(settings.value("data_type"))
         except ZarrscopeError as error:
-            raise settings.fault("data_type", f"is no data type: {error.message}") from None
+            raise settings.fault("data_type", f"is not a data type: {error.message}") from None
         if target.numpy is None or target.numpy.kind not in "iuf" + "V" or target.numpy.type is np.void:
             raise settings.unsupported("data_type", f"casting to {target.name!r}", target.advice or None)
         if decoded.numpy.kind not in "iufV" or decoded.numpy.type is np.void:
@@ -379,7 +379,7 @@ class CastValue(Elementwise):
             if np.isnan(array).any():
                 raise ValueError(f"NaN has no value as {target}")
             array = self._rounded(array)
-            # 2^64 - 1 is no float64, so large bounds are compared with the next float64 above.
+            # 2^64 - 1 is not a float64, so large bounds are compared with the next float64 above.
             beyond = (array < low) | (array >= float(high) + 1 if high >= 1 << 53 else array > high)
             if beyond.any() and self.beyond == "wrap":
                 if not np.isfinite(array).all():

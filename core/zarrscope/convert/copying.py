@@ -120,7 +120,7 @@ class DestinationWriter:
                 raise Conflict(
                     "The destination is not empty",
                     store=self.store.url,
-                    advice="Name a new place; a conversion writes over nothing.",
+                    advice="Name a new place: a conversion never overwrites.",
                 )
             try:
                 self.store.set(JOURNAL, journal, expect=ABSENT)
@@ -210,7 +210,7 @@ class DestinationWriter:
             if node.metadata is None:
                 continue
             if not isinstance(target, Array):
-                raise Conflict(f"{node.target} is no array any more", store=self.store.url)
+                raise Conflict(f"{node.target} is not an array any more", store=self.store.url)
             if target.shape != node.metadata.shape:
                 raise Conflict(
                     f"{node.target} has shape {target.shape}, not {node.metadata.shape}", store=self.store.url

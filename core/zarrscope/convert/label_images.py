@@ -48,7 +48,7 @@ def add_label_image(hierarchy: Hierarchy, path: str, name: str, *, dtype: str = 
     above = join_path(group.path, "labels")
     target = join_path(above, name)
     if target in hierarchy:
-        raise Conflict(f"There is something at {target} already", store=hierarchy.url, advice="Choose another name.")
+        raise Conflict(f"Something is already stored at {target}", store=hierarchy.url, advice="Choose another name.")
     hierarchy._nodes.need_writing(hierarchy.dialect.documents(target)[0])
     boxed = isinstance(group.attributes.get("ome"), Mapping) or hierarchy.dialect.ome_zarr == "0.5"
     if above not in hierarchy:
@@ -83,7 +83,7 @@ def _image(hierarchy: Hierarchy, path: str) -> tuple[Group, Image]:
     node = hierarchy.open_node(clean_path(path))
     images = find_images(node) if isinstance(node, Group) else []
     if not isinstance(node, Group) or not images:
-        raise Refused(f"{node.path} is no image that could have labels", store=hierarchy.url, advice="Name an image.")
+        raise Refused(f"{node.path} is not an image that can have labels", store=hierarchy.url, advice="Name an image.")
     return node, images[0]
 
 

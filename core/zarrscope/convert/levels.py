@@ -183,7 +183,7 @@ def named_axes(names: Sequence[str | None] | None, rank: int, stated: tuple[str,
         chosen = ("y", "x")
     if chosen is None or not all(chosen):
         raise Refused(
-            "Nothing says what the axes of this array are, so which of them lie in space",
+            "The axes of this array are not named, so its axes of space are unknown",
             advice="Name them, such as --axes zyx.",
         )
     axes = tuple(Axis(str(name), TYPE_OF_NAME.get(str(name).lower(), "")) for name in chosen)

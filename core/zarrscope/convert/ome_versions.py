@@ -58,7 +58,7 @@ def upgraded(own: Attributes, path: str, shape_of: ShapeOf = nothing_known) -> t
     ):
         return own, ""
     if "multiscales" in found and not isinstance(found["multiscales"], list):
-        return own, "OME-Zarr metadata is taken along as it is: its multiscales are no list"
+        return own, "OME-Zarr metadata is copied unchanged: its multiscales are not a list"
     version = _version(found)
     told = f"OME-Zarr {version or '0.4'} becomes 0.5"
     if version in _EARLY or not _has_axes(found.get("multiscales")):

@@ -6,8 +6,8 @@
 
 Only chunks that hold a changed element are written, each atomically. Before a chunk is written, its stored value is
 compared with the one that the plan read, and a difference is a Conflict. In a coarser level, the blocks beneath the
-edits are computed anew, by the method that explains its stored values. A level whose shape is no whole fraction of the
-level above stays as it is, and `Patch.left` names it. The finest level is written first, so after a run was killed,
+edits are computed anew, by the method that explains its stored values. A level whose shape does not divide that of the
+level above stays unchanged, and `Patch.left` names it. The finest level is written first, so after a run was killed,
 planning the same edits again gives the remaining ones.
 """
 
@@ -101,7 +101,7 @@ def plan_patch(image: Image, edits: Edits, cancelled: Callable[[], bool] = never
         array = level.array
         factors = _factors(above, array)
         if factors is None:
-            left.append((array.path, "its shape or type is no whole part of the level above"))
+            left.append((array.path, "its shape or type does not fit the level above"))
             continue
         found = list(_blocks(changes, factors, array.shape))
         method = _method(above, array, found[:SAMPLED], factors)
@@ -138,7 +138,7 @@ def write_patch(
                     f"{level.path} was changed meanwhile where it was edited",
                     store=level.array.store.url,
                     key=level.path,
-                    advice=f"{done} of {total} chunks are written. Look at the plan again: it compares anew.",
+                    advice=f"{done} of {total} chunks are written. Plan again: that compares with the stored values.",
                 )
             level.array[piece.region] = piece.values
             done += 1
@@ -192,7 +192,7 @@ def _digest(values: NDArray[Any]) -> bytes:
 
 # ---------------------------------------------------------------------- coarser levels
 def _factors(above: Array, array: Array) -> tuple[int, ...] | None:
-    """The number of elements of the level above per element, along each axis; None where that is no whole number."""
+    """The number of elements of the level above per element, along each axis; None where it is not a whole number."""
     if above.dtype != array.dtype or above.ndim != array.ndim or not prod(array.shape):
         return None
     factors = tuple(max(1, round(n / m)) for n, m in zip(above.shape, array.shape, strict=True))

@@ -130,7 +130,7 @@ class PyramidPlanner:
         if self.wanted.method is None:
             return "nearest" if discrete else "mean"
         if self.wanted.method == "mean" and image.is_label:
-            notes.append("The mean of labels is no label: nearest takes its place")
+            notes.append("The mean of labels is not a label: nearest is used instead")
             return "nearest"
         return self.wanted.method
 

@@ -105,7 +105,7 @@ def plan_rebuild(hierarchy: Hierarchy, wanted: Pyramid, path: str = "/") -> Rebu
     node = hierarchy.open_node(path)
     if isinstance(node, Array):
         raise Refused(
-            "An array becomes an image at a new place only, for the image is the group around it",
+            "An array becomes an image at a new place only, because the image is the group around it",
             store=hierarchy.url,
             advice="Name a destination.",
         )
@@ -156,7 +156,7 @@ class _RebuildPlanner:
             path = join_path(group.path, name)
             if path in arrays:
                 continue
-            with suppress(ZarrscopeError):  # a node that does not open is no image to rebuild
+            with suppress(ZarrscopeError):  # a node that does not open is not an image to rebuild
                 node = self.hierarchy.open_node(path)
                 if isinstance(node, Group):
                     self.group(node)
@@ -319,7 +319,7 @@ def _put_entries(hierarchy: Hierarchy, path: str, before: Sequence[Any], after: 
             store=hierarchy.url,
             key=document.key,
             pointer=pointer,
-            advice="The new levels are there, and the image is as it was. Run it again.",
+            advice="The new levels exist, but the image still uses the former ones. Run it again.",
         )
     for i, (old, new) in enumerate(zip(before, after, strict=True)):
         for member in new:

@@ -54,9 +54,9 @@ def plan_upgrade(hierarchy: Hierarchy) -> Plan:
     other = [node.path for node in plan.nodes if node.how == "encoded"]
     if other:
         raise Refused(
-            f"{', '.join(other[:5])}{' …' if len(other) > 5 else ''}: v3 has no words for these chunks as they are",
+            f"{', '.join(other[:5])}{' …' if len(other) > 5 else ''}: v3 cannot describe these chunks unchanged",
             store=store.url,
-            advice="Name a destination, where they are encoded anew.",
+            advice="Name a destination, for which they are encoded again.",
         )
     return plan
 
@@ -150,7 +150,7 @@ def _need_no_fault(plan: Plan) -> None:
                 store=store.url,
                 key=key,
                 pointer=pointer or None,
-                advice="Zarr v2's documents are kept, and everything reads as before. Correct the new one first.",
+                advice="Zarr v2's documents are kept and can still be read. Correct the new document first.",
             )
 
 

@@ -235,7 +235,7 @@ class ArrayWork:
         if not equal(self.values(spans), self.target._stored.read(selection(spans))):
             first = tuple(chunks.start for chunks in region)
             raise BadChunk(
-                f"What was written of {self.target.path} is not what {self.source.path} holds, at [{spelled(spans)}]",
+                f"{self.target.path} differs from {self.source.path}, at [{spelled(spans)}]",
                 index=first,
                 store=self.target.store.url,
                 key=self.target.metadata.keys.key(first),

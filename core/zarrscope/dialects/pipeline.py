@@ -290,7 +290,7 @@ def from_v3(
             spec = CodecSpec(spec.name, settings, spec.must_understand, spec.spelled)
         if not is_name(spec.name) and spec.must_understand:
             raise BadMetadata(
-                f"{spell(spec.name)} is no name that an extension may have: lower-case letters, digits, - _ . or a URI",
+                f"{spell(spec.name)} is not a valid name of an extension: lower-case letters, digits, - _ . or a URI",
                 pointer=here if isinstance(item, str) else here + "/name",
                 advice=_PREFIXED if ":" in spec.name and "://" not in spec.name else None,
             )

@@ -73,7 +73,8 @@ class Members:
         return self.value.get(name, default)
 
     def need(self, name: str, *kinds: type) -> JSON:
-        """The member, of one of these types (bool is no int). Raises BadMetadata when absent or of another type."""
+        """The member, of one of these types (bool does not count as int). Raises BadMetadata when absent or of another
+        type."""
         self._asked.add(name)
         if name not in self.value:
             raise BadMetadata(

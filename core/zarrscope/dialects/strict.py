@@ -43,7 +43,7 @@ def document_faults(document: Mapping[str, JSON]) -> Iterator[Fault]:
     known = {"zarr_format", "node_type", *_OPTIONAL, *(_ARRAY if array else ())}
     for name, value in document.items():
         if name not in known and not (isinstance(value, Mapping) and value.get("must_understand") is False):
-            yield token(name), "is no member that the specification knows, and does not say must_understand false"
+            yield token(name), "is not a member of the specification, and does not say must_understand false"
     if array:
         yield from _array_faults(document)
 
@@ -89,7 +89,7 @@ def _named(value: JSON, pointer: str, what: str) -> Iterator[Fault]:
     yield from faults(value.get("configuration", {}), {"type": "object"}, pointer + "/configuration")
     for name in value:
         if name not in ("name", "configuration", "must_understand"):
-            yield pointer + token(name), "is no member that it may have"
+            yield pointer + token(name), "is not an allowed member"
 
 
 def _parts(value: JSON) -> tuple[str, Mapping[str, JSON]]:

@@ -77,7 +77,7 @@ def _check(value: Any, pointer: str, depth: int = 0) -> None:
     if isinstance(value, Mapping):
         for name, member in value.items():
             if not isinstance(name, str):
-                raise BadMetadata(f"{name!r} is no name of a JSON member", pointer=pointer)
+                raise BadMetadata(f"{name!r} is not a name of a JSON member", pointer=pointer)
             _check(member, pointer + token(name), depth + 1)
     elif isinstance(value, list | tuple):
         for i, item in enumerate(value):

@@ -168,7 +168,7 @@ class DaskExecutor:
             if isinstance(answer, OSError) and not isinstance(answer, TimeoutError):
                 there = self._workers() if there is None else there
                 if worker not in there:
-                    continue  # the worker has left, which is no fault
+                    continue  # the worker has left, which is not a fault
             reason = reason_against(answer, place)
             if reason is None:
                 self._fit.add(worker)
@@ -400,7 +400,7 @@ def _address(scheduler: str | os.PathLike[str]) -> str:
         ) from error
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise Unreadable(
-            f"{given} is no scheduler file: {type(error).__name__}: {error}",
+            f"{given} is not a scheduler file: {type(error).__name__}: {error}",
             advice="dask scheduler --scheduler-file FILE writes one.",
         ) from error
     return str(found)

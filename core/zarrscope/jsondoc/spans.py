@@ -424,7 +424,7 @@ class _Scanner:
         if bad >= len(self.text):
             self._fail(at, "The document ends within this string")
         if self.text[bad] == "\\":
-            self._fail(bad, f"{self.text[bad : bad + 2]!r} is no escape that JSON knows")
+            self._fail(bad, f"{self.text[bad : bad + 2]!r} is not an escape sequence of JSON")
         if self.text[bad] in "\r\n":
             self._fail(at, "This string is not closed on its line", advice="Write a line break in a string as \\n.")
         return self._fail(bad, f"A control character (0x{ord(self.text[bad]):02x}) in a string")

@@ -77,7 +77,7 @@ def member_faults(
         if name in members:
             yield from faults(each, members[name], here)
         else:
-            yield here, "is no member that it may have"
+            yield here, "is not an allowed member"
 
 
 def _is(value: JSON, name: str) -> bool:

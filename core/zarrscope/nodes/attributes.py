@@ -212,7 +212,7 @@ class Attributes(MutableMapping[str, Any]):
             )
         if not isinstance(old.get(pointer, None) or {}, dict):
             raise BadMetadata(
-                f"The attributes of {path} are no JSON object",
+                f"The attributes of {path} are not a JSON object",
                 store=context.url,
                 key=key,
                 pointer=pointer or None,

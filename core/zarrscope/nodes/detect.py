@@ -162,7 +162,7 @@ class PlainFolder:
 
     searched = 200
     """The most folders that are searched for a first hierarchy; fewer if each costs a round trip."""
-    warning = "This folder is no hierarchy itself; hierarchies lie beneath it"
+    warning = "This folder is not a hierarchy itself, but contains hierarchies"
 
 
 def not_zarr(store: Store) -> NotFound:

@@ -337,7 +337,7 @@ def need_spelling(hierarchy: NodeContext, path: str) -> None:
         stored = hierarchy.store.files.spelled(key)
         if stored != key:
             raise NotFound(
-                f"There is no node {path}: this file system takes the name for another, which lies at {stored}",
+                f"There is no node {path}: this file system takes the name for that of another node, {stored}",
                 store=hierarchy.url,
                 key=key,
                 advice="Nothing was changed. Name the node as it is listed.",

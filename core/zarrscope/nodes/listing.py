@@ -84,7 +84,7 @@ def nothing_at(hierarchy: NodeContext, path: str) -> NotFound:
     """The error for a path without a node; it names anything else that is stored there."""
     if path == "/":
         return NotFound(
-            f"The root is no node of {hierarchy.dialect.title}",
+            f"The root is not a node of {hierarchy.dialect.title}",
             store=hierarchy.url,
             key=next(iter(hierarchy.dialect.documents("/")), None),
             advice="Its documents may have been erased meanwhile.",
@@ -186,7 +186,7 @@ def _surveyed(
 
 
 def _undocumented(hierarchy: NodeContext, path: str, name: str, names: tuple[str, ...]) -> Child | None:
-    """The implicit group of that name, for a child without any of these documents; None if it is no group."""
+    """The implicit group of that name, for a child without any of these documents; None if it is not a group."""
     where = join_path(path, name)
     prefix = hierarchy.dialect.listing(where)
     try:

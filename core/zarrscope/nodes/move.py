@@ -192,7 +192,7 @@ class _Carrying:
         if taken is not None:
             if not self.replace:
                 raise Conflict(
-                    f"There is something at {self.to} already",
+                    f"Something is already stored at {self.to}",
                     store=self.target.url,
                     key=key_of(self.target, self.to),
                     advice="Choose another path, or replace what is there. A copy may have stopped halfway.",

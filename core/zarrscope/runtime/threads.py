@@ -377,7 +377,7 @@ class Mailbox:
             try:
                 call = self._calls.get(timeout=max(0.0, end - time.monotonic()))
             except queue.Empty:
-                raise TimeoutError(f"Nothing came for {timeout} seconds") from None
+                raise TimeoutError(f"No call arrived for {timeout} seconds") from None
             call()
 
 

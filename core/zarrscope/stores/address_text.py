@@ -122,7 +122,7 @@ def parts_of(given: Cleaned, *, windows: bool = False) -> Parts:
             steps += [Step("node", inner)] if inner else []
         else:
             raise Unsupported(
-                f"|{kind}: is no format or archive that zarrscope opens",
+                f"|{kind}: is not a format or archive that zarrscope can open",
                 feature=f"|{kind}:",
                 advice=f"Known are |zip: and {', '.join(f'|{name}:' for name in FORMATS)}. "
                 "For a file of that name write its file:// address.",
@@ -147,7 +147,7 @@ def _chain(text: str, windows: bool) -> tuple[Place, list[Step]]:
     first, *nodes = parts
     if nodes and re.match(SCHEME, nodes[0]) and not re.match(SCHEME, first):
         raise Unsupported(
-            f"{first}:: is nothing that zarrscope reads through",
+            f"{first}:: is not a chain that zarrscope can open",
             feature=f"{first}::",
             advice=f"Known are zip://, reference:// and {', '.join(_CACHES)}.",
         )
@@ -215,14 +215,14 @@ def _check_head(text: str) -> None:
     """Raises Refused for a path whose beginning is not a name: "doi:10/x", "see s3://bucket"."""
     if within := re.search(SCHEME, text):
         raise Refused(
-            f"{text[: within.start()]!r} stands before {within[0]}, which is no path and no address",
+            f"{text[: within.start()]!r} stands before {within[0]}, which is neither a path nor an address",
             advice="Give the address alone.",
         )
     head, slash, _ = text.replace("\\", "/").partition("/")
     name, colon, rest = head.partition(":")
     if colon and slash and name:
         raise Refused(
-            f"{name}: is no scheme that zarrscope opens, in {text!r}",
+            f"{name}: is not a scheme that zarrscope can open, in {text!r}",
             advice=f"Known are {', '.join(f'{scheme}://' for scheme in known_schemes())}. A path of that name is "
             f"written ./{text}; one on the machine {name} ssh://{name}/~/{rest}…",
         )

@@ -181,7 +181,7 @@ def open_dbm(url: str, mode: Mode, options: Options) -> Store:
         raise NotFound(f"There is no file of dbm at {path}", store=url, advice=nearest(path))
     if kind == "":
         raise Unsupported(
-            f"{path} is no file of dbm",
+            f"{path} is not a file of dbm",
             feature="dbm",
             store=url,
             advice="Open it by its path alone.",

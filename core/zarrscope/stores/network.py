@@ -81,5 +81,7 @@ def _value(name: str, value: Any, default: Any, where: str) -> Any:
         number = math.nan
     least = 0 if name in ("min_speed", "pause", "patience") else 1 if name == "attempts" else 0.001
     if not least <= number < math.inf:
-        raise Refused(f"{where} is {value!r}, no number from {least:g} on", advice=f"The default is {default:g}.")
+        raise Refused(
+            f"{where} is {value!r}, not a number of at least {least:g}", advice=f"The default is {default:g}."
+        )
     return int(number) if isinstance(default, int) else number

@@ -50,7 +50,7 @@ def place_of(value: Any, mode: Mode) -> Given:
         return Given(value)
     found = _found(value, mode)
     if found is None:
-        raise Refused(f"{type(value).__name__} is nothing that zarrscope opens", advice=_ADVICE)
+        raise Refused(f"{type(value).__name__} cannot be opened by zarrscope", advice=_ADVICE)
     if mode == "r" and found.store is not None and found.store.writable:
         from zarrscope.stores.wrappers import ReadOnlyStore
 

@@ -111,7 +111,7 @@ def _neuroglancer(fragment: str) -> Volume:
         raise Refused(
             "The state of this link to Neuroglancer is not in it"
             if _ELSEWHERE.match(text)
-            else "The state of this link to Neuroglancer is no JSON",
+            else "The state of this link to Neuroglancer is not JSON",
             advice="Copy the address of a layer, from the tab Source.",
         )
     layers = [*_layers(state.get("layers"))]

@@ -194,7 +194,7 @@ def place_of(url: str) -> tuple[str, int, str]:
     database, _, prefix = path.partition("/")
     if database and not database.isdecimal():
         raise Refused(
-            f"{database!r} is no number of a database",
+            f"{database!r} is not the number of a database",
             store=url,
             advice="Write redis://host:6379/0/prefix.",
         )

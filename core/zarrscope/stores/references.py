@@ -42,7 +42,7 @@ class ReferenceStore(FsspecStore):
         self.url = url
         files = self._references(file)
         if isinstance(files.references, dict) and not all(isinstance(key, str) for key in files.references):
-            raise BadMetadata("This is no reference file: a key is no text", store=self.url)
+            raise BadMetadata("This is not a reference file: a key is not text", store=self.url)
         self._sorted: list[str] | None = None
         self._hold(files, "", network(options))
         files.fss = _Targets(self.url, self._options_of, self._check_path)
@@ -74,7 +74,7 @@ class ReferenceStore(FsspecStore):
                 advice="Run: pip install pandas pyarrow",
             ) from error
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise BadMetadata(f"This is no reference file: {cause(error)}", store=self.url) from cause(error)
+            raise BadMetadata(f"This is not a reference file: {cause(error)}", store=self.url) from cause(error)
         except Exception as error:
             raise Unreadable(f"The reference file cannot be read: {cause(error)}", store=self.url) from cause(error)
 

@@ -62,7 +62,7 @@ class SQLiteStore(Store):
                     f"The database does not answer: {error}",
                     store=self.url,
                     key=key,
-                    advice="It may be no database of Zarr, damaged, or locked by another program.",
+                    advice="It may be damaged, locked by another program, or not a database of Zarr.",
                 ) from error
 
     def _rows(self, question: str, *values: Any, key: str | None = None) -> list[Any]:

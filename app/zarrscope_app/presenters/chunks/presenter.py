@@ -393,7 +393,7 @@ class ChunksPresenter:
         if self._sentence:
             return self._sentence
         if self._ticket is not None:
-            return f"Listing what is stored: {strings.counted(self._found, 'chunk')} so far."
+            return f"Listing stored chunks: {strings.counted(self._found, 'chunk')} so far."
         inventory = self._inventory
         if inventory is not None and not inventory.known:
             asked = strings.counted(inventory.total, "chunk")

@@ -110,7 +110,7 @@ def channel_change(text: str) -> Asked:
     )
 
     def change(subject: Subject) -> Sequence[Edit]:
-        multiscale(subject.attributes)  # raises if this is no image, which alone has channels
+        multiscale(subject.attributes)  # raises if this is not an image: only images have channels
         around = subject.around
         return set_channel(subject.attributes, int(which), told, around.channels or None, around.limits)
 

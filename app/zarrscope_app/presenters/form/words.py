@@ -156,13 +156,13 @@ def _and(names: Sequence[str]) -> str:
 
 def doubtful(path: str, axis: str, stated: Fraction, true: Fraction) -> str:
     return (
-        f"Level {clean(path, 40)} states {factor(stated)} in {clean(axis, 40)}, its shape says {factor(true)}: "
-        "typing a size mends it."
+        f"Level {clean(path, 40)} states {factor(stated)} in {clean(axis, 40)}, its shape implies {factor(true)}: "
+        "typing a size corrects it."
     )
 
 
 def becomes_04(version: str) -> str:
-    return f"OME-Zarr {clean(version, 10)} has no place for pixel sizes: a size makes this an image of 0.4."
+    return f"OME-Zarr {clean(version, 10)} cannot state pixel sizes: setting one makes this an image of 0.4."
 
 
 def no_pixel_size(obstacle: str) -> str:

@@ -139,7 +139,7 @@ def _beside(image: Image, path: str) -> Array:
     except NotFound:
         node = None
     if not isinstance(node, Array) or node.size > NUMBERS_LIMIT:
-        raise Unsupported(f"{strings.clean(path)} is no array with the numbers of a transformation")
+        raise Unsupported(f"{strings.clean(path)} is not an array with the numbers of a transformation")
     return node
 
 

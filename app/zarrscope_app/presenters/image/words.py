@@ -271,7 +271,7 @@ def typed_position(text: str, axis: str, image: Image, at: int) -> int | str:
     if given and given != unit:
         table = next((t for t in (METRES, SECONDS) if given in t and unit in t), None)
         if table is None:
-            return f'"{strings.clean(given, 20)}" is no unit of {name}: it is measured in {unit or "plain numbers"}.'
+            return f'"{strings.clean(given, 20)}" is not a unit of {name}: it is measured in {unit or "plain numbers"}.'
         value *= table[given] / table[unit]
     scale, first = image.levels[0].scale[at], image.levels[0].translation[at]
     ends = sorted((image.physical(at, 0), image.physical(at, image.shape[at] - 1)))

@@ -169,7 +169,7 @@ def chunks_hint(grid: int, chunk: Sequence[int], nbytes: int | None, guessed: bo
     if nbytes is not None and nbytes < SMALL_CHUNK and grid > 1000:
         said += " They are small: a picture will need many of them."
     if nbytes is not None and nbytes > LARGE_CHUNK:
-        said += " They are large: a picture will wait for much that it does not show."
+        said += " They are large: a picture will wait for data that it does not show."
     return said
 
 
@@ -238,7 +238,7 @@ def converting(title: str, nodes: int, chunks: int, nbytes: int) -> str:
 
 
 def lost(count: int) -> str:
-    return f"{strings.counted(count, 'thing')} would be lost, so nothing can be converted to this format:"
+    return f"{strings.counted(count, 'part')} would be lost, so it cannot be converted to this format:"
 
 
 def written(place: str) -> str:

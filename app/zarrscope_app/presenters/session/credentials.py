@@ -113,14 +113,14 @@ def answered(url: str, values: Mapping[str, str]) -> str:
     given = {name: str(value).strip() for name, value in values.items()}
     address = given.pop("address", "")
     if address and split_address(address).store_url.partition("://")[0] not in _WEB:
-        raise Refused(f"{public(address)!r} is no web address", advice="Write https://host/…")
+        raise Refused(f"{public(address)!r} is not a web address", advice="Write https://host/…")
     if address or not given:
         return address or url
     known = {each.name for each in _FIELDS}
     if unknown := sorted(given.keys() - known):
         raise Refused(f"There is no setting {unknown[0]!r}", advice=f"Known are {', '.join(sorted(known))}.")
     if (endpoint := given.get("endpoint")) and not endpoint.startswith(("http://", "https://")):
-        raise Refused(f"The endpoint {endpoint!r} is no web address", advice="Write https://host:port.")
+        raise Refused(f"The endpoint {endpoint!r} is not a web address", advice="Write https://host:port.")
     anonymous = given.pop("anon", "").lower() in ("1", "true", "yes", "on")
     options: dict[str, Any] = {name: value or None for name, value in given.items()}
     return address_with(url, {**options, "anon": anonymous or None})

@@ -103,4 +103,4 @@ def _wait(mailbox: Mailbox, happened: Callable[[], bool]) -> None:
     try:
         mailbox.run_until(happened, PATIENCE)
     except TimeoutError:
-        raise Unreadable(f"Nothing came for {PATIENCE:.0f} seconds") from None
+        raise Unreadable(f"No data arrived for {PATIENCE:.0f} seconds") from None

@@ -47,9 +47,9 @@ def decode_view(text: str) -> dict[str, Any]:
     try:
         view = json.loads(told)
     except (ValueError, RecursionError):
-        raise _refused("is no view of zarrscope") from None
+        raise _refused("is not a view of zarrscope") from None
     if not isinstance(view, dict) or not isinstance(version := view.get("zarrscope"), int):
-        raise _refused("is no view of zarrscope")
+        raise _refused("is not a view of zarrscope")
     if version > VERSION:
         raise Refused(
             "This view was copied from a newer zarrscope", advice="Update zarrscope, or ask for the address itself."

@@ -152,7 +152,7 @@ class Branch:
         return self.found[2] if self.found is not None else array("I")
 
     def shown(self, needle: str) -> array[int]:
-        """The children that pass the filter, in order. `needle` is casefolded; "" is no filter."""
+        """The children that pass the filter, in order. `needle` is casefolded; "" means that no filter is set."""
         if not needle:
             return self.order
         found = self._matching(needle)

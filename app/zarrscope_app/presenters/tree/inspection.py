@@ -74,7 +74,7 @@ class Search:
     def __init__(self, owner: Owner, touch: Callable[[int], None]) -> None:
         self._owner, self._touch = owner, touch
         self.needle = ""
-        """Casefolded; "" is no filter."""
+        """Casefolded; "" means that no filter is set."""
 
     def begin(self, branch: Branch) -> None:
         """Searches the children that have not been searched yet. While a search runs, arriving batches wait."""

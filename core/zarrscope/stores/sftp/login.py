@@ -56,7 +56,7 @@ def login_of(url: str, options: Mapping[str, Any]) -> Login:
     try:
         told, port = parts.hostname or "", options.get("port") or parts.port
     except ValueError as error:
-        raise Refused(f"The port of the address is no number: {error}", advice="Write sftp://host:22/path") from error
+        raise Refused(f"The port is not a number: {error}", advice="Write sftp://host:22/path") from error
     if not told:
         raise Refused("The address names no host", advice="Write sftp://host/path")
     ours = _configured(told, options.get("ssh_config", _CONFIG))

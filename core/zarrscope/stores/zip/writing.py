@@ -89,7 +89,7 @@ def _remove_left(handle: int, old: Directory) -> None:
     begun = read_at(handle, old.stop, 4)
     if not any(mark.startswith(begun) for mark in _LEFT):
         raise Refused(
-            "Something that is no part of the archive follows its end",
+            "Bytes that do not belong to the archive follow its end",
             advice="zarrscope repack makes an archive without it.",
         )
     os.ftruncate(handle, old.stop)
