@@ -46,7 +46,7 @@ def info(url: str, node: str | None, as_json: bool, **how: Any) -> None:
     """
     from zarrscope.jsondoc.parse import parsed_once
 
-    with parsed_once():  # a long document that is read again would be in memory twice
+    with parsed_once():  # keeps one parsed copy of a long document, not one per read
         _told(url, node, as_json, **how)
 
 

@@ -408,7 +408,7 @@ def change(url: str, act: Callable[[Any], dict[str, Any]], dry_run: bool, yes: b
     """Runs `act` on the hierarchy. For a dry run, or if it may erase data, it is rehearsed first."""
     from zarrscope.jsondoc.parse import parsed_once
 
-    with parsed_once():  # a long document that is read again and again would be in memory as often
+    with parsed_once():  # keeps one parsed copy of a long document, not one per read
         _changed(url, act, dry_run, yes, as_json)
 
 

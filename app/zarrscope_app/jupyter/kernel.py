@@ -33,8 +33,8 @@ class KernelMailbox(Mailbox):
             self._loop.call_soon_threadsafe(self.run)
 
     def run(self) -> int:
-        """Runs queued calls like any mailbox; a call may itself wait for calls, so fewer may be left than at the
-        beginning."""
+        """Runs queued calls like any mailbox; a call may itself run queued calls, so the queue may become empty
+        earlier."""
         done = 0
         for _ in range(self._calls.qsize()):
             try:

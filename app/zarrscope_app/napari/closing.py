@@ -40,7 +40,7 @@ class AsksBeforeClosing(QObject):
     def watch(self) -> None:
         """Begins to guard the dock, once it has its place in a window."""
         widget = self._widget()
-        frame: Any = widget  # Any: a class of napari's, with methods that Qt's has not
+        frame: Any = widget  # Any: napari's class has methods that Qt's class lacks
         while frame is not None and not isinstance(frame, QDockWidget):
             frame = frame.parent()
         if widget is None or frame is None or (self._frame is not None and self._frame() is frame):

@@ -114,7 +114,7 @@ def _label_image(hierarchy: Hierarchy, path: str) -> Image | None:
 
 
 def drawable(image: Image) -> bool:
-    """Whether there is a picture or a line to show."""
+    """Whether the image can be shown as a picture or a line."""
     array = image.levels[0].array
     if array.problem is not None:
         return False

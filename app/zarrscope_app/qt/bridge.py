@@ -45,5 +45,5 @@ class Bridge(QObject):
         self._calls.clear()
 
     def _run(self) -> None:
-        if self._calls:  # otherwise it was closed meanwhile
+        if self._calls:  # after `close` no posted call runs
             self._calls.popleft()()

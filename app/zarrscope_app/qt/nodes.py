@@ -65,7 +65,7 @@ class NodeActions:
 
     def _select_several(self, paths: list[str]) -> None:
         session = self._session()
-        if session is not None:  # after the note on the node under the keyboard
+        if session is not None:  # posted, because the current node is reported first
             session.owner.post(lambda: session.select_several(paths))
 
     def show_several(self) -> None:

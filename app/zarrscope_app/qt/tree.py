@@ -243,7 +243,7 @@ class TreePane(QWidget):
         if self.model is None or row is None or self._following or self.view.taking_focus or self.model.removing:
             return
         if isinstance(self._presenter, RootsPresenter):
-            self._following = True  # the window shows the other hierarchy, and where that was
+            self._following = True  # the window shows the other hierarchy at its own node
             try:
                 self._presenter.enter(row.id)
             finally:

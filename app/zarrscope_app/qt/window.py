@@ -83,7 +83,7 @@ class Window(QMainWindow):
         self.workspace.changed.connect(self._workspace_changed)
         self._restore_geometry()
         self._workspace_changed()
-        self.address.line.setFocus()  # the first step by keyboard is to type an address
+        self.address.line.setFocus()  # so that an address can be typed at once
 
     # ---------------------------------------------------------------- parts
     def _build(self) -> None:

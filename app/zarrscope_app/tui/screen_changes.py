@@ -228,7 +228,7 @@ class ScreenChanges:
         if style:
             out.append("\x1b[m")
         home = (self._y, self._x)
-        if (out or home != self._home) and home != (0, 0):  # where an input method opens
+        if (out or home != self._home) and home != (0, 0):  # the place at which an input method opens
             out.append(f"\x1b[{home[0] + 1};{home[1] + 1}H")
         self._home = home
         told = "".join(out)
@@ -272,7 +272,7 @@ class ScreenChanges:
             out.append(character)
             at = x + 1
             if row.awkward and (len(character) != 1 or not character.isascii()) and _width(character[:1] or " ") != 1:
-                at = None  # the terminal may have gone another way
+                at = None  # the terminal's cursor may be elsewhere
         return style
 
     def _turned_over(self, style: int) -> int:

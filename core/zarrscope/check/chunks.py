@@ -274,7 +274,7 @@ class StoredChunks:
         try:
             executor.run(self._batch, pieces, found.update, self.cancelled, size)
         except Cancelled:
-            pass  # the findings so far are not yet a whole step
+            pass  # an incomplete step is not recorded
         return found
 
     def _to_decode(self, start: int) -> Iterator[int]:

@@ -244,10 +244,11 @@ class _Comparison:
     def _places(
         self, left: Array, right: Array
     ) -> tuple[tuple[int, ...], Iterator[tuple[int, ...]], tuple[int, tuple[tuple[int, ...], Any, Any]] | None]:
-        """The shape of the blocks, and the first index of each block to read: all blocks, or in a sparse array those
-        that hold stored chunks.
+        """The shape of the blocks, and the first index of each block to read: of all blocks, or in a sparse array of
+        those with stored chunks.
 
-        Also the number of elements outside these blocks that differ because the fill values do, and the first one.
+        The third value counts the elements outside these blocks that differ, because the fill values differ, and
+        describes the first of them; None if there are none.
         """
         block = _block(left, right)
         found = listed((left._stored, right._stored), self.cancelled)

@@ -186,7 +186,7 @@ class LargeShard:
             right = (ends - starts) == np.uint64(pipeline.encoded.size or 0)
             plain = (starts, ends) if right.all() else (starts[right], ends[right])
             ended = self._read_only(plain[0], plain[1], low)
-            if ended is not None:  # reading finds the entries behind the end
+            if ended is not None:  # entries beyond the end of the shard are invalid
                 right &= ends + np.uint64(low) <= np.uint64(ended)
             if right.all():
                 return

@@ -7,7 +7,8 @@ decoded in one of three ways, which are the codec's three methods:
 * of a large chunk that is needed in part, only that part is decoded, where the codec can (pipeline.Window);
 * tiny chunks (`CodecPipeline.decodes_many`), and parts of large ones where the codec can merge them (`reads_blocks`),
   are decoded many by one call and put into the result by one assignment (batch.py);
-* all else is decoded whole: straight into the result where it lies there without gaps, else by way of scratch.
+* every other chunk is decoded completely: directly into the result if its elements are contiguous there, otherwise into
+  scratch memory first.
 
 Chunks of remote stores, nested shards and arrays without axes are fetched by `Array.fetch`, with many requests at once.
 The same checks apply in every case; a chunk that is not stored reads as the fill value.

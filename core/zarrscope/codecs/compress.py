@@ -79,7 +79,7 @@ class Gzip(Deflated):
 
     def _expand_into(self, data: Buffer, out: Octets) -> None:
         deflate = library("deflate")
-        # libdeflate stops after the first member and trusts its length field: used only if both agree.
+        # libdeflate stops after the first member and trusts its length field: used only if that is the expected size.
         if deflate is not None and int.from_bytes(data[-4:], "little") == out.size:
             try:
                 result = deflate.gzip_decompress(data, out.size)

@@ -119,7 +119,7 @@ class ShardIndex:
         return found
 
     def locate(self, index: ChunkIndex) -> ByteRange | None:
-        """The bytes of an inner chunk; None when it is not there. Raises BadChunk for an entry that cannot be true.
+        """The bytes of an inner chunk; None when it is not there. Raises BadChunk for an invalid entry.
 
         Without the shard's size an entry past the end is not seen here: reading it gives too few bytes.
         """

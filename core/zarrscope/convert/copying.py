@@ -193,7 +193,7 @@ class DestinationWriter:
         else:
             self.executor.run(work.encode, work.regions(), done, self.cancelled, work.region_bytes)
         left = node.chunks - (self.sum.chunks - before)
-        if left:  # chunks that the source does not store were not visited
+        if left:  # chunks that are absent in the source were not visited
             done(WorkCount(blank=left))
 
     def _tell(self, doing: str, node: NodePlan, done: int) -> None:

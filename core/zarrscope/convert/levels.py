@@ -80,7 +80,7 @@ class Step:
 
 
 def steps(shape: Sequence[int], axes: Sequence[Axis], names: Sequence[str], wanted: Pyramid) -> list[Step]:
-    """The levels beneath the finest, from fine to coarse; `names` are their paths, one for each that could be."""
+    """The levels beneath the finest, from fine to coarse; `names` has a path for every possible level."""
     unknown = set() if isinstance(wanted.factors, int) else set(wanted.factors) - {axis.name for axis in axes}
     if unknown:
         raise Refused(

@@ -208,7 +208,7 @@ def _blocks(edits: Edits, factors: tuple[int, ...], shape: tuple[int, ...]) -> I
         for at, corner, f, n in zip(found, block.corner, factors, shape, strict=True):
             lo, hi = (int(np.min(at)) + corner) // f, -(-(int(np.max(at)) + 1 + corner) // f)
             region.append(slice(lo, min(hi, n)))
-        if all(part.start < part.stop for part in region):  # an odd rest may have no element there
+        if all(part.start < part.stop for part in region):  # the end of an odd length may have none
             yield tuple(region)
 
 

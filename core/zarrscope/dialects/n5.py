@@ -290,7 +290,7 @@ def _compression_form(specs: list[CodecSpec]) -> dict[str, Any]:
             return {"type": "zstd", "level": level if level is not None else 3}
         case "blosc":
             words = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
-            options = {"cname": "lz4", "clevel": 5, "blocksize": 0}  # zarr-python 2 demands each of them
+            options = {"cname": "lz4", "clevel": 5, "blocksize": 0}  # zarr-python 2 requires each of these members
             options |= {name: settings[name] for name in options if name in settings}
             # without nthreads, which readers do not need and tensorstore rejects
             return {"type": "blosc", **options, "shuffle": words.get(settings.get("shuffle", ""), 1)}

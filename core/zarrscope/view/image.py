@@ -218,7 +218,7 @@ class Image:
 
     @cached_property
     def defaults(self) -> Mapping[str, int]:
-        """Axis name → the index to show first. For axes that are not named: 0, but the middle for z."""
+        """Axis name → the index to show first. If the file names none: the middle for z, and 0 for other axes."""
         stated = dict((self.multiscale.defaults if self.multiscale else None) or {})
         start = {}
         for i, axis in enumerate(self.axes):

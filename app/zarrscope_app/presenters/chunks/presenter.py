@@ -410,7 +410,7 @@ class ChunksPresenter:
         high = np.minimum(step[0], rows - np.arange(there.shape[0]) * step[0])
         wide = np.minimum(step[1], columns - np.arange(there.shape[1]) * step[1])
         if there.shape != (-(-rows // step[0]), -(-columns // step[1])):
-            return None, None  # counted for another window; the right one follows
+            return None, None  # counted for another part; new counts follow
         cells = np.where(there == 0, ABSENT, np.where(there < high[:, None] * wide, PARTLY, PRESENT)).astype(np.uint8)
         if not self._inventory.known:
             cells[...] = UNTOLD

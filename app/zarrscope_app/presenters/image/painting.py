@@ -134,7 +134,7 @@ def assemble(part: Part, results: Mapping[Index, ChunkResult], step: int = 1) ->
             state = "fill"
             if result is not None and result.state is ChunkState.FAILED:
                 state = "undecodable" if isinstance(result.error, Unsupported) else "failed"
-            if gathered is not None and state == "fill":  # one plane of several: the stored ones are visible
+            if gathered is not None and state == "fill":  # of a projection: other planes may be stored
                 along, first, stop = part.span or (0, 0, 0)
                 deep = min(stop, spans[along][1]) - max(first, spans[along][0])
                 gathered.add_constant(rows, columns, array.fill_value, deep)

@@ -347,7 +347,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
             self._blocked, self._level = planned.blocked, planned.level
             self._refresh()
         self._tiles.show(planned.plan, self._settings())
-        if self._cursor is not None:  # the cursor rests while the index changes
+        if self._cursor is not None:  # the cursor is at the same place of another plane
             self.hover(*self._cursor)
             self.probed.emit()
 

@@ -84,7 +84,7 @@ def _paint(picture: SlicePresenter, mailbox: Mailbox, longest: int) -> npt.NDArr
         return bool(frame.blocked or errors or (frame.tiles and not frame.loading and known))
 
     _wait(mailbox, whole)
-    mailbox.run()  # callbacks of the last tile
+    mailbox.run()  # runs the remaining callbacks of the last tile
     if errors:
         raise errors[0]
     if picture.frame.blocked:

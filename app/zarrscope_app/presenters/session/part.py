@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 class SessionPart(ABC):
-    """The base of all parts. It comes after each of them, so a part's own definition is the one that the
-    others call."""
+    """The base class of all parts. In a session it is last in the method resolution order, so that parts call each
+    other's definitions and not those of this class."""
 
     url: str
     owner: Owner

@@ -441,7 +441,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
 
     def _failed(self, error: BaseException, path: str) -> None:
         """Shows chunks that cannot be read at their places; if a command would help, also in the error bar."""
-        if self._status is SessionStatus.OPENING or self._node is None:  # asked before the reload, and asked again
+        if self._status is SessionStatus.OPENING or self._node is None:  # requested again afterwards
             return
         found = self.problems.add(error, path)
         if (found.offer or found.tried) and not self._shown_problem.headline:

@@ -86,7 +86,7 @@ def _true_path(path: str) -> str:
 def stored_spelling(folder: str, key: str) -> str:
     """The spelling on disk of the file that `key` leads to in `folder`.
 
-    Folders are listed only if another spelling leads to the same file, which the system reports.
+    A folder is listed only if the system finds the same file under another spelling.
     """
     from unicodedata import normalize
 
