@@ -143,7 +143,10 @@ def test_every_verb_that_takes_json_is_described() -> None:
     def verbs(group: click.Group, before: str) -> list[str]:
         """All but another name of check."""
         found: list[str] = []
-        for name, command in group.commands.items():
+        context = click.Context(group)
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            assert command is not None
             if isinstance(command, click.Group):
                 found += verbs(command, f"{before}{name} ")
             elif name != "validate" and any("--json" in option.opts for option in command.params):

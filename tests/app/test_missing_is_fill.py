@@ -69,7 +69,7 @@ def test_a_place_that_is_open_is_asked_to_assume(address: str, workspace: Worksp
 
 def test_the_verbs_of_the_applications_have_the_option() -> None:
     for verb in ("open", "tui"):
-        command = cli.commands[verb]
+        command = cli.get_command(click.Context(cli), verb)
         assert isinstance(command, click.Command)
         assert any("--missing-is-fill" in parameter.opts for parameter in command.params), verb
 

@@ -6,7 +6,7 @@ ASCII; text from files cannot control the terminal; after `| head` verbs that on
 continue; a user's mistake is reported in one line, without a traceback. Exit codes, which never change: 0 done · 1
 failed, or findings · 2 wrong usage · 3 not found, or not Zarr · 130 interrupted (INT), 143 (TERM), 129 (HUP).
 
-Only click is imported here and in the modules of the verbs until a verb runs, so help is shown at once.
+Only click is imported here, and a verb's module when that verb is called for, so help is shown at once (verbs.py).
 """
 
 from __future__ import annotations
@@ -22,29 +22,12 @@ from typing import Any
 import click
 
 from zarrscope.runtime.interrupts import install
-from zarrscope_app.cli import (
-    archive,
-    attributes,
-    check,
-    chunks,
-    compare,
-    convert,
-    export,
-    image,
-    info,
-    labels,
-    look,
-    nodes,
-    picture,
-    serve,
-    show,
-    trash,
-)
 from zarrscope_app.cli.color import CHOICES, take_color
-from zarrscope_app.cli.console import DefaultGroup, Failed, also_known_as, following, say, with_common_options
+from zarrscope_app.cli.console import Failed, say
 from zarrscope_app.cli.ending import end_process, take_timeout, timed_out
 from zarrscope_app.cli.plain import take_plain
 from zarrscope_app.cli.streams import make_inert
+from zarrscope_app.cli.verbs import LazyGroup
 from zarrscope_app.process import own_process
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_NOT_FOUND = 0, 1, 2, 3
@@ -62,7 +45,7 @@ def _print_version(context: click.Context, _: click.Parameter, value: bool) -> N
 
 
 @click.group(
-    cls=DefaultGroup,
+    cls=LazyGroup,
     default="open",
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -122,29 +105,9 @@ def cli(context: click.Context) -> None:
     143 terminated, 129 hung up.
     """
     if context.invoked_subcommand is None:
-        context.invoke(look.open_)
-
-
-for command in (
-    *look.COMMANDS,
-    *info.COMMANDS,
-    attributes.attrs,
-    *image.COMMANDS,
-    *picture.COMMANDS,
-    *show.COMMANDS,
-    *nodes.COMMANDS,
-    trash.trash,
-    *labels.COMMANDS,
-    *convert.COMMANDS,
-    *check.COMMANDS,
-    *compare.COMMANDS,
-    *chunks.COMMANDS,
-    *export.COMMANDS,
-    archive.repack,
-    *serve.COMMANDS,
-):
-    cli.add_command(with_common_options(following(command)))
-cli.add_command(also_known_as(check.check, "validate"))
+        open_ = cli.get_command(context, "open")
+        assert open_ is not None
+        context.invoke(open_)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

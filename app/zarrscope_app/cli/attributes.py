@@ -186,6 +186,3 @@ def _diff(before: Any, after: Any) -> str:
     from zarrscope_app.presenters.form.line_diff import changed_lines
 
     return "\n".join(changed_lines(before.text, after.text, f"{before.key} (stored)", f"{after.key} (new)"))
-
-
-COMMANDS = (attrs,)

@@ -314,6 +314,3 @@ class _Journal:
     def reach(self, path: str, chunks: int, findings: list[Finding]) -> None:
         if self._file is not None:
             self._write({"path": path, "chunks": chunks, "findings": [_form(each) for each in findings]})
-
-
-COMMANDS = (check,)

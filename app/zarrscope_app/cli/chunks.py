@@ -194,6 +194,3 @@ def _line(told: dict[str, Any]) -> str:
     if told["ratio"]:
         parts.append(f"{strings.short(told['ratio'])} to 1")
     return "  ".join(parts)
-
-
-COMMANDS = (chunks, stats)

@@ -71,6 +71,3 @@ def _form(found: Difference) -> dict[str, Any]:
         if value is not ABSENT:
             form[side] = value
     return form
-
-
-COMMANDS = (diff,)

@@ -8,7 +8,6 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from copy import copy
 from functools import wraps
 from pathlib import Path
 from textwrap import indent
@@ -59,7 +58,7 @@ class DefaultGroup(click.Group):
     def resolve_command(
         self, context: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        if args and args[0] not in self.commands:
+        if args and args[0] not in self.list_commands(context):
             self._check_typo(context, args[0])
             args = [self.default, *args]
         return super().resolve_command(context, args)
@@ -69,7 +68,7 @@ class DefaultGroup(click.Group):
         "tre"."""
         import difflib
 
-        close = difflib.get_close_matches(word, self.commands, 1, 0.7)
+        close = difflib.get_close_matches(word, self.list_commands(context), 1, 0.7)
         if close and word.isalpha() and not Path(word).exists():
             raise click.UsageError(f"There is no command {word!r}. Did you mean {close[0]!r}?", context)
 
@@ -127,14 +126,6 @@ def with_common_options(command: click.Command) -> click.Command:
     else:
         command.params += [color_option(), plain_option(), timeout_option()]
     return command
-
-
-def also_known_as(command: click.Command, name: str) -> click.Command:
-    """The same verb by another name."""
-    found = copy(command)
-    found.name = name
-    found.short_help = f"Another name of {command.name}."
-    return found
 
 
 _PLACES = ("url", "urls", "source", "left", "places")

@@ -378,6 +378,3 @@ class _Bar:
         if self._last:
             rewrite(" " * 20)
             steer("\r")
-
-
-COMMANDS = (convert,)

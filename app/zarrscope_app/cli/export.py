@@ -141,6 +141,3 @@ def _reporting(quiet: bool) -> Any:
     if quiet or not sys.stderr.isatty():
         return lambda progress, text: None
     return lambda progress, text: rewrite(f"{100 * (progress or 0):3.0f} %  {text}"[:70])
-
-
-COMMANDS = (export,)

@@ -215,6 +215,3 @@ def _save(changed: Sequence[_Mended]) -> None:
             if warning not in known:
                 known.add(warning)
                 say(f"Warning: {warning}")
-
-
-COMMANDS = (image,)

@@ -212,6 +212,3 @@ def _facts(
             "members": None if listed is None else [m.path for m in listed],
         }
     return facts
-
-
-COMMANDS = (info,)

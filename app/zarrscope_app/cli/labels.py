@@ -38,6 +38,3 @@ def add_labels(url: str, name: str, image: str, dtype: str, dry_run: bool, as_js
         return {"path": made.path, "levels": sum(child.kind == "array" for child in made.children())}
 
     change(url, act, dry_run, True, as_json)
-
-
-COMMANDS = (add_labels,)

@@ -406,6 +406,3 @@ def _branch(node: Group | Array, tree: Any, depth: int) -> dict[str, Any]:
             below = _branch(inner, tree, depth - 1) if inner is not None else None
             entry["children"].append(below or _entry(child.name, child.kind, child.metadata, child.error))
     return entry
-
-
-COMMANDS = (open_, ls, tree, tui)

@@ -487,6 +487,3 @@ class _Bar:
         if self._last:
             rewrite(" " * 30)
             steer("\r")
-
-
-COMMANDS = (create, resize, remove, move, copy, consolidate)

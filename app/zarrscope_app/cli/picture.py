@@ -212,6 +212,3 @@ def _folder_of(address: str) -> str:
     if not found.store_url.startswith("file:") or found.node_path:
         raise Failed(f"The demo volume is made in a folder of this computer, not at {found.public_url}.")
     return path_of(found.store_url)
-
-
-COMMANDS = (read, render, demo)

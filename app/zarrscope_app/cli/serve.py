@@ -20,6 +20,3 @@ def serve(stdio: bool) -> None:
     from zarrscope.stores.ssh.serving import serve as answer
 
     answer(sys.stdin.buffer, sys.stdout.buffer, __version__)
-
-
-COMMANDS = (serve,)

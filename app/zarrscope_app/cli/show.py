@@ -164,6 +164,3 @@ def _show_line(array: Any, part: tuple[Any, ...], room: tuple[int, int], termina
     signs = "ascii" if terminal.drawing == "ascii" else "braille"
     for text in plotted(numbers, numbers, min(room[0], 20), room[1], signs):
         sys.stdout.write(text.rstrip() + "\n")
-
-
-COMMANDS = (show,)

@@ -1,0 +1,90 @@
+"""What a command imports: counted, since the modules decide how long its start takes. No test here measures time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.shell_completion import ShellComplete
+
+import zarrscope
+from zarrscope_app.cli import cli
+from zarrscope_app.cli.verbs import VERBS
+
+HEAVY = frozenset("asyncio concurrent fsspec multiprocessing numcodecs obstore psygnal rich textual".split())
+"""Packages that no verb needs which shows the metadata of a folder."""
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("startup") / "cells.zarr"
+    with zarrscope.open(path, "w-") as hierarchy:
+        hierarchy.create_array("/0", shape=(2, 64, 64), dtype="uint16", chunks=(1, 64, 64))
+        hierarchy.create_group("/labels")
+    return path
+
+
+def imported(*arguments: str, **variables: str) -> set[str]:
+    """The modules that one command imports, in a process of its own."""
+    code = (
+        "import sys\n"
+        "from zarrscope_app.cli import run\n"
+        f"code = run({list(arguments)!r})\n"
+        "print(*sys.modules, file=sys.stderr)\n"
+        "sys.exit(code)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=os.environ | variables
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stderr.split())
+
+
+def of_verbs(modules: set[str]) -> set[str]:
+    """Those that hold verbs."""
+    return {f"zarrscope_app.cli.{verb.module}" for verb in VERBS.values()} & modules
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_row_of_the_table_is_a_command(name: str) -> None:
+    found = cli.get_command(click.Context(cli), name)
+    assert found is not None
+    assert found.name == name
+    assert found.help
+    assert len(VERBS[name].purpose) <= 60, "it is shown on one line of 80 columns"
+    assert VERBS[name].purpose.endswith(".")
+
+
+def test_help_and_completion_import_no_verb() -> None:
+    assert not of_verbs(imported("--help"))
+    code = (
+        "import sys\n"
+        "from click.shell_completion import ShellComplete\n"
+        "from zarrscope_app.cli import cli\n"
+        "print(*(each.value for each in ShellComplete(cli, {}, 'zarrscope', '').get_completions([], 're')))\n"
+        "print(*sys.modules, file=sys.stderr)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
+    assert done.stdout.split() == ["read", "remove", "render", "repack", "resize"]
+    assert not of_verbs(set(done.stderr.split()))
+
+
+def test_completion_knows_verbs_and_the_options_before_them() -> None:
+    complete = ShellComplete(cli, {}, "zarrscope", "_ZARRSCOPE_COMPLETE")
+    listed = {each.value: each.help for each in complete.get_completions([], "")}
+    assert listed == {name: verb.purpose for name, verb in VERBS.items()}
+    assert "--color" in {each.value for each in complete.get_completions([], "--")}
+    assert "--long" in {each.value for each in complete.get_completions(["ls"], "--")}
+
+
+@pytest.mark.parametrize("arguments", [["ls"], ["tree"], ["info"], ["attrs", "get"]], ids=" ".join)
+def test_a_verb_that_shows_metadata_imports_its_own_module_and_nothing_heavy(store: Path, arguments: list[str]) -> None:
+    verb, options = (arguments, []) if arguments[-1] == "get" else (arguments[:1], arguments[1:])
+    modules = imported(*verb, str(store), *options)
+    assert not HEAVY & modules
+    assert not {m for m in modules if m.startswith(("zarrscope.check", "zarrscope.convert", "zarrscope.export"))}
+    assert f"zarrscope_app.cli.{VERBS[arguments[0]].module}" in modules
