@@ -1,7 +1,7 @@
 """The table of verbs, and the group that imports a verb's module when that verb is called for.
 
 Adding a verb takes a module with the command, and a row here. Help, completion and the search for the nearest name need
-the table only (decisions/verbs-are-imported-when-called.md).
+the table only (decisions: "A verb's module is imported when the verb is called for").
 """
 
 from __future__ import annotations
