@@ -385,7 +385,7 @@ def test_lenient_reads_what_demands_the_unknown_and_warns(capsys: Any, guarded: 
     code, out, _ = zs(capsys, "read", guarded, "a", "--json", "--lenient")
     assert (code, json.loads(out)) == (0, [1, 2, 3])
     code, out, _ = zs(capsys, "info", guarded, "a", "--lenient", "--json")
-    assert any("what is shown may be wrong" in warning for warning in json.loads(out)["warnings"])
+    assert any("the displayed data may be wrong" in warning for warning in json.loads(out)["warnings"])
 
 
 def test_a_place_inside_a_draft_names_its_root(capsys: Any, tmp_path: Any) -> None:

@@ -136,13 +136,13 @@ def test_a_server_that_does_not_tell_what_is_missing(
         hierarchy = zarrscope.open(server.url)
         assert hierarchy.dialect.name == dialect
         assert len(hierarchy.warnings) == 1
-        assert "does not tell what is missing" in hierarchy.warnings[0]
+        assert "does not distinguish missing from denied" in hierarchy.warnings[0]
         assert "beside" not in hierarchy.warnings[0]
         assert hierarchy["a"].attributes == {"unit": "nm"}
         assert run(["read", server.url, "a", "--json"]) == 0
         out, err = capsys.readouterr()
         assert json.loads(out) == VALUES.tolist()
-        assert "does not tell what is missing" in err
+        assert "does not distinguish missing from denied" in err
         # A chunk that is not stored may also be one that is denied.
         for verb in ("read", "render", "check", "convert", "copy"):
             assert run(act(verb, server.url, "sparse", place)) == 1, verb

@@ -38,7 +38,7 @@ def test_a_session_offers_to_take_as_missing_and_keeps_to_it(
     assert session.state.offers == ()
     session.values.cells(0, 0, 4, 1)
     mailbox.run_until(lambda: "missing-is-fill" in session.state.offers)
-    assert "gives this answer also of what is not there" in session.state.sentence
+    assert "gives the same answer for missing values" in session.state.sentence
     session.take_as_missing()
     mailbox.run_until(lambda: session.node is not None and not session.state.offers)
     mailbox.run_until(lambda: session.values.cells(0, 0, 4, 1) == [["7"], ["7"], ["0"], ["0"]])

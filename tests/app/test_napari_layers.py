@@ -240,7 +240,7 @@ def test_the_menu_says_why_it_has_nothing_on_a_layer(make_napari_viewer: Any) ->
         assert open_attributes(viewer) is None
     finally:
         notification_manager.notification_ready.disconnect(hear)
-    assert told == ["Select a layer first.", '"photo" does not come from Zarr: zarrscope has no attributes of it.']
+    assert told == ["Select a layer first.", '"photo" does not come from Zarr, so zarrscope has no attributes for it.']
 
 
 # ---------------------------------------------------------------------- what cannot be read

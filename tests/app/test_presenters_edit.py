@@ -336,7 +336,7 @@ def test_what_json_forbids_is_warned_of_in_the_review_and_saved_when_that_is_con
     edit.save()
     mailbox.run_until(lambda: edit.state.status is not EditStatus.SAVING)
     assert (edit.state.status, edit.state.can_save) == (EditStatus.FAILED, True)
-    assert "Save again to write it all the same" in edit.state.sentence
+    assert "Save again to write it nevertheless" in edit.state.sentence
     assert shelf.get("g/zarr.json") == before
     edit.edit("/name", "other")  # something else than what was asked about: asked again
     edit.save()

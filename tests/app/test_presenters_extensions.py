@@ -44,7 +44,7 @@ def test_info_tells_what_groups_above_declare(shelf: Shelf, workspace: Workspace
     section = next(section for section in session.metadata.state.sections if section.title == "Extensions")
     own, above = section.items
     assert own.text.startswith(URI + "note-ref: not understood; may be ignored, and was.")
-    assert own.text.endswith(f"It stands for what / declares: {URI}note.")
+    assert own.text.endswith(f"It refers to the declarations of /: {URI}note.")
     assert above.label == "from above"
     assert f"{URI}note: declared by the group /" in above.text
     assert URI in session.metadata.text()
@@ -68,7 +68,7 @@ def test_open_anyway_is_given_up_by_opening_for_writing(shelf: Shelf, workspace:
     mailbox.run_until(lambda: session.state.status is SessionStatus.READY and not session.state.selecting)
     assert session.state.facts == "v3 · opened anyway, read-only"
     assert not session.state.offers
-    assert any("what is shown may be wrong" in problem.headline for problem in session.problems.items)
+    assert any("the displayed data may be wrong" in problem.headline for problem in session.problems.items)
     session.set_writable(True)
     mailbox.run_until(lambda: session.state.status is SessionStatus.READY and not session.state.selecting)
     assert session.state.writable

@@ -67,7 +67,7 @@ class Absence:
             assert "missing-is-fill" in str(caught.value)
             assert not store.tells_absence
             hierarchy = zarrscope.open(store)
-            assert any("does not tell" in warning for warning in hierarchy.warnings)
+            assert any("does not distinguish" in warning for warning in hierarchy.warnings)
             assert hierarchy["a"][...].tolist() == [7] * 4
             with pytest.raises(Denied):
                 hierarchy["sparse"][...]

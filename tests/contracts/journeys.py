@@ -600,7 +600,7 @@ class Journeys:
             robot.open(f"{url}/image")
             self.ready(robot)
             self.look(robot)
-            robot.wait(lambda: robot.sees("gives this answer also of what is not there"), "why a chunk is not shown")
+            robot.wait(lambda: robot.sees("gives the same answer for missing values"), "why a chunk is not shown")
             robot.wait(lambda: robot.sees(command("missing-is-fill").label), "the offer to take it as missing")
             robot.take("missing-is-fill")
             self.ready(robot)

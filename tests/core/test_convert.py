@@ -241,7 +241,7 @@ def test_an_open_fill_value_becomes_what_it_reads_as() -> None:
     source = source_in("v2", fill_value=None)
     plan = convert.plan(source, MemoryStore(), "v3")
     assert not plan.losses
-    assert any("left open" in note for node in plan.nodes for note in node.notes)
+    assert any("was undefined" in note for node in plan.nodes for note in node.notes)
 
 
 def test_a_fill_value_that_n5_cannot_say_is_written_out() -> None:

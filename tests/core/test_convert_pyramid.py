@@ -507,7 +507,7 @@ def test_a_finest_level_that_changes_meanwhile_is_found_and_nothing_is_switched(
             made["/i/s0"][...] = 0
             made["/i/labels/nuclei/s0"][...] = 3
 
-    with pytest.raises(BadChunk, match="as it was"):
+    with pytest.raises(BadChunk, match="is unchanged"):
         convert.rebuild(plan, progress=meddle)
     after = {key: made.store.get(key) for key in made.store.list()}
     assert {key: value for key, value in after.items() if "/s0/" not in key} == {

@@ -155,7 +155,7 @@ def test_a_damaged_chunk_in_a_shard_stays_while_others_are_written(tmp_path: Pat
     assert array[2:8].tolist() == [9, 9, 9, 9, 7, 8]
     with pytest.raises(BadChunk):
         array[0:2]
-    with pytest.raises(BadChunk, match="lose the rest"):
+    with pytest.raises(BadChunk, match="lose the other part"):
         array[0] = 5
     array[0:2] = [1, 2]
 

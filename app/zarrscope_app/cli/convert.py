@@ -128,7 +128,7 @@ SHARDS = click.option(
     metavar="CODEC",
     help="zstd:3, gzip:5, blosc, none, or JSON.",
 )
-@click.option("--pyramid", is_flag=True, help="Build the levels of images anew; a plain array becomes an image.")
+@click.option("--pyramid", is_flag=True, help="Build new levels of images; a plain array becomes an image.")
 @click.option(
     "--levels", type=int, metavar="N", help="The number of levels, including the finest. By default down to 256 pixels."
 )
@@ -250,7 +250,7 @@ def _goes_on(plan: Any, dry_run: bool, allow_losses: bool, as_json: bool) -> boo
         show_json({"plan": plan.to_json()})
     if refused:
         raise Failed(
-            f"{_losses(len(plan.losses))}. Nothing was written; --allow-losses goes on all the same."
+            f"{_losses(len(plan.losses))}. Nothing was written; --allow-losses continues nevertheless."
             if not dry_run
             else f"{_losses(len(plan.losses))}: this needs --allow-losses. Nothing was written (--dry-run)."
         )
@@ -319,8 +319,8 @@ def _compared(result: Any, plan: dict[str, Any]) -> str:
         return "there was no array to compare."
     if result.assumed:
         return (
-            "all elements that the source gave out are equal; what it did not give out was taken as missing "
-            "(--missing-is-fill), and not compared."
+            "all elements that the source returned are equal; denied values counted as missing (--missing-is-fill), "
+            "and were not compared."
         )
     if any(loss.get("left_out") for loss in plan.get("losses", ())):
         return "all elements of the arrays that were converted are equal."

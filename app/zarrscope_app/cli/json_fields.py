@@ -35,7 +35,7 @@ _OPERATIONS = {
     "operations/*/store": "The address of its store.",
     "operations/*/bytes": "The number of bytes written; null if there are none.",
     "operations/*/keys": "The number of keys that it concerns; null if they were not counted.",
-    "notes": "With `--dry-run`: sentences about what else happens.",
+    "notes": "With `--dry-run`: sentences about further effects.",
 }
 _SOURCE = {
     "operations/*/source": "The key or prefix that it is copied or moved from.",
@@ -49,7 +49,7 @@ _CARRIED = {
     "at_once": "Whether one rename of a folder did it.",
     **_OPERATIONS,
     **_SOURCE,
-    "notes": "Sentences about what else happened, or with `--dry-run` would happen.",
+    "notes": "Sentences about further effects.",
 }
 
 _THROWN = {
@@ -153,7 +153,7 @@ FIELDS: dict[str, dict[str, str]] = {
     },
     "check": {
         "findings/*/severity": '"error", "warning" or "information".',
-        "findings/*/code": "What kind of finding: chunk-truncated, …; the same in every release.",
+        "findings/*/code": "The kind of finding: chunk-truncated, …; the same in every release.",
         "findings/*/path": "The node's path.",
         "findings/*/key": "The key in the store, or null.",
         "findings/*/pointer": "The place within the document, or null.",
@@ -172,8 +172,8 @@ FIELDS: dict[str, dict[str, str]] = {
         "what": '"view", "region" or "node".',
         "format": "png, tiff, ome-tiff, npy, csv or zarr.",
         "target": "The file or folder, as an absolute path.",
-        "notes": "Sentences about what the format cannot hold.",
-        "shape": "Lengths of what is written; null where a whole node is copied.",
+        "notes": "Sentences about information that the format cannot hold.",
+        "shape": "Lengths of the written values; null if a whole node is copied.",
         "dtype": "The type of its values, or null.",
         "nbytes": "Bytes of its values, or null.",
         "written": "False with `--dry-run`.",
@@ -182,7 +182,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "same": "Whether no difference was found.",
         "values_compared": "Whether values were compared (`--values`).",
         "differences/*/path": "The node's path, from both starts.",
-        "differences/*/what": "What differs: node, kind, shape, attributes, values, …",
+        "differences/*/what": "The thing that differs: node, kind, shape, attributes, values, …",
         "differences/*/pointer": "The place within the attributes or the document, or null.",
         "differences/*/left/…": "The value in LEFT; left out if there is none.",
         "differences/*/right/…": "The value in RIGHT; left out if there is none.",
@@ -198,7 +198,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "plan/nbytes": "Bytes of all arrays, decoded.",
         "plan/nodes/*/path": "The node's path in the source.",
         "plan/nodes/*/target": "Its path at the destination.",
-        "plan/nodes/*/how": '"group", "copied" (chunk by chunk as they are), "encoded" (anew) or "built" (a level).',
+        "plan/nodes/*/how": '"group", "copied" (unchanged, chunk by chunk), "encoded" (anew) or "built" (a level).',
         "plan/nodes/*/notes": "Sentences about the node.",
         "plan/nodes/*/shape": "Of an array: the lengths that are written.",
         "plan/nodes/*/data_type": "The data type that is written.",
@@ -217,7 +217,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "plan/images/*/erased": "Paths of the former levels, which are erased at the end.",
         "plan/images/*/notes": "Sentences about the image.",
         "result/copied": "The number of chunks that were copied unchanged.",
-        "result/encoded": "The number of chunks that were encoded anew.",
+        "result/encoded": "The number of chunks that were encoded again.",
         "result/blank": "The number of chunks not written: they hold only the fill value, or were not stored.",
         "result/kept": "The number of chunks that an earlier run had written.",
         "result/verified": "Whether all elements were compared at the end.",
@@ -232,7 +232,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "place": "With `--to-trash`: the folder of its files.",
         **_OPERATIONS,
         **_SOURCE,
-        "notes": "Sentences about what else happened, or with `--dry-run` would happen.",
+        "notes": "Sentences about further effects.",
     },
     "add-labels": {
         "path": "The path of the new label image.",
@@ -258,7 +258,7 @@ FIELDS: dict[str, dict[str, str]] = {
     "repack": {
         "store": "The address of the archive.",
         "entries": "The number of its entries.",
-        "before": "Bytes of the archive as it was.",
+        "before": "Bytes of the former archive.",
         "after": "Its bytes now, or with `--dry-run` as they would be.",
     },
     "consolidate": {"documents": "The number of documents in the copy.", **_OPERATIONS},

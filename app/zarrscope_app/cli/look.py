@@ -193,7 +193,11 @@ LINES_AT_ONCE = 64
 @click.command("ls")
 @click.argument("url")
 @click.argument("node", required=False)
-@click.option("--sort", is_flag=True, help=f"Sort more than {SORTED:,} children, which else come as found.")
+@click.option(
+    "--sort",
+    is_flag=True,
+    help=f"Sort more than {SORTED:,} children, which otherwise appear in the order of the store.",
+)
 @click.option("--long", "long_", is_flag=True, help=f"Shapes and types of more than {SORTED:,} children, too.")
 @opening
 @JSON

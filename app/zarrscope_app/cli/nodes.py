@@ -466,7 +466,9 @@ def _ask(erasing: Sequence[Any], yes: bool) -> None:
 
     told = operation_text.summary(erasing)
     if not sys.stdin.isatty():
-        raise Failed(f"This would erase data: {told}. --yes does it, --dry-run shows what. Nothing was changed.")
+        raise Failed(
+            f"This would erase data: {told}. --yes does it, --dry-run shows the operations. Nothing was changed."
+        )
     if not click.confirm(f"This erases data: {told}. Continue?", err=True):
         raise Failed("Nothing was changed.")
 

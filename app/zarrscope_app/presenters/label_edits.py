@@ -124,7 +124,7 @@ def _image(hierarchy: Hierarchy, path: str, array: str) -> Image:
 
 def _sentence(patch: Patch, url: str) -> str:
     chunks = strings.counted(patch.pieces, "chunk")
-    return f"{_elements(patch.levels[0].elements)} change in {strings.clean(url)}; {chunks} are written anew."
+    return f"{_elements(patch.levels[0].elements)} change in {strings.clean(url)}; {chunks} are written again."
 
 
 def _lines(patch: Patch) -> list[str]:
@@ -135,7 +135,7 @@ def _lines(patch: Patch) -> list[str]:
         lines.append(f"{strings.clean(level.path)}: {_elements(level.elements)} in {chunks}{how}")
         if level.method is None:
             lines += _labels(patch)
-    lines += [f"{strings.clean(path)} is left as it is: {why}" for path, why in patch.left]
+    lines += [f"{strings.clean(path)} stays unchanged: {why}" for path, why in patch.left]
     return lines
 
 

@@ -288,9 +288,9 @@ def _meant(found: Inherited) -> str:
     if found.form == "own":
         return ""
     if found.target is None:
-        return "It points out of the hierarchy, and is left alone."
+        return "It points out of the hierarchy, and is ignored."
     names = ", ".join(strings.clean(report.name, 120) for report in found.resolved)
-    return f"It stands for what {strings.clean(found.target)} declares: {names or 'nothing of that name'}."
+    return f"It refers to the declarations of {strings.clean(found.target)}: {names or 'nothing of that name'}."
 
 
 def _from_above(found: Inherited) -> Item:

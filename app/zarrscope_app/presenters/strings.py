@@ -487,7 +487,7 @@ def warning(text: str, path: str = "", place: str = "") -> Problem:
 
 def not_standard(what: str) -> str:
     """The question before saving values that JSON forbids."""
-    return f"{clean(what)}. Other readers may refuse the whole document. Save again to write it all the same."
+    return f"{clean(what)}. Other readers may refuse the whole document. Save again to write it nevertheless."
 
 
 def not_standard_line(what: str) -> str:

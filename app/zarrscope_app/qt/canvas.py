@@ -56,7 +56,7 @@ class ImageCanvas(QWidget):
         self._pressed_center = self._center
         self._dragged = False
         self._drawn = ""
-        """What dragging the mouse draws: "line", "region"; "" for panning."""
+        """The measurement that dragging the mouse draws: "line", "region"; "" for panning."""
         self._rubber: Rect | None = None
         self.picked: Callable[[float, float], object] | None = None
         """Called with the place (y, x) of a click, which is then not pinned."""

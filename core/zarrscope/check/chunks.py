@@ -413,7 +413,7 @@ class StoredChunks:
         many = f"; so for {len(pairs):,} pairs" if len(pairs) > 1 else ""
         how = "the same bytes" if same else "bytes in common"
         text = f"The index gives the inner chunks {names} of {within}shard {chunk} {how}{many}"
-        advice = "One of them is not what was written: compare them with a copy, and write them anew."
+        advice = "One of them was overwritten: compare both with a copy, and write them again."
         key = self.array.metadata.keys.key(chunk)
         return self._finding("warning" if same else "error", "shard-overlap", text, key, advice)
 

@@ -322,7 +322,7 @@ class _Check:
                         path,
                         "The consolidated metadata does not have this node: readers that trust it do not see it",
                         key,
-                        advice="Consolidate the metadata anew.",
+                        advice="Consolidate the metadata again.",
                     )
                 )
         if isinstance(node, Group) and node.attributes:
@@ -390,7 +390,7 @@ class _Check:
             folded = unicodedata.normalize("NFC", name).casefold()
             first = same.setdefault(folded, name)
             if first != name:
-                message = f"The names {first!r} and {name!r} are the same where case or accents are not told apart"
+                message = f"The names {first!r} and {name!r} are the same on systems that ignore case or accents"
                 advice = "Such a hierarchy cannot be copied to every file system; rename one."
                 findings.append(Finding("warning", "case-collision", join_path(path, name), message, advice=advice))
             try:

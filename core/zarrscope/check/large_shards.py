@@ -167,7 +167,7 @@ class LargeShard:
         many = f"; so for {len(later):,} pairs" if len(later) > 1 else ""
         how = "the same bytes" if same[at] else "bytes in common"
         text = f"The index gives the inner chunks {names} of shard {self.chunk} {how}{many}"
-        advice = "One of them is not what was written: compare them with a copy, and write them anew."
+        advice = "One of them was overwritten: compare both with a copy, and write them again."
         severity: Any = "warning" if same[at] else "error"
         self.findings.append(Finding(severity, "shard-overlap", self.array.path, text, self.key, None, advice))
 

@@ -307,7 +307,7 @@ class _ChunkWriter:
         try:
             yield
         except BadChunk as error:
-            error.advice = error.advice or "It is left as it is: writing a part of it would lose the rest."
+            error.advice = error.advice or "It stays unchanged: writing a part of it would lose the other part."
             error.index = error.index or self.piece.chunk
             self.array.located(error, self.key)
             raise

@@ -45,7 +45,7 @@ class Zfpy(ArrayToBytes):
     def padded(self, data: Buffer) -> bytes:
         if len(data) > self.most:
             raise BadChunk(
-                f"{self.name}: the chunk has {len(data):,} bytes, at most {self.most:,} can be meant", codec=self.name
+                f"{self.name}: the chunk has {len(data):,} bytes, and can have at most {self.most:,}", codec=self.name
             )
         if len(data) < 2:
             raise BadChunk(f"{self.name}: the chunk has {len(data)} bytes: it is cut off", codec=self.name)

@@ -138,7 +138,7 @@ class DestinationWriter:
                 "Another conversion was begun there and not finished",
                 store=self.store.url,
                 key=JOURNAL,
-                advice="Run it again as it was begun, or erase the destination; the source may have changed since.",
+                advice="Run it again with the same arguments, or erase the destination; the source may have changed.",
             )
         self.executor.check_shared(self.store, JOURNAL, journal)
         self.resumed = True

@@ -65,18 +65,18 @@ def upgraded(own: Attributes, path: str, shape_of: ShapeOf = nothing_known) -> t
         entries = _with_axes(found.get("multiscales"), path, shape_of) if version in ("", *_EARLY) else None
         if entries is None:
             what = version or "of an early version"
-            return own, f"OME-Zarr metadata {what} is taken along as it is: its axes and levels cannot be told"
+            return own, f"OME-Zarr metadata {what} is copied unchanged: its axes and levels cannot be determined"
         if "multiscales" in found:
             axes = ", ".join(axis["name"] for axis in entries[0]["axes"]) if entries else ""
             told = (
                 f"OME-Zarr {version or 'of an early version'} becomes 0.5: its axes are {axes}; "
-                "it tells no pixel sizes, so the scale of a level is how much coarser it is"
+                "it states no pixel sizes, so the scale of a level is its factor"
             )
             found["multiscales"] = entries
         if isinstance(found.get("plate"), Mapping):
             found["plate"] = _with_places(found["plate"])
     elif version not in ("", "0.4"):
-        return own, f"OME-Zarr metadata {version} is taken along as it is: only 0.1 to 0.4 become 0.5"
+        return own, f"OME-Zarr metadata {version} is copied unchanged: only 0.1 to 0.4 become 0.5"
     ome: Attributes = {"version": "0.5"}
     for name, value in found.items():
         if name == "multiscales":
@@ -151,7 +151,7 @@ def downgraded(own: Attributes) -> tuple[Attributes, str]:
     ome = own["ome"]
     version = ome.get("version")
     if version != "0.5" or any(name in own for name in ome if name != "version"):
-        return own, f"OME-Zarr metadata {version} is taken along as it is: only 0.5 becomes 0.4"
+        return own, f"OME-Zarr metadata {version} is copied unchanged: only 0.5 becomes 0.4"
     top: Attributes = {}
     for name, value in ome.items():
         if name == "version":

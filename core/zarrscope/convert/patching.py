@@ -90,7 +90,7 @@ def plan_patch(image: Image, edits: Edits, cancelled: Callable[[], bool] = never
     finest = image.levels[0].array
     if finest.shape != edits.shape or finest.dtype != edits.dtype:
         raise Refused(
-            f"{finest.path} has another shape or type than what was edited",
+            f"{finest.path} has another shape or type than the edited array",
             store=finest.store.url,
             key=finest.path,
             advice="Open it again; the edits belong to the former array.",
@@ -208,7 +208,7 @@ def _blocks(edits: Edits, factors: tuple[int, ...], shape: tuple[int, ...]) -> I
         for at, corner, f, n in zip(found, block.corner, factors, shape, strict=True):
             lo, hi = (int(np.min(at)) + corner) // f, -(-(int(np.max(at)) + 1 + corner) // f)
             region.append(slice(lo, min(hi, n)))
-        if all(part.start < part.stop for part in region):  # the end of an odd length may have none
+        if all(part.start < part.stop for part in region):  # a partial last block may have no coarser element
             yield tuple(region)
 
 

@@ -397,7 +397,7 @@ class _Planner:
         before = array.metadata
         fill, fill_moves = self._fill(before, notes)
         names = before.dimension_names
-        if names is None and self.dialect.ome_zarr != "0.4":  # OME-Zarr wants them in v3, and knows of none in v2
+        if names is None and self.dialect.ome_zarr != "0.4":  # OME-Zarr requires names in v3, and has none in v2
             names = self.axes.get(array.path)
         names = names if names is not None and len(names) == before.ndim else None
         own = self._attributes(array, before, notes)
@@ -433,7 +433,7 @@ class _Planner:
     def _fill(self, before: ArrayMetadata, notes: list[str]) -> tuple[Fill, bool]:
         fill = before.fill
         if not fill.defined and not self.dialect.undefined_fill:
-            notes.append(f"The fill value was left open; it becomes {fill.value!r}, as it is read already")
+            notes.append(f"The fill value was undefined; it becomes {fill.value!r}, as it is read already")
             return replace(fill, defined=True), False
         if self.dialect.zero_fill and fill.defined and before.dtype.numpy is not None:
             none = Fill(zero(before.dtype))
@@ -496,5 +496,5 @@ def _consolidated(dialect: Dialect, nodes: tuple[NodePlan, ...]) -> tuple[NodePl
         note = f"{dialect.title} has no consolidated copy of the metadata: readers find each node's own"
         return (replace(root, notes=(*root.notes, note)), *nodes[1:])
     added = dialect.consolidate(copied, root.documents.get(root.attributes_key))
-    note = "The consolidated copy of the metadata is written anew"
+    note = "The consolidated copy of the metadata is written again"
     return (replace(root, documents={**root.documents, **added}, notes=(*root.notes, note)), *nodes[1:])

@@ -122,7 +122,7 @@ class PyramidPlanner:
             + (", ".join("x".join(map(str, step.shape)) for step in found) or "it is small enough")
         )
         if "metadata" in entry:
-            notes.append("What its multiscale's 'metadata' tells of how the former levels were made is replaced")
+            notes.append("The multiscale's 'metadata', which describes how the former levels were made, is replaced")
         return with_levels(entry, base, found, method)
 
     def _method(self, image: Image, notes: list[str]) -> Method:

@@ -65,7 +65,7 @@ class Rebuild(Amount):
     @property
     def journal(self) -> bytes:
         told = {
-            "zarrscope": "levels that are being built anew",
+            "zarrscope": "levels that are being built again",
             "path": self.path,
             "pyramid": _form(self.wanted),
             "groups": {s.path: {"named": s.named, "former": s.former} for s in self.switches},
@@ -134,7 +134,7 @@ def _begun(hierarchy: Hierarchy, wanted: Pyramid, path: str) -> Mapping[str, Any
         "Something else was begun there and not finished",
         store=hierarchy.url,
         key=JOURNAL,
-        advice="Run it again as it was begun; only then begin another.",
+        advice="Run it again with the same arguments; only then begin another.",
     )
 
 
@@ -296,7 +296,7 @@ class _RebuildRun(DestinationWriter):
                 with suppress(NotFound):
                     self.plan.source.erase(node.target)
             self.store.erase(JOURNAL)
-            error.advice = "The image is as it was: its finest level may have changed meanwhile. Run it again."
+            error.advice = "The image is unchanged: its finest level may have changed meanwhile. Run it again."
             raise
 
     def _switch(self, switch: Switch) -> None:

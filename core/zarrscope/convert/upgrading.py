@@ -42,11 +42,11 @@ def plan_upgrade(hierarchy: Hierarchy) -> Plan:
             hierarchy = beside
         except NotFound:
             if store.get(".zattrs") is None and store.get(".zmetadata") is None:
-                raise Refused("It is Zarr v3 already, and has nothing of v2", store=store.url) from None
+                raise Refused("It is Zarr v3 already, and has no documents of v2", store=store.url) from None
             return Plan(hierarchy, store.url, store, hierarchy.dialect, (), ())  # a removal was interrupted at the root
     if hierarchy.dialect.name != "v2":
         raise Refused(
-            f"Only Zarr v2 becomes Zarr v3 where it is, not {hierarchy.dialect.title}",
+            f"Only Zarr v2 can become Zarr v3 in place, not {hierarchy.dialect.title}",
             store=store.url,
             advice="Name a destination.",
         )
@@ -80,7 +80,7 @@ def upgrade(
         raise Refused(
             "Zarr v3 cannot hold everything: " + " ".join(map(str, plan.losses[:5])),
             store=plan.source.url,
-            advice="Allow the losses, or leave it as it is.",
+            advice="Allow the losses, or keep the hierarchy unchanged.",
         )
     store = plan.source.store
     ordered = sorted(plan.nodes, key=lambda node: (node.metadata is None, -node.target.rstrip("/").count("/")))
@@ -125,7 +125,7 @@ def _verify(
                 continue
             target = made.open_node(node.target)
             if not isinstance(target, Array) or target.shape != node.array.shape:
-                raise Conflict(f"{node.target} differs from what was written", store=plan.source.url)
+                raise Conflict(f"{node.target} differs from the written document", store=plan.source.url)
 
             def done(some: WorkCount, node: NodePlan = node) -> None:
                 nonlocal passed

@@ -71,7 +71,7 @@ def _unknown(
 ) -> ExtensionReport:
     """The report of an extension that is not understood: refused if it must be understood, unless opened leniently."""
     if must and lenient:
-        notes.append(f"The {point} {name!r} must be understood, and is not: what is shown may be wrong")
+        notes.append(f"The {point} {name!r} must be understood, and is not: the displayed data may be wrong")
     return ExtensionReport(
         point,
         name,

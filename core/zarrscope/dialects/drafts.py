@@ -358,7 +358,7 @@ def from_bootstrap(document: Mapping[str, Any], *, lenient: bool = False) -> tup
         raise BadMetadata(f"{spell(suffix)} cannot end a key", pointer="/metadata_encoding/metadata_key_suffix")
     reports = extension_reports(members, notes, lenient=lenient)
     if unknown and plugin("metadata_encodings", unknown) is None:
-        advice = "Only JSON is understood: nodes are told by their keys, their documents shown as they are stored."
+        advice = "Only JSON is understood: nodes are found by their keys, and their documents are shown as stored."
         report = missing("metadata encoding", unknown, "/metadata_encoding", advice)
         reports.append(replace(report, outcome=ExtensionOutcome.IGNORED) if lenient else report)
     reports = [replace(report, key=BOOTSTRAP) for report in reports]

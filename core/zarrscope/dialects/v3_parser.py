@@ -105,7 +105,9 @@ class DocumentParser:
         """Reports an extension that is not understood. Returns True when it may be ignored."""
         passed = ignorable and (not spec.must_understand or self.dialect.lenient)
         if passed and spec.must_understand:
-            self.notes.append(f"The {point} {spec.name!r} must be understood, and is not: what is shown may be wrong")
+            self.notes.append(
+                f"The {point} {spec.name!r} must be understood, and is not: the displayed data may be wrong"
+            )
         self.reports.append(
             ExtensionReport(
                 point,

@@ -12,7 +12,7 @@
     ├── ReadOnly      the store or the node cannot be written: open it for writing, or save a copy
     └── Refused       asked for something that zarrscope will not do (a key outside the store, a forbidden name)
 
-Code that knows nothing of zarrscope can handle them as Python's own errors: NotFound is a KeyError and a
+Code that does not know zarrscope can handle them as Python's own errors: NotFound is a KeyError and a
 FileNotFoundError, ReadOnly and Denied are PermissionErrors, Unreadable and BadChunk are OSErrors. Within zarrscope,
 code that handles OSError around calls that may raise a ZarrscopeError must handle ZarrscopeError first
 (tests/test_error_handlers.py).
@@ -154,7 +154,7 @@ def _rebuild(kind: type[ZarrscopeError], message: str, state: dict[str, Any]) ->
 
 
 class _SystemError(ZarrscopeError, OSError):
-    """An error that is also an OSError, for code that knows nothing of zarrscope."""
+    """An error that is also an OSError, for code that does not know zarrscope."""
 
     errno: int = numbers.EIO
     """The number of the system's own error if it is known, otherwise the closest one."""

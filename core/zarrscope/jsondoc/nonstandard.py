@@ -53,6 +53,6 @@ def need_standard(before: Document | None, after: Document) -> None:
         raise NotStandard(
             "; ".join(told[:5]) + (f"; and {len(told) - 5} more" if len(told) > 5 else ""),
             key=after.key or None,
-            advice="Other readers may refuse the whole document. Write text or null instead, or say that it is meant "
+            advice="Other readers may refuse the whole document. Write text or null instead, or confirm it "
             "(--allow-nan, allow_nan=True).",
         )

@@ -390,7 +390,7 @@ class _Scanner:
             if self._may_tell(self.tokens):
                 self.tokens.append((token, f"NaN or Infinity at {self._pointer()} is not standard JSON"))
         elif span.kind == "number" and span.value in (_INFINITY, -_INFINITY) and self._may_tell(self.beyond):
-            sentence = f"The number at {self._pointer()} is beyond what readers can hold: it reads as infinite"
+            sentence = f"The number at {self._pointer()} is too large for readers: it reads as infinite"
             self.beyond.append((f"{BEYOND} {self.text[span.start : span.stop]}", sentence))
         return span
 

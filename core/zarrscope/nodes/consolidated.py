@@ -48,7 +48,7 @@ def follow(
             _repeat(hierarchy, within, changes, gone)
     except ZarrscopeError as error:
         kept = (warning for warning in hierarchy.warnings if not warning.startswith(STALE))
-        hierarchy.warnings = (*kept, f"{STALE} ({error.message}). Consolidate it anew")
+        hierarchy.warnings = (*kept, f"{STALE} ({error.message}). Consolidate it again")
 
 
 def _holders(hierarchy: NodeContext, keys: Collection[str]) -> list[str]:

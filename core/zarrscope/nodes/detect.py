@@ -112,7 +112,7 @@ def told_of(passed_over: Sequence[Unreadable]) -> tuple[str, ...]:
         warnings.append(f"{error.key} was passed over: {error.message.rstrip('.')}")
     for error in [error for error in passed_over if is_untold(error)][:1]:
         warnings.append(
-            f"The server does not tell what is missing from what may not be read, such as {error.key}: "
+            f"The server does not distinguish missing from denied values, such as {error.key}: "
             f"{error.message.rstrip('.')}. Without --missing-is-fill it is not taken for fill values"
         )
     return tuple(warnings)

@@ -280,7 +280,7 @@ def need_node(hierarchy: NodeContext, path: str, *, remains: bool = False) -> tu
             continue
         if node is not None and node.metadata.kind == "array":
             raise Refused(
-                f"{above} is an array: what lies beneath it are its chunks",
+                f"{above} is an array: the keys beneath it are its chunks",
                 store=hierarchy.url,
                 advice=f"Name {above} itself, or write its values.",
             )

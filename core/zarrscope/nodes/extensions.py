@@ -24,7 +24,7 @@ def demands_above(hierarchy: NodeContext, path: str) -> tuple[str, ...]:
         return ()
     return tuple(
         f"{above}, above it, demands the {report.point} {report.name!r}, which is not understood here: "
-        "what is shown may be wrong"
+        "the displayed data may be wrong"
         for above, reports in _declared(hierarchy, path.rpartition("/")[0] or "/").items()
         for report in reports
         if report.outcome is ExtensionOutcome.REFUSED and not report.key

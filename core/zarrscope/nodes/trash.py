@@ -215,7 +215,7 @@ def restore(hierarchy: HierarchyLike, id: str, to: str | None = None) -> Thrown:
     nodes.need_writing(key_of(nodes, path))
     if thrown.dialect not in {each.name for each in nodes.dialects}:
         raise Refused(
-            f"What was {thrown.path} is {dialect_named(thrown.dialect).title}, and this is {nodes.dialect.title}",
+            f"{thrown.path} in the trash is {dialect_named(thrown.dialect).title}, and this is {nodes.dialect.title}",
             store=nodes.url,
             advice=f"Its files lie at {files_of(trash, id)}.",
         )

@@ -127,9 +127,9 @@ def multiscales(attributes: Mapping[str, Any], path: str, home: str = "") -> lis
         return []
     shared: list[str] = []
     if home == "0.5" and ome is attributes:
-        shared.append("The OME metadata stands at the top of the attributes, where version 0.5 has it under 'ome'.")
+        shared.append("The OME metadata is at the top of the attributes, but version 0.5 has it under 'ome'.")
     if home == "0.4" and ome is not attributes:
-        shared.append("The OME metadata stands under 'ome', which only version 0.5 and later have.")
+        shared.append("The OME metadata is under 'ome', which only version 0.5 and later have.")
     channels, defaults = _omero(ome.get("omero"), shared)
     label = ome.get("image-label")
     colors, source = _image_label(label, path, shared)

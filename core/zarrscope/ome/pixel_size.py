@@ -32,7 +32,7 @@ _ONE = Fraction(1)
 
 
 def no_shapes(path: str) -> None:
-    """The `shape_of` for a caller that knows no shapes."""
+    """The `shape_of` of a caller without shapes: returns None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,7 @@ class _Pyramid:
     @property
     def obstacle(self) -> str:
         if not self.axes or not self.levels:
-            return "The image names no axes or no levels, and no array tells how many there are"
+            return "The image names no axes or no levels, and no array shows their number"
         found = next((steps.obstacle for steps in (*self.levels, self.outer) if steps.obstacle), "")
         if found:
             return found

@@ -148,7 +148,7 @@ class _Checker:
         }
         held = [name for name in known if name in self.ome]
         if not held and "series" not in self.ome:
-            self.must("", f"nothing of OME-Zarr is in here: none of {', '.join(known)}")
+            self.must("", f"there is no OME-Zarr metadata: none of {', '.join(known)}")
         for name in held:
             known[name]()
 

@@ -375,7 +375,7 @@ class HTTPStore(RemoteStore):
             return False
 
     async def _beginning(self, response: Any) -> bytes:
-        """The first bytes of a response that is not a value, as many as arrive soon."""
+        """The first bytes of a response that is not a value, as far as they arrive soon."""
         found = b""
         with suppress(asyncio.TimeoutError, CutShort, self._client_error):
             async with asyncio.timeout(self.network.timeout):

@@ -24,7 +24,7 @@ _NAMED = frozenset("|:~$%<>\"'`“”„‘’«» \t\n")
 """Characters that may have a special meaning in an address."""
 _ADVICE = (
     "Give an address, a Store, a mapping from keys to bytes, a file system of fsspec, a store or node of zarr-python, "
-    "a store of obstore, a ZipFile, or what xarray or dask opened from Zarr."
+    "a store of obstore, a ZipFile, or an object of xarray or dask that was opened from Zarr."
 )
 
 

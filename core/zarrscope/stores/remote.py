@@ -31,8 +31,8 @@ from zarrscope.stores.network import SETTINGS, Network
 from zarrscope.stores.store import Store
 
 UNTOLD_ADVICE = (
-    "The server gives this answer also of what is not there. If you know that it gives out all that there is, "
-    "--missing-is-fill (storage_options={'missing_is_fill': True}) takes it as missing."
+    "The server gives the same answer for missing values. If you may read every value there, "
+    "--missing-is-fill (storage_options={'missing_is_fill': True}) treats it as missing."
 )
 
 T = TypeVar("T")

@@ -157,7 +157,7 @@ class LazyView(Computing):
     def on(self, array: Array) -> LazyView:
         """The same view of an array that was opened again. Raises ValueError if its shape differs."""
         if array.shape != self._array.shape:
-            raise ValueError(f"{array.path} has become another shape: {array.shape}")
+            raise ValueError(f"{array.path} now has another shape: {array.shape}")
         shown = self._shown if array.dtype == self._array.dtype else None
         return LazyView(array, self._axes, shown, self._layout)
 

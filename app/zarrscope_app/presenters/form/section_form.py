@@ -69,7 +69,7 @@ class SectionForm:
         return made
 
     def prepare(self, path: str, draft: Draft, document: Document) -> None:
-        """Makes the sections of a document that will be shown next; for any thread."""
+        """Makes the sections of a document that will be shown next; may be called on any thread."""
         self._sections_of(path, draft, draft.base)
         self._sections_of(path, draft, document)
 
@@ -89,7 +89,8 @@ class SectionForm:
         return now
 
     def why_not(self, path: str, draft: Draft, id: str, text: str) -> str:
-        """The reason why a text for a field is invalid; "" if it is valid. Changes nothing; for any thread."""
+        """The reason why a text for a field is invalid; "" if it is valid. Changes nothing; may be called on any
+        thread."""
         if id == "linked":
             return ""
         found = {f.pointer: f for section in self.sections(path, draft) for row in section.rows for f in row.fields}

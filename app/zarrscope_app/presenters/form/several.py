@@ -50,7 +50,7 @@ class _Made:
 
 class SeveralForm:
     """The form of the nodes at `paths`. `drafts` are those of the whole presenter; `told()` requests a repaint,
-    `saved(path)` is called for each document that was written. All on the host's thread."""
+    `saved(path)` is called for each document that was written. Call all methods on the host's thread."""
 
     def __init__(
         self, owner: Owner, drafts: Drafts, told: Callable[[], object], saved: Callable[[str], object]

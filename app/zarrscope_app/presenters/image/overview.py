@@ -197,8 +197,8 @@ class OverviewPresenter:
                 each.rgb = _picture(each.thumbnail, self._limits)
 
     def beside(self, path: str, by: int) -> str:
-        """The node that is so many places further in a displayed collection: the next field, after the last one the
-        same field of the next well. "" if there is none."""
+        """The node `by` places further in a displayed collection: the next field; after the last field, the same field
+        of the next well. "" if there is none."""
         for above in sorted(self._walks, key=len, reverse=True):
             walk = self._walks[above]
             at = next((i for i, place in enumerate(walk) if f"{path}/".startswith(f"{place}/")), -1)

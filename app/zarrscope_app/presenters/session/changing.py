@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Changing:
-    """Remembers the shapes of the nodes that were shown. On the host's thread."""
+    """Remembers the shapes of the nodes that were shown. Use it on the host's thread."""
 
     def __init__(self) -> None:
         self._shapes: dict[str, dict[str, tuple[int, ...]]] = {}
@@ -42,14 +42,14 @@ def _text(before: Sequence[int], now: Sequence[int]) -> str:
 
 
 def see_what_grew(hierarchy: Hierarchy, path: str) -> None:
-    """Makes nodes be read from their own documents if a consolidated copy is older than the document at `path`. For a
-    worker."""
+    """Makes nodes be read from their own documents if a consolidated copy is older than the document at `path`. Call it
+    in a worker."""
     with suppress(ZarrscopeError):
         node_context(hierarchy).drop_stale_copies(path)
 
 
 def patiently(read: Callable[[], T], again: bool) -> T:
-    """Reads. With `again`, a document that is just being written is read once more. For a worker."""
+    """Calls `read`; with `again`, a document that is just being written is read once more. Call it in a worker."""
     for pause in PAUSES if again else ():
         try:
             return read()

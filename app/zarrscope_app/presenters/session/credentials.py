@@ -72,7 +72,7 @@ def question_of(url: str, tried: str) -> CredentialsQuestion | None:
         return CredentialsQuestion(
             "Credentials",
             _denied(public(bucket), tried),
-            "Left empty, the same address is tried again. What is confidential in an address is never shown or stored.",
+            "Left empty, the same address is tried again. Confidential parts of an address are never shown or stored.",
             (_ADDRESS,),
             CONFIRM,
             "address=",

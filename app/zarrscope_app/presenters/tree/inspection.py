@@ -18,7 +18,7 @@ INSPECTED_AT_ONCE = 256
 
 
 class Inspection:
-    """Reads the documents of visible children only. On the host's thread."""
+    """Reads the documents of visible children only. Use it on the host's thread."""
 
     def __init__(self, owner: Owner, touch: Callable[[int], None]) -> None:
         self._owner, self._touch = owner, touch
@@ -69,7 +69,7 @@ class Inspection:
 
 
 class Search:
-    """Finds the children that pass the filter: large groups are searched in a worker. On the host's thread."""
+    """Finds the children that pass the filter: large groups are searched in a worker. Use it on the host's thread."""
 
     def __init__(self, owner: Owner, touch: Callable[[int], None]) -> None:
         self._owner, self._touch = owner, touch

@@ -8,7 +8,7 @@ from zarrscope_app.presenters.tree.branch import Branch
 
 
 class Reach:
-    """Expands groups, and adds names, as the rows on the way to them arrive. On the host's thread."""
+    """Expands groups, and adds names, as the rows on the way to them arrive. Use it on the host's thread."""
 
     def __init__(self, expand: Callable[[int], None], open_child: Callable[[int, str], None]) -> None:
         self._expand, self._open_child = expand, open_child

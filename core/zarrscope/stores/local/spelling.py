@@ -56,7 +56,7 @@ def _is_right(path: str, names: int, store: str, key: str) -> bool:
     here, asked = _names(there, names), _names(path, names)
     if here != asked and [each.casefold() for each in here] == [each.casefold() for each in asked]:
         raise Refused(
-            f"This disk takes {'/'.join(asked)!r} for {'/'.join(here)!r}, which is there already",
+            f"On this disk {'/'.join(asked)!r} is the same name as {'/'.join(here)!r}, which exists already",
             store=store,
             key=key,
             advice="Spell it like that, or choose a name that differs in more than upper and lower case.",

@@ -51,7 +51,7 @@ def read_sized(
         if stat.S_ISDIR(found.st_mode):
             return None
         if not stat.S_ISREG(found.st_mode):
-            raise Unreadable("This is not a plain file", advice="Check what is stored at that path.")
+            raise Unreadable("This is not a plain file", advice="Check the file at that path.")
         start, stop = span(found.st_size)
         if limit is not None and stop - start > limit:
             raise too_large(stop - start, limit)
