@@ -17,6 +17,8 @@ from zarrscope_app.cli.verbs import VERBS
 
 HEAVY = frozenset("asyncio concurrent fsspec multiprocessing numcodecs obstore psygnal rich textual".split())
 """Packages that no verb needs which shows the metadata of a folder."""
+WITHOUT_NUMPY = ("ls", "attrs")
+"""Verbs that need no numpy either, unless a data type or fill value is a rare one."""
 
 
 @pytest.fixture(scope="module")
@@ -88,3 +90,5 @@ def test_a_verb_that_shows_metadata_imports_its_own_module_and_nothing_heavy(sto
     assert not HEAVY & modules
     assert not {m for m in modules if m.startswith(("zarrscope.check", "zarrscope.convert", "zarrscope.export"))}
     assert f"zarrscope_app.cli.{VERBS[arguments[0]].module}" in modules
+    if arguments[0] in WITHOUT_NUMPY:
+        assert "numpy" not in modules

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import pickle
 import struct
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zarrscope.errors import BadMetadata, Unsupported, ZarrscopeError
-from zarrscope.model.dtype import DATA_TYPES, data_type, to_json
+from zarrscope.model.dtype import DATA_TYPES, DataType, data_type, to_json
 from zarrscope.model.fill_value import DRAFT_2019, DRAFT_2020, DRAFT_2022, V2, V3, FillForm, fill_json, parse_fill, zero
 from zarrscope.model.typestr import from_numpy, parse_typestr, typestr
 
@@ -358,3 +359,42 @@ def test_a_list_is_no_fill_value_of_objects() -> None:
     with pytest.raises(BadMetadata, match="fill value"):
         parse_fill(["a", 1, 2.5], parse_typestr("|O")[0], V2)
     assert parse_fill({"a": 1}, parse_typestr("|O")[0], V2).value == {"a": 1}
+
+
+# ---------------------------------------------------------------------- made when first used
+def test_a_type_string_and_its_dtype_are_the_same_type() -> None:
+    given, told = data_type("uint16"), DataType("uint16", np.dtype("u2"), 2)
+    assert given == told
+    assert hash(given) == hash(told)
+    assert given.numpy == told.numpy == np.dtype("u2")
+    assert given.kind == told.kind == "u"
+    assert given != DataType("uint16", None, 2)
+    assert pickle.loads(pickle.dumps(given)) == given
+
+
+def test_structs_differ_in_the_byte_order_of_their_fields() -> None:
+    little, big = (parse_typestr([["a", f"{order}u2"]])[0] for order in "<>")
+    assert little.configuration == big.configuration
+    assert little != big
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("bool", True), ("int8", -128), ("uint64", 2**64 - 1), ("float32", 0.1), ("float64", "NaN")]
+)
+def test_a_plain_fill_value_is_made_when_it_is_first_used(name: str, value: Any) -> None:
+    dtype = data_type(name)
+    fill = parse_fill(value, dtype)
+    assert "value" not in vars(fill)
+    again = pickle.loads(pickle.dumps(fill))
+    assert type(fill.value) is dtype.numpy.type if dtype.numpy else False
+    assert again == fill
+    assert hash(again) == hash(fill)
+    assert fill_json(fill, dtype) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("int8", -129), ("uint8", 256), ("uint8", -1), ("bool", 2), ("int16", True)]
+)
+def test_a_plain_fill_value_out_of_range_is_refused_at_once(name: str, value: Any) -> None:
+    with pytest.raises(BadMetadata):
+        parse_fill(value, data_type(name))

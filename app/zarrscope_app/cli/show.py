@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -92,7 +91,9 @@ def show(
 
 def _room(columns: int | None, lines: int | None) -> tuple[int, int]:
     """(lines, columns) for the picture, which leave space for the prompt."""
-    size = shutil.get_terminal_size((COLUMNS, LINES))
+    from shutil import get_terminal_size  # it imports four compressors, and `ls` takes an option from this module
+
+    size = get_terminal_size((COLUMNS, LINES))
     return lines or max(2, size.lines - 2), columns or max(8, size.columns)
 
 

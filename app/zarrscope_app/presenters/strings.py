@@ -13,12 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from zarrscope.errors import Denied, OutsideLink, Refused, Unreadable, ZarrscopeError
 from zarrscope.errors.confidential import scrub
 from zarrscope.errors.visible import visible, visible_lines
 from zarrscope.model.metadata import ArrayMetadata
+from zarrscope.runtime.lazy_numpy import np
 
 # ---------------------------------------------------------------------- shared sentences
 MAX_HEXADECIMAL = 4096

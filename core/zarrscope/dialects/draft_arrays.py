@@ -231,7 +231,7 @@ def _fallback(value: JSON, form: JSON) -> tuple[Typed | None, str]:
             pass  # only the extension knows the size of this type
     for name in value if isinstance(value, list) else [value]:
         typed = _named_type(name)
-        if typed is not None and typed[0].numpy is not None and size in (None, typed[0].itemsize):
+        if typed is not None and typed[0].code is not None and size in (None, typed[0].itemsize):
             return typed, str(name)
     return None, ""
 

@@ -140,7 +140,7 @@ def _type_form(layout: DraftLayout, dtype: DataType, endian: str | None, title: 
         if layout == DRAFT_2020:
             complex_uri = "https://zarr-specs.readthedocs.io/en/core-protocol-v3.0-dev/protocol/extensions/complex-dtypes/v1.0.html"
         return {"extension": complex_uri, "type": text, "fallback": None}
-    kind = dtype.numpy.kind if dtype.numpy is not None else ""
+    kind = dtype.kind
     if layout == DRAFT_2020:
         word = {"S": "bytestring", "U": "unicode", "V": "structured", "O": "object"}.get(kind)
         if word:

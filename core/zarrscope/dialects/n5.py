@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 from zarrscope.dialects.defects import Defects, need_sound
@@ -160,7 +161,11 @@ class N5(Dialect):
             grid=RegularGrid(blocks) if blocks is not None else None,
             keys=self.chunk_keys(path, ndim),
             codecs=codecs,
-            fill=None if dtype is None else Fill(zero(dtype)) if dtype.numpy is not None else undefined(dtype),
+            fill=None
+            if dtype is None
+            else Fill.deferred(partial(zero, dtype))
+            if dtype.code is not None
+            else undefined(dtype),
             dialect=self.name,
             dimension_names=_axes(members.any("axes"), ndim),
             extensions=tuple(reports),

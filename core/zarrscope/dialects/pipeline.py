@@ -29,7 +29,7 @@ _SHUFFLES = {0: "noshuffle", 1: "shuffle", 2: "bitshuffle"}
 
 def bytes_codec(dtype: DataType, endian: str | None) -> CodecSpec:
     """The `bytes` codec for a type. Structs get no byte order: each of their fields has its own."""
-    ordered = dtype.itemsize > 1 and (dtype.numpy is None or dtype.numpy.kind not in "SV" or dtype.name == "bfloat16")
+    ordered = dtype.itemsize > 1 and (not dtype.kind or dtype.kind not in "SV" or dtype.name == "bfloat16")
     return CodecSpec("bytes", Configuration({"endian": endian or "little"} if ordered else {}))
 
 
@@ -103,7 +103,7 @@ def from_v2(
     if dtype.name == "object":
         made = [made for made in map(_object_type, map(_canonical_name, filters)) if made]
         if not made:
-            dtype = replace(dtype, numpy=None)
+            dtype = replace(dtype, code=None)
         elif made[0] != "object":
             dtype = data_type(made[0])
     out = list(told_by(order_at, *(reversal(ndim) if order == "F" else ())))

@@ -165,7 +165,7 @@ class V2(Dialect):
             stored_type=members.any("dtype"),
             dimension_names=dimension_names(attributes, len(shape)) if shape is not None else None,
             extensions=()
-            if dtype is None or dtype.numpy is not None
+            if dtype is None or dtype.code is not None
             else (
                 ExtensionReport(
                     "data type",

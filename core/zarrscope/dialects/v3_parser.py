@@ -94,7 +94,7 @@ class DocumentParser:
         value = self.members.need("fill_value")
         with within("/fill_value"):
             fill = parse_fill(value, dtype, FILL, lenient=self.dialect.lenient)
-        if type(value) is float and dtype.numpy is not None and dtype.numpy.kind in "iu":
+        if type(value) is float and dtype.kind in ("i", "u"):
             self.notes.append(f"The fill value is written as {spell(value)}, and taken as {int(value)}")
         return fill
 
@@ -139,7 +139,7 @@ class DocumentParser:
                     advice="Remove must_understand.",
                 )
         fallback = None
-        if dtype.numpy is None and isinstance(value, Mapping):
+        if dtype.code is None and isinstance(value, Mapping):
             fallback = self._fallback(dtype, value.get("fallback"))
         if fallback is not None and self.dialect.fallbacks:
             self.notes.append(f"The data type {dtype.name!r} is unknown: its values are shown as {fallback.name}")
@@ -157,7 +157,7 @@ class DocumentParser:
             )
             return fallback
         if dtype.name not in CORE_NAMES:
-            known_here = dtype.numpy is not None
+            known_here = dtype.code is not None
             self.reports.append(
                 ExtensionReport(
                     "data type",
@@ -178,7 +178,7 @@ class DocumentParser:
         for name in value if isinstance(value, list) else [] if value is None else [value]:
             with within("/data_type/fallback"):
                 other = data_type(name)
-            if other.numpy is not None and dtype.itemsize in (0, other.itemsize):
+            if other.code is not None and dtype.itemsize in (0, other.itemsize):
                 return other
         return None
 

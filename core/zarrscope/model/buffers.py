@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-import numpy as np
+from zarrscope.runtime.lazy_numpy import np
 
 if TYPE_CHECKING:
     from zarrscope.model.storage import Buffer

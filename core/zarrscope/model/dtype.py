@@ -13,9 +13,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
-
-import numpy as np
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import BadMetadata
 from zarrscope.errors.visible import visible
@@ -23,6 +22,7 @@ from zarrscope.model.frozen import frozen
 from zarrscope.model.json_value import JSON
 from zarrscope.model.plugins import plugin
 from zarrscope.model.schema import Schema, integer, one_of
+from zarrscope.runtime.lazy_numpy import np
 
 MAX_ITEMSIZE = 1 << 20
 MAX_NESTING = 8
@@ -31,8 +31,8 @@ MAX_FIELDS = 4096
 
 @frozen
 class DataType:
-    """The data type of an array: `name` as v3 spells it; `numpy` is the dtype of decoded values, None if the type is
-    not supported here.
+    """The data type of an array: `name` as v3 spells it; `code` is the dtype of decoded values, or numpy's type string
+    of it, None if the type is not supported here.
 
     `itemsize` is the stored size of one element in bytes, 0 when it varies (string, bytes: `numpy` is object).
     `configuration` is the type's configuration as canonical JSON text ("" when it has none), so that the type is
@@ -40,15 +40,39 @@ class DataType:
     """
 
     name: str
-    numpy: np.dtype[Any] | None
+    code: np.dtype[Any] | str | None
     itemsize: int
     configuration: str = ""
     advice: str = ""
     """Advice for a type that is not supported here."""
 
+    @cached_property
+    def numpy(self) -> np.dtype[Any] | None:
+        """The dtype of decoded values."""
+        return np.dtype(self.code) if isinstance(self.code, str) else self.code
+
+    @property
+    def kind(self) -> str:
+        """numpy's letter for the kind of the type ("i", "u", "f" …); "" if the type is not supported. Does not import
+        numpy for types that are given by their type string."""
+        if isinstance(self.code, str):
+            return "b" if self.code == "?" else self.code[0]
+        return "" if self.code is None else self.code.kind
+
     @property
     def variable(self) -> bool:
-        return self.numpy is not None and self.numpy.kind == "O"
+        return self.kind == "O"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, DataType):
+            return NotImplemented
+        mine = self.name, self.itemsize, self.configuration, self.advice, self.code is None
+        theirs = other.name, other.itemsize, other.configuration, other.advice, other.code is None
+        # Of two types of one name, the fields of structs may differ in byte order, which is in the dtype only.
+        return mine == theirs and (self.code is other.code or self.code == other.code or self.numpy == other.numpy)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.itemsize, self.configuration))
 
     def __str__(self) -> str:
         """Text for a person: "int16", "datetime64[ns]". Presenters write longer forms such as "string of 5 code
@@ -67,6 +91,24 @@ class Fill:
 
     value: Any
     defined: bool = True
+
+    @classmethod
+    def deferred(cls, make: Callable[[], Any], defined: bool = True) -> Fill:
+        """A fill value that is made when it is first used: it takes numpy, which a listing does not need. `make` raises
+        nothing."""
+        fill = cls.__new__(cls)
+        object.__setattr__(fill, "make", make)
+        object.__setattr__(fill, "defined", defined)
+        return fill
+
+    if not TYPE_CHECKING:  # otherwise every name would be an attribute for the type checker
+
+        def __getattr__(self, name: str) -> Any:
+            if name != "value":
+                raise AttributeError(name)
+            value = self.make()
+            object.__setattr__(self, "value", value)
+            return value
 
     def _identity(self) -> tuple[Any, ...]:
         value = self.value
@@ -128,9 +170,9 @@ UNITS |= {"μs": "us", "µs": "us"}
 
 
 def _core(name: str, configuration: Configuration) -> DataType:
-    kind = np.dtype(CORE[name])
+    code = CORE[name]
     canonical = {"complex_float32": "complex64", "complex_float64": "complex128"}.get(name, name)
-    return DataType(canonical, kind, kind.itemsize)
+    return DataType(canonical, code, int(code[1:] or 1))
 
 
 def _small(name: str, configuration: Configuration) -> DataType:
@@ -155,15 +197,15 @@ def _raw(name: str, configuration: Configuration) -> DataType:
     bits = int(name[1:]) if len(name) < 12 else MAX_ITEMSIZE * 8 + 8
     if bits == 0 or bits % 8:
         raise BadMetadata(f"The raw data type {spell(name)} does not hold a whole number of bytes", pointer="")
-    return DataType(f"r{bits}", np.dtype(f"V{checked_size(bits // 8)}"), bits // 8)
+    return DataType(f"r{bits}", f"V{checked_size(bits // 8)}", bits // 8)
 
 
 def _string(name: str, configuration: Configuration) -> DataType:
-    return DataType("string", np.dtype(object), 0)
+    return DataType("string", "O", 0)
 
 
 def _bytes(name: str, configuration: Configuration) -> DataType:
-    return DataType("bytes", np.dtype(object), 0)
+    return DataType("bytes", "O", 0)
 
 
 def _sized(kind: str) -> Callable[[str, Configuration], DataType]:
@@ -190,7 +232,7 @@ def fixed_size(kind: str, count: int) -> DataType:
     size = count * (4 if kind == "U" else 1)
     name = {"U": "fixed_length_utf32", "S": "null_terminated_bytes", "V": "raw_bytes"}[kind]
     # numpy takes "V0" and "S0" for types without a size, so empty elements are held as one byte of padding.
-    return DataType(name, np.dtype(f"{kind}{count}"), size, _canonical({"length_bytes": size}))
+    return DataType(name, f"{kind}{count}", size, _canonical({"length_bytes": size}))
 
 
 def checked_size(size: int, pointer: str = "") -> int:
@@ -217,7 +259,7 @@ def _temporal(name: str, configuration: Configuration) -> DataType:
 def time_type(kind: str, unit: str, scale: int) -> DataType:
     name = {"M": "numpy.datetime64", "m": "numpy.timedelta64"}[kind]
     text = f"{kind}8" if unit == "generic" else f"{kind}8[{scale}{unit}]"
-    return DataType(name, np.dtype(text), 8, _canonical({"unit": unit, "scale_factor": scale}))
+    return DataType(name, text, 8, _canonical({"unit": unit, "scale_factor": scale}))
 
 
 def _struct(name: str, configuration: Configuration) -> DataType:
@@ -267,10 +309,10 @@ def record_type(parts: Sequence[tuple[Any, DataType, str | None, tuple[int, ...]
             if shape
             else {"name": name, "data_type": form}
         )
-        if kind.numpy is None or kind.variable:
+        if (made := kind.numpy) is None or kind.variable:
             missing = missing or kind.advice or f"Its field {name!r} of type {kind.name} has no fixed size."
         else:
-            stored = kind.numpy if kind.numpy.fields else kind.numpy.newbyteorder("<" if order != "big" else ">")
+            stored = made if made.fields else made.newbyteorder("<" if order != "big" else ">")
             numpy_fields.append((name, stored, shape) if shape else (name, stored))
     text = _canonical({"fields": described})
     if missing:

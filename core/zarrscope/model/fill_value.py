@@ -12,14 +12,14 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Literal
 
-import numpy as np
-
 from zarrscope.errors import BadMetadata
-from zarrscope.model.dtype import DataType, Fill, data_type, is_small, spell
+from zarrscope.model.dtype import CORE_NAMES, DataType, Fill, data_type, is_small, spell
 from zarrscope.model.frozen import frozen
 from zarrscope.model.json_value import JSON
+from zarrscope.runtime.lazy_numpy import np
 
 
 @frozen
@@ -58,11 +58,11 @@ def _wrong(value: JSON, dtype: DataType, expected: str, pointer: str = "") -> Ba
 
 def undefined(dtype: DataType) -> Fill:
     """The value that is shown for an undefined fill value: zero, empty, False."""
-    return Fill(zero(dtype), defined=False)
+    return Fill.deferred(partial(zero, dtype), defined=False)
 
 
 def zero(dtype: DataType) -> Any:
-    if dtype.numpy is None:
+    if dtype.code is None:
         return None
     if dtype.name == "string":
         return ""
@@ -78,7 +78,7 @@ def parse_fill(value: JSON, dtype: DataType, form: FillForm = V3, *, lenient: bo
 
     `lenient` reads null as an undefined fill value where the form forbids null.
     """
-    if dtype.numpy is None:
+    if dtype.code is None:
         return Fill(spell(value, 10_000), defined=value is not None)
     if value is None:
         if form.null or lenient:
@@ -88,7 +88,27 @@ def parse_fill(value: JSON, dtype: DataType, form: FillForm = V3, *, lenient: bo
             pointer="",
             advice="Write a value such as 0, or open the hierarchy leniently to read it as undefined.",
         )
+    if _is_plain(value, dtype):
+        return Fill.deferred(partial(_parse, value, dtype, form))
     return Fill(_parse(value, dtype, form))
+
+
+def _is_plain(value: JSON, dtype: DataType) -> bool:
+    """Whether this is a number or boolean in the usual form, which every family of documents allows for the type."""
+    if dtype.name not in CORE_NAMES:
+        return False
+    match dtype.kind:
+        case "b":
+            return type(value) is bool
+        case "i":
+            return type(value) is int and -(2 ** (8 * dtype.itemsize - 1)) <= value < 2 ** (8 * dtype.itemsize - 1)
+        case "u":
+            return type(value) is int and 0 <= value < 2 ** (8 * dtype.itemsize)
+        case "f":
+            return (type(value) in (int, float) and abs(value) < 2**53) or (
+                isinstance(value, str) and value in _INFINITIES
+            )
+    return False
 
 
 def element(data: bytes, kind: np.dtype[Any]) -> Any:

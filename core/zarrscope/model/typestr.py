@@ -9,8 +9,6 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from zarrscope.errors import BadMetadata, Unsupported
 from zarrscope.model.dtype import (
     CORE,
@@ -34,15 +32,14 @@ from zarrscope.model.dtype import (
 )
 from zarrscope.model.json_value import JSON
 from zarrscope.model.plugins import plugin
+from zarrscope.runtime.lazy_numpy import np
 
 _TYPESTR = r"([<>|=]?)([biufcmMSUVO])([0-9]*)(?:\[([^\]]*)\])?"
 _UNIT = r"([0-9]*)([A-Za-zμµ]+)"
-_NUMBERS = {np.dtype(code).str[1:]: name for name, code in CORE.items() if name in CORE_NAMES}
+_NUMBERS = {"b1" if code == "?" else code: name for name, code in CORE.items() if name in CORE_NAMES}
 _ORDERS = {"<": "little", ">": "big"}
 
-OBJECT = DataType(
-    "object", np.dtype(object), 0, advice="Arrays of Python objects need an object codec (vlen-utf8, json2 …)."
-)
+OBJECT = DataType("object", "O", 0, advice="Arrays of Python objects need an object codec (vlen-utf8, json2 …).")
 """v2's "|O": only the object codec shows the type of the elements."""
 
 

@@ -8,15 +8,17 @@ fsspec to the folder, and xarray and dask objects to the Zarr arrays from which 
 from __future__ import annotations
 
 import os
-import zipfile
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from zarrscope.errors import Refused, Unsupported
 from zarrscope.model.node_path import join_path
 from zarrscope.stores.local.paths import file_url
 from zarrscope.stores.registry import Mode, known_schemes
 from zarrscope.stores.store import Store
+
+if TYPE_CHECKING:
+    import zipfile
 
 _MOST_LAYERS = 32
 """The most nested wrappers of xarray that are examined."""
@@ -78,7 +80,7 @@ def _found(value: Any, mode: Mode) -> Given | None:
         from zarrscope.stores.mapping import MappingStore
 
         return Given(MappingStore(value))
-    if isinstance(value, zipfile.ZipFile):
+    if _is(value, "zipfile", "ZipFile"):
         return Given(_of_zip(value))
     if _is(value, "fsspec", "AbstractFileSystem"):
         return Given(_file_system(value, "", mode))
