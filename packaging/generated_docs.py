@@ -34,7 +34,7 @@ COMMAND_LINE = """# Command line
 
 Exit codes: 0 done · 1 failed, or findings · 2 wrong usage · 3 not found, or not Zarr · 130 interrupted
 (143 by TERM, 129 by HUP). Messages go to stderr. With `--json` the same input gives the same output; a field is named
-by its JSON pointer, `*` stands for every member of a list, `…` for what the store's own documents hold.
+by its JSON pointer, `*` stands for every member of a list, `…` for content of the store's own documents.
 
 This page is generated from the commands themselves.
 """

@@ -168,9 +168,9 @@ def convert(
     verify: bool,
     as_json: bool,
 ) -> None:
-    """Writes SOURCE anew at DESTINATION, a new place, in another dialect, or with new levels of its images.
+    """Writes SOURCE to the new place DESTINATION, in another dialect, or with new levels of its images.
 
-    Chunks are copied unchanged if their bytes mean the same in both dialects; they are encoded anew otherwise, or if
+    Chunks are copied unchanged if their bytes mean the same in both dialects; they are encoded again otherwise, or if
     --chunks, --shards or --codec ask for it. OME-Zarr 0.4 becomes 0.5 from v2 to v3, and the reverse. Losses, which the
     destination cannot express, are listed first; without --allow-losses nothing is written then. Running the same
     command again continues a conversion that was stopped.

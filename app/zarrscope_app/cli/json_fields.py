@@ -198,7 +198,7 @@ FIELDS: dict[str, dict[str, str]] = {
         "plan/nbytes": "Bytes of all arrays, decoded.",
         "plan/nodes/*/path": "The node's path in the source.",
         "plan/nodes/*/target": "Its path at the destination.",
-        "plan/nodes/*/how": '"group", "copied" (unchanged, chunk by chunk), "encoded" (anew) or "built" (a level).',
+        "plan/nodes/*/how": '"group", "copied" (unchanged, chunk by chunk), "encoded" (again) or "built" (a level).',
         "plan/nodes/*/notes": "Sentences about the node.",
         "plan/nodes/*/shape": "Of an array: the lengths that are written.",
         "plan/nodes/*/data_type": "The data type that is written.",

@@ -50,7 +50,11 @@ def snippets(node: Group | Array, image: Image | None = None) -> tuple[Snippet, 
     url, path, dialect = address(node), node.path, node.hierarchy.dialect.name
     problem = getattr(node, "problem", None)
     if url.startswith(("memory:", "object:")) or "***" in url:
-        why = "The address leads nowhere in another program." if "***" not in url else "The address has a secret."
+        why = (
+            "The address leads nowhere in another program."
+            if "***" not in url
+            else "The address contains a password or a token."
+        )
         return tuple(Snippet(id, title, "", why) for id, title in TITLES.items())
     opened = f"zarrscope.open({url!r})[{path!r}]"
     if node.kind == "group":

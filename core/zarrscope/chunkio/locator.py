@@ -213,7 +213,7 @@ class Locator:
         size = sum(stop - start for _, ranges in found for start, stop, _ in ranges)
         most = min(MAX_BLOCK, max(MIN_BLOCK, size // RANGES_AT_ONCE)) if self.store.remote else MAX_BLOCK
         blocks = [block for key, ranges in found for block in _coalesce(key, ranges, most)]
-        # reading further, by the length of an index at the end, shows where the shard's chunks end
+        # each read also asks for as many bytes as the index has, because a short answer shows where the shard ends
         outer = self.tiers[0]
         margin = 0 if outer.at_start or outer.index_size > MAX_GAP else outer.index_size
         requests = [(block.key, ByteRange(block.start, block.stop - block.start + margin)) for block in blocks]
@@ -367,7 +367,7 @@ class Locator:
         if reader.size is not None:
             stop = min(stop, reader.size - tail)
             return reader.read(start, stop) if stop > start else b""
-        # Reading further, by the length of the index, shows where the chunks of the shard end.
+        # The size is unknown, so `tail` more bytes are requested: a short answer shows where the shard ends.
         value = reader.part(ByteRange(start, stop - start + tail)) or b""
         return value if len(value) == stop - start + tail else value[: max(0, len(value) - tail)]
 

@@ -37,7 +37,7 @@ class ZarrscopeError(Exception):
     Parameters
     ----------
     message
-        What went wrong, in a sentence.
+        The fault, in a sentence.
     store
         The URL of the store; passwords are taken out.
     key
@@ -45,7 +45,7 @@ class ZarrscopeError(Exception):
     pointer
         The place in a document (RFC 6901).
     advice
-        What a person can do next.
+        The next step for the person.
 
     Examples
     --------
@@ -258,7 +258,7 @@ class Unsupported(ZarrscopeError):
     Parameters
     ----------
     message
-        What went wrong, in a sentence.
+        The fault, in a sentence.
     feature
         The missing piece as the document spells it, such as "codec imagecodecs_jpegxl".
     **place
@@ -289,7 +289,7 @@ class BadChunk(_SystemError):
     Parameters
     ----------
     message
-        What went wrong, in a sentence.
+        The fault, in a sentence.
     codec
         The codec that failed, where it is known.
     index
@@ -327,7 +327,7 @@ class Conflict(ZarrscopeError):
     Parameters
     ----------
     message
-        What went wrong, in a sentence.
+        The fault, in a sentence.
     theirs
         The value that is stored now; None where it is gone.
     **place

@@ -50,7 +50,7 @@ def conflict_summary(state: EditState) -> str:
     left = sum(not each.choice for each in state.conflicts)
     total = len(state.conflicts) + len(state.fitting)
     return strings.joined(
-        f"Choose a side for {strings.counted(left, 'field')}, then merge" if left else "Merge, look at it, then save",
+        f"Choose a side for {strings.counted(left, 'field')}, then merge" if left else "Merge, review, then save",
         f"{strings.counted(len(state.fitting), 'field')} changed on one side only: kept" if state.fitting else "",
         f"{strings.count(total - MOST_ROWS)} more not listed" if total > MOST_ROWS else "",
     )

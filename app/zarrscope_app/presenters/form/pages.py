@@ -20,4 +20,4 @@ def page_text(page: range, members: int) -> str:
     """The range of displayed members: "201–400 of 25,000"; "" if all are displayed."""
     if len(page) == members:
         return ""
-    return f"{strings.count(page.start + 1)}–{strings.count(page.stop)} of {strings.count(members)} on show"
+    return f"{strings.count(page.start + 1)}–{strings.count(page.stop)} of {strings.count(members)} shown"

@@ -28,7 +28,7 @@ _TITLES = {
     "build-levels": "Build pyramid levels of",
     "consolidate": "Consolidate metadata",
     "restore": "Restore from the trash",
-    "empty-trash": "Erase what is in the trash",
+    "empty-trash": "Empty the trash",
     "convert": "Convert",
 }
 _DONE = {
@@ -61,7 +61,7 @@ FORMAT = "Format"
 TARGET = "To"
 TRASH = "Move to the trash"
 ENTRY = "What"
-ALL_ENTRIES = "all that is in the trash"
+ALL_ENTRIES = "everything in the trash"
 EMPTY_TRASH = "The trash is empty."
 WHERE_IT_WAS = "Empty: the former path."
 NO_LENGTHS = "Type whole numbers with commas between: 64, 512, 512."
@@ -85,7 +85,7 @@ FACTOR_HINT = "The factor between levels: 2 for all axes in space, or z=1, y=2, 
 FILL_HINT = "The value of elements that were never written."
 AXES_HINT = "Names with commas between: z, y, x. They may be left out."
 METHODS = (
-    ("", "what fits: mean, for labels nearest"),
+    ("", "automatic: mean, for labels nearest"),
     ("mean", "mean of each block"),
     ("nearest", "its first value"),
     ("mode", "its most frequent value"),
