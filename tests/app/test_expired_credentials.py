@@ -12,12 +12,14 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+import zarrscope
 from contracts.http_server import web_server
 from contracts.looking import Looking, fill
 from zarrscope.runtime.threads import Mailbox
 from zarrscope.stores import object_requests
 from zarrscope.stores.memory import MemoryStore
-from zarrscope_app.presenters import RowState, SessionStatus, Workspace
+from zarrscope_app.presenters import EditStatus, RowState, Workspace
+from zarrscope_app.presenters.tree import tree_text
 
 KEYS = "[{}]\naws_access_key_id={}\naws_secret_access_key=s\n"
 
@@ -97,13 +99,49 @@ def test_other_credentials_of_a_bucket(volume: tuple[str, Gate, Path], workspace
     question = session.credentials
     assert question is not None
 
+    hierarchy, node = session.hierarchy, session.node
     values = {each.name: each.value for each in question.fields}
+    session.use_credentials({**values, "profile": "nobody"})
+    assert session.credentials is None, "no second question while an answer is tried"
+    journey.until(lambda: "nobody" in session.state.sentence)
+    assert "credentials" in session.state.offers, "asked again after an answer that does not help"
+    assert session.credentials is not None
+    assert session.credentials.fields[0].value == "nobody", "to be corrected"
     session.use_credentials({**values, "profile": "other"})
     journey.shows(7)
     assert session.state.path == "/a"
-    journey.until(lambda: session.tree.find("/more/inside") is not None)  # what was expanded is listed again
+    assert (session.hierarchy, session.node) == (hierarchy, node), "nothing was opened anew"
+    assert session.tree.find("/more/inside") is not None, "what was expanded stays"
+    assert "profile=other" in session.url
+    assert session.hierarchy is not None
+    assert session.hierarchy.url == session.url
+    assert session.state.offers == ()
+    assert not session.problems.items
     journey.go(9)
     journey.shows(9)
+
+
+def test_a_save_that_was_denied_is_done_with_other_credentials(
+    volume: tuple[str, Gate, Path], workspace: Workspace, mailbox: Mailbox
+) -> None:
+    url, gate, _ = volume
+    journey = Looking(workspace.open(url, writable=True), mailbox)
+    session = journey.session
+    journey.look()
+    journey.until(lambda: session.edit.state.status is EditStatus.CLEAN)
+    session.edit.add("", "title", '"mine"')
+    gate.expired.add("OLDKEY")
+    session.edit.save()
+    journey.until(lambda: "credentials" in session.state.offers)
+    assert session.edit.state.status is EditStatus.FAILED
+    session.use_credentials(f"{session.credentials.line if session.credentials else ''} profile=other")
+    journey.until(lambda: "profile=other" in session.url)
+    assert session.state.offers == ()
+    assert session.edit.unsaved == 1
+    session.edit.save()
+    journey.until(lambda: not session.edit.unsaved)
+    with zarrscope.open(url.replace("profile=lab", "profile=other")) as h:
+        assert h["/a"].attributes["title"] == "mine"
 
 
 def test_a_login_that_was_renewed_elsewhere_needs_a_retry_only(
@@ -149,13 +187,41 @@ def test_another_link_to_a_web_server(workspace: Workspace, mailbox: Mailbox) ->
         assert "Tried: the token of the address." in question.sentence
         assert "first-one" not in str(question)
 
+        hierarchy = session.hierarchy
         session.use_credentials({"address": ""})
-        journey.until(lambda: session.state.status is SessionStatus.FAILED)
+        journey.until(lambda: session.credentials is not None)
         assert "credentials" in session.state.offers, "asked again, for the server still says no"
         session.use_credentials(f"address={server.url}/x.zarr?token=second-one")
-        journey.until(lambda: session.state.status is SessionStatus.READY)
         journey.shows(5)
+        assert session.hierarchy is hierarchy
         assert "second-one" not in session.url
+
+        server.values |= {f"y.zarr/{key[7:]}": value for key, value in server.values.items()}
+        server.token = "token=third-one"
+        journey.go(6)
+        journey.until(lambda: journey.failed() and "credentials" in session.state.offers)
+        session.use_credentials({"address": f"{server.url}/y.zarr?token=third-one"})
+        journey.until(lambda: session.hierarchy is not hierarchy)
+        journey.open()
+        assert session.name == "y.zarr", "another place is opened anew"
+
+
+def test_another_link_to_an_archive(workspace: Workspace, mailbox: Mailbox, tmp_path: Path) -> None:
+    fill(str(tmp_path / "x.zip"))
+    with web_server({"x.zip": (tmp_path / "x.zip").read_bytes()}) as server:
+        server.token = "token=first-one"
+        journey = Looking(workspace.open(f"{server.url}/x.zip?token=first-one"), mailbox)
+        session = journey.session
+        journey.look()
+        hierarchy = session.hierarchy
+        server.token = "token=second-one"
+        session.slice.load_anyway()
+        journey.go(5)
+        journey.until(lambda: journey.whole() or journey.failed())
+        if journey.failed():  # a small archive may be held whole
+            session.use_credentials({"address": f"{server.url}/x.zip?token=second-one"})
+            journey.shows(5)
+        assert session.hierarchy is hierarchy
 
 
 def test_a_row_says_it_and_offers_another_try(
@@ -174,3 +240,24 @@ def test_a_row_says_it_and_offers_another_try(
     profiles.write_text(KEYS.format("lab", "NEWKEY"))
     session.tree.retry(more)
     journey.until(lambda: session.tree.find("/more/inside") is not None)
+
+
+def test_a_row_that_was_denied_asks_for_other_credentials(
+    volume: tuple[str, Gate, Path], workspace: Workspace, mailbox: Mailbox
+) -> None:
+    url, gate, _ = volume
+    journey = Looking(workspace.open(url), mailbox)
+    session = journey.session
+    journey.look()
+    more = journey.row("/more")
+    gate.expired.add("OLDKEY")
+    session.tree.expand(more)
+    journey.until(lambda: session.tree.row(more).offer == "credentials")
+    assert tree_text.note(session.tree.row(more)).startswith("Other credentials… ")
+    assert "expired" in session.state.sentence
+    assert "credentials" in session.state.offers
+    session.use_credentials(f"{session.credentials.line if session.credentials else ''} profile=other")
+    journey.until(lambda: session.tree.find("/more/inside") is not None)
+    assert session.tree.row(more).offer == ""
+    assert journey.picture.index[0] == 0
+    assert journey.whole(), "the picture stays"

@@ -16,7 +16,7 @@ from zarrscope_app.jupyter.snapshots import plain
 from zarrscope_app.jupyter.views import panel
 
 ROW_FIELDS = ("id", "path", "name", "kind", "icon", "detail", "badge", "expandable", "expanded", "depth", "sentence",
-              "retry", "dirty", "origin")  # fmt: skip
+              "retry", "offer", "dirty", "origin")  # fmt: skip
 
 
 def place(widget: Host) -> dict[str, Any]:

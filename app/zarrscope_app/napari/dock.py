@@ -105,6 +105,7 @@ class Explorer(QWidget):
         self.tree.chosen.connect(self._select)
         self.tree.entered.connect(self._entered)
         self.tree.opened.connect(self._opened)
+        self.tree.asked.connect(self._asked)
         self.tabs = ViewTabs(self.bridge.post, ("napari", "qt"), VIEWS_SHOWN)
         self.form: AttributesPane = self.tabs.pages["attributes"]
         self.form.asked.connect(self._asked)

@@ -8,7 +8,7 @@ a stop, and never claims more than was examined.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -165,6 +165,12 @@ class ProblemsPresenter:
         if len(kept) != len(self._items):
             self._items = kept
             self.changed.emit()
+
+    def clear_denied(self, answers: Collection[Problem] = ()) -> None:
+        """Removes those for which credentials were tried, after others were given; and those of wrong `answers`."""
+        for key in [key for key, item in self._items.items() if item.tried or item in answers]:
+            del self._items[key]
+        self.changed.emit()
 
     # ------------------------------------------------------------------ checking
     def check(self) -> None:

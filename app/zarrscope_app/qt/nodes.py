@@ -33,6 +33,7 @@ class NodeActions:
         tree.view.customContextMenuRequested.connect(self._menu)
         tree.renamed.connect(self._rename)
         tree.selected.connect(self._select_several)
+        tree.asked.connect(self.run)
 
     def run(self, id: str) -> bool:
         """Carries out the command; returns False if it is none of these."""

@@ -27,6 +27,8 @@ class TreePane(QWidget):
     renamed = Signal(str, str)
     selected = Signal(list)
     """Emits the paths of the nodes that are selected together, in the order of the tree."""
+    asked = Signal(str)
+    """The command that a failed row offers."""
     entered = Signal(str)
     """Emits the text of the filter when Enter was pressed."""
 
@@ -267,7 +269,11 @@ class TreePane(QWidget):
             if self.model.widen(index):
                 return
             about = self.model.row_of(index.parent())
-            if about is not None and about.retry:
+            if about is not None and about.offer:
+                if isinstance(self._presenter, RootsPresenter):
+                    self._presenter.enter(about.id)
+                self.asked.emit(about.offer)
+            elif about is not None and about.retry:
                 self._presenter.retry(about.id)
             elif about is not None and about.state is RowState.LOADING:
                 self._presenter.cancel(about.id)

@@ -314,7 +314,7 @@ class TreeModel(QAbstractItemModel):
         if about is None:
             return None
         if role == Qt.ItemDataRole.DisplayRole:
-            return about.sentence
+            return tree_text.note(about)
         if role == Qt.ItemDataRole.ToolTipRole:
             return tip(about.sentence)
         failed = about.state is RowState.FAILED
@@ -322,7 +322,8 @@ class TreeModel(QAbstractItemModel):
             palette = current_palette()
             return warning(palette) if failed else quiet(palette)
         if role == Qt.ItemDataRole.DecorationRole:
-            return icon("retry") if about.retry else icon("close") if about.state is RowState.LOADING else None
+            stops = about.state is RowState.LOADING
+            return icon("edit") if about.offer else icon("retry") if about.retry else icon("close") if stops else None
         return None
 
     def _quiet(self, role: int) -> Any:

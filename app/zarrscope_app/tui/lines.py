@@ -13,7 +13,9 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from zarrscope_app.presenters import Field, Row, Session, strings
+from zarrscope_app.presenters.commands import command
 from zarrscope_app.presenters.strings import Problem
+from zarrscope_app.presenters.tree import tree_text
 from zarrscope_app.tui.entry import Guarded
 
 KIND_WIDTH = 8
@@ -163,7 +165,8 @@ class TreeLines(Lines):
         pieces = [("  " * row.depth + mark + " ", "quiet"), (name, "accent" if here else "" if row.kind else "quiet")]
         if row.badge:
             pieces.append((" !", "warning"))
-        note = row.sentence if row.retry or (row.expanded and row.sentence) else row.detail
+        told = f"[{command(row.offer).keys[0].lower()}] {tree_text.note(row)}" if row.offer else row.sentence
+        note = told if row.retry or (row.expanded and row.sentence) else row.detail
         room = self.size.width - sum(len(text) for text, _ in pieces) - 1
         if note and room > 3:
             pieces.append((" " + strings.clean(note, room), "error" if row.retry else "quiet"))

@@ -87,6 +87,10 @@ class Backend:
                 answer = too_large(len(answer), limit).located(store=self.url, key=requests[i][0])
             yield i, answer
 
+    def _renew(self, other: Backend) -> bool:
+        """See renewal.renew."""
+        return False
+
     def _filter_existing(self, keys: Sequence[str]) -> Sequence[str]:
         """See BulkOperations.filter_existing."""
         return keys

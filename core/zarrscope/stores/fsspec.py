@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -89,6 +89,15 @@ class FsspecStore(RemoteStore):
         silent = self.network.timeout
         times = {"connect_timeout": min(silent, 20.0), "read_timeout": silent}
         return {"config_kwargs": {**times, "retries": {"max_attempts": self.network.attempts, "mode": "standard"}}}
+
+    def _place_of(self) -> Hashable:
+        if not self._filesystem.async_impl:
+            return None
+        return type(self._filesystem), self._root, split_options(self.url)[1].get("endpoint")
+
+    def _take(self, other: FsspecStore) -> None:
+        super()._take(other)
+        self._filesystem = other._filesystem
 
     # ------------------------------------------------------------------ reading
     @property

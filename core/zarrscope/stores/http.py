@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator, Mapping
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
@@ -149,6 +149,14 @@ class HTTPStore(RemoteStore):
         silent = self.network.timeout
         self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=min(silent, _CONNECT), sock_read=silent)
 
+    def _place_of(self) -> Hashable:
+        parts = urlsplit(self._base)
+        return parts.scheme, parts.hostname, parts.port, parts.path
+
+    def _take(self, other: HTTPStore) -> None:
+        super()._take(other)
+        self._query, self._host, self._base = other._query, other._host, other._base
+
     def _url(self, key: str) -> str:
         url = f"{self._base}/{quote(key, safe='/')}" if key else self._base
         return f"{url}?{self._query}" if self._query else url
@@ -195,7 +203,7 @@ class HTTPStore(RemoteStore):
         attempt = 0
         while True:
             attempt += 1
-            width, asks_for = self.width, 0.0
+            width, asks_for, asker = self.width, 0.0, (self._host, self._query)
             try:
                 async with self._asked(key, part) as response:
                     status = response.status
@@ -205,6 +213,8 @@ class HTTPStore(RemoteStore):
                     if status in _ABSENT:
                         await self._check_bucket(response)
                         return None
+                    if status in _DENIED and asker != (self._host, self._query):
+                        continue  # other credentials came meanwhile (renewal.py)
                     if status in _DENIED:
                         denied = await self._denial(response)
                         break

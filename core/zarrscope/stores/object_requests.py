@@ -13,10 +13,13 @@ got.
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import re
+import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Hashable
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -49,6 +52,48 @@ _AGAIN = (408, 429, 500, 502, 503, 504)
 LOOK_AGAIN = 2.0
 """The least seconds between two attempts to look up credentials again."""
 _TIMED_OUT = re.compile("timed out|timeout", re.IGNORECASE).search
+
+
+class _Clients:
+    """The latest clients of this process, with their connections, for buckets that are opened again. Making one takes
+    20 ms, because it reads the certificates of the system; a connection takes two or three round trips."""
+
+    MOST = 16
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._made: OrderedDict[Hashable, Any] = OrderedDict()
+
+    def get(self, key: Hashable, make: Callable[[], T]) -> T:
+        """The client for `key`, made if there is none."""
+        with self._guard:
+            if key in self._made:
+                self._made.move_to_end(key)
+                found: T = self._made[key]
+                return found
+        made = make()
+        with self._guard:
+            self._made[key] = made
+            while len(self._made) > self.MOST:
+                self._made.popitem(last=False)
+        return made
+
+    def clear(self) -> None:
+        """Forgets them; who uses one keeps it."""
+        with self._guard:
+            self._made.clear()
+
+
+clients = _Clients()
+
+
+def _after_fork() -> None:
+    global clients
+    clients = _Clients()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class BucketRequests(RemoteStore):
@@ -109,8 +154,14 @@ class BucketRequests(RemoteStore):
         return found
 
     def _made(self, login: Login, lists: bool) -> Any:
-        silent = timedelta(seconds=self.network.timeout)
         config = {**login.config, **self._config}
+        if login.provider is not None:
+            return self._new_client(login, config, lists)
+        key = (self._service.name, self._bucket, self._prefix, repr(sorted(config.items())), self.network, lists)
+        return clients.get(key, lambda: self._new_client(login, config, lists))
+
+    def _new_client(self, login: Login, config: dict[str, Any], lists: bool) -> Any:
+        silent = timedelta(seconds=self.network.timeout)
         endpoint = str(config.get("endpoint", config.get("base_url", "")))
         try:
             return self._service.client(
@@ -214,8 +265,25 @@ class BucketRequests(RemoteStore):
         self._logins, self._login = found, 0
         self._settled = len(found) == 1
         self._clients.clear()
+        clients.clear()  # they may hold tokens
         self._found_logins += 1
         return True
+
+    def _place_of(self) -> Hashable:
+        return self._service.name, self._bucket, self._prefix, self._endpoint
+
+    @property
+    def _endpoint(self) -> str:
+        config = self._login_in_use.config
+        return str(config.get("endpoint", config.get("base_url", ""))).rstrip("/")
+
+    def _take(self, other: BucketRequests) -> None:
+        super()._take(other)
+        self._told, self._logins, self._login = other._told, other._logins, other._login
+        self._settled, self._worked, self._look_again = other._settled, other._worked, 0.0
+        self._config, self._region_asked = other._config, other._region_asked
+        self._clients = other._clients
+        self._found_logins += 1  # requests that are denied just now are repeated
 
     def _looked_up(self) -> list[Login]:
         """The credentials, looked up again."""

@@ -19,7 +19,7 @@ import concurrent.futures
 import os
 import queue
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Iterator, Sequence
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -27,6 +27,7 @@ from zarrscope.errors import Denied, Unreadable, ZarrscopeError
 from zarrscope.model.storage import Answer, ByteRange, Request
 from zarrscope.runtime.interrupts import LOOK_SECONDS, check
 from zarrscope.runtime.tuning import FEWEST_IN_FLIGHT, IN_FLIGHT
+from zarrscope.stores.backend import Backend
 from zarrscope.stores.network import SETTINGS, Network
 from zarrscope.stores.store import Store
 
@@ -123,6 +124,31 @@ class RemoteStore(Store):
     async def _readable(self, key: str) -> bool:
         """Whether the value at `key`, which was read before, can be read now."""
         raise NotImplementedError  # each service sends its own requests
+
+    # ------------------------------------------------------------------ other credentials
+    def _renew(self, other: Backend) -> bool:
+        if not isinstance(other, RemoteStore) or type(other) is not type(self):
+            return False
+        here = self._place_of()
+        if here is None or here != other._place_of():
+            return False
+
+        async def take() -> None:
+            self._take(other)
+
+        self._wait(take())
+        return True
+
+    def _place_of(self) -> Hashable:
+        """What tells the place from others, whoever asks; None if credentials cannot be exchanged."""
+        return None
+
+    def _take(self, other: Any) -> None:
+        """Takes over the credentials of `other`, which leads to the same place. On the event loop, so that no
+        request is made from both."""
+        self.url = other.url
+        self._public_options = other._public_options
+        self._of_nothing = other._of_nothing
 
     # ------------------------------------------------------------------ absence
     @property

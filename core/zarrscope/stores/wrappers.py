@@ -164,6 +164,12 @@ class Wrapper(Store):
         self.before("move_prefix", to)
         self.store._move_prefix(source, prefix, to)
 
+    def _renew(self, other: Backend) -> bool:
+        if not isinstance(other, Wrapper) or type(other) is not type(self) or not self.store._renew(other.store):
+            return False
+        self.url = other.url
+        return True
+
     def close(self) -> None:
         self.store.close()
 
@@ -183,6 +189,9 @@ class PrefixStore(Wrapper):
         super().__init__(store)
         self.prefix = prefix
         self.url = url if url is not None else f"{store.url.rstrip('/')}/{prefix.rstrip('/')}"
+
+    def _renew(self, other: Backend) -> bool:
+        return isinstance(other, PrefixStore) and other.prefix == self.prefix and super()._renew(other)
 
     def _named(self, error: ZarrscopeError) -> ZarrscopeError:
         """The error with its key relative to this store, without the prefix."""

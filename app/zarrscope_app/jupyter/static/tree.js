@@ -23,6 +23,7 @@ function makeTree(ui) {
     el("span", { class: "nm" }, (row.dirty ? "• " : "") + row.name),
     row.badge ? el("span", { class: "bd" }, "⚠") : null,
     row.state === "loading" && row.kind ? icon(ui, "×", "cancel", send("cancel")) : null,
+    row.offer ? el("button", { class: "bare", onclick: (e) => { e.stopPropagation(); ui.ask(true); } }, ui.words[row.offer]) : null,
     row.retry ? el("button", { class: "bare", onclick: send("retry") }, ui.words.retry) : null,
     el("span", { class: "dt" }, row.detail || (row.expanded ? row.sentence : "")));
     line.style.top = place * ROW + "px";

@@ -61,6 +61,7 @@ function render({ model, el: root }) {
   function show(node) { if (node.parentNode !== pane) pane.replaceChildren(node); }
   let questioned = false;
   function ask(on) { questioned = on; update(); }
+  ui.ask = ask;
   const paintQuestion = painter(({ q, questioned }) => {
     question.style.display = questioned ? "" : "none";
     if (!questioned) return;

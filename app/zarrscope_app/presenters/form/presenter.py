@@ -80,6 +80,8 @@ class EditPresenter:
 
     changed = Signal()
     saved = Signal(str)
+    failed = Signal(object, str)
+    """Why the document of the node at this path could not be saved."""
     """The path of a node whose document was written."""
 
     def __init__(self, owner: Owner) -> None:
@@ -88,7 +90,7 @@ class EditPresenter:
         self._expected = "/"
         self._drafts = Drafts()
         self._waiting = Waiting()
-        self._saver = Saver(owner, self._drafts, self._refresh, self.saved.emit)
+        self._saver = Saver(owner, self._drafts, self._refresh, self.saved.emit, self.failed.emit)
         self._one = NodeForm(owner, self._drafts, self._waiting, self._saver, self._refresh)
         self._several: SeveralForm | None = None
         """The form of the nodes that are selected together; it replaces the form of one node."""

@@ -15,12 +15,18 @@ from zarrscope_app.presenters.form.view_models import Side, Whose
 
 
 class Saver:
-    """Writes drafts. `told()` requests a repaint, `saved(path)` is called for each document that was written."""
+    """Writes drafts. `told()` requests a repaint, `saved(path)` is called for each document that was written,
+    `failed(error, path)` for one that could not be."""
 
     def __init__(
-        self, owner: Owner, drafts: Drafts, told: Callable[[], object], saved: Callable[[str], object]
+        self,
+        owner: Owner,
+        drafts: Drafts,
+        told: Callable[[], object],
+        saved: Callable[[str], object],
+        failed: Callable[[BaseException, str], object],
     ) -> None:
-        self._owner, self._drafts, self._told, self._saved = owner, drafts, told, saved
+        self._owner, self._drafts, self._told, self._saved, self._failed = owner, drafts, told, saved, failed
         self._then: Callable[[str | None], object] | None = None
 
     @property
@@ -54,6 +60,7 @@ class Saver:
                 draft.failure = strings.not_standard(outcome.error.message)
             elif outcome.error is not None:
                 draft.failure = strings.problem(outcome.error, path).headline
+                self._failed(outcome.error, path)
             elif saved is not None:
                 draft.saved(saved)
                 self._saved(path)
@@ -97,7 +104,7 @@ class Saver:
                 draft.saving = False
             found = outcome.value or Saved()
             if outcome.error is not None:
-                _tell_of(outcome.error, drafts)
+                self._failed(outcome.error, _tell_of(outcome.error, drafts))
             for path, document in found.saved.items():
                 drafts[path].saved(document)
                 self._saved(path)
@@ -144,8 +151,8 @@ class Saver:
             self._told()
 
 
-def _tell_of(error: BaseException, drafts: Mapping[str, Draft]) -> None:
-    """Shows why nothing was saved, at the document that the error names."""
+def _tell_of(error: BaseException, drafts: Mapping[str, Draft]) -> str:
+    """Shows why nothing was saved, at the document that the error names. Returns the path of its node."""
     key = getattr(error, "key", "")
     path = next((path for path, draft in drafts.items() if draft.now.key == key), next(iter(drafts)))
     draft = drafts[path]
@@ -154,3 +161,4 @@ def _tell_of(error: BaseException, drafts: Mapping[str, Draft]) -> None:
         draft.failure = strings.not_standard(error.message)
     else:
         draft.failure = strings.problem(error, path).headline
+    return path

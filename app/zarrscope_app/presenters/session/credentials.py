@@ -8,20 +8,27 @@ knows who asks by the address alone, so the question asks for another address: a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from psygnal import Signal
 
 from zarrscope.errors import Refused, ZarrscopeError
 from zarrscope.errors.confidential import public
+from zarrscope.runtime.threads import JobResult
 from zarrscope.stores.address import address_with, split_address
 from zarrscope.stores.address_options import BUCKETS, split_options
 from zarrscope.stores.credentials import profiles
+from zarrscope.stores.renewal import renew
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.session.part import SessionPart
+from zarrscope_app.presenters.session.view_models import SessionStatus
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.hierarchy import Hierarchy
 
 CONFIRM = "Try again"
+TRYING = "Trying the other credentials…"
 
 
 @dataclass(frozen=True)
@@ -149,17 +156,26 @@ def _service(url: str) -> str | None:
 
 
 class AsksCredentials(SessionPart):
-    """Part of a session: if a service denies access, the person is asked for other credentials."""
+    """Part of a session: if a service denies access, the person is asked for other credentials.
+
+    An open hierarchy goes on with them: what was denied is read again, and all else stays, unsaved changes too. Only an
+    answer that leads to another place opens it anew.
+    """
 
     relocated = Signal()
     """Emitted when `url` has changed."""
     _tried: str | None = None
     """The credentials that were tried when access was last denied; kept until an answer opens the hierarchy."""
+    _answer = ""
+    """The last answer, an address, if it did not help: the next question begins with it."""
+    _wrong: tuple[strings.Problem, ...] = ()
+    """What was wrong with the answers so far."""
+    _trying = False
 
     @property
     def access_denied(self) -> bool:
         """Whether the service denied access: `credentials` then asks for others."""
-        return self._denied_to() is not None and _service(self.url) is not None
+        return not self._trying and self._denied_to() is not None and _service(self.url) is not None
 
     @property
     def helpful(self) -> set[str]:
@@ -170,14 +186,19 @@ class AsksCredentials(SessionPart):
     def credentials(self) -> CredentialsQuestion | None:
         """The question, while access is denied; else None."""
         tried = self._denied_to()
-        return None if tried is None else question_of(self.url, tried)
+        return None if tried is None or self._trying else question_of(self._answer or self.url, tried)
 
     def _denied_to(self) -> str | None:
         return next((each.tried for each in reversed(self.problems.items) if each.tried), self._tried)
 
+    def _was_denied(self, error: BaseException, path: str) -> None:
+        """Asks for credentials if these are why a group was not listed, or a document not saved."""
+        found = strings.problem(error, path)
+        if found.tried:
+            self._show_problem(replace(self.problems.add(found), retry=False))
+
     def use_credentials(self, values: Mapping[str, str] | str) -> None:
-        """Opens the same address with the answer, given by field or as a line. An invalid answer is
-        shown as a problem."""
+        """Goes on with the answer, given by field or as a line. An invalid answer is shown as a problem."""
         question = self.credentials
         if question is None:
             return
@@ -185,9 +206,50 @@ class AsksCredentials(SessionPart):
             found = values_of(values) if isinstance(values, str) else values
             url = answered(self.url, {**{each.name: "" for each in question.fields}, **found})
         except ZarrscopeError as error:
-            self.report(error)
+            self._refuse(error)
             return
         self._tried = self._denied_to()
-        self.url = public(url)
+        if self.hierarchy is None or self.state.status is not SessionStatus.READY:
+            self._open_with(url)
+        else:
+            self._try(self.hierarchy, url)
+
+    def _refuse(self, error: BaseException) -> None:
+        self._wrong = (*self._wrong, self.problems.add(error))
+        self.report(error)
+
+    def _open_with(self, url: str) -> None:
+        self._answer, self.url = "", public(url)
         self.relocated.emit()
         self.reload()
+
+    def _try(self, hierarchy: Hierarchy, url: str) -> None:
+        """Opens the address beside the open hierarchy, which goes on with the credentials if they are accepted."""
+        opening, opener = self._opening, self._opener
+
+        def work() -> bool:
+            fresh = opening.open(opener, url)
+            taken = renew(hierarchy.store, fresh.store)
+            if not taken:
+                fresh.close()
+            return taken
+
+        def done(outcome: JobResult[bool]) -> None:
+            self._trying = False
+            if self.hierarchy is not hierarchy:  # it was opened anew meanwhile
+                self._refresh()
+            elif outcome.error is not None:
+                self._answer = public(url)
+                self._refuse(outcome.error)
+            elif not outcome.value:
+                self._open_with(url)
+            else:
+                self._tried, self._answer, self.url = None, "", public(url)
+                self.problems.clear_denied(self._wrong)
+                self._wrong = ()
+                self.relocated.emit()
+                self._go_on()
+
+        self._trying = True
+        self._show_problem(strings.Problem("warning", TRYING))
+        self.owner.fetch(work, done)

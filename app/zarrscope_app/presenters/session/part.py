@@ -6,11 +6,16 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from zarrscope.nodes.hierarchy import Hierarchy
     from zarrscope.runtime.threads import Owner
     from zarrscope_app.presenters.form.presenter import EditPresenter
     from zarrscope_app.presenters.image.presenter import SlicePresenter
     from zarrscope_app.presenters.problems import ProblemsPresenter
+    from zarrscope_app.presenters.session.opening import Opening
+    from zarrscope_app.presenters.session.view_models import SessionState
+    from zarrscope_app.presenters.strings import Problem
 
 
 class SessionPart(ABC):
@@ -22,11 +27,18 @@ class SessionPart(ABC):
     edit: EditPresenter
     slice: SlicePresenter
     problems: ProblemsPresenter
+    _opening: Opening
+    _opener: Callable[..., Hierarchy]
 
     @property
     @abstractmethod
     def hierarchy(self) -> Hierarchy | None:
         """The opened hierarchy; None before."""
+
+    @property
+    @abstractmethod
+    def state(self) -> SessionState:
+        """The present state."""
 
     @abstractmethod
     def reload(self) -> None:
@@ -47,6 +59,14 @@ class SessionPart(ABC):
     @abstractmethod
     def report(self, error: BaseException) -> None:
         """Shows an error in the error bar and among the problems."""
+
+    @abstractmethod
+    def _show_problem(self, problem: Problem) -> None:
+        """Shows a problem in the error bar; one without a headline clears it."""
+
+    @abstractmethod
+    def _go_on(self) -> None:
+        """Reads again what was denied, after other credentials were given. Everything else stays as it is."""
 
     @abstractmethod
     def _refresh(self) -> None:

@@ -16,6 +16,7 @@ from psygnal import Signal
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope.errors.confidential import public
+from zarrscope.nodes.internals import node_context
 from zarrscope.runtime.threads import Background, JobResult, Ticket, shared
 from zarrscope.view import loader as chunks
 from zarrscope.view.image import Image
@@ -83,7 +84,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self._opening = Opening(writable, follow_links, missing_is_fill)
         self._passable = self._falls_back = self._closed = False
         self._hierarchy: Hierarchy | None = None
-        self._held: str | None = None
+        self._held: tuple[str, ...] = ()
         self.error: BaseException | None = None
         """The reason why the hierarchy, or the node that was selected last, could not be read."""
         self._status = SessionStatus.OPENING
@@ -117,6 +118,9 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self.tree.set_name(self.name)
         self.edit.changed.connect(self._edited)
         self.edit.saved.connect(self._read_again)
+        self.edit.failed.connect(self._was_denied)
+        self.tree.failed.connect(self._was_denied)
+        self.tree.ask_by(lambda: self.access_denied)
         self.edit.offer_view(partial(changes_of_view, self.slice))
         self.slice.moved.connect(self._picture_moved)
         self.values.moved.connect(self._table_moved)
@@ -172,13 +176,13 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self._ticket = self.owner.fetch(work, done)
         self._refresh()
 
-    def _hold(self, url: str | None) -> None:
-        """Tells the chunk loader which store this session shows."""
-        held, self._held = self._held, url
-        if url is not None:
+    def _hold(self, *urls: str) -> None:
+        """Tells the chunk loader which store this session shows: by its address, and by those that it had before."""
+        held, self._held = self._held, urls
+        for url in urls:
             self.loader.opened(url)
-        if held is not None:
-            self.loader.closed(held)
+        for url in held:
+            self.loader.closed(url)
 
     def _stop(self) -> None:
         if self._ticket is not None:
@@ -228,6 +232,23 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self._reported = self._shown_problem = replace(self.problems.add(error), retry=False)
         self._refresh()
 
+    def _show_problem(self, problem: strings.Problem) -> None:
+        self._reported, self._shown_problem = strings.Problem("", ""), problem
+        self._refresh()
+
+    def _go_on(self) -> None:
+        self._show_problem(strings.Problem("", ""))
+        hierarchy = self._hierarchy
+        assert hierarchy is not None  # credentials are exchanged under an open hierarchy
+        self._hold(*dict.fromkeys((*self._held, hierarchy.url)))
+        nodes = node_context(hierarchy)
+        nodes.forget()
+        self.tree.read_denied_again()
+        if self._node is None or nodes.passed_over.pop(self._path, None) is not None:
+            self._select(self._path)
+        self.slice.retry()
+        self.values.retry()
+
     def dismiss(self) -> None:
         """Clears the error bar."""
         self._reported = self._shown_problem = strings.Problem("", "")
@@ -243,7 +264,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self.keep_unsaved()
         self.owner.close()
         self.slice.clear()
-        self._hold(None)
+        self._hold()
         if self._hierarchy is not None:
             try:
                 self._hierarchy.store.close()

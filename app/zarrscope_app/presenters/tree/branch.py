@@ -36,6 +36,8 @@ class Branch:
     state: str = "unknown"
     sentence: str = ""
     retry: bool = False
+    denied: bool = False
+    """The service denied the credentials."""
     unlisted: bool = False
     """Whether there may be more children than are known, because no listing names them."""
     dead: bool = False
@@ -115,6 +117,10 @@ class Branch:
                 if (at := self._at(child, order)) >= 0:
                     del order[at]
         self.order = order
+
+    def see_again(self) -> None:
+        """Forgets what is wrong with children: it is read again when they are looked at."""
+        self.seen = {child: seen for child, seen in self.seen.items() if not seen.badge}
 
     def child(self, child: int) -> Child:
         """A child to be inspected."""

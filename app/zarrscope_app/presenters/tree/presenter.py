@@ -27,8 +27,9 @@ from zarrscope_app.presenters.tree.arriving import Arrivals, Batch, Inspected, S
 from zarrscope_app.presenters.tree.branch import Branch
 from zarrscope_app.presenters.tree.inspection import Inspection, Search
 from zarrscope_app.presenters.tree.names import Block, merged
+from zarrscope_app.presenters.tree.painted import PaintedRows, is_expandable
 from zarrscope_app.presenters.tree.reach import Reach, parts_of
-from zarrscope_app.presenters.tree.rows import ROOT, Row, RowState
+from zarrscope_app.presenters.tree.rows import ROOT, Row
 
 if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
@@ -40,19 +41,18 @@ class TreePresenter:
     changed = Signal(int)
     """Emitted when the children of this row, or their state, have changed; at most once per row and pass of the event
     loop."""
+    failed = Signal(object, str)
+    """Why the children of the group at this path could not be listed."""
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
         self._hierarchy: Hierarchy | None = None
-        self._name = ""
-        self._kind: Literal["group", "array"] = "group"
-        self._dirty: frozenset[str] = frozenset()
-        self._marks: dict[str, str] = {}
         self._reach = Reach(self.expand, self.open_child)
         self._stale: dict[int, None] = {}
         self._notify = CoalescedCall(owner.post, self._emit)
         self._inspection = Inspection(owner, self._touch)
         self._search = Search(owner, self._touch)
+        self._painted = PaintedRows(self._inspection, self._search)
         self._clear()
 
     def _clear(self) -> None:
@@ -71,8 +71,8 @@ class TreePresenter:
         for branch in self._branches.values():
             branch.stop()
         self._clear()
-        self._hierarchy = hierarchy
-        self._name, self._kind = name, kind
+        self._hierarchy, self._painted.open = hierarchy, True
+        self._painted.name, self._painted.kind = name, kind
         self._root.state = "unknown"
         self._root.sentence = ""
         self.expand(ROOT)
@@ -82,28 +82,32 @@ class TreePresenter:
         self._settle(self._root, "failed", sentence, retry=False)
 
     def set_name(self, name: str) -> None:
-        self._name = name
+        self._painted.name = name
         self._touch(ROOT)
+
+    def ask_by(self, asks: Callable[[], bool]) -> None:
+        """Sets what says whether a row that was denied offers the question for other credentials."""
+        self._painted.asks = asks
 
     def mark(self, path: str, icon: str) -> None:
         """Gives a node a more specific icon than that of a group."""
-        if self._marks.get(path) != icon:
-            self._marks[path] = icon
+        if self._painted.marks.get(path) != icon:
+            self._painted.marks[path] = icon
             self._touch_row(path)
 
     def set_dirty(self, paths: frozenset[str]) -> None:
         """Marks the nodes with unsaved changes."""
-        for path in self._dirty ^ paths:
+        for path in self._painted.dirty ^ paths:
             self._touch_row(path)
-        self._dirty = paths
+        self._painted.dirty = paths
 
     # ------------------------------------------------------------------ reading
     def row(self, id: int) -> Row:
         """One row. Raises KeyError for an id that no longer exists (after a refresh)."""
         if id == ROOT:
-            return self._root_row()
+            return self._painted.root(self._root)
         branch, child = self._whose(id)
-        return self._row(branch, child)
+        return self._painted.row(branch, child)
 
     def count(self, id: int) -> int:
         """The number of children that have arrived and pass the filter."""
@@ -113,7 +117,11 @@ class TreePresenter:
     def rows(self, id: int, start: int, stop: int) -> list[Row]:
         """The children from `start` to `stop` - 1 in natural order ("img2" before "img10")."""
         branch = self._branches.get(id)
-        return [self._row(branch, k) for k in branch.shown(self._search.needle)[max(0, start) : stop]] if branch else []
+        return (
+            [self._painted.row(branch, k) for k in branch.shown(self._search.needle)[max(0, start) : stop]]
+            if branch
+            else []
+        )
 
     def position(self, id: int) -> int:
         """The position of a row among the children of its parent; -1 if the filter hides it."""
@@ -140,15 +148,15 @@ class TreePresenter:
     def label(self, id: int) -> str:
         """The name of a row, with a mark for unsaved changes; nothing is read for it."""
         path = self.path(id)
-        name = path.rpartition("/")[2] if id != ROOT else self._name or "/"
-        return tree_text.label(strings.clean(name), path in self._dirty)
+        name = path.rpartition("/")[2] if id != ROOT else self._painted.name or "/"
+        return tree_text.label(strings.clean(name), path in self._painted.dirty)
 
     def expandable(self, id: int) -> bool:
         """Whether a row can have children, as far as known; nothing is read for it."""
         if id == ROOT:
             return True
         branch, child = self._whose(id)
-        return self._is_expandable(branch, child)
+        return is_expandable(branch, child)
 
     def expanded_beneath(self, id: int) -> list[int]:
         """The ids of children that are expanded."""
@@ -164,7 +172,10 @@ class TreePresenter:
         """The tree as one list, depth first, with the children of expanded rows only."""
         found: list[tuple[Branch, int]] = []
         self._root.flatten(self._search.needle, 1, max(0, start), stop, found)
-        return [*([self._root_row()] if start <= 0 < stop else ()), *(self._row(*each) for each in found)]
+        return [
+            *([self._painted.root(self._root)] if start <= 0 < stop else ()),
+            *(self._painted.row(*each) for each in found),
+        ]
 
     def flat_place(self, id: int) -> int:
         """The position of a row in `flat`. Raises KeyError for an id that no longer exists."""
@@ -249,6 +260,14 @@ class TreePresenter:
         if branch is not None and branch.retry:
             branch.expanded = True
             self.refresh(id)
+
+    def read_denied_again(self) -> None:
+        """Reads what was denied, with other credentials. Everything else stays as it is."""
+        for branch in [*self._branches.values()]:
+            branch.see_again()
+            if branch.denied:
+                self.retry(branch.id)
+            self._touch(branch.id)
 
     def filter(self, text: str) -> None:
         """Shows only rows whose name contains `text` (ignoring case), and the rows above them. "" shows all."""
@@ -338,6 +357,8 @@ class TreePresenter:
             if outcome.error is not None:
                 problem = strings.problem(outcome.error, path)
                 self._settle(branch, "failed", problem.headline, problem.retry)
+                branch.denied = bool(problem.tried)
+                self.failed.emit(outcome.error, path)
             elif outcome.value is None:
                 self._settle(branch, "ready", "", retry=False)  # the root is an array, so there is nothing to list
             else:
@@ -412,70 +433,6 @@ class TreePresenter:
         branch = Branch(id, parent.child_path(child), parent.depth + 1)
         parent.below[child] = self._branches[id] = branch
         return branch
-
-    def _is_expandable(self, branch: Branch, child: int) -> bool:
-        seen = branch.seen.get(child)
-        return branch.kind(child) == "group" or (seen is not None and seen.kind is None)
-
-    def _row(self, branch: Branch, child: int) -> Row:
-        path = branch.child_path(child)
-        below = branch.below.get(child)
-        kind = branch.kind(child)
-        seen = branch.seen.get(child)
-        if seen is None:
-            self._inspection.want(branch, child)
-            seen = Seen(kind, "", kind or "unknown", "")
-        return Row(
-            id=branch.child_id(child),
-            parent=branch.id,
-            path=path,
-            name=strings.clean(branch.names[child]),
-            kind=kind,
-            icon=self._marks.get(path, seen.icon),
-            detail=seen.detail or self._size(below),
-            badge=seen.badge,
-            state=RowState(below.state) if below else RowState.READY if kind == "array" else RowState.UNKNOWN,
-            expandable=self._is_expandable(branch, child),
-            expanded=bool(below and below.expanded),
-            depth=branch.depth + 1,
-            sentence=self._sentence(below),
-            retry=bool(below and below.retry),
-            dirty=path in self._dirty,
-            origin=tree_text.ORIGINS[branch.origins.get(child, "")],
-        )
-
-    def _root_row(self) -> Row:
-        root = self._root
-        return Row(
-            id=ROOT,
-            parent=-1,
-            path="/",
-            name=strings.clean(self._name) or "/",
-            kind=None if self._hierarchy is None else self._kind,
-            icon=self._marks.get("/", self._kind),
-            detail=self._size(root),
-            badge="",
-            state=RowState(root.state),
-            expandable=True,
-            expanded=root.expanded,
-            depth=0,
-            sentence=self._sentence(root),
-            retry=root.retry,
-            dirty="/" in self._dirty,
-            origin="",
-        )
-
-    def _size(self, branch: Branch | None) -> str:
-        return tree_text.size(len(branch.order), branch.ticket is not None) if branch is not None else ""
-
-    def _sentence(self, branch: Branch | None) -> str:
-        if branch is None:
-            return ""
-        if branch.sentence or not self._search.needle or not branch.names:
-            return branch.sentence
-        if branch.searching is not None:
-            return tree_text.FILTERING
-        return "" if branch.shown(self._search.needle) else strings.NOTHING_FOUND
 
     # ------------------------------------------------------------------ signals
     def _touch_row(self, path: str) -> None:

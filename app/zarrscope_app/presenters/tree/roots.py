@@ -206,6 +206,7 @@ _HIDDEN = Row(
     depth=-1,
     sentence="",
     retry=False,
+    offer="",
     dirty=False,
     origin="",
 )

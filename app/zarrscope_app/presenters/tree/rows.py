@@ -43,6 +43,8 @@ class Row:
     """A sentence about its children: loading, empty, or the reason why they could not be read; else ""."""
     retry: bool
     """Whether `retry(id)` may help."""
+    offer: str
+    """The command that would help, besides another try: "credentials", or ""."""
     dirty: bool
     """Whether its attributes have unsaved changes."""
     origin: str

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.commands import command
 from zarrscope_app.presenters.tree.arriving import SMALL
+from zarrscope_app.presenters.tree.rows import Row
 
 FILTERING = "Filtering…"
 ORIGINS = {
@@ -24,6 +26,11 @@ def size(known: int, loading: bool) -> str:
 def more_above(n: int) -> str:
     """The row that stands for the hidden children above the shown ones."""
     return f"{strings.count(n)} more above"
+
+
+def note(row: Row) -> str:
+    """The line beneath a row that says what became of its children: first what a click does, if it opens a question."""
+    return f"{command(row.offer).label} {row.sentence}" if row.offer else row.sentence
 
 
 def label(name: str, dirty: bool) -> str:

@@ -22,6 +22,7 @@ from contextlib import AbstractContextManager, suppress
 from zarrscope.errors import NotFound, Refused, Unreadable, ZarrscopeError
 from zarrscope.model.storage import Answer, Buffer, ByteRange, Entry, Request, Version, never
 from zarrscope.runtime.tuning import ARCHIVE_PENDING_BYTES, ARCHIVE_PENDING_SHARE
+from zarrscope.stores.backend import Backend
 from zarrscope.stores.local.failures import failure
 from zarrscope.stores.local.locks import key_lock
 from zarrscope.stores.local.paths import file_url
@@ -30,7 +31,7 @@ from zarrscope.stores.store import Store
 from zarrscope.stores.zip.directory import EMPTY, parse
 from zarrscope.stores.zip.entry import Index, Steps, value_of
 from zarrscope.stores.zip.order import arrangement
-from zarrscope.stores.zip.ranges import LocalRanges, Ranges, Span, State, state_of
+from zarrscope.stores.zip.ranges import LocalRanges, Ranges, RemoteFile, Span, State, state_of
 from zarrscope.stores.zip.writing import append_entries, changed, create, locked_folder, settle_at_exit
 
 INFLATE_LIMIT = 1 << 28
@@ -358,6 +359,13 @@ class ZipStore(Store):
             beneath = above in index.entries
         if beneath:
             raise Refused("A file and a folder cannot have the same name", key=name, advice="Choose another name.")
+
+    def _renew(self, other: Backend) -> bool:
+        mine, theirs = self._ranges, other._ranges if isinstance(other, ZipStore) else None
+        if not isinstance(mine, RemoteFile) or not isinstance(theirs, RemoteFile) or not mine.renew(theirs):
+            return False
+        self.url = other.url
+        return True
 
     def close(self) -> None:
         self._settle()

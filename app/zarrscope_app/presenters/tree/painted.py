@@ -1,0 +1,104 @@
+"""The rows of the tree as hosts paint them, made from the branches when a host asks for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.tree import tree_text
+from zarrscope_app.presenters.tree.arriving import Seen
+from zarrscope_app.presenters.tree.branch import Branch
+from zarrscope_app.presenters.tree.inspection import Inspection, Search
+from zarrscope_app.presenters.tree.rows import ROOT, Row, RowState
+
+
+class PaintedRows:
+    """Makes rows. What is not known of a row is requested, because a row that is made is visible."""
+
+    def __init__(self, inspection: Inspection, search: Search) -> None:
+        self._inspection, self._search = inspection, search
+        self.name = ""
+        """The name of the hierarchy."""
+        self.kind: Literal["group", "array"] = "group"
+        """What its root is."""
+        self.open = False
+        self.marks: dict[str, str] = {}
+        """More specific icons than that of a group, by path."""
+        self.dirty: frozenset[str] = frozenset()
+        """The nodes with unsaved changes."""
+        self.asks: Callable[[], bool] = lambda: False
+        """Whether there is a question for other credentials."""
+
+    def row(self, branch: Branch, child: int) -> Row:
+        """The row of a child."""
+        path = branch.child_path(child)
+        below = branch.below.get(child)
+        kind = branch.kind(child)
+        seen = branch.seen.get(child)
+        if seen is None:
+            self._inspection.want(branch, child)
+            seen = Seen(kind, "", kind or "unknown", "")
+        return Row(
+            id=branch.child_id(child),
+            parent=branch.id,
+            path=path,
+            name=strings.clean(branch.names[child]),
+            kind=kind,
+            icon=self.marks.get(path, seen.icon),
+            detail=seen.detail or _size(below),
+            badge=seen.badge,
+            state=RowState(below.state) if below else RowState.READY if kind == "array" else RowState.UNKNOWN,
+            expandable=is_expandable(branch, child),
+            expanded=bool(below and below.expanded),
+            depth=branch.depth + 1,
+            sentence=self._sentence(below),
+            retry=bool(below and below.retry),
+            offer=self._offer(below),
+            dirty=path in self.dirty,
+            origin=tree_text.ORIGINS[branch.origins.get(child, "")],
+        )
+
+    def root(self, root: Branch) -> Row:
+        """The row of the root."""
+        return Row(
+            id=ROOT,
+            parent=-1,
+            path="/",
+            name=strings.clean(self.name) or "/",
+            kind=self.kind if self.open else None,
+            icon=self.marks.get("/", self.kind),
+            detail=_size(root),
+            badge="",
+            state=RowState(root.state),
+            expandable=True,
+            expanded=root.expanded,
+            depth=0,
+            sentence=self._sentence(root),
+            retry=root.retry,
+            offer=self._offer(root),
+            dirty="/" in self.dirty,
+            origin="",
+        )
+
+    def _offer(self, branch: Branch | None) -> str:
+        return "credentials" if branch is not None and branch.denied and self.asks() else ""
+
+    def _sentence(self, branch: Branch | None) -> str:
+        if branch is None:
+            return ""
+        if branch.sentence or not self._search.needle or not branch.names:
+            return branch.sentence
+        if branch.searching is not None:
+            return tree_text.FILTERING
+        return "" if branch.shown(self._search.needle) else strings.NOTHING_FOUND
+
+
+def is_expandable(branch: Branch, child: int) -> bool:
+    """Whether a child can have children, as far as known."""
+    seen = branch.seen.get(child)
+    return branch.kind(child) == "group" or (seen is not None and seen.kind is None)
+
+
+def _size(branch: Branch | None) -> str:
+    return tree_text.size(len(branch.order), branch.ticket is not None) if branch is not None else ""
