@@ -27,6 +27,9 @@ PAGE = 256
 WAIT = 30.0
 """Seconds to wait for another process that writes."""
 _LAST = "\U0010ffff"
+_VALUE = "CASE typeof(v) WHEN 'blob' THEN v ELSE CAST(v AS BLOB) END"
+"""The bytes of a value. CAST copies them, and the length of a cast value is known only after that."""
+_SIZE = "CASE typeof(v) WHEN 'blob' THEN length(v) ELSE length(CAST(v AS BLOB)) END"
 
 
 class SQLiteStore(Store):
@@ -80,25 +83,33 @@ class SQLiteStore(Store):
         if not _is_text(key):
             return None
         with self._database(key):
-            if part is None and limit is None:
-                rows = self._rows("SELECT CAST(v AS BLOB) FROM zarr WHERE k = ?", key)
-                return bytes(rows[0][0] or b"") if rows else None
-            rows = self._rows("SELECT length(CAST(v AS BLOB)) FROM zarr WHERE k = ?", key)
-            if not rows:
-                return None
-            size = rows[0][0] or 0
-            start, stop = (part or ByteRange(0, None)).span(size)
-            if limit is not None and stop - start > limit:
-                raise too_large(stop - start, limit).located(store=self.url, key=key)
-            if stop <= start:
-                return b""
+            return self._value(key, limit) if part is None else self._part(key, part, limit)
+
+    def _value(self, key: str, limit: int | None) -> bytes | None:
+        if limit is None:
+            rows = self._rows(f"SELECT {_VALUE} FROM zarr WHERE k = ?", key)
+        else:
             rows = self._rows(
-                "SELECT substr(CAST(v AS BLOB), ?, ?) FROM zarr WHERE k = ?", start + 1, stop - start, key
+                f"SELECT CASE WHEN {_SIZE} <= ? THEN {_VALUE} END, {_SIZE} FROM zarr WHERE k = ?", limit, key
             )
-            return bytes(rows[0][0]) if rows else None
+            if rows and (size := rows[0][1] or 0) > limit:
+                raise too_large(size, limit).located(store=self.url, key=key)
+        return bytes(rows[0][0] or b"") if rows else None
+
+    def _part(self, key: str, part: ByteRange, limit: int | None) -> bytes | None:
+        rows = self._rows(f"SELECT {_SIZE} FROM zarr WHERE k = ?", key)
+        if not rows:
+            return None
+        start, stop = part.span(rows[0][0] or 0)
+        if limit is not None and stop - start > limit:
+            raise too_large(stop - start, limit).located(store=self.url, key=key)
+        if stop <= start:
+            return b""
+        rows = self._rows(f"SELECT substr({_VALUE}, ?, ?) FROM zarr WHERE k = ?", start + 1, stop - start, key)
+        return bytes(rows[0][0]) if rows else None
 
     def _size_of(self, key: str) -> int | None:
-        rows = self._rows("SELECT length(CAST(v AS BLOB)) FROM zarr WHERE k = ?", key) if _is_text(key) else []
+        rows = self._rows(f"SELECT {_SIZE} FROM zarr WHERE k = ?", key) if _is_text(key) else []
         return int(rows[0][0] or 0) if rows else None
 
     # ------------------------------------------------------------------ listing
