@@ -33,8 +33,8 @@ class Zarrscope:
 
         self.library = zarrscope
 
-    def open(self, path: str, node: str) -> Any:
-        return self.library.open(path)[f"/{node}"]
+    def open(self, path: str, node: str, **options: Any) -> Any:
+        return self.library.open(path, storage_options=options or None)[f"/{node}"]
 
     def read(self, array: Any, selection: Selection) -> Any:
         return array[selection]
@@ -50,6 +50,9 @@ class Zarrscope:
 
     def children(self, path: str) -> list[tuple[str, str | None]]:
         return [(child.name, child.kind) for child in self.library.open(path)["/"].children()]
+
+    def names(self, path: str) -> int:
+        return sum(1 for _ in self.library.open(path)["/"].list_names())
 
 
 class Viewer(Zarrscope):
@@ -228,6 +231,23 @@ class Zarr2:
         return [(name, "array") for name in group.array_keys()] + [(name, "group") for name in group.group_keys()]
 
 
+class Scan:
+    """What lists names without knowing of Zarr."""
+
+    def names(self, path: str) -> int:
+        with os.scandir(path) as entries:
+            return sum(entry.is_dir() for entry in entries)
+
+
+def _distant(name: str) -> Callable[[], Any]:
+    def make() -> Any:
+        from bench import distant_engines
+
+        return getattr(distant_engines, name)()
+
+    return make
+
+
 def _limit() -> Any:
     from bench.limit import Limit
 
@@ -244,6 +264,13 @@ ENGINES: dict[str, Callable[[], Any]] = {
     "zarr 3": Zarr3,
     "zarr 2.18": Zarr2,
     "limit": _limit,
+    "scandir": Scan,
+    # Twins of zarrscope in processes of their own, for ways to the same values.
+    **dict.fromkeys(("zarrscope, folder", "zarrscope, SFTP", "zarrscope, HTTP"), Zarrscope),
+    "tensorstore, S3": _distant("TensorStoreS3"),
+    "zarr 3, obstore": _distant("Zarr3Obstore"),
+    "zarr 3, fsspec": _distant("Zarr3Fsspec"),
+    "zarr 2.18, database": _distant("Zarr2Database"),
 }
 
 
@@ -294,8 +321,8 @@ class Server:
         self.engine = engine
         self.array: Any = None
 
-    def open(self, path: str, node: str) -> dict[str, Any]:
-        self.array = self.engine.open(path, node)
+    def open(self, path: str, node: str, options: dict[str, Any] | None = None) -> dict[str, Any]:
+        self.array = self.engine.open(path, node, **(options or {}))
         return {"shape": list(self.array.shape)}
 
     def check(self, case: str, picture: str, shape: list[int], seed: int = 0) -> dict[str, Any]:
@@ -335,6 +362,11 @@ class Server:
         for _ in range(times):
             self.engine.open(path, node)
         return {"seconds": (time.perf_counter() - began) / times}
+
+    def names(self, path: str) -> dict[str, Any]:
+        began = time.perf_counter()
+        found = self.engine.names(path)
+        return {"seconds": time.perf_counter() - began, "nodes": found}
 
     def children(self, path: str) -> dict[str, Any]:
         began = time.perf_counter()

@@ -32,8 +32,10 @@ RANGE = re.compile(r"^range:\s*(\S+)", re.I | re.M)
 class Slow:
     """The server, from the parent's side."""
 
+    module = "bench.latency"
+
     def __init__(self, folder: Path) -> None:
-        command = [sys.executable, "-m", "bench.latency", str(folder)]
+        command = [sys.executable, "-m", self.module, str(folder)]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment())
         assert self._process.stdout is not None
         self.url = f"http://127.0.0.1:{int(self._process.stdout.readline())}"
@@ -104,17 +106,21 @@ class Files:
         value = self._value(path)
         if value is None:
             self.counts["absent"] += 1
-            return [_head(404, 0)]
+            return [self.head(404, 0)]
         size = len(value)
         start, stop = _span(asked, size) if asked else (0, size)
         if start >= stop and asked:
-            return [_head(416, 0, f"Content-Range: bytes */{size}\r\n")]
+            return [self.head(416, 0, f"Content-Range: bytes */{size}\r\n")]
         extra = f"Content-Range: bytes {start}-{stop - 1}/{size}\r\n" if asked else ""
-        head = _head(206 if asked else 200, stop - start, extra)
+        first = self.head(206 if asked else 200, size if method == "HEAD" else stop - start, extra, value)
         if method == "HEAD":
-            return [head]
+            return [first]
         self.counts["bytes"] += stop - start
-        return [head, memoryview(value)[start:stop]]
+        return [first, memoryview(value)[start:stop]]
+
+    def head(self, status: int, length: int, extra: str = "", value: bytes | None = None) -> bytes:
+        """The head of an answer, which may say more of the value."""
+        return head(status, length, extra)
 
     def _value(self, path: str) -> bytes | None:
         """What a file holds, read once."""
@@ -132,7 +138,7 @@ def _span(asked: str, size: int) -> tuple[int, int]:
     return int(first), min(size, int(last) + 1 if last else size)
 
 
-def _head(status: int, length: int, extra: str = "") -> bytes:
+def head(status: int, length: int, extra: str = "") -> bytes:
     said = {200: "OK", 206: "Partial Content", 404: "Not Found", 416: "Range Not Satisfiable"}[status]
     return f"HTTP/1.1 {status} {said}\r\nAccept-Ranges: bytes\r\nContent-Length: {length}\r\n{extra}\r\n".encode()
 
@@ -152,17 +158,17 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._came += data
         while b"\r\n\r\n" in self._came:
-            head, _, self._came = self._came.partition(b"\r\n\r\n")
-            self._asked(head.decode("latin-1"))
+            text, _, self._came = self._came.partition(b"\r\n\r\n")
+            self._asked(text.decode("latin-1"))
 
-    def _asked(self, head: str) -> None:
-        method, path = head.split(" ", 2)[:2]
+    def _asked(self, said: str) -> None:
+        method, path = said.split(" ", 2)[:2]
         if path.startswith(CONTROL):
             body = json.dumps(self._files.control(path.removeprefix(CONTROL))).encode()
-            self._transport.write(_head(200, len(body)) + body)
+            self._transport.write(head(200, len(body)) + body)
             return
         path = path.partition("?")[0]
-        found = RANGE.search(head)
+        found = RANGE.search(said)
         span = found[1] if found else None
         self._files.in_turn(path, lambda: self._transport.writelines(self._files.answer(method, path, span)))
 

@@ -21,7 +21,7 @@ from typing import Any
 import machine
 
 TESTS = Path(__file__).resolve().parents[1]
-ELSEWHERE = {"zarr 2.18": machine.zarr2}
+ELSEWHERE = {"zarr 2.18": machine.zarr2, "zarr 2.18, database": machine.zarr2}
 """Engines that need another interpreter."""
 
 

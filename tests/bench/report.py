@@ -23,7 +23,7 @@ MARKED = re.compile(r"(<!-- measured: bench -->\n).*?(<!-- end -->)", re.S)
 NOTE = 70
 """Longer notes are for the screen, not for the table."""
 FACTORS = {"s": (1e3, "ms")}
-ORDER = ("http", "cold", "warm", "listing", "write", "memory", "cluster")
+ORDER = ("http", "stores", "cold", "warm", "listing", "write", "memory", "cluster")
 """Of the groups in the second table; others, those of viewers, come first."""
 
 

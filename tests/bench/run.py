@@ -28,7 +28,7 @@ from pathlib import Path
 if not __package__:
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
-from bench import listing, processes, reads, remote, report, writes
+from bench import listing, processes, reads, remote, report, stores, writes
 from bench.results import OURS, Goal, Row
 from bench.settings import Settings
 
@@ -45,6 +45,7 @@ GROUPS: dict[str, Group] = {
     "write": writes.measure,
     "http": remote.planes,
     "picture": remote.pictures,
+    **stores.GROUPS,
 }
 
 

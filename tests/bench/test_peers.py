@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench import engines, listing, processes, reads, remote, report, run, writes
+from bench import engines, listing, processes, reads, remote, report, run, stores, writes
 from bench.latency import Slow
 from bench.peers import Peer, Peers, Unable, WrongValues
 from bench.results import LIMIT, OURS, Goal, Row, Spread
@@ -78,6 +78,29 @@ def test_planes_come_over_http(settings: Settings) -> None:
 
 def test_a_first_picture_comes_over_http(settings: Settings) -> None:
     assert [done(row).form for row in remote.pictures(settings)] == list(remote.PICTURES)
+
+
+@pytest.mark.slow
+def test_every_kind_of_store_is_read_and_a_bucket_written(settings: Settings) -> None:
+    settings.forms = ["v3 zstd"]
+    rows = [done(row) for name in ("s3", "s3 write", "zip") for row in stores.GROUPS[name](settings)]
+    assert {row.case.partition(",")[0] for row in rows} == {
+        "open over S3", "plane over S3", "open and plane over S3", "write 128 chunks to S3",
+        "plane of a .zip over HTTP",
+    }  # fmt: skip
+    assert all("tensorstore, S3" in row.figures for row in rows if "S3" in row.case)
+
+
+@pytest.mark.slow
+def test_databases_and_long_listings_are_read(settings: Settings) -> None:
+    rows = [done(row) for name in ("databases", "long listing") for row in stores.GROUPS[name](settings)]
+    assert len(rows) == 6
+
+
+@pytest.mark.slow
+@pytest.mark.needs("sshd")
+def test_another_machine_is_read_by_three_ways(settings: Settings) -> None:
+    assert [len(done(row).figures) for row in stores.GROUPS["ssh"](settings)] == [3, 3]
 
 
 # ------------------------------------------------------------------------------------------------- the peers

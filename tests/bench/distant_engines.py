@@ -1,0 +1,103 @@
+"""The engines that read and write buckets and databases, each as its documentation says; see engines.py.
+
+An address is that of zarrscope: s3://bucket/store?endpoint=…; sqlite:///path, lmdb:///path.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+from urllib.parse import parse_qs, urlsplit
+
+from bench.engines import TensorStore, Zarr2, Zarr3
+
+AT_ONCE = 128
+"""Requests at once, where an engine can be told."""
+
+
+def _told(address: str) -> tuple[str, str, str]:
+    """(bucket, key, endpoint)."""
+    parts = urlsplit(address)
+    return parts.netloc, parts.path.strip("/"), parse_qs(parts.query)["endpoint"][0]
+
+
+class TensorStoreS3(TensorStore):
+    """Allowed 128 requests at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        shared = {"s3_request_concurrency": {"limit": AT_ONCE}, "aws_credentials": {"type": "anonymous"}}
+        self.context = self.library.Context(shared)
+
+    def _place(self, address: str) -> dict[str, Any]:
+        bucket, key, endpoint = _told(address)
+        return {"driver": "s3", "bucket": bucket, "path": f"{key}/", "endpoint": endpoint, "aws_region": "us-east-1"}
+
+    def open(self, path: str, node: str) -> Any:
+        driver = "zarr" if "v2" in path else "zarr3"
+        spec = {"driver": driver, "kvstore": self._place(path)}
+        return self.library.open(spec, open=True, read=True, context=self.context).result()
+
+    def create(self, path: str, plan: dict[str, Any]) -> Any:
+        place = self._place(path)
+        grid = {"name": "regular", "configuration": {"chunk_shape": plan["chunks"]}}
+        metadata = {"shape": plan["shape"], "data_type": "uint16", "chunk_grid": grid, "codecs": plan["codecs"]}
+        kvstore = {**place, "path": f"{place['path']}a/"}
+        spec = {"driver": "zarr3", "metadata": {**metadata, "fill_value": 0}, "kvstore": kvstore}
+        return self.library.open(spec, create=True, context=self.context).result()
+
+
+class _Zarr3Bucket(Zarr3):
+    def __init__(self) -> None:
+        super().__init__()
+        self.library.config.set({"async.concurrency": AT_ONCE})
+
+    def _store(self, address: str, *, writes: bool) -> Any:
+        raise NotImplementedError  # each has a store of its own
+
+    def open(self, path: str, node: str) -> Any:
+        return self.library.open_array(self._store(path, writes=False), path=node or "", mode="r")
+
+    def create(self, path: str, plan: dict[str, Any]) -> Any:
+        return super().create(self._store(path, writes=True), plan)
+
+
+class Zarr3Obstore(_Zarr3Bucket):
+    packages: ClassVar = ("zarr", "obstore")
+
+    def _store(self, address: str, *, writes: bool) -> Any:
+        from obstore.store import S3Store
+
+        bucket, key, endpoint = _told(address)
+        store = S3Store(
+            bucket, prefix=key, endpoint=endpoint, region="us-east-1", skip_signature=True,
+            client_options={"allow_http": True},
+        )  # fmt: skip
+        return self.library.storage.ObjectStore(store, read_only=not writes)
+
+
+class Zarr3Fsspec(_Zarr3Bucket):
+    packages: ClassVar = ("zarr", "fsspec", "s3fs")
+
+    def _store(self, address: str, *, writes: bool) -> Any:
+        bucket, key, endpoint = _told(address)
+        options = {"anon": True, "endpoint_url": endpoint, "config_kwargs": {"max_pool_connections": AT_ONCE}}
+        return self.library.storage.FsspecStore.from_url(
+            f"s3://{bucket}/{key}", storage_options=options, read_only=not writes
+        )
+
+
+class Zarr2Database(Zarr2):
+    """Of zarr-python 2.18: SQLite and LMDB."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._stores: dict[str, Any] = {}
+        """A process may open an LMDB environment only once."""
+
+    def open(self, path: str, node: str) -> Any:
+        scheme, _, place = path.partition("://")
+        if path not in self._stores and scheme == "lmdb":
+            self._stores[path] = self.library.LMDBStore(place, readonly=True, lock=False)
+        elif path not in self._stores:
+            self._stores[path] = self.library.SQLiteStore(place)
+        return self.library.open_array(self._stores[path], path=node, mode="r")
