@@ -76,7 +76,7 @@ class Zarr3Obstore(_Zarr3Bucket):
 
 
 class Zarr3Fsspec(_Zarr3Bucket):
-    packages: ClassVar = ("zarr", "fsspec", "s3fs")
+    packages: ClassVar = ("zarr", "s3fs")
 
     def _store(self, address: str, *, writes: bool) -> Any:
         bucket, key, endpoint = _told(address)

@@ -52,17 +52,17 @@ class Zarrscope:
         return [(child.name, child.kind) for child in self.library.open(path)["/"].children()]
 
     def names(self, path: str) -> int:
-        return sum(1 for _ in self.library.open(path)["/"].list_names())
+        return len([*self.library.open(path)["/"].list_names()])
 
 
 class Viewer(Zarrscope):
     """As the viewers read: through the loader of chunks and its bounded cache, empty at first."""
 
-    def open(self, path: str, node: str) -> Any:
+    def open(self, path: str, node: str, **options: Any) -> Any:
         from zarrscope.view.loader import ChunkLoader
 
         self.loader = ChunkLoader()
-        return super().open(path, node)
+        return super().open(path, node, **options)
 
     def read(self, array: Any, selection: Selection) -> Any:
         return self.loader.read(array, selection)

@@ -19,7 +19,7 @@ import sys
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from bench.peers import environment
 
@@ -40,7 +40,7 @@ class Slow:
         assert self._process.stdout is not None
         self.url = f"http://127.0.0.1:{int(self._process.stdout.readline())}"
 
-    def __enter__(self) -> Slow:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
