@@ -7,7 +7,7 @@ knows who asks by the address alone, so the question asks for another address: a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ from zarrscope.stores.address_options import BUCKETS, split_options
 from zarrscope.stores.credentials import profiles
 from zarrscope.stores.renewal import renew
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.session.opening import Opening
 from zarrscope_app.presenters.session.part import SessionPart
 from zarrscope_app.presenters.session.view_models import SessionStatus
 
@@ -162,6 +163,8 @@ class AsksCredentials(SessionPart):
     answer that leads to another place opens it anew.
     """
 
+    _opening: Opening
+    _opener: Callable[..., Hierarchy]
     relocated = Signal()
     """Emitted when `url` has changed."""
     _tried: str | None = None

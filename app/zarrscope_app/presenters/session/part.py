@@ -6,14 +6,11 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from zarrscope.nodes.hierarchy import Hierarchy
     from zarrscope.runtime.threads import Owner
     from zarrscope_app.presenters.form.presenter import EditPresenter
     from zarrscope_app.presenters.image.presenter import SlicePresenter
     from zarrscope_app.presenters.problems import ProblemsPresenter
-    from zarrscope_app.presenters.session.opening import Opening
     from zarrscope_app.presenters.session.view_models import SessionState
     from zarrscope_app.presenters.strings import Problem
 
@@ -27,8 +24,6 @@ class SessionPart(ABC):
     edit: EditPresenter
     slice: SlicePresenter
     problems: ProblemsPresenter
-    _opening: Opening
-    _opener: Callable[..., Hierarchy]
 
     @property
     @abstractmethod
