@@ -16,15 +16,14 @@ import asyncio
 import os
 import random
 import re
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Hashable
 from datetime import timedelta
 from typing import Any, TypeVar
 
 from zarrscope.errors import Denied, NotFound, Refused, Unreadable, Unsupported, ZarrscopeError
 from zarrscope.errors.confidential import cause, conceal, public_options
+from zarrscope.runtime.memo import Memo
 from zarrscope.stores.address_options import split_options
 from zarrscope.stores.credentials import SERVICES, Login, logins
 from zarrscope.stores.network import network, others
@@ -54,42 +53,14 @@ LOOK_AGAIN = 2.0
 _TIMED_OUT = re.compile("timed out|timeout", re.IGNORECASE).search
 
 
-class _Clients:
-    """The latest clients of this process, with their connections, for buckets that are opened again. Making one takes
-    20 ms, because it reads the certificates of the system; a connection takes two or three round trips."""
-
-    MOST = 16
-
-    def __init__(self) -> None:
-        self._guard = threading.Lock()
-        self._made: OrderedDict[Hashable, Any] = OrderedDict()
-
-    def get(self, key: Hashable, make: Callable[[], T]) -> T:
-        """The client for `key`, made if there is none."""
-        with self._guard:
-            if key in self._made:
-                self._made.move_to_end(key)
-                found: T = self._made[key]
-                return found
-        made = make()
-        with self._guard:
-            self._made[key] = made
-            while len(self._made) > self.MOST:
-                self._made.popitem(last=False)
-        return made
-
-    def clear(self) -> None:
-        """Forgets them; who uses one keeps it."""
-        with self._guard:
-            self._made.clear()
-
-
-clients = _Clients()
+clients: Memo[Any] = Memo(16)
+"""The latest clients of this process with their connections, for buckets that are opened again. Making a client takes
+20 ms, because it reads the certificates of the system; a connection takes two or three round trips."""
 
 
 def _after_fork() -> None:
     global clients
-    clients = _Clients()
+    clients = Memo(16)
 
 
 if hasattr(os, "register_at_fork"):
@@ -158,7 +129,11 @@ class BucketRequests(RemoteStore):
         if login.provider is not None:
             return self._new_client(login, config, lists)
         key = (self._service.name, self._bucket, self._prefix, repr(sorted(config.items())), self.network, lists)
-        return clients.get(key, lambda: self._new_client(login, config, lists))
+        found = clients.get(key)
+        if found is None:
+            found = self._new_client(login, config, lists)
+            clients.put(key, found)
+        return found
 
     def _new_client(self, login: Login, config: dict[str, Any], lists: bool) -> Any:
         silent = timedelta(seconds=self.network.timeout)
