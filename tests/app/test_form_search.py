@@ -35,7 +35,9 @@ def find(session: Session, mailbox: Mailbox, text: str, sentence: str) -> str | 
     return session.edit.search.found.pointer
 
 
-def on_show(session: Session) -> list[str]:
+def on_show(session: Session, mailbox: Mailbox, pointer: str) -> list[str]:
+    """The fields, once the one that was looked for is among them."""
+    mailbox.run_until(lambda: any(field.pointer == pointer for field in session.edit.state.fields), SECONDS)
     return [field.pointer for field in session.edit.state.fields]
 
 
@@ -43,7 +45,7 @@ def test_names_and_values_are_found_in_folded_branches_and_walked_in_a_ring(sess
     for pointer in ("/deep", "/deep/a"):
         session.edit.fold(pointer, True)
     assert find(session, mailbox, "needle", "1 of 2") == "/deep/a/b/Needle"
-    assert "/deep/a/b/Needle" in on_show(session)
+    on_show(session, mailbox, "/deep/a/b/Needle")
     session.edit.search.step(1)
     assert session.edit.search.found.pointer == "/note"
     session.edit.search.step(1)
@@ -59,8 +61,7 @@ def test_an_item_far_down_a_long_list_is_brought_on_show_and_edited(
     session: Session, place: str, mailbox: Mailbox
 ) -> None:
     assert find(session, mailbox, "cell 1777", "1 of 1") == "/many/1777/label"
-    shown = on_show(session)
-    assert "/many/1777/label" in shown
+    shown = on_show(session, mailbox, "/many/1777/label")
     assert sum(pointer.count("/") == 2 and pointer.startswith("/many/") for pointer in shown) == PAGE
     many = session.edit.field("/many")
     assert many is not None
@@ -73,19 +74,18 @@ def test_an_item_far_down_a_long_list_is_brought_on_show_and_edited(
     stored = json.loads((Path(place) / "zarr.json").read_text())["attributes"]
     assert stored["many"][1777] == {"label": "other", "size": -1}
     assert find(session, mailbox, "k2499", "1 of 1") == "/by/k2499"
-    assert "/by/k2499" in on_show(session)
+    on_show(session, mailbox, "/by/k2499")
 
 
-def test_pages_of_a_long_list_are_turned(session: Session) -> None:
+def test_pages_of_a_long_list_are_turned(session: Session, mailbox: Mailbox) -> None:
     session.edit.turn_page("/many", 1)
-    shown = on_show(session)
-    assert f"/many/{PAGE}" in shown
+    shown = on_show(session, mailbox, f"/many/{PAGE}")
     assert "/many/0" not in shown
     session.edit.turn_page("/many", -1)
     session.edit.turn_page("/many", -1)
-    assert "/many/0" in on_show(session), "before the first page is none"
+    on_show(session, mailbox, "/many/0")  # before the first page is none
     assert session.edit.add("/many", "", "5") == f"/many/{LONG}"
-    assert f"/many/{LONG}" in on_show(session), "what was added is seen"
+    on_show(session, mailbox, f"/many/{LONG}")  # what was added is seen
 
 
 def test_what_is_edited_meanwhile_is_looked_through_again(session: Session, mailbox: Mailbox) -> None:
@@ -125,9 +125,12 @@ def test_in_the_window(qtbot: Any, place: str) -> None:
     qtbot.waitUntil(lambda: form.find_bar.count.text() == "1 of 2", timeout=SECONDS * 1000)
     qtbot.keyClick(form.find_bar.line, Qt.Key.Key_Return)
     qtbot.waitUntil(lambda: form.find_bar.count.text() == "2 of 2", timeout=SECONDS * 1000)
-    found = form.model.field(form.view.currentIndex())
-    assert found is not None
-    assert found.pointer == "/note"
+
+    def at() -> str:
+        field = form.model.field(form.view.currentIndex())
+        return field.pointer if field is not None else ""
+
+    qtbot.waitUntil(lambda: at() == "/note", timeout=SECONDS * 1000)
     pane = form.value
     qtbot.waitUntil(pane.isVisible, timeout=SECONDS * 1000)
     assert pane.text.toPlainText() == ATTRIBUTES["note"]

@@ -15,6 +15,7 @@ from zarrscope.jsondoc.differences import differences
 from zarrscope.jsondoc.document import Document
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import EditStatus, Session
+from zarrscope_app.presenters.form import background_view, behind, draft, json_text
 
 SECONDS = 60
 ROWS = [{"label": i, "class": f"cell {i}", "area": 1.5 * i} for i in range(4000)]
@@ -62,6 +63,81 @@ def test_no_large_document_is_parsed_on_the_hosts_thread(
     entry = zarrscope.open(str(tmp_path / "x.zarr")).root.attributes["ome"]["multiscales"][0]
     assert entry["datasets"][0]["coordinateTransformations"][0]["scale"] == [0.25, 0.25]
     assert entry["name"] == "x", "the acts were done in their order"
+
+
+def _watched(real: Any, seen: set[int]) -> Any:
+    """The function, which notes the threads that call it."""
+
+    def called(*args: Any) -> Any:
+        seen.add(threading.get_ident())
+        return real(*args)
+
+    return called
+
+
+def test_nothing_that_walks_a_large_document_runs_on_the_hosts_thread(
+    session: Session, mailbox: Mailbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its fields, its text, its differences, and a conflict from its beginning to its end."""
+    seen: dict[str, set[int]] = {}
+    for module, name in (
+        (background_view, "fields"),
+        (json_text, "text_of"),
+        (json_text, "lines_of"),
+        (draft, "diff_of"),
+        (draft, "differences"),
+        (draft, "sides_of"),
+        (draft, "merge"),
+    ):
+        monkeypatch.setattr(module, name, _watched(getattr(module, name), seen.setdefault(name, set())))
+    monkeypatch.setattr(behind, "diff_of", draft.diff_of)
+    edit = session.edit
+
+    def until(happened: Any) -> None:
+        mailbox.run_until(lambda: bool(happened()) and not edit.busy, SECONDS)
+
+    edit.show_way("fields")
+    edit.fold("/table", False)
+    edit.turn_page("/table", 1)
+    until(lambda: any(field.pointer == "/table/200" for field in edit.state.fields))
+    edit.edit("/table/200/class", "mine")
+    until(lambda: edit.state.changes == 1)
+    until(lambda: "mine" in edit.diff().unified)
+    edit.undo()
+    until(lambda: edit.state.changes == 0)
+    edit.redo()
+    until(lambda: edit.state.changes == 1)
+    with zarrscope.open(str(tmp_path / "x.zarr"), "r+") as other:
+        rows = other.root.attributes["table"]
+        other.root.attrs["table"] = [{**row, "class": "theirs"} for row in rows]
+    edit.save()
+    until(lambda: edit.state.status is EditStatus.CONFLICT)
+    assert [each.pointer for each in edit.state.conflicts] == ["/table/200/class"]
+    assert len(edit.state.fitting) == len(ROWS) - 1
+    edit.choose("/table/200/class", "mine")
+    edit.resolve("chosen")
+    until(lambda: edit.state.changes == 1)
+    edit.show_way("json")
+    until(lambda: edit.state.text)
+    assert all(seen.values()), "each of them was called"
+    assert not any(threading.get_ident() in threads for threads in seen.values())
+    edit.save()
+    until(lambda: edit.state.status is EditStatus.CLEAN)
+    table = zarrscope.open(str(tmp_path / "x.zarr")).root.attributes["table"]
+    assert [row["class"] for row in table].count("theirs") == len(ROWS) - 1
+
+
+def test_pages_that_nobody_waits_for_any_more_are_not_shown(session: Session, mailbox: Mailbox) -> None:
+    edit = session.edit
+    edit.show_way("fields")
+    edit.fold("/table", False)
+    shown: list[set[str]] = []
+    edit.changed.connect(lambda: shown.append({field.pointer for field in edit.state.fields}))
+    for _ in range(5):
+        edit.turn_page("/table", 1)
+    mailbox.run_until(lambda: any(field.pointer == "/table/1000" for field in edit.state.fields), SECONDS)
+    between = {f"/table/{first}" for first in (200, 400, 600, 800)}
+    assert not any(between & pointers for pointers in shown)
 
 
 def test_the_review_of_a_large_document_comes_later(session: Session, mailbox: Mailbox) -> None:

@@ -153,7 +153,7 @@ VALUES: tuple[Any, ...] = (
 @pytest.mark.parametrize("value", VALUES, ids=json.dumps)
 def test_no_kind_is_offered_that_drops_content(value: Any) -> None:
     """What a value holds, as a text, is in every kind that it may be given, and another kind changes nothing."""
-    from zarrscope_app.presenters.form.draft import kind_of, kinds_of, spelled
+    from zarrscope_app.presenters.form.field_tree import kind_of, kinds_of, spelled
     from zarrscope_app.presenters.form.view_models import KINDS
 
     text = value if isinstance(value, str) else "" if isinstance(value, dict | list) else json.dumps(value)
@@ -316,7 +316,7 @@ def test_differences_go_as_deep_as_they_can() -> None:
 
 
 def test_long_lists_are_folded() -> None:
-    from zarrscope_app.presenters.form.draft import fields
+    from zarrscope_app.presenters.form.field_tree import fields
 
     draft = Draft(Document(json.dumps({"long": list(range(100)), "short": [1]})), "")
     assert [f.pointer for f in fields(draft, 60)] == ["", "/long", "/short", "/short/0"]

@@ -32,7 +32,7 @@ from zarrscope_app.presenters.form.view_models import EditState, Side, Way, Whos
 from .conflict import ConflictView
 from .find_bar import FindBar
 from .findings import FindingsView
-from .form_model import CONTAINERS, KIND, NAME, VALUE, FormDelegate, FormModel
+from .form_model import CONTAINERS, KIND, NAME, VALUE, FormDelegate, FormModel, kind_width
 from .json_form import JsonForm
 from .review import DiffView
 from .section_form import SectionForm
@@ -53,6 +53,8 @@ class AttributesPane(QWidget):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._presenter: EditPresenter | None = None
+        self._wanted: str | None = None
+        """A field of a large document that is being brought on show."""
         self.model = FormModel(self)
         self.view = QTreeView()
         self.view.setModel(self.model)
@@ -78,7 +80,8 @@ class AttributesPane(QWidget):
         header.setStretchLastSection(False)
         header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Interactive)
         header.setSectionResizeMode(VALUE, QHeaderView.ResizeMode.Stretch)
-        header.setSectionResizeMode(KIND, QHeaderView.ResizeMode.ResizeToContents)
+        header.setSectionResizeMode(KIND, QHeaderView.ResizeMode.Fixed)  # as wide as its contents: it asks every row
+        header.resizeSection(KIND, kind_width(self.view))
         header.resizeSection(NAME, 320)
         self._sentence = Label()
         self._sentence.setWordWrap(True)
@@ -248,6 +251,8 @@ class AttributesPane(QWidget):
                 self.view.setCurrentIndex(self.model.at(place_now, max(column, 0)))
             if top is not None:
                 top.setValue(scrolled)
+        if self._wanted is not None:
+            self._show_field(self._wanted)
 
     @property
     def can_save(self) -> bool:
@@ -318,7 +323,9 @@ class AttributesPane(QWidget):
             self._show_field(pointer)
 
     def _show_field(self, pointer: str) -> None:
+        """Puts the cursor on a field; if it is not there yet, as soon as it is."""
         place = self.model.place_of(pointer)
+        self._wanted = pointer if place is None else None
         if place is not None:
             index = self.model.at(place, VALUE)
             self.view.setCurrentIndex(index)
@@ -351,6 +358,7 @@ class AttributesPane(QWidget):
             self._presenter.fold(pointer, False)
         added = self._presenter.add(pointer, LABELS["new-name"])
         place = self.model.place_of(added)
+        self._wanted = added if place is None and added else None
         if place is not None:
             named = field is None or field.kind == "object"
             at = self.model.at(place, NAME if named else VALUE)

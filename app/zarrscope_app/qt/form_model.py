@@ -13,6 +13,7 @@ from qtpy.QtWidgets import QComboBox, QStyledItemDelegate, QWidget
 
 from zarrscope_app.presenters import EditPresenter, EditStatus, Field
 from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.presenters.form.view_models import KINDS
 
 from .editors import EDITORS, Choice
 from .text import tip
@@ -21,6 +22,13 @@ from .undo_keys import UndoKeys
 
 NAME, VALUE, KIND = range(3)
 CONTAINERS = ("list", "object")
+_ARROW = 48
+
+
+def kind_width(view: QWidget) -> int:
+    """Pixels of the column of kinds, with the arrow of their list."""
+    texts = (*KINDS, LABELS["kind"])
+    return max(view.fontMetrics().horizontalAdvance(text) for text in texts) + _ARROW
 
 
 class FormModel(QAbstractItemModel):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from qtpy.QtCore import QRect, QSignalBlocker, QSize, Qt, QTimer, Signal
+from qtpy.QtCore import QRect, QSize, Qt, QTimer, Signal
 from qtpy.QtGui import QPainter, QTextCursor, QTextFormat
-from qtpy.QtWidgets import QPlainTextEdit, QTextEdit, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QTextEdit, QVBoxLayout, QWidget
 
 from zarrscope_app.presenters import EditPresenter, EditStatus
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.form.view_models import EditState
 
+from .long_text import LongText
 from .text import Label
 from .theme import current_palette, fixed_font, mix, quiet, warning
 from .undo_keys import UndoKeys
@@ -34,14 +35,14 @@ class _Numbers(QWidget):
         self._text.paint_numbers(self)
 
 
-class _Text(QPlainTextEdit):
+class _Text(LongText):
     left = Signal()
     """Emitted when the keyboard focus has left the editor."""
 
     def __init__(self) -> None:
         super().__init__()
         self.setFont(fixed_font())
-        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.setLineWrapMode(LongText.LineWrapMode.NoWrap)
         self.setTabChangesFocus(True)
         self.setAccessibleName(LABELS["attributes"])
         self.wrong = 0
@@ -136,19 +137,16 @@ class JsonForm(QWidget):
     def pending(self) -> bool:
         """Whether the editor has a text that is not yet applied."""
         document = self.text.document()
-        return self.isVisible() and document is not None and document.isModified()
+        return self.isVisible() and document is not None and document.isModified() and not self.text.filling
 
     def show_state(self, state: EditState) -> None:
         """Paints the text; a text that is being typed stays."""
-        self.text.setReadOnly(state.status is EditStatus.READ_ONLY)
+        self.text.lock(state.status is EditStatus.READ_ONLY)
         document = self.text.document()
         assert document is not None
         if document.isModified() and self.text.hasFocus():
             return
-        if self.text.toPlainText() != state.text:
-            blocker = QSignalBlocker(self.text)
-            self.text.setPlainText(state.text)
-            blocker.unblock()
+        self.text.show_text(state.text)
         document.setModified(False)
         self._tell(state.text_line, state.text_error)
 
@@ -158,7 +156,7 @@ class JsonForm(QWidget):
         if self._presenter is not None and self.pending and document is not None:
             self._pause.stop()
             document.setModified(False)
-            self._presenter.edit_text(self.text.toPlainText())
+            self._presenter.edit_text(self.text.content())
 
     def _changed(self) -> None:
         self._pause.start()
@@ -166,7 +164,7 @@ class JsonForm(QWidget):
 
     def _try(self) -> None:
         if self._presenter is not None:
-            self._presenter.try_json(self.text.toPlainText(), self._tell)
+            self._presenter.try_json(self.text.content(), self._tell)
 
     def _tell(self, line: int, sentence: str) -> None:
         self.text.mark(line)

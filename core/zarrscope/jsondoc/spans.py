@@ -81,6 +81,11 @@ class Span:
             part._names, part._children = _found(text, self, limit)
         return part
 
+    def part(self, start: int, stop: int) -> tuple[Sequence[Name], Sequence[Span]]:
+        """The names (of an object) and the children of these indices. The others of a long value are not made."""
+        held = self.beginning(stop) if self.stop - self.start <= LONG else self
+        return held.names[start:stop], held.children[start:stop]
+
     def _expand(self) -> None:
         text = self._text
         if text is None:

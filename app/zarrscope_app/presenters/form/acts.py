@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from zarrscope.jsondoc.document import Document
 from zarrscope.jsondoc.edits import apply
 from zarrscope.ome.edits import Edit
 from zarrscope_app.presenters.form import json_text
+from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.drafts import Drafts
 from zarrscope_app.presenters.form.editing import DraftEditor
 from zarrscope_app.presenters.form.findings import field_of, findings_of, mend, nearest, wrong_texts
@@ -30,7 +32,7 @@ class MeaningEditor:
         """Makes changes, all of them or none, in one undo."""
         if (draft := self._editor.draft()) is not None:
             around = self._sections.subject(self._drafts.path, draft, draft.now).around
-            self._editor.make(lambda: mended(draft.now, draft.prefix, around, asked))
+            self._editor.make(lambda d: mended(d.now, d.prefix, around, asked))
 
     def take(self, path: str, changes: Sequence[Callable[[Subject], Sequence[Edit]]]) -> None:
         """Makes changes to a node's attributes as one edit, as soon as its form is displayed and can be edited."""
@@ -42,7 +44,7 @@ class MeaningEditor:
         asked, draft = self._to_take, self._drafts.editable
         if asked is not None and draft is not None and asked[0] == self._drafts.path:
             self._to_take = None
-            self._editor.make(lambda: self._sections.taken(asked[0], draft, asked[1]))
+            self._editor.make(lambda d: self._sections.taken(asked[0], d, asked[1]))
 
     # ------------------------------------------------------------------ findings
     @property
@@ -66,7 +68,7 @@ class MeaningEditor:
         for found in self._judge.verdict.findings:
             edits = mend(subject, found) if found.pointer == pointer else ()
             if edits:
-                self._editor.make(partial(apply, draft.now, draft.prefix, edits))
+                self._editor.make(partial(_applied, edits))
                 return
 
     def place_of(self, pointer: str) -> tuple[str, Way | None]:
@@ -86,3 +88,7 @@ class MeaningEditor:
         id = nearest(subject.attributes, pointer)
         reveal(draft, id)
         return id, "fields"
+
+
+def _applied(edits: Sequence[Edit], draft: Draft) -> Document:
+    return apply(draft.now, draft.prefix, edits)

@@ -16,26 +16,20 @@ from zarrscope.jsondoc.document import Document
 from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
-from zarrscope_app.presenters.form.draft import Draft, diff_of, differences
+from zarrscope_app.presenters.form.draft import Draft, diff_of
 from zarrscope_app.presenters.form.section_form import SectionForm
 from zarrscope_app.presenters.form.view_models import Change, Diff
 
 Made = TypeVar("Made")
 Splice = Callable[[Document, str], Document]
 """The effect of an edit on a document: (document, pointer into it) → the new document. Raises ZarrscopeError."""
-AT_ONCE = 1 << 16
-"""Documents of at most this many bytes are edited on the host's thread."""
-
-
-def is_large(draft: Draft) -> bool:
-    """Whether edits of the document are made in the background."""
-    return max(len(draft.now.bytes), len(draft.base.bytes)) > AT_ONCE
 
 
 @dataclass(frozen=True)
 class _Edited:
     document: Document
     changes: tuple[Change, ...]
+    base: Document
 
 
 class BackgroundEdits:
@@ -66,10 +60,12 @@ class BackgroundEdits:
             self.setting[pointer] = text
 
         def work() -> _Edited:
-            new = change(draft.now, draft.prefix + pointer)
-            draft.need_object(new)
-            self._sections.prepare(path, draft, new)
-            return _Edited(new, tuple(differences(draft.base, new, draft.prefix)))
+            made = draft.copy()
+            new = change(made.now, made.prefix + pointer)
+            made.need_object(new)
+            made.push(new)
+            self._sections.prepare(path, made, new)
+            return _Edited(new, made.find_changes(), made.base)
 
         def done(outcome: JobResult[_Edited]) -> None:
             if self.setting.get(pointer) == text:
@@ -80,9 +76,8 @@ class BackgroundEdits:
                 draft.failure = strings.problem(outcome.error or RuntimeError(), path).headline
             else:
                 draft.errors.pop(pointer, None)
-                base = draft.base
                 draft.push(outcome.value.document)
-                draft.know_changes(base, outcome.value.document, outcome.value.changes)
+                draft.know_changes(outcome.value.base, draft.now, outcome.value.changes)
 
         self.in_turn(lambda: self._start(work, done))
 
@@ -99,10 +94,28 @@ class BackgroundEdits:
         self._owner.fetch(work, ended)
         self._told()
 
+    def alter(self, draft: Draft, act: Callable[[Draft], object]) -> None:
+        """Does something to the draft that takes long: to a copy of it, in the background."""
+
+        def start() -> None:
+            made = draft.copy()
+
+            def done(outcome: JobResult[object]) -> None:
+                if outcome.error is None:
+                    draft.adopt(made)
+                elif isinstance(outcome.error, ZarrscopeError):
+                    draft.hint = words.refusal(outcome.error)
+                else:
+                    draft.failure = strings.problem(outcome.error).headline
+
+            self._start(lambda: act(made), done)
+
+        self.in_turn(start)
+
     def diff(self, draft: Draft) -> Diff:
         """The difference, if it is known; otherwise it is computed in the background, and `told` is called then."""
         base, now = draft.base, draft.now
-        if draft.known == (base, now) or base.bytes == now.bytes:
+        if draft.known_diff is not None or not draft.dirty:
             return draft.diff()
 
         def done(outcome: JobResult[Diff]) -> None:

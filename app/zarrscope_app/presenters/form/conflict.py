@@ -5,7 +5,7 @@ A field that only one side changed keeps that change; the person chooses only if
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from zarrscope.errors import ZarrscopeError
@@ -25,7 +25,14 @@ class Sides:
 
     def chosen(self, choices: Mapping[str, Side]) -> tuple[Disagreement, ...]:
         """The disputed fields with the person's choices: pointer → side."""
-        return tuple(replace(each, choice=choices.get(each.pointer, "")) for each in self.disputed)
+        if not choices:
+            return self.disputed
+        chosen = {each.pointer: replace(each, choice=choices[each.pointer]) for each in self._at(choices)}
+        return tuple(chosen.get(each.pointer, each) for each in self.disputed)
+
+    def _at(self, pointers: Iterable[str]) -> list[Disagreement]:
+        wanted = set(pointers)
+        return [each for each in self.disputed if each.pointer in wanted]
 
 
 def sides_of(base: Document, mine: Document, theirs: Document, prefix: str) -> Sides:

@@ -9,8 +9,10 @@ from typing import Literal
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.view_models import Disagreement, EditState, Side
 
-MOST_ROWS = 500
+MOST_ROWS = 200
 """The most fields that are listed. Further fields are resolved together, by the choice of one side."""
+_TOLD = 1000
+"""The characters at the beginning of a value from which its row is made."""
 ABSENT = "(not there)"
 FIELD, BEFORE, MINE, THEIRS = "Field", "As it was", "Mine", "Theirs"
 CHOOSE = "Choose a side"
@@ -36,8 +38,9 @@ class ConflictRow:
 
 def conflict_rows(state: EditState) -> tuple[ConflictRow, ...]:
     """First the disputed fields, then the merged ones; at most `MOST_ROWS`."""
-    disputed = [_row(each, False) for each in state.conflicts]
-    return tuple([*disputed, *(_row(each, True) for each in state.fitting)][:MOST_ROWS])
+    disputed = state.conflicts[:MOST_ROWS]
+    fitting = state.fitting[: MOST_ROWS - len(disputed)]
+    return (*(_row(each, False) for each in disputed), *(_row(each, True) for each in fitting))
 
 
 def can_merge(state: EditState) -> bool:
@@ -65,4 +68,4 @@ def _row(field: Disagreement, fixed: bool) -> ConflictRow:
 
 
 def _told(text: str | None) -> str:
-    return ABSENT if text is None else strings.clean(_LINES.sub(" ", text), 400)
+    return ABSENT if text is None else strings.clean(_LINES.sub(" ", text[:_TOLD]), 400)

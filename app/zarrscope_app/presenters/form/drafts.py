@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Literal
 
 from zarrscope_app.presenters.form.draft import Draft
@@ -53,7 +53,7 @@ class Drafts:
             if not draft.dirty and (paths is None or (path in paths and not draft.saving)):
                 del self.by_path[path]
 
-    def diff(self) -> Diff:
-        """The differences of every document with changes, one after the other."""
-        found = [draft.diff() for draft in self.unsaved().values()]
+    def diff(self, diff_of: Callable[[Draft], Diff]) -> Diff:
+        """The differences of every document with changes, one after the other; `diff_of` gives those of one."""
+        found = [diff_of(draft) for draft in self.unsaved().values()]
         return Diff("\n".join(diff.unified for diff in found), tuple(c for diff in found for c in diff.changes))

@@ -8,7 +8,7 @@ from typing import Literal
 from zarrscope.errors import ZarrscopeError
 from zarrscope.jsondoc.document import Document
 from zarrscope_app.presenters.form import words
-from zarrscope_app.presenters.form.behind import BackgroundEdits, Splice, is_large
+from zarrscope_app.presenters.form.behind import BackgroundEdits, Splice
 from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.drafts import Drafts
 
@@ -31,7 +31,7 @@ class DraftEditor:
         draft = self.draft()
         if draft is None:
             return False
-        if is_large(draft):
+        if draft.large:
             self._background.change(self._drafts.path, draft, pointer, change, text)
             return True
         try:
@@ -57,13 +57,17 @@ class DraftEditor:
             draft.hint = why
             self._told()
 
-    def make(self, make: Callable[[], Document]) -> bool:
-        """Replaces the displayed document. Returns False, and shows the reason, if `make` refuses."""
+    def make(self, make: Callable[[Draft], Document]) -> bool:
+        """Replaces the displayed document. Returns False, and shows the reason, if `make` refuses; of a large document,
+        True before it is made."""
         draft = self.draft()
         if draft is None:
             return False
+        if draft.large:
+            self._background.alter(draft, lambda made: made.push(make(made)))
+            return True
         try:
-            draft.push(make())
+            draft.push(make(draft))
         except ZarrscopeError as error:
             self.refuse(words.refusal(error))
             return False

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from zarrscope.jsondoc.document import pointer_of, tokens_of
+from zarrscope.jsondoc.document import Document, pointer_of, tokens_of
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
-from zarrscope_app.presenters.form.draft import spelled
+from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.editing import DraftEditor
+from zarrscope_app.presenters.form.field_tree import spelled
 from zarrscope_app.presenters.form.revealing import reveal
 from zarrscope_app.presenters.form.section_form import is_section_field
 from zarrscope_app.presenters.form.view_models import Field, FieldKind
@@ -52,10 +53,7 @@ class MemberEditor:
         if is_section_field(pointer):
             self._editor.refuse(words.ADD_AMONG_ALL)
             return ""
-        now = draft.now
-        if pointer == "" and draft.prefix:
-            now = now.with_object(draft.prefix)
-        holder = now.get(draft.prefix + pointer, None)
+        holder = draft.now.get(draft.prefix + pointer, None)
         if isinstance(holder, list):
             new = f"{pointer}/{len(holder)}"
         else:
@@ -63,7 +61,14 @@ class MemberEditor:
             if isinstance(holder, dict) and name in holder:
                 self._editor.refuse(strings.taken(name))
                 return ""
-        if not self._editor.make(lambda: now.set_text(draft.prefix + new, text)):
+
+        def make(made: Draft) -> Document:
+            now = made.now.with_object(made.prefix) if pointer == "" and made.prefix else made.now
+            document = now.set_text(made.prefix + new, text)
+            made.errors.pop(pointer, None)
+            return document
+
+        if not self._editor.make(make):
             return ""
         draft.errors.pop(pointer, None)
         reveal(draft, new)

@@ -14,12 +14,13 @@ from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import json_text, words
 from zarrscope_app.presenters.form.acts import MeaningEditor
-from zarrscope_app.presenters.form.behind import BackgroundEdits, is_large
-from zarrscope_app.presenters.form.draft import Draft, fields
+from zarrscope_app.presenters.form.background_view import BackgroundView, Shown, shown_of
+from zarrscope_app.presenters.form.behind import BackgroundEdits
+from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.drafts import Drafts
 from zarrscope_app.presenters.form.editing import DraftEditor
 from zarrscope_app.presenters.form.field_editors import refusal
-from zarrscope_app.presenters.form.json_text import TextFault
+from zarrscope_app.presenters.form.field_tree import field_at, fields
 from zarrscope_app.presenters.form.members import MemberEditor
 from zarrscope_app.presenters.form.mending import Asked
 from zarrscope_app.presenters.form.saving import Saver
@@ -31,7 +32,6 @@ from zarrscope_app.presenters.form.view_models import (
     EditStatus,
     Field,
     FieldKind,
-    FormSection,
     Way,
     Whose,
 )
@@ -55,6 +55,7 @@ class NodeForm:
         self.sections = SectionForm()
         self._judge = Judge(owner, told)
         self._background = BackgroundEdits(owner, self.sections, told)
+        self._view = BackgroundView(owner, self.sections, FOLD_ABOVE, told)
         self._editor = DraftEditor(drafts, self._background, told)
         self.members = MemberEditor(self._editor, self.field, told)
         self.meaning = MeaningEditor(drafts, self._editor, self.sections, self._judge)
@@ -67,17 +68,22 @@ class NodeForm:
         if hierarchy is None:
             return
 
-        def done(outcome: JobResult[Document]) -> None:
+        def work() -> Draft:
+            draft = Draft(hierarchy.document(path), hierarchy.dialect.attributes_at(path, kind)[1])
+            if draft.large:
+                self.sections.prepare(path, draft, draft.now)
+            return draft
+
+        def done(outcome: JobResult[Draft]) -> None:
             self._loading = None
             if outcome.error is not None:
                 self._failure = strings.problem(outcome.error, path).headline
             elif outcome.value is not None:
-                prefix = hierarchy.dialect.attributes_at(path, kind)[1]
-                self._drafts.by_path[path] = Draft(outcome.value, prefix)
+                self._drafts.by_path[path] = outcome.value
             self._told()
             self.type_waiting()
 
-        self._loading = self._owner.fetch(lambda: hierarchy.document(path), done)
+        self._loading = self._owner.fetch(work, done)
 
     def stop_loading(self) -> None:
         """Stops loading, because the document is no longer needed."""
@@ -110,13 +116,15 @@ class NodeForm:
         sections = self.sections.sections(path, draft, {**self._waiting.texts, **self._background.setting})
         ways: tuple[Way, ...] = ("image", "fields", "json") if sections else ("fields", "json")
         way = self._way if self._way in ways else "fields"
-        text, fault = json_text.shown(draft) if way == "json" else ("", None)
+        shown = self._shown(draft, way)
         changes = len(draft.changes)
         status, sentence = self._status(draft, changes)
+        if way != "image" and not shown.fields:
+            sentence = sentence or strings.LOADING
         return EditState(
             status,
             sentence,
-            self._fields_of(way, draft, sections, text, fault),
+            fields_of(sections) if way == "image" else shown.fields,
             changes,
             can_save=status in (EditStatus.DIRTY, EditStatus.FAILED) and self._drafts.writable,
             can_undo=draft.at > 0 and not draft.saving,
@@ -128,9 +136,9 @@ class NodeForm:
             way=way,
             ways=ways,
             sections=sections if way == "image" else (),
-            text=text,
-            text_line=fault.line if fault is not None else 0,
-            text_error=fault.sentence if fault is not None else "",
+            text=self._background.setting.get(json_text.WHOLE, shown.text),
+            text_line=shown.fault.line if shown.fault is not None else 0,
+            text_error=shown.fault.sentence if shown.fault is not None else "",
             verdict=self._judge.verdict.sentence if self._judge.on else "",
             valid=not self._judge.verdict.broken,
             findings=self.meaning.findings,
@@ -153,12 +161,13 @@ class NodeForm:
             return EditStatus.READ_ONLY, words.WAITS if self._waiting else strings.READ_ONLY_FORM
         return EditStatus.CLEAN, draft.hint or draft.note
 
-    def _fields_of(
-        self, way: Way, draft: Draft, sections: tuple[FormSection, ...], text: str, fault: TextFault | None
-    ) -> tuple[Field, ...]:
-        if way == "json":
-            return json_text.lines_of(text, fault)
-        return fields_of(sections) if way == "image" else self._tree_fields(draft)
+    def _shown(self, draft: Draft, way: Way) -> Shown:
+        """The fields of all members, or the text; of a large document, as far as they are made."""
+        if draft.large:
+            return self._view.look(self._drafts.path, draft, way)
+        if way == "fields":
+            return Shown(self._tree_fields(draft))
+        return shown_of(draft, way, FOLD_ABOVE)
 
     def _tree_fields(self, draft: Draft) -> tuple[Field, ...]:
         if self._tree is None:
@@ -171,11 +180,13 @@ class NodeForm:
         if draft is None:
             return None
         if pointer.startswith(json_text.LINE):
-            found = json_text.lines_of(*json_text.shown(draft))
+            found = self._shown(draft, "json").fields
         elif is_section_field(pointer):
             found = fields_of(self.sections.sections(self._drafts.path, draft))
         else:
-            found = self._tree_fields(draft)
+            found = self._tree_fields(draft) if not draft.large else self._view.made_of(draft)
+            if all(f.pointer != pointer for f in found):
+                return field_at(draft, pointer) if draft.large else None
         return next((f for f in found if f.pointer == pointer), None)
 
     def show_way(self, way: Way) -> None:
@@ -186,9 +197,11 @@ class NodeForm:
     def diff(self) -> Diff:
         """The difference between the document and the stored one."""
         draft = self._drafts.selected
-        if draft is None:
-            return Diff("", ())
-        return self._background.diff(draft) if is_large(draft) else draft.diff()
+        return Diff("", ()) if draft is None else self.diff_of(draft)
+
+    def diff_of(self, draft: Draft) -> Diff:
+        """The difference of any draft; of a large one, as far as it is known: `told` is called when it is."""
+        return self._background.diff(draft) if draft.large else draft.diff()
 
     # ------------------------------------------------------------------ editing
     @property
@@ -205,10 +218,10 @@ class NodeForm:
             self._told()
             return
         if draft is not None and pointer.startswith(json_text.LINE):
-            self.edit_text(json_text.with_line(json_text.shown(draft)[0], pointer, text))
+            self.edit_text(json_text.with_line(self._shown(draft, "json").text, pointer, text))
             return
         field = self.field(pointer)
-        if field is None or field.text != text or field.error:
+        if field is None or field.text != text or field.error or self.busy:
             self._set(pointer, text, field)
 
     def _set(self, pointer: str, text: str, field: Field | None) -> None:
@@ -239,8 +252,7 @@ class NodeForm:
     def edit_text(self, text: str) -> None:
         """Sets the text of all attributes. A text that is not JSON stays as typed, and its faulty line is marked."""
         if (draft := self._drafts.selected) is not None:
-            prefix = draft.prefix
-            self._editor.change(json_text.WHOLE, lambda d, _: json_text.with_text(d, prefix, text), text)
+            self._editor.change(json_text.WHOLE, partial(_with_text, draft, text), text)
 
     def edit_json(self, pointer: str, text: str) -> None:
         """Replaces a value, and its kind, by JSON text."""
@@ -288,9 +300,19 @@ class NodeForm:
 
     def resolve(self, whose: Whose) -> None:
         """Merges with the stored document; if both changed a field, `whose` wins."""
-        self._saver.resolve(whose)
+        draft = self._drafts.shown
+        if draft is not None and draft.theirs is not None and draft.large:
+            self._background.alter(draft, lambda made: made.resolve(whose))
+        else:
+            self._saver.resolve(whose)
 
     @property
     def paths(self) -> tuple[str, ...]:
         """The paths of the form's nodes."""
         return (self._drafts.path,)
+
+
+def _with_text(draft: Draft, text: str, document: Document, pointer: str) -> Document:
+    made = json_text.with_text(document, draft.prefix, text)
+    draft.json = (made, json_text.text_of(made, draft.prefix))
+    return made

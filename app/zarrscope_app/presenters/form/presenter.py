@@ -432,7 +432,7 @@ class EditPresenter:
 
     def diff_of_all(self) -> Diff:
         """The differences of every document with changes, one after the other."""
-        return self._drafts.diff()
+        return self._drafts.diff(self._one.diff_of)
 
     def resolve(self, whose: Whose) -> None:
         """Merges with the stored document. If both sides changed a field, the chosen side wins, else this side. The

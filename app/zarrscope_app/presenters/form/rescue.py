@@ -98,6 +98,8 @@ class Rescue:
         """Stores the present unsaved edits, or removes the file; one write after the other, the latest last."""
         if self._busy or self._closed:
             return
+        if not all(draft.settled for draft in self._edit.unsaved_drafts().values()):
+            return  # a large document is being compared; then this is called again
         drafts = self._drafts()
         if drafts == self._stored:
             return
@@ -111,7 +113,7 @@ class Rescue:
 
     def _drafts(self) -> str | None:
         found = {
-            path: {"changes": [[c.pointer, c.after] for c in draft.changes], "typed": draft.errors}
+            path: {"changes": [[c.pointer, c.after] for c in draft.find_changes()], "typed": draft.errors}
             for path, draft in self._edit.unsaved_drafts().items()
         }
         return json.dumps(found) if found else None

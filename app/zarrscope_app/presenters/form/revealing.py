@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from zarrscope.jsondoc.document import pointer_of, tokens_of
 from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.pages import PAGE, page_of
@@ -19,17 +21,24 @@ def turn(draft: Draft, pointer: str, by: int) -> bool:
 
 
 def reveal(draft: Draft, pointer: str) -> None:
-    """Expands every list and object around a field, at the page that contains it."""
+    """Expands every list and object around a field, at the page that contains it. A member that is still being added
+    is the last one."""
     value = draft.now.get(draft.prefix, None)
     tokens = tokens_of(pointer)
     for depth, token in enumerate(tokens):
         above = pointer_of(tokens[:depth])
         draft.folded[above] = False
-        if isinstance(value, dict) and token in value:
-            place = next(i for i, name in enumerate(value) if name == token) if len(value) > PAGE else 0
-            value = value[token]
-        elif isinstance(value, list) and token.isdecimal() and int(token) < len(value):
-            place, value = int(token), value[int(token)]
-        else:
+        if not isinstance(value, dict | list):
             return
+        place, value = _member(value, token)
         draft.pages[above] = place // PAGE * PAGE
+
+
+def _member(holder: dict[str, Any] | list[Any], token: str) -> tuple[int, Any]:
+    """The position and the value of a member; that of the next one and None if there is none."""
+    if isinstance(holder, list):
+        there = token.isdecimal() and int(token) < len(holder)
+        return (int(token), holder[int(token)]) if there else (len(holder), None)
+    if token not in holder:
+        return len(holder), None
+    return next(i for i, name in enumerate(holder) if name == token), holder[token]

@@ -10,7 +10,7 @@ from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.drafts import Drafts
-from zarrscope_app.presenters.form.several_saving import Saved, meet, saving
+from zarrscope_app.presenters.form.several_saving import Saved, saving
 from zarrscope_app.presenters.form.view_models import Side, Whose
 
 
@@ -44,17 +44,18 @@ class Saver:
         assert hierarchy is not None  # a draft belongs to a node, and a node to a hierarchy
         document = draft.now.read_at(draft.base.version)
         draft.saving, draft.failure = True, ""
+        met = draft.copy()
 
-        def work() -> tuple[Document | None, Document | None]:
-            """(the saved document, or the document that is stored instead)."""
+        def work() -> tuple[Document | None, bool]:
+            """(the saved document, or None if another was stored meanwhile; whether `met` is merged with that)."""
             try:
-                return hierarchy.save(path, document, allow_nan=draft.confirmed == document.bytes), None
+                return hierarchy.save(path, document, allow_nan=met.confirmed == document.bytes), False
             except Conflict:
-                return None, hierarchy.document(path)
+                return None, met.meet(hierarchy.document(path))
 
-        def done(outcome: JobResult[tuple[Document | None, Document | None]]) -> None:
+        def done(outcome: JobResult[tuple[Document | None, bool]]) -> None:
             draft.saving = False
-            saved, theirs = outcome.value or (None, None)
+            saved, merged = outcome.value or (None, False)
             if isinstance(outcome.error, NotStandard):  # the person is asked once; saving the same again confirms it
                 draft.confirmed = document.bytes
                 draft.failure = strings.not_standard(outcome.error.message)
@@ -64,8 +65,10 @@ class Saver:
             elif saved is not None:
                 draft.saved(saved)
                 self._saved(path)
-            elif theirs is not None and draft.meet(theirs) and may_merge:  # another part changed: nobody is asked
-                self._save(path, draft, may_merge=False)
+            else:
+                draft.adopt(met)
+                if merged and may_merge:  # another part changed: nobody is asked
+                    self._save(path, draft, may_merge=False)
             self._told()
             self._settled()
 
@@ -108,8 +111,9 @@ class Saver:
             for path, document in found.saved.items():
                 drafts[path].saved(document)
                 self._saved(path)
-            meet(drafts, found.theirs)
-            if found.theirs and may_merge and not any(draft.theirs for draft in drafts.values()):
+            for path, met in found.met.items():
+                drafts[path].adopt(met)
+            if found.met and may_merge and not any(draft.theirs for draft in drafts.values()):
                 self._save_together(drafts, may_merge=False)
             self._told()
             self._settled()

@@ -28,7 +28,7 @@ from zarrscope_app.presenters.form.section_form import with_typed
 from zarrscope_app.presenters.form.sections.model import Surroundings
 from zarrscope_app.presenters.form.sections.table import fields_of
 from zarrscope_app.presenters.form.several_reading import ReadNode, read_nodes
-from zarrscope_app.presenters.form.several_saving import Saved, meet, saving
+from zarrscope_app.presenters.form.several_saving import Saved, saving
 from zarrscope_app.presenters.form.view_models import Diff, EditState, EditStatus, Field, FormSection, Whose
 
 if TYPE_CHECKING:
@@ -329,8 +329,9 @@ class SeveralForm:
             for path, document in found.saved.items():
                 drafts[path].saved(document)
                 self._saved(path)
-            meet(drafts, found.theirs)
-            if found.theirs and may_merge and not self._in_conflict:
+            for path, met in found.met.items():
+                drafts[path].adopt(met)
+            if found.met and may_merge and not self._in_conflict:
                 self._save(may_merge=False)
             elif not self._working:
                 self._soon(lambda: self._do(None))
@@ -346,10 +347,19 @@ class SeveralForm:
         """Merges every document in conflict; where both sides changed a field, `whose` wins, or as chosen."""
 
         def act() -> None:
-            for draft in self._chosen():
-                if draft.theirs is not None:
-                    draft.resolve(whose)
-            self._do(None)
+            copies = [(draft, draft.copy()) for draft in self._chosen() if draft.theirs is not None]
+            self._working = True
+
+            def work() -> None:
+                for _, made in copies:
+                    made.resolve(whose)
+
+            def done(outcome: JobResult[None]) -> None:
+                for draft, made in copies:
+                    draft.adopt(made)
+                self._do(None)
+
+            self._owner.fetch(work, done)
 
         self._soon(act)
 
@@ -434,5 +444,5 @@ class SeveralForm:
 
     def diff(self) -> Diff:
         """The differences of all documents from the stored ones, one after the other."""
-        found = [draft.diff() for draft in self._chosen() if draft.dirty]
+        found = [draft.known_diff or Diff(strings.LOADING, ()) for draft in self._chosen() if draft.dirty]
         return Diff("\n".join(diff.unified for diff in found), tuple(c for diff in found for c in diff.changes))

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Saved:
-    """The result of a save: the documents that are stored now, by path; or those that others stored meanwhile."""
+    """The result of a save: the documents that are stored now, by path; or, if others stored something meanwhile, the
+    drafts merged with that, which are in conflict where the attributes differ."""
 
     saved: Mapping[str, Document] = field(default_factory=dict)
-    theirs: Mapping[str, Document] = field(default_factory=dict)
+    met: Mapping[str, Draft] = field(default_factory=dict)
 
 
 def saving(hierarchy: Hierarchy, drafts: Mapping[str, Draft]) -> Callable[[], Saved]:
@@ -29,17 +30,14 @@ def saving(hierarchy: Hierarchy, drafts: Mapping[str, Draft]) -> Callable[[], Sa
         DocumentEdit(hierarchy, path, d.base, d.now.read_at(d.base.version), d.confirmed == d.now.bytes)
         for path, d in drafts.items()
     ]
+    copies = {path: draft.copy() for path, draft in drafts.items()}
 
     def work() -> Saved:
         try:
             return Saved(dict(zip(drafts, save_together(edits), strict=True)))
         except Conflict:
-            return Saved(theirs={path: hierarchy.document(path) for path in drafts})
+            for path, draft in copies.items():
+                draft.meet(hierarchy.document(path))
+            return Saved(met=copies)
 
     return work
-
-
-def meet(drafts: Mapping[str, Draft], theirs: Mapping[str, Document]) -> None:
-    """Merges with what others stored meanwhile; where the attributes differ, the draft is in conflict afterwards."""
-    for path, document in theirs.items():
-        drafts[path].meet(document)

@@ -1,0 +1,107 @@
+"""What is shown of a large document: its fields, or its text, made in the background from a copy of the draft.
+
+What was shown before stays until the new fields have come. The latest request wins: results of earlier ones are
+dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from zarrscope.runtime.threads import JobResult, Owner, Ticket
+from zarrscope_app.presenters.form import json_text
+from zarrscope_app.presenters.form.draft import Draft
+from zarrscope_app.presenters.form.field_tree import fields
+from zarrscope_app.presenters.form.json_text import TextFault
+from zarrscope_app.presenters.form.section_form import SectionForm
+from zarrscope_app.presenters.form.view_models import Field, Way
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The fields of one way to see the attributes; in the way "json" also their text."""
+
+    fields: tuple[Field, ...] = ()
+    text: str = ""
+    fault: TextFault | None = None
+
+
+NOTHING = Shown()
+
+
+def shown_of(draft: Draft, way: Way, fold_above: int) -> Shown:
+    """What is shown of a draft. Takes long for a large document."""
+    if way == "json":
+        text, fault = json_text.shown(draft)
+        return Shown(json_text.lines_of(text, fault), text, fault)
+    return Shown(fields(draft, fold_above) if way == "fields" else ())
+
+
+class BackgroundView:
+    """`look` gives what is shown now, and asks for what is not made yet; `told()` is called when it has come."""
+
+    def __init__(self, owner: Owner, sections: SectionForm, fold_above: int, told: Callable[[], object]) -> None:
+        self._owner, self._sections, self._fold_above, self._told = owner, sections, fold_above, told
+        self._ticket: Ticket | None = None
+        self._wanted: tuple[Any, ...] = ()
+        self._made: tuple[Any, ...] = ()
+        """The state of the draft from which `_shown` was made."""
+        self._shown = NOTHING
+
+    @property
+    def pending(self) -> bool:
+        """Whether something is being made."""
+        return self._ticket is not None
+
+    def look(self, path: str, draft: Draft, way: Way) -> Shown:
+        """The fields or the text as far as they are made: nothing, if it is the first time for this node and way."""
+        wanted = _state_of(path, draft, way)
+        if not (_same(wanted, self._made) and draft.settled):
+            self._ask(wanted, path, draft, way)
+        shown = self._shown if self._made[:2] == (path, way) else NOTHING
+        if way == "json" and draft.json is not None and draft.json[0] is draft.now and not draft.errors:
+            return Shown(shown.fields, draft.json[1])
+        return shown
+
+    def made_of(self, draft: Draft) -> tuple[Field, ...]:
+        """The fields of the draft as it is now; () while they are being made."""
+        now = bool(self._made) and all(a is b for a, b in zip(self._made[-2:], (draft.now, draft.base), strict=True))
+        return self._shown.fields if now and not self.pending else ()
+
+    def _ask(self, wanted: tuple[Any, ...], path: str, draft: Draft, way: Way) -> None:
+        if self._ticket is not None:
+            if _same(wanted, self._wanted):
+                return
+            self._ticket.cancel()
+        self._wanted = wanted
+        made = draft.copy()
+
+        def work(cancelled: Callable[[], bool]) -> Shown:
+            if not cancelled():
+                made.find_changes()
+            if not cancelled():
+                self._sections.prepare(path, made, made.now)
+            return NOTHING if cancelled() else shown_of(made, way, self._fold_above)
+
+        def done(outcome: JobResult[Shown]) -> None:
+            self._ticket = None
+            self._made, self._shown = wanted, outcome.value or NOTHING
+            draft.know_changes(made.base, made.now, made.find_changes())
+            draft.json = made.json or draft.json
+            self._told()
+
+        self._ticket = self._owner.fetch(work, done)
+
+
+def _state_of(path: str, draft: Draft, way: Way) -> tuple[Any, ...]:
+    """All that decides on what is shown."""
+    folds = frozenset(draft.folded.items()) if way == "fields" else ()
+    pages = frozenset(draft.pages.items()) if way == "fields" else ()
+    return (path, way, folds, pages, frozenset(draft.errors.items()), draft.now, draft.base)
+
+
+def _same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    """Documents are the same version only if they are one object: comparing them takes long."""
+    return one[:-2] == other[:-2] and all(a is b for a, b in zip(one[-2:], other[-2:], strict=True))
