@@ -87,6 +87,7 @@ def measure(place: Path) -> Iterator[Gaps]:
 def _gaps(stage: Stage) -> Gaps:
     heart = Heart(1 << 40, repeat(None))
     left = list(stage.acts)
+    act: Callable[[], object] | None
     act, over = left.pop(0)
     still = AFTER
     end = time.monotonic() + PATIENCE
