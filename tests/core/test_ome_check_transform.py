@@ -154,7 +154,7 @@ def test_what_cannot_be_done_is_said() -> None:
         transform(attributes, "in", "nowhere", [[1, 2]])
     with pytest.raises(NotFound, match="leads"):
         transform(attributes, "in", "mid", [[1, 2]])
-    with pytest.raises(Unsupported, match="turned back"):
+    with pytest.raises(Unsupported, match="inverted"):
         transform(attributes, "out", "in", [[1, 2]])
     with pytest.raises(Unsupported, match="displacements"):
         transform(scene({"type": "displacements", "path": "field"}), "in", "out", [[1, 2]])

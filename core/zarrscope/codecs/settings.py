@@ -30,7 +30,7 @@ class Budget:
 
     def deeper(self) -> Budget:
         if self.depth + 1 > MAX_DEPTH:
-            raise BadMetadata(f"Codecs lie more than {MAX_DEPTH} deep within codecs", pointer="")
+            raise BadMetadata(f"Codecs are nested more than {MAX_DEPTH} levels deep", pointer="")
         return Budget(self.depth + 1, self.total)
 
 

@@ -176,7 +176,7 @@ def _apply(step: Mapping[str, Any], points: Points, forward: bool, read: ReadArr
         if kind == "translation":
             return points + vector if forward else points - vector
         if not forward and not vector.all():
-            raise Unsupported("A scale of 0 cannot be turned back", feature="transformation scale")
+            raise Unsupported("A scale of 0 cannot be inverted", feature="transformation scale")
         return points * vector if forward else points / vector
     if kind == "mapAxis":
         order = _order(step, rank)
@@ -201,7 +201,7 @@ def _linear(matrix: Points, points: Points, forward: bool, kind: str) -> Points:
     if forward:
         return np.asarray(points @ square.T + shift, np.float64)
     if rows != inputs or np.linalg.matrix_rank(square) < rows:
-        raise Unsupported(f"This {kind} cannot be turned back", feature=f"transformation {kind}")
+        raise Unsupported(f"This {kind} cannot be inverted", feature=f"transformation {kind}")
     return np.asarray(np.linalg.solve(square, (points - shift).T).T, np.float64)
 
 
@@ -215,7 +215,7 @@ def _by_dimension(step: Mapping[str, Any], points: Points, forward: bool, read: 
         parts.append((inner, here, there) if forward else (inner, there, here))
     outputs = [axis for _, _, there in parts for axis in there]
     if sorted(outputs) != [*range(len(outputs))]:
-        raise TransformError("The output axes of byDimension must each be there once", pointer="/transformations")
+        raise TransformError("Each output axis of byDimension must occur once", pointer="/transformations")
     moved = np.empty((len(points), len(outputs)))
     for inner, here, there in parts:
         if max(here, default=-1) >= points.shape[1]:
@@ -338,7 +338,7 @@ def _check_project(step: Mapping[str, Any], source: Rank, target: Rank, depth: i
         top = source if name == "droppedInputs" else target
         indices = [i.get("index") if isinstance(i, Mapping) else i for i in value] if isinstance(value, list) else []
         if not indices or not all(type(i) is int and i >= 0 and (top is None or i < top) for i in indices):
-            raise TransformError(f"{name} must be indices of axes that are there", pointer=f"/{name}")
+            raise TransformError(f"{name} must be indices of existing axes", pointer=f"/{name}")
         if len({*indices}) != len(indices):
             raise TransformError(f"{name} must name each axis once", pointer=f"/{name}")
         for i, item in enumerate(value):
@@ -406,7 +406,7 @@ def _check_by_dimension(step: Mapping[str, Any], source: Rank, target: Rank, dep
             raise TransformError("byDimension needs transformations", pointer="/transformations")
         check_parameters(inner, len(here), len(there), depth + 1)
         if source is not None and max(here) >= source:
-            raise TransformError("byDimension takes an axis that is not there", pointer="/transformations")
+            raise TransformError("byDimension takes an axis that does not exist", pointer="/transformations")
     if len({*taken}) != len(taken) or (target is not None and sorted(taken) != [*range(target)]):
         raise TransformError("each output axis must be made once by byDimension", pointer="/transformations")
 
