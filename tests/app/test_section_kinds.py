@@ -104,7 +104,8 @@ def test_very_many_labels_are_shown_in_part_and_that_is_said() -> None:
 def test_plates_and_wells_have_names_and_acquisitions() -> None:
     assert texts(PLATE) == {"name of plate": "screen", "name": "first", "maximumfieldcount": "2"}
     (section,) = sections_of(subject(PLATE))
-    assert section.notes == ("2 rows × 1 column, 1 well.",)
+    assert section.notes[0] == "2 rows × 1 column, 1 well."
+    assert "no name of its own" in section.notes[1]
     assert typed(PLATE, "name of plate", "assay")["plate"]["name"] == "assay"
     assert typed(PLATE, "name", "second")["plate"]["acquisitions"][0]["name"] == "second"
     assert texts(WELL) == {"acquisition": "7"}

@@ -31,7 +31,7 @@ class _Colours(QSyntaxHighlighter):
         palette = current_palette()
         line = text or ""
         style = QTextCharFormat()
-        if line.startswith(("---", "+++", "@@")):
+        if line.startswith(("---", "+++", "@@", "# ")):
             style.setForeground(quiet(palette))
         elif line.startswith("+"):
             style.setForeground(added(palette))

@@ -8,8 +8,10 @@ from qtpy.QtCore import QSignalBlocker, Qt, Signal
 from qtpy.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
 
 from zarrscope_app.presenters import Field
+from zarrscope_app.presenters.form.line_ends import shown
 from zarrscope_app.presenters.form.words import long_value
 
+from .long_text import text_in
 from .text import Label
 from .undo_keys import UndoKeys
 
@@ -65,7 +67,7 @@ class ValuePane(QWidget):
         document = self.text.document()
         if self.pending and document is not None:
             document.setModified(False)
-            self.edited.emit(self._pointer, self.text.toPlainText())
+            self.edited.emit(self._pointer, text_in(self.text))
 
     def show_field(self, field: Field | None, editable: bool) -> None:
         """Shows the value of a field if it is long; otherwise hides the pane."""
@@ -80,7 +82,7 @@ class ValuePane(QWidget):
         self._title.setText(title)
         self.text.setAccessibleName(title)
         self.text.setReadOnly(not editable)
-        if self.text.toPlainText() != field.text:
+        if text_in(self.text) != shown(field.text):
             blocker = QSignalBlocker(self.text)
             self.text.setPlainText(field.text)
             blocker.unblock()

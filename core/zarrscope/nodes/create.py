@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import prod
+from math import isqrt, prod
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,10 @@ from zarrscope.model.metadata import ArrayMetadata, CodecSpec, Configuration, Re
 from zarrscope.model.typestr import from_numpy
 
 CHUNK_BYTES = 1 << 20
+PLANE_BYTES = 2 << 20
+"""The most bytes of a chunk that is a part of one plane: 1024 x 1024 pixels of two bytes."""
+FEW_BYTES = 1 << 18
+"""Chunks of whole planes hold as many planes as fit into this."""
 
 
 def new_array(
@@ -46,7 +50,9 @@ def new_array(
             f"Elements of type {kind.name} would hold nothing: no length is named",
             advice='Name one ("S5", "U5", "V5"), or take "str" or "bytes", which have any length.',
         )
-    inner = tuple(int(n) for n in chunks) if chunks is not None else guess_chunks(shape, kind.itemsize or 16)
+    inner = tuple(int(n) for n in chunks) if chunks is not None else ()
+    if chunks is None:
+        inner = guess_chunks(shape, kind.itemsize or 16, dimension_names)
     outer = tuple(int(n) for n in shards) if shards is not None else inner
     for name, given in (("chunks", inner), ("shards", outer)):
         if len(given) != len(shape) or any(n < 1 for n in given):
@@ -74,12 +80,29 @@ def new_array(
     return dialect.adapt(metadata)
 
 
-def guess_chunks(shape: Sequence[int], itemsize: int) -> tuple[int, ...]:
-    """Chunks of at most CHUNK_BYTES: halves the longest axis, the first one among equals, until they fit."""
+def guess_chunks(shape: Sequence[int], itemsize: int, names: Sequence[str | None] | None = None) -> tuple[int, ...]:
+    """Chunks for an array whose creator names none.
+
+    If the last axes are named y and x, viewers read plane by plane: a chunk is a part of one plane, of at most
+    PLANE_BYTES. Small planes are stacked along z, up to FEW_BYTES, because each chunk is one request or file. Other
+    arrays get chunks of at most CHUNK_BYTES: the longest axis is halved, the first one among equals, until they fit.
+    """
     chunks = [max(1, int(n)) for n in shape]
+    axes = [str(name).lower() for name in names or ()]
+    if axes[-2:] == ["y", "x"] and len(axes) == len(chunks):
+        return _planes(chunks, axes, itemsize)
     while prod(chunks) * itemsize > CHUNK_BYTES and max(chunks, default=1) > 1:
         axis = chunks.index(max(chunks))
         chunks[axis] = -(-chunks[axis] // 2)
+    return tuple(chunks)
+
+
+def _planes(shape: Sequence[int], axes: Sequence[str], itemsize: int) -> tuple[int, ...]:
+    side = 1 << (isqrt(PLANE_BYTES // itemsize).bit_length() - 1)  # a power of two
+    chunks = [1] * (len(shape) - 2) + [min(n, side) for n in shape[-2:]]
+    if "z" in axes[:-2]:
+        z = axes.index("z")
+        chunks[z] = max(1, min(shape[z], FEW_BYTES // (prod(chunks) * itemsize)))
     return tuple(chunks)
 
 

@@ -11,6 +11,7 @@ from zarrscope.jsondoc import differences as compare
 from zarrscope.jsondoc.document import Document
 from zarrscope.jsondoc.nonstandard import brought_in
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.conflict import Sides, merge, put, sides_of
 from zarrscope_app.presenters.form.line_diff import changed_lines
 from zarrscope_app.presenters.form.view_models import Change, Diff, Disagreement, Side, Whose
@@ -225,8 +226,18 @@ def diff_of(base: Document, now: Document, prefix: str) -> Diff:
     name = strings.clean(base.key)
     lines = changed_lines(base.text, now.text, f"{name} (stored)", f"{name} (edited)")
     warned = [strings.not_standard_line(each) for each in brought_in(base, now)]
-    told = "\n".join([*warned, *(strings.clean_lines(line) for line in lines)])
-    return Diff(told, tuple(differences(base, now, prefix)))
+    told = [strings.clean_lines(line) for line in lines]
+    if base.bytes != now.bytes:
+        told = [*warned, words.writes(name, len(now.bytes), len(base.bytes)), *told]
+    return Diff("\n".join(told), tuple(differences(base, now, prefix)), len(now.bytes))
+
+
+def diff_together(diffs: Sequence[Diff]) -> Diff:
+    """The differences of several documents, one after the other, with the bytes to be written in all."""
+    texts = [diff.unified for diff in diffs]
+    if len(diffs) > 1 and all(diff.nbytes for diff in diffs):
+        texts.insert(0, words.writes_in_all(len(diffs), sum(diff.nbytes for diff in diffs)))
+    return Diff("\n".join(texts), tuple(c for diff in diffs for c in diff.changes), sum(diff.nbytes for diff in diffs))
 
 
 def differences(before: Document, after: Document, prefix: str) -> list[Change]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Literal
 
-from zarrscope_app.presenters.form.draft import Draft
+from zarrscope_app.presenters.form.draft import Draft, diff_together
 from zarrscope_app.presenters.form.view_models import Diff
 
 if TYPE_CHECKING:
@@ -55,5 +55,4 @@ class Drafts:
 
     def diff(self, diff_of: Callable[[Draft], Diff]) -> Diff:
         """The differences of every document with changes, one after the other; `diff_of` gives those of one."""
-        found = [diff_of(draft) for draft in self.unsaved().values()]
-        return Diff("\n".join(diff.unified for diff in found), tuple(c for diff in found for c in diff.changes))
+        return diff_together([diff_of(draft) for draft in self.unsaved().values()])

@@ -21,6 +21,7 @@ from zarrscope_app.presenters.form.drafts import Drafts
 from zarrscope_app.presenters.form.editing import DraftEditor
 from zarrscope_app.presenters.form.field_editors import refusal
 from zarrscope_app.presenters.form.field_tree import field_at, fields
+from zarrscope_app.presenters.form.line_ends import with_own_ends
 from zarrscope_app.presenters.form.members import MemberEditor
 from zarrscope_app.presenters.form.mending import Asked
 from zarrscope_app.presenters.form.saving import Saver
@@ -221,6 +222,8 @@ class NodeForm:
             self.edit_text(json_text.with_line(self._shown(draft, "json").text, pointer, text))
             return
         field = self.field(pointer)
+        if field is not None and field.kind == "text":
+            text = with_own_ends(field.text, text)
         if field is None or field.text != text or field.error or self.busy:
             self._set(pointer, text, field)
 

@@ -18,7 +18,7 @@ from zarrscope.jsondoc.edits import apply
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
-from zarrscope_app.presenters.form.draft import Draft, diff_of, new_act
+from zarrscope_app.presenters.form.draft import Draft, diff_of, diff_together, new_act
 from zarrscope_app.presenters.form.drafts import Drafts
 from zarrscope_app.presenters.form.findings import field_of, mend, wrong_texts
 from zarrscope_app.presenters.form.judge_of_several import JudgeOfSeveral
@@ -444,5 +444,5 @@ class SeveralForm:
 
     def diff(self) -> Diff:
         """The differences of all documents from the stored ones, one after the other."""
-        found = [draft.known_diff or Diff(strings.LOADING, ()) for draft in self._chosen() if draft.dirty]
-        return Diff("\n".join(diff.unified for diff in found), tuple(c for diff in found for c in diff.changes))
+        chosen = [draft for draft in self._chosen() if draft.dirty]
+        return diff_together([draft.known_diff or Diff(strings.LOADING, ()) for draft in chosen])

@@ -135,6 +135,8 @@ class Diff:
     unified: str
     """A unified diff of the document, "" without changes. Warnings about non-standard JSON precede it."""
     changes: tuple[Change, ...]
+    nbytes: int = 0
+    """The bytes that saving writes."""
 
 
 @dataclass(frozen=True)

@@ -109,6 +109,9 @@ def well(fields: int) -> str:
     return f"{counted(fields, 'field')}."
 
 
+WELL_NAMES = "A well has no name of its own in OME-Zarr: it is called by its row and column, such as A/1."
+
+
 def coarser(factors: str) -> str:
     return f"This level is coarser by {factors}."
 
@@ -314,3 +317,14 @@ def long_value(field: Field) -> str:
         return ""
     many = f", {counted(lines, 'line')}" if lines > 1 else ""
     return f"{clean(field.pointer, 120)} · {counted(len(field.text), 'character')}{many}"
+
+
+def writes(document: str, nbytes: int, before: int) -> str:
+    """The line above the changes of a document: "# zarr.json: saving writes 1,240 bytes, 6 more than are stored"."""
+    more = nbytes - before
+    change = f", {counted(abs(more), 'byte')} {'more' if more > 0 else 'fewer'} than are stored" if more else ""
+    return f"# {document}: saving writes {counted(nbytes, 'byte')}{change}"
+
+
+def writes_in_all(documents: int, nbytes: int) -> str:
+    return f"# In all, saving writes {counted(nbytes, 'byte')} in {counted(documents, 'document')}"

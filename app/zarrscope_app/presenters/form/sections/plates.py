@@ -44,7 +44,7 @@ def _plate_notes(subject: Subject) -> list[str]:
     plate = mapping_at(_ome(subject), "plate")
     if plate is None:
         return []
-    return [words.plate(*(len(_objects(plate, name)) for name in ("rows", "columns", "wells")))]
+    return [words.plate(*(len(_objects(plate, name)) for name in ("rows", "columns", "wells"))), words.WELL_NAMES]
 
 
 def _well(subject: Subject) -> list[Member]:
@@ -63,7 +63,7 @@ def _well(subject: Subject) -> list[Member]:
 
 def _well_notes(subject: Subject) -> list[str]:
     well = mapping_at(_ome(subject), "well")
-    return [] if well is None else [words.well(len(_objects(well, "images")))]
+    return [] if well is None else [words.well(len(_objects(well, "images"))), words.WELL_NAMES]
 
 
 PLATE = member_section("plate", words.PLATE, _plate, _plate_notes)
