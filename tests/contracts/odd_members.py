@@ -1,6 +1,8 @@
 """One member of an array's document is odd, whichever it is, in whichever dialect: the node opens all the same.
 
-Each member of the templates of dialect.py, at any depth, is replaced by each of `ODD`, or left out.
+Each member of the templates of dialect.py, at any depth, is replaced by each of `ODD`, or left out. And each document
+of a family of nodes is replaced by each of `NO_OBJECT`: if its key, or another document, shows the kind of the node,
+the node opens, its children are listed, and attributes in another document can be seen and changed.
 """
 
 from __future__ import annotations
@@ -8,10 +10,11 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
+import zarrscope
 from contracts.dialect import TEMPLATES, array_path
-from zarrscope.dialects import Dialect
+from zarrscope.dialects import DIALECTS, Dialect
 from zarrscope.stores.memory import MemoryStore
 
 GONE: Any = object()
@@ -90,3 +93,40 @@ def cases(dialect: Dialect) -> Iterator[tuple[str, Any, MemoryStore]]:
             for each, value in changed.items():
                 store.set(each, json.dumps(value, indent=1).encode())
             yield pointer, odd, store
+
+
+# ---------------------------------------------------------------------------------------- whole documents
+WRITABLE = [dialect for dialect in DIALECTS if dialect.name != "v1"]
+NO_OBJECT = (b"[1, 2]", b"5", b"null", b'"x"', b"true", b"{", b"", b"\xff\xfe", b'{"a": 1,}')
+NODES: tuple[tuple[str, Literal["array", "group"]], ...] = (("/", "group"), ("/g", "group"), ("/g/a", "array"))
+
+
+def family(dialect: Dialect) -> MemoryStore:
+    """A group /g with an array /g/a, each with an attribute x, as the root has where it can."""
+    store = MemoryStore()
+    h = zarrscope.open(store, "w-", dialect=dialect.name)
+    h.root.attrs["x"] = 1
+    h.create_group("/g", {"x": 1})
+    h.create_array("/g/a", shape=(4,), dtype="u1", chunks=(2,), attributes={"x": 1})[...] = 3
+    return store
+
+
+def documents_that_are_no_object(dialect: Dialect) -> Iterator[tuple[str, str, str, bytes, MemoryStore]]:
+    """(path, kind, key, what stands there, the store): one document of one node is no JSON object, or not even JSON."""
+    whole = family(dialect)
+    for path, kind in NODES:
+        for key in dialect.documents(path, kind):
+            for odd in NO_OBJECT if whole.get(key) is not None else ():
+                store = MemoryStore()
+                for each in whole.list():
+                    store.set(each, odd if each == key else whole.get(each) or b"")
+                yield path, kind, key, odd, store
+
+
+def shows_its_kind(dialect: Dialect, path: str, kind: Literal["array", "group"], key: str) -> bool:
+    """Whether the node is known to be there, and of its kind, when the document at `key` cannot be read."""
+    return dialect.named_kinds or key not in dialect.documents(path, kind)[:1]
+
+
+def keys(store: MemoryStore) -> dict[str, bytes]:
+    return {key: store.get(key) or b"" for key in store.list()}

@@ -13,7 +13,18 @@ import pytest
 
 import zarrscope
 from contracts.dialect import array_path
-from contracts.odd_members import GONE, at, cases, documents, key_of, pointers, with_odd
+from contracts.odd_members import (
+    GONE,
+    WRITABLE,
+    at,
+    cases,
+    documents,
+    family,
+    key_of,
+    keys,
+    pointers,
+    with_odd,
+)
 from contracts.odd_members import ODD as ODD_VALUES
 from zarrscope.check.hierarchy import check
 from zarrscope.dialects import DIALECTS, Dialect
@@ -327,22 +338,6 @@ def test_null_attributes_stay_null_until_a_field_is_set(tmp_path: Path, capsys: 
 
 
 # ---------------------------------------------------------------------------------------- groups, attributes, roots
-def family(dialect: Dialect) -> MemoryStore:
-    """A group /g with an array /g/a, each with an attribute x."""
-    store = MemoryStore()
-    h = zarrscope.open(store, "w-", dialect=dialect.name)
-    h.create_group("/g", {"x": 1})
-    h.create_array("/g/a", shape=(4,), dtype="u1", chunks=(2,), attributes={"x": 1})[...] = 3
-    return store
-
-
-def keys(store: MemoryStore) -> dict[str, bytes]:
-    return {key: store.get(key) or b"" for key in store.list()}
-
-
-WRITABLE = [dialect for dialect in DIALECTS if dialect.name != "v1"]
-
-
 @pytest.mark.parametrize("path", ["/g", "/g/a"])
 @pytest.mark.parametrize("dialect", WRITABLE, ids=lambda dialect: dialect.name)
 def test_attributes_that_are_no_object_close_no_node(dialect: Dialect, path: str) -> None:
@@ -363,6 +358,7 @@ def test_attributes_that_are_no_object_close_no_node(dialect: Dialect, path: str
         assert [each.key for each in check(h) if each.severity == "error"] == [key]
         if kind == "group":
             assert [child.name for child in h["/"].children()] == ["g"]
+            assert [child.name for child in node.children()] == ["a"]
             assert h["/g/a"][...].tolist() == [3] * 4
         before = keys(store)
         with pytest.raises(zarrscope.BadMetadata, match="not a JSON object") as caught:

@@ -145,11 +145,18 @@ def _change(url: str, node: str, dry_run: bool, edit: Any, allow_nan: bool = Fal
 
 
 def _changed(url: str, node: str, dry_run: bool, edit: Any, allow_nan: bool) -> None:
+    from zarrscope.errors import ZarrscopeError
+    from zarrscope.nodes.attributes import need_object
+
     hierarchy, _ = opened(url, node, write=True)
     path = place(hierarchy, node)
     document = hierarchy.document(path)
     base = hierarchy.attributes_pointer(path)
-    edited = edit(document, base)
+    try:
+        edited = edit(document, base)
+    except ZarrscopeError:
+        need_object(document, base, path, hierarchy.url)
+        raise
     if edited.bytes == document.bytes:
         say("Nothing changes.")
         return

@@ -35,6 +35,10 @@ class Defects:
             self._found.append(Defect(error.message, *place, error.advice or "", feature))
             return None
 
+    def nothing_of_array(self, dialect: str) -> ArrayMetadata:
+        """The metadata of an array whose document is not a JSON object: its key alone shows that it is an array."""
+        return self.array(shape=None, dtype=None, grid=None, keys=None, codecs=None, fill=None, dialect=dialect)
+
     @property
     def found(self) -> tuple[Defect, ...]:
         return tuple(self._found)

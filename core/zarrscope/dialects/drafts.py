@@ -234,14 +234,18 @@ class DraftDialect(Dialect):
                 feature=f"metadata encoding {self.encoding}",
                 advice="Only JSON is; the names of nodes can still be listed.",
             )
-        members = load(documents, key, notes)
-        assert members is not None
         defects = Defects(key)
+        members = defects.attempt(load, documents, key, notes)
+        metadata: ArrayMetadata | GroupMetadata
+        if members is None:  # the key shows the kind all the same
+            metadata = GroupMetadata(self.name, extensions=self.extensions, defects=defects.found)
+            if kind == "array":
+                metadata = defects.nothing_of_array(self.name)
+            return Node(path, metadata, {}, tuple(notes))
         if not self.layout.bootstrap:
             defects.attempt(check_format, members, notes)
         attributes = defects.attempt(attributes_of, members) or {}
         reports = [*self.extensions]
-        metadata: ArrayMetadata | GroupMetadata
         if kind == "array":
             metadata = draft_arrays.parse(self, path, members, attributes, notes, reports, defects)
         else:

@@ -94,18 +94,23 @@ class V2(Dialect):
     def parse(self, path: str, documents: Mapping[str, StoredDocument]) -> Node | None:
         prefix = prefix_of(path)
         notes: list[str] = []
-        array = load(documents, f"{prefix}.zarray", notes)
-        group = load(documents, f"{prefix}.zgroup", notes) if array is None else None
-        if array is None and group is None:
+        kind = self.claimed(path, documents)
+        if kind is None:
             return None
-        defects = Defects(f"{prefix}.zarray" if array is not None else f"{prefix}.zgroup")
+        key = f"{prefix}.z{kind}"
+        defects = Defects(key)
+        members = defects.attempt(load, documents, key, notes)
         attributes = defects.attempt(self._attributes, prefix, documents, notes) or {}
         metadata: ArrayMetadata | GroupMetadata
-        if array is not None:
-            metadata = self._array(prefix, array, attributes, notes, defects)
+        if kind == "array":
+            metadata = (
+                self._array(prefix, members, attributes, notes, defects)
+                if members is not None
+                else defects.nothing_of_array(self.name)
+            )
         else:
-            assert group is not None
-            defects.attempt(_check_format, group, notes)
+            if members is not None:
+                defects.attempt(_check_format, members, notes)
             metadata = GroupMetadata(self.name, defects=defects.found)
         return Node(path, metadata, attributes, tuple(notes))
 

@@ -210,14 +210,7 @@ class Attributes(MutableMapping[str, Any]):
                 key=key,
                 advice="Create the group first: create_group writes one.",
             )
-        if not isinstance(old.get(pointer, None) or {}, dict):
-            raise BadMetadata(
-                f"The attributes of {path} are not a JSON object",
-                store=context.url,
-                key=key,
-                pointer=pointer or None,
-                advice=f"Write an object in their place first: zarrscope attrs set STORE {path} '' '{{}}'.",
-            )
+        need_object(old, pointer, path, context.url)
         documents: dict[str, StoredDocument] = {**fetch(context.store, context.keys_of(path)), key: old.bytes}
         if old.version is ABSENT:
             del documents[key]
@@ -252,6 +245,20 @@ class Attributes(MutableMapping[str, Any]):
         if new.bytes != old.bytes:
             save(context, path, new)
         self._node.attributes = shown
+
+
+def need_object(document: Document, pointer: str, path: str, url: str) -> None:
+    """Raises BadMetadata if the attributes at the pointer are another value than an object, which has no members."""
+    place = {"store": url, "key": document.key}
+    if pointer and not isinstance(document.value, dict):
+        raise BadMetadata(f"The document of {path} is not a JSON object", **place, advice="Restore it from a copy.")
+    if not isinstance(document.get(pointer, None), dict | None):
+        raise BadMetadata(
+            f"The attributes of {path} are not a JSON object",
+            **place,
+            pointer=pointer or None,
+            advice=f"Write an object in their place first: zarrscope attrs set STORE {path} '' '{{}}'.",
+        )
 
 
 def read_document(context: NodeContext, key: str) -> Document:

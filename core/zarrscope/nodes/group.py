@@ -89,7 +89,8 @@ class Group:
 
     @property
     def problem(self) -> ZarrscopeError | None:
-        """The error for an extension that this group demands and zarrscope lacks; else None."""
+        """The error for a broken document, or for an extension that this group demands and zarrscope lacks; else
+        None."""
         return self.metadata.problem
 
     def children(self, cancelled: Callable[[], bool] = never, *, tree: Tree | None = None) -> Iterator[Child]:
@@ -125,7 +126,7 @@ class Group:
         >>> [(child.name, child.kind, child.error) for child in h.root.children()]
         [('a', 'array', None)]
         """
-        return self._listed(self.problem, cancelled, tree)
+        return self._listed(self.metadata.demand, cancelled, tree)
 
     def names(self, cancelled: Callable[[], bool] = never, *, tree: Tree | None = None) -> Iterator[Child]:
         """Lists the children as `children` does, even if the metadata encoding is unknown: their kinds follow from
