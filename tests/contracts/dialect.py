@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from zarrscope.dialects import DIALECTS, Dialect, detect
+from zarrscope.dialects.defects import need_sound
 from zarrscope.dialects.v3 import V3 as Zarr3
 from zarrscope.errors import Refused, Unsupported, ZarrscopeError
 from zarrscope.model.dtype import Fill, data_type
@@ -532,4 +533,7 @@ def test_text_cut_anywhere_is_a_named_error(dialect: Dialect) -> None:
     text = TEMPLATES[dialect.name][key]
     for end in range(0, len(text), 3):
         with pytest.raises(ZarrscopeError):
-            dialect.parse(path, {key: text[:end]})
+            node = dialect.parse(path, {key: text[:end]})
+            assert node is not None
+            assert node.metadata.kind == "array"
+            need_sound(node.metadata)

@@ -142,7 +142,9 @@ def test_odd_json_in_attributes_is_read_and_harms_nobody(dialect: Dialect, text:
 def test_documents_that_are_no_json_are_named(dialect: Dialect, change: Any) -> None:
     key = document_key(dialect)
     with pytest.raises(zarrscope.ZarrscopeError) as caught:
-        opened(dialect, stored(dialect, change(TEMPLATES[dialect.name][key])))
+        opened(dialect, stored(dialect, change(TEMPLATES[dialect.name][key])))[
+            ...
+        ]  # if its key shows an array, it opens
     if array_path(dialect) != "/":  # v1 is told by this document
         assert isinstance(caught.value, zarrscope.BadMetadata | TooLarge)
         assert caught.value.key == key
