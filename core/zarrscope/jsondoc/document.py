@@ -18,7 +18,17 @@ from typing import Any
 
 from zarrscope.errors import NotFound, Refused
 from zarrscope.errors.visible import visible
-from zarrscope.jsondoc.parse import CONSOLIDATED_LIMIT, NODE_LIMIT, ParsedBytes, decode_text, oddities, parse_json
+from zarrscope.jsondoc.grammar import LONG
+from zarrscope.jsondoc.parse import (
+    CONSOLIDATED_LIMIT,
+    NODE_LIMIT,
+    ParsedBytes,
+    decode_text,
+    is_allowed,
+    oddities,
+    parse_json,
+)
+from zarrscope.jsondoc.sharing import Splice, shared_value, spliced
 from zarrscope.jsondoc.spans import Span, outline, pointer_of
 from zarrscope.jsondoc.style import Style, begin, escape_surrogates, indent_at, on_lines, plain
 from zarrscope.model.storage import Version
@@ -34,9 +44,6 @@ __all__ = [
 ]
 
 _MISSING: Any = object()
-
-Splice = tuple[int, int, str]
-"""Replaces text[start:stop] by a new text."""
 
 
 def tokens_of(pointer: str) -> list[str]:
@@ -78,7 +85,8 @@ class Document:
     ) -> None:
         if isinstance(source, str):
             source = escape_surrogates(source).encode()
-        self.bytes: bytes = ParsedBytes(source)  # other readers of it need not parse it again
+        # other readers of it need not parse it again
+        self.bytes: bytes = source if isinstance(source, ParsedBytes) else ParsedBytes(source)
         self.key = key
         self.version = version
         self._limit = limit
@@ -418,14 +426,16 @@ class Document:
         return Verbatim(text)
 
     def _spliced(self, splices: Iterable[Splice]) -> Document:
-        pieces, at = [], 0
-        for start, stop, new in sorted(splices):
-            pieces += [self.text[at:start], new]
-            at = stop
-        if not pieces:
+        planned = [*splices]
+        if not planned:
             return self
-        new_bytes = "".join([*pieces, self.text[at:]]).encode()
-        return self if new_bytes == self.bytes else self._of(new_bytes, self.version)
+        new_bytes = ParsedBytes(spliced(self.text, planned).encode())
+        if new_bytes == self.bytes:
+            return self
+        if len(new_bytes) > LONG and not self.notes and is_allowed(new_bytes, self._limit):
+            shared = shared_value(self.text, self._root, planned)
+            new_bytes.parsed = (shared[0], []) if shared is not None else None
+        return self._of(new_bytes, self.version)
 
     def _of(self, source: bytes, version: Version | None) -> Document:
         return Document(source, self.key, version, limit=self._limit)

@@ -80,7 +80,7 @@ def parse_json(data: bytes, *, key: str | None = None, limit: int = NODE_LIMIT, 
             if text.startswith(BOM):
                 text = text[1:]
             told: list[str] = []
-            held = _parse(text, told), told
+            held = parse_text(text, told), told
             if kept is not None:
                 kept[bytes(data)] = held
         if isinstance(data, ParsedBytes):
@@ -96,6 +96,15 @@ def raise_limit(limit: int) -> None:
     """Allows documents of up to `limit` bytes from now on."""
     global _raised
     _raised = max(_raised, limit)
+
+
+def is_allowed(data: bytes, limit: int) -> bool:
+    """Whether `decode_text` accepts the bytes of a text within this limit."""
+    try:
+        decode_text(data, limit=limit)
+    except BadMetadata:
+        return False
+    return True
 
 
 def decode_text(data: bytes, *, limit: int = NODE_LIMIT) -> str:
@@ -162,7 +171,8 @@ _quick = json.JSONDecoder(object_pairs_hook=_even, parse_constant=_odd)
 """It is made once, because making it takes longer than reading a short document."""
 
 
-def _parse(text: str, notes: list[str]) -> Any:
+def parse_text(text: str, notes: list[str]) -> Any:
+    """The value of a JSON text; `notes` gets a note for each deviation from the standard. Raises BadMetadata."""
     with without_collection(len(text)):
         return _parse_quickly(text, notes)
 

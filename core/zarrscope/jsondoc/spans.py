@@ -207,6 +207,14 @@ def parts_between(span: Span, start: int, stop: int) -> range:
     return range(max(0, int(first) - 1), min(len(children), int(last)))
 
 
+def long_children(span: Span) -> list[Span]:
+    """The children of a long value that may be long themselves, found without looking at each of the others."""
+    children = span.children
+    if not isinstance(children, _Children):
+        return [*children]
+    return [children[int(i)] for i in np.flatnonzero(np.diff(children.edges) > LONG)]
+
+
 MOST_NOTES = 100
 """The most places that are listed for one document."""
 

@@ -15,7 +15,7 @@ from zarrscope.dialects import StoredDocument
 from zarrscope.errors import BadMetadata, Conflict, Refused, ZarrscopeError
 from zarrscope.errors.visible import visible
 from zarrscope.jsondoc.document import Document, same_json
-from zarrscope.jsondoc.parse import CONSOLIDATED_LIMIT
+from zarrscope.jsondoc.parse import CONSOLIDATED_LIMIT, parsed_once
 from zarrscope.jsondoc.spans import pointer_of
 from zarrscope.model.storage import ABSENT
 from zarrscope.nodes.detect import document_limit, fetch
@@ -194,6 +194,10 @@ class Attributes(MutableMapping[str, Any]):
         self._node.attributes = node.attributes
 
     def _change(self, changes: Mapping[str, Any]) -> None:
+        with parsed_once():
+            self._changed(changes)
+
+    def _changed(self, changes: Mapping[str, Any]) -> None:
         for name in changes:
             if not isinstance(name, str):
                 raise TypeError(f"the name of an attribute is text, not {name!r}")

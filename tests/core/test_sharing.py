@@ -1,0 +1,120 @@
+"""An edit does not parse the large parts of a document that it leaves as they are: both values share them."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import zarrscope
+from zarrscope.errors import NotFound, Refused
+from zarrscope.jsondoc import parse
+from zarrscope.jsondoc.document import Document
+from zarrscope.stores.memory import MemoryStore
+
+LARGE = [[[]]] * 20_000
+
+
+def parsed_texts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The lengths of the texts that are parsed from now on."""
+    lengths: list[int] = []
+    real = parse._parse_quickly
+
+    def parsing(text: str, notes: list[str]) -> Any:
+        lengths.append(len(text))
+        return real(text, notes)
+
+    monkeypatch.setattr(parse, "_parse_quickly", parsing)
+    return lengths
+
+
+ACTS: dict[str, Callable[[Any], object]] = {
+    "resize": lambda array: array.resize((6,)),
+    "set": lambda array: array.attrs.__setitem__("y", 1),
+    "update": lambda array: array.attrs.update({"y": 1, "z": {"a": [2]}}),
+    "remove": lambda array: array.attrs.__delitem__("small"),
+}
+
+
+@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("dialect", ["v3", "v2"])
+def test_an_edit_parses_a_large_document_once(dialect: str, act: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = MemoryStore()
+    attributes = {"small": 0, "x": LARGE}
+    made = zarrscope.open(store, "w-", dialect=dialect)
+    made.create_array("/a", shape=(4,), dtype="u1", chunks=(2,), attributes=attributes)
+    array = zarrscope.open(store, "r+")["a"]
+    lengths = parsed_texts(monkeypatch)
+    ACTS[act](array)
+    assert sum(length > 100_000 for length in lengths) == 1, lengths
+    monkeypatch.undo()
+    again = zarrscope.open(store)["a"]
+    assert again.attributes["x"] == LARGE
+    assert again.shape == array.shape
+    assert dict(again.attributes) == dict(array.attributes)
+
+
+def values(rng: random.Random, depth: int = 0) -> Any:
+    kind = rng.randrange(7 if depth < 4 else 5)
+    if kind == 5:
+        return [values(rng, depth + 1) for _ in range(rng.randrange(4))]
+    if kind == 6:
+        return {f"k{rng.randrange(9)}": values(rng, depth + 1) for _ in range(rng.randrange(4))}
+    return (None, True, rng.random(), rng.randrange(10**6), f'é"\\{rng.random()}')[kind]
+
+
+def pointers(value: Any, above: str = "") -> Iterator[str]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, each in items:
+        if not isinstance(value, list) or name < 9 or name > len(value) - 3:
+            yield f"{above}/{name}"
+            yield from pointers(each, f"{above}/{name}")
+
+
+def edited(document: Document, rng: random.Random) -> Document:
+    pointer = rng.choice([*pointers(document.value)])
+    holder, new = document.get(pointer), values(rng)
+    end = {list: "/-", dict: f"/new{rng.random()}"}.get(type(holder))
+    return rng.choice(
+        [
+            lambda: document.set(pointer, new),
+            lambda: document.set_text(pointer, json.dumps(new)),
+            lambda: document.remove(pointer),
+            lambda: document.add(pointer + end, new) if end is not None else document,
+        ]
+    )()
+
+
+def test_the_value_after_any_edit_is_that_of_its_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(11)
+    tried = parsed = 0
+    for _ in range(5):
+        large = [values(rng, 2) for _ in range(4000)], {f"n{i}": values(rng, 2) for i in range(4000)}
+        content = {"shape": [1], "attributes": {"list": large[0], "small": 1, "object": large[1]}}
+        document = Document(json.dumps(content, indent=rng.choice([None, 2]), ensure_ascii=rng.random() < 0.5))
+        lengths = parsed_texts(monkeypatch)
+        for _ in range(8):
+            before = len(document.bytes)
+            lengths.clear()
+            try:
+                after = edited(document, rng)
+            except (Refused, NotFound):
+                continue
+            tried += 1
+            parsed += max(lengths, default=0) > 0.9 * before
+            assert json.dumps(after.value) == json.dumps(json.loads(after.text)), "the order of members, too"
+            document = after if isinstance(after.get("/attributes/object", None), dict) else document
+        monkeypatch.undo()
+    assert tried > 20
+    assert parsed <= tried // 10
+
+
+def test_non_standard_texts_are_parsed_whole() -> None:
+    text = f'{{"x": {json.dumps(LARGE)}, "y": NaN, "z": 1}}'
+    document = Document(text)
+    assert document.set("/z", 2).notes == document.notes != ()
+    mixed = Document(text.replace("NaN", "0")).set_text("/z", "NaN")
+    assert mixed.notes != ()
