@@ -533,7 +533,4 @@ def test_text_cut_anywhere_is_a_named_error(dialect: Dialect) -> None:
     text = TEMPLATES[dialect.name][key]
     for end in range(0, len(text), 3):
         with pytest.raises(ZarrscopeError):
-            node = dialect.parse(path, {key: text[:end]})
-            assert node is not None
-            assert node.metadata.kind == "array"
-            need_sound(node.metadata)
+            need_sound(dialect.parse(path, {key: text[:end]}).metadata)  # type: ignore[union-attr]  # a key shows the kind
