@@ -361,12 +361,12 @@ def _draw(group: Group, tree: Any, indent: str, depth: int, most: int) -> None:
     for i, child in enumerate(shown):
         last = i == len(shown) - 1 and not more
         inner = _open_child(group, child)
-        error = child.error or (inner.problem if inner is not None else None)
-        quiet = summary(inner.metadata if inner is not None else child.metadata, error) or (
+        wrong = child.error or (inner.problem if inner is not None else None)
+        quiet = summary(inner.metadata if inner is not None else child.metadata, wrong) or (
             _kind(inner) if inner is not None else ""
         )
         name = strings.clean(child.name) + ("/" if child.kind == "group" else "")
-        told = (f"{'  ' if quiet else ''}{quiet}", "error" if error is not None else "quiet")
+        told = (f"{'  ' if quiet else ''}{quiet}", "error" if wrong is not None else "quiet")
         show_pieces([(f"{indent}{'└── ' if last else '├── '}", "quiet"), (name, child.kind or ""), told])
         if inner is not None and depth > 1:
             _draw(inner, tree, indent + ("    " if last else "│   "), depth - 1, most)
