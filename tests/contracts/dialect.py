@@ -533,4 +533,4 @@ def test_text_cut_anywhere_is_a_named_error(dialect: Dialect) -> None:
     text = TEMPLATES[dialect.name][key]
     for end in range(0, len(text), 3):
         with pytest.raises(ZarrscopeError):
-            need_sound(dialect.parse(path, {key: text[:end]}).metadata)  # type: ignore[union-attr]  # a key shows the kind
+            need_sound(dialect.parse(path, {key: text[:end]}).metadata)  # its key shows an array

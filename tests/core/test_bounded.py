@@ -134,13 +134,13 @@ def test_an_edit_beside_a_long_value_parses_it_a_few_times(
     path = tmp_path / "a" / "zarr.json"
     path.write_text(path.read_text().replace('"PLACE"', f"[{','.join([small] * 40_000)}]"))
     parsed: list[int] = []
-    parse = jsontext._parse
+    parse = jsontext.parse_text
 
     def counted(text: str, notes: list[str]) -> Any:
         parsed.append(len(text))
         return parse(text, notes)
 
-    monkeypatch.setattr(jsontext, "_parse", counted)
+    monkeypatch.setattr(jsontext, "parse_text", counted)
     made = 0
     span = jsonplaces.Span.__init__
 
@@ -347,7 +347,7 @@ class Parsed:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.characters = 0
-        self._watch(monkeypatch, jsontext, "_parse")
+        self._watch(monkeypatch, jsontext, "parse_text")
         self._watch(monkeypatch, jsonplaces, "_read_at")
         self._watch(monkeypatch, jsonplaces, "scan")
         self._watch(monkeypatch, jsonmembers, "_skip")

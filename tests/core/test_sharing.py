@@ -15,7 +15,7 @@ from zarrscope.jsondoc import parse
 from zarrscope.jsondoc.document import Document
 from zarrscope.stores.memory import MemoryStore
 
-LARGE = [[[]]] * 20_000
+LARGE: list[list[list[int]]] = [[[]]] * 20_000
 
 
 def parsed_texts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -77,7 +77,7 @@ def pointers(value: Any, above: str = "") -> Iterator[str]:
 def edited(document: Document, rng: random.Random) -> Document:
     pointer = rng.choice([*pointers(document.value)])
     holder, new = document.get(pointer), values(rng)
-    end = {list: "/-", dict: f"/new{rng.random()}"}.get(type(holder))
+    end = "/-" if isinstance(holder, list) else f"/new{rng.random()}" if isinstance(holder, dict) else None
     return rng.choice(
         [
             lambda: document.set(pointer, new),

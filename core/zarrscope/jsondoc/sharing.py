@@ -6,7 +6,7 @@ parsed, so an edit of one small member must not cost as much again.
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -36,7 +36,7 @@ def shared_value(text: str, root: Span, splices: Sequence[Splice]) -> tuple[Any]
     kept = [*_left_alone(root, splices)]
     if not kept:
         return None
-    mark = secrets.token_hex(16)  # a text that others wrote cannot contain it
+    mark = os.urandom(16).hex()  # a text that others wrote cannot contain it
     rest = spliced(text, [*splices, *((each.start, each.stop, f'"{mark}{i}"') for i, each in enumerate(kept))])
     notes: list[str] = []
     try:
