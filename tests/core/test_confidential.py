@@ -48,6 +48,12 @@ def test_a_public_face_says_where_and_gives_the_address_back(address: str) -> No
     assert split_address(face) == split_address(address)
 
 
+def test_a_fragment_is_confidential_unless_it_is_a_path() -> None:
+    assert public("unknown://host/a.zarr#access_token=tok3n+value") == "unknown://host/a.zarr#***"
+    assert public("unknown://host/a.zarr#/group/0") == "unknown://host/a.zarr#/group/0"
+    assert public("s3://bucket/a#1") == "s3://bucket/a#1"
+
+
 @pytest.mark.parametrize(
     "address",
     ["/data/a?b=c", "file:///a%3Fsig=x", "memory://a", "s3://bucket/a", "/x/https://a:b@c/d?e=f", "C:\\a", "a/b"],

@@ -148,7 +148,7 @@ def _replaced(found: re.Match[str], replace: Callable[[str, str, str], str]) -> 
             else replace(place, "", name)
             for name, equals, value in members
         )
-    if fragment and kind in ("http", "https"):
+    if fragment and (kind in ("http", "https") or not (kind in _NAMED_BY_USER or fragment.startswith("#/"))):
         fragment = "#" + replace(place, "#", fragment[1:])
     return f"{scheme}://{user}{at}{host}{path}{query or ''}{fragment or ''}"
 
