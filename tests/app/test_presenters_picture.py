@@ -244,7 +244,7 @@ def test_cells_are_copied_as_lines_parted_by_tabs(shelf: Shelf, show: Any) -> No
 @pytest.mark.parametrize(
     ("dtype", "values", "text"),
     [
-        ("string", np.array(["a", "b\tc\nd", ""], dtype=object), "a\nb␉c␊d\n"),
+        ("string", np.array(["a", "b\tc\nd", ""], dtype=object), "a\nb␉c⏎d\n"),
         ([("x", "int16"), ("y", "float32")], np.array([(1, 0.5), (2, 1.5)], "i2,f4"), "1\t0.5\n2\t1.5"),
         ("bool", np.array([True, False]), "true\nfalse"),
     ],

@@ -16,7 +16,7 @@ from zarrscope.errors.visible import visible, visible_lines
     [
         ("plain µm 画像 אב", "plain µm 画像 אב"),
         ("\x1b]52;c;aGk=\x07", "␛]52;c;aGk=␇"),
-        ("a\nb\tc\rd\0e\x7f", "a␊b␉c␍d␀e␡"),
+        ("a\nb\tc\rd\0e\x7f", "a⏎b␉c␍d␀e␡"),
         ("\x9b31m\x9d0;x\x9c", "\\x9b31m\\x9d0;x\\x9c"),
         ("photo\u202egnp.exe", "photo\\u202egnp.exe"),
         ("a\u200bb\ufeffc\u2028d\u00ade\ufe0f", "a\\u200bb\\ufeffc\\u2028d\\xade\\ufe0f"),
@@ -39,5 +39,5 @@ def test_a_traceback_prints_nothing_that_steers() -> None:
         raise error
     except zarrscope.ZarrscopeError:
         printed = traceback.format_exc()
-    assert "a␛[2J␊b" in printed
+    assert "a␛[2J⏎b" in printed
     assert visible_lines(printed) == printed

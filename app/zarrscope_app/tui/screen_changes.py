@@ -35,7 +35,7 @@ _SIGNS = {
     **dict.fromkeys("▴▲↑", "^"),
     **dict.fromkeys("─━═▁▔‾–—", "-"), **dict.fromkeys("│┃║▏▕▎▌▐", "|"), **dict.fromkeys("┌┐└┘├┤┬┴┼╭╮╯╰┏┓┗┛", "+"),
     **dict.fromkeys("•●◉·", "*"), **dict.fromkeys("○◌", "o"), **dict.fromkeys("█■▓▒▀▄", "#"), **dict.fromkeys("░", ":"),
-    "…": "~", "⏎": "^", "✎": "*", "×": "x", "µ": "u",
+    "…": "~", "⏎": "$", "✎": "*", "×": "x", "µ": "u",
 }  # fmt: skip
 """Characters of the screens → their replacements in terminals without Unicode."""
 

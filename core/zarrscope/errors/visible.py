@@ -1,9 +1,9 @@
 """Makes text from a file safe to show: characters that control a terminal or mislead the reader are escaped.
 
-Control characters become their pictures (U+2400 …, "␛" for ESC). Those without a picture, direction controls,
-characters without width and lone surrogates become escapes as in JSON and Python (`\\x9b`, `\\u202e`, `\\U000e0041`).
-Every other character stays. The classes are those of the Unicode Standard: Cc, Cf, Cs, Zl, Zp, noncharacters, and
-Default_Ignorable_Code_Point.
+Control characters become their pictures (U+2400 …, "␛" for ESC), a line end becomes "⏎". Those without a picture,
+direction controls, characters without width and lone surrogates become escapes as in JSON and Python (`\\x9b`,
+`\\u202e`, `\\U000e0041`). Every other character stays. The classes are those of the Unicode Standard: Cc, Cf, Cs, Zl,
+Zp, noncharacters, and Default_Ignorable_Code_Point.
 
 Errors, representations, HTML and all front ends pass the text that they show through this module.
 """
@@ -46,6 +46,8 @@ def shortened(text: str) -> str:
 
 def _spelled(found: re.Match[str]) -> str:
     code = ord(found.group())
+    if code == 0x0A:
+        return "\N{RETURN SYMBOL}"  # its picture, U+240A, is missing in many fonts
     if code < 0x20:
         return chr(0x2400 + code)
     if code == 0x7F:
