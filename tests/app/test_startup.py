@@ -92,3 +92,12 @@ def test_a_verb_that_shows_metadata_imports_its_own_module_and_nothing_heavy(sto
     assert f"zarrscope_app.cli.{VERBS[arguments[0]].module}" in modules
     if arguments[0] in WITHOUT_NUMPY:
         assert "numpy" not in modules
+
+
+def test_the_terminal_starts_without_the_jobs_on_whole_hierarchies() -> None:
+    code = "import sys; import zarrscope_app.tui.app; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240, check=True)
+    modules = set(done.stdout.split())
+    jobs = {"check.hierarchy", "check.diff", "convert.planning", "convert.copying", "convert.rebuilding"}
+    assert not {f"zarrscope.{name}" for name in jobs} & modules
+    assert not {"concurrent.futures.process", "dask", "fsspec", "multiprocessing", "numcodecs", "obstore"} & modules

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 import zarrscope
 from zarrscope_app.cli import cli
+from zarrscope_app.presenters.commands import FOOTERS
 from zarrscope_app.tui.inline_pictures import kitty, sixel, through_tmux
 from zarrscope_app.tui.line_drawing import plotted
 from zarrscope_app.tui.signs import Look, cells_of, dithered_16, dithered_256, steadied, text_of
@@ -75,6 +76,9 @@ def test_without_unicode_pictures_are_ascii() -> None:
     found = terminal(XTERM, Answers(), encoding="ISO-8859-1")
     assert found.drawing == "ascii"
     assert "Unicode" in found.note
+    assert found.spelled("⏎ choose  Esc back") == "RET choose  Esc back"
+    assert all(len(found.spelled(foot)) < 80 for foot in FOOTERS.values())
+    assert terminal(XTERM, Answers()).spelled("⏎ choose") == "⏎ choose"
 
 
 def test_a_link_is_slow_over_ssh_or_where_answers_take_long() -> None:

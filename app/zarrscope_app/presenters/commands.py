@@ -8,9 +8,9 @@ is being typed. The `order` of the table is the order of the menus.
 from __future__ import annotations
 
 from collections.abc import Container
-from dataclasses import dataclass
 
 from zarrscope.errors.visible import visible
+from zarrscope.model.frozen import frozen
 
 MENUS = (
     ("file", "&File"),
@@ -23,7 +23,7 @@ MENUS = (
 """(id, title with its mnemonic), in the usual order of desktop menus."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Command:
     """A command that a person may give: its label, keys and place in the menus."""
 
@@ -190,8 +190,9 @@ def is_plain(keys: str) -> bool:
 
 def key_sheet(*others: tuple[str, str], can: Container[str] | None = None) -> list[tuple[str, str]]:
     """(keys, description) for every command that has keys and that the host `can` carry out (None: all), and `others`
-    of the host, whose keys with Ctrl mean what the host says."""
+    of the host, whose keys with Ctrl mean what the host says, with Shift too: a terminal sends the same."""
     taken = {key for keys, _ in others for key in keys.split(" · ") if key.startswith("Ctrl")}
+    taken |= {key.replace("Ctrl+", "Ctrl+Shift+") for key in taken}
     rows = []
     for found in COMMANDS:
         keys = [key for key in found.keys if key not in taken]

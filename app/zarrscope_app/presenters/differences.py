@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from zarrscope.check.diff import ABSENT, Difference
 from zarrscope_app.presenters import strings
+
+if TYPE_CHECKING:
+    from zarrscope.check.diff import Difference
 
 LIMIT = 1000
 """The most differences that are listed; further ones are counted."""
@@ -16,6 +18,8 @@ COMPARED = "difference"
 
 def line(found: Any) -> str:
     """One line for a person: "/0  shape  [4, 6] → [4, 5]"."""
+    from zarrscope.check.diff import ABSENT  # so that an application starts without it
+
     what = found.what + (f" {found.pointer}" if found.pointer else "")
     if found.what == "node":
         text = f"only on the {'left' if found.right is ABSENT else 'right'}: {found.path}"
@@ -26,6 +30,8 @@ def line(found: Any) -> str:
 
 
 def _spelled(value: Any) -> str:
+    from zarrscope.check.diff import ABSENT
+
     if value is ABSENT:
         return "nothing"
     if hasattr(value, "item"):

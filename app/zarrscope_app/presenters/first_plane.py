@@ -4,18 +4,18 @@ the cache, and its own thread does not wait for a store."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from zarrscope.errors import ZarrscopeError
+from zarrscope.model.frozen import frozen
 from zarrscope.view.lazy import LazyView
 
 MOST_BYTES = 1 << 28
 """Larger planes are not read in advance."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Room:
     """The display of a viewer: the pixels of its canvas, and its position along the axes before the last two."""
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 
 from psygnal import Signal
 
+from zarrscope.model.frozen import frozen
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
@@ -24,7 +25,7 @@ class JobState(Enum):
     CANCELLED = "cancelled"
 
 
-@dataclass(frozen=True)
+@frozen
 class Job:
     """A long job as hosts show it.
 

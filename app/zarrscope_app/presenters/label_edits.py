@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from zarrscope.convert import Patch, plan_patch, write_patch
 from zarrscope.errors import NotFound, Refused, TooLarge
+from zarrscope.model.frozen import frozen
 from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope.stores.registry import Mode
@@ -39,7 +39,7 @@ Opener = Callable[[str, Mode], Hierarchy]
 """Opens a hierarchy in a mode, as `open_place` does."""
 
 
-@dataclass(frozen=True)
+@frozen
 class LabelPlan:
     """The plan for writing labels: a `sentence`, and `lines` of detail. Without a `patch` there is nothing to write."""
 

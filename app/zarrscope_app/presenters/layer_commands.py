@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from zarrscope.model.frozen import frozen
 
 MENU = "Layers"
 """The title of the menu."""
 
 
-@dataclass(frozen=True)
+@frozen
 class LayerCommand:
     """A command on the selected layer, or layers."""
 

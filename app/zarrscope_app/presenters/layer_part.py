@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import ceil, lcm
 from typing import Any
 
 from zarrscope.errors import Refused
+from zarrscope.model.frozen import frozen
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.layers import Layer
 
@@ -29,7 +30,7 @@ EXPLANATION = "Channels, levels and ranges of the image, chosen before it is add
 _RANGE = re.compile(r"\s*(\d+)?\s*(?:[-–:]\s*(\d+)?)?\s*")
 
 
-@dataclass(frozen=True)
+@frozen
 class Part:
     """The wanted part of an image. Empty: the whole image. `ranges`: axis → (first, last) index, None: to the end."""
 

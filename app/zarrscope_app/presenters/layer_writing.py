@@ -8,7 +8,7 @@ that make it an image are written after all of its values, so an incomplete one 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 import zarrscope
 from zarrscope import convert
 from zarrscope.errors import Refused, Unsupported
+from zarrscope.model.frozen import frozen
 from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope_app.presenters import strings
 
@@ -29,7 +30,7 @@ BLOCK_ROWS = 1024
 TYPES = {"t": "time", "c": "channel"}
 
 
-@dataclass(frozen=True)
+@frozen
 class DrawnLayer:
     """A layer as a viewer shows it. For each axis of `data`: names, scale, translation, units ("pixel": none)."""
 
@@ -50,7 +51,7 @@ class DrawnLayer:
     """Sentences about properties that the viewer shows and OME-Zarr cannot store."""
 
 
-@dataclass(frozen=True)
+@frozen
 class PlannedImage:
     """The plan of a new image; `lines` describe it in words."""
 

@@ -8,7 +8,7 @@ some of the file's information is lost, `Layer.warnings` says so.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -17,6 +17,7 @@ from psygnal import Signal
 
 from zarrscope.errors import TooLarge, Unsupported, ZarrscopeError
 from zarrscope.errors.confidential import without_numbers
+from zarrscope.model.frozen import frozen
 from zarrscope.ome.metadata import Channel
 from zarrscope.runtime.threads import JobResult, Ticket, shared
 from zarrscope.view.editable import EditableView
@@ -49,7 +50,7 @@ NO_LAYER = "Select a layer first."
 NO_LABELS = "Labels must be integers: these are shown as an image."
 
 
-@dataclass(frozen=True)
+@frozen
 class Layer:
     """One layer for a viewer: its data, position and display settings. `data`: lazy levels, finest first, all with the
     same axes. For each axis of `data`: names, scale, translation, units."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zarrscope.dialects.extensions import Inherited
+from zarrscope.model.frozen import frozen
 from zarrscope.model.metadata import ArrayMetadata, CodecSpec, ExtensionReport
 from zarrscope.model.metadata import ExtensionOutcome as Found
 from zarrscope.view.image import Collection, Image
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.group import Group
 
 
-@dataclass(frozen=True)
+@frozen
 class Item:
     """One line: label, text, and an explanation for a person who does not know the word."""
 
@@ -30,7 +30,7 @@ class Item:
     hint: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Section:
     """Some lines about a node under one title."""
 
@@ -38,7 +38,7 @@ class Section:
     items: tuple[Item, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Info:
     """Everything about one node. `documents`: (key in the store, text as stored), once they have been read."""
 

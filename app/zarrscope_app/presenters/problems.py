@@ -14,9 +14,6 @@ from typing import TYPE_CHECKING
 
 from psygnal import Signal
 
-from zarrscope.check.diff import Difference, diff
-from zarrscope.check.finding import Finding
-from zarrscope.check.hierarchy import CheckProgress, check
 from zarrscope.errors import ZarrscopeError
 from zarrscope.errors.confidential import public, scrub
 from zarrscope.nodes.opening import open as open_hierarchy
@@ -28,6 +25,9 @@ from zarrscope_app.presenters.node_details import NodeDetails
 from zarrscope_app.presenters.strings import Problem, clean, counted, joined, percent, problem
 
 if TYPE_CHECKING:
+    from zarrscope.check.diff import Difference
+    from zarrscope.check.finding import Finding
+    from zarrscope.check.hierarchy import CheckProgress
     from zarrscope.nodes.hierarchy import Hierarchy
 
 LIMIT = 1000
@@ -201,6 +201,8 @@ class ProblemsPresenter:
         self._whole = False
 
         def work(cancelled: Callable[[], bool]) -> bool:
+            from zarrscope.check.hierarchy import check  # so that an application starts without it
+
             def progress(state: CheckProgress) -> None:
                 share = percent(state.done / state.total) if state.total else ""
                 text = joined(clean(state.path, 60), share)
@@ -239,6 +241,8 @@ class ProblemsPresenter:
             post(lambda: self._reached(made, path))
 
         def work(cancelled: Callable[[], bool]) -> bool:
+            from zarrscope.check.diff import diff
+
             other = open_hierarchy(place)
             try:
                 for found in diff(

@@ -7,9 +7,10 @@ session, and `changes_of` turns them into changes for the form of their node.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from zarrscope.model.frozen import frozen
 from zarrscope.ome.edits import ChannelEdit, Edit, base_of, edit, set_channel
 from zarrscope.ome.metadata import block, color
 from zarrscope_app.presenters.form.sections.model import Subject
@@ -19,7 +20,7 @@ NO_LAYERS = "No layer of this node is in the viewer. Select the node that the la
 NO_COLORS = "These labels are coloured by their numbers: there is no colour to save."
 
 
-@dataclass(frozen=True)
+@frozen
 class ShownLayer:
     """The display settings of one layer. `path`: the node that it came from; `channel`: the number of its channel, None
     for labels."""

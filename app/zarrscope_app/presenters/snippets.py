@@ -6,12 +6,12 @@ A snippet ends with `values`, one plane of an array, or with `node` for a group.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from zarrscope.errors.confidential import without_numbers
 from zarrscope.errors.visible import visible
+from zarrscope.model.frozen import frozen
 from zarrscope.view.image import Image
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.group import Group
 
 
-@dataclass(frozen=True)
+@frozen
 class Snippet:
     """`text` is Python; "" if there is none, then `why` gives the reason."""
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from zarrscope.errors import Denied, OutsideLink, Refused, Unreadable, ZarrscopeError
 from zarrscope.errors.confidential import scrub
 from zarrscope.errors.visible import visible, visible_lines
+from zarrscope.model.frozen import frozen
 from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.runtime.lazy_numpy import np
 
@@ -384,7 +384,7 @@ def is_number(text: str) -> bool:
 
 
 # ---------------------------------------------------------------------- errors
-@dataclass(frozen=True)
+@frozen
 class Problem:
     """An error or a warning in words. `headline` is one sentence; `details` is the whole text to copy into a report."""
 

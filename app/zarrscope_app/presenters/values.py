@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from psygnal import Signal
 
+from zarrscope.model.frozen import frozen
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope.view.loader import ChunkLoader, ChunkResult, ChunkState
 from zarrscope_app.presenters import strings
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
 
 
-@dataclass(frozen=True)
+@frozen
 class Probe:
     """The values under the cursor. `index` at full resolution, one number per axis of the image (the
     channel axis: -1)."""
@@ -39,7 +39,7 @@ class Probe:
     """A sentence about a chunk that is missing, failed, or cannot be decoded."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Table:
     """The table's frame; cells come from `cells`. Columns are those of an axis, or the fields of a structure."""
 

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import Any, ClassVar, Protocol
 
 from psygnal import Signal
 
 from zarrscope.errors import Unsupported
+from zarrscope.model.frozen import frozen
 from zarrscope.model.plugins import loaded, registered
 from zarrscope.runtime.threads import Owner
 from zarrscope.view.loader import ChunkLoader
@@ -51,7 +52,7 @@ class ViewPresenter(Protocol):
         """Called when the selected node does not fit; `sentence` gives the reason."""
 
 
-@dataclass(frozen=True)
+@frozen
 class View:
     """One row: its `id`, the `title` of the tab, `when` it fits a node, and a function that makes its presenter."""
 

@@ -36,12 +36,12 @@ def main(
     if reason:
         print(reason, file=sys.stderr)
         return 2
-    from zarrscope_app.process import own_process, tune_interpreter
+    from zarrscope_app.process import own_process, tune_interpreter, uncollected
     from zarrscope_app.settings import FileSettings
 
     own_process()
     found = look_at_terminal(colors, drawing)
-    with FirstScreen(url, colored=found.colors != "mono"):  # the imports take most of a second
+    with FirstScreen(url, colored=found.colors != "mono"), uncollected():  # the imports take most of a second
         from zarrscope_app.tui.app import Explorer
         from zarrscope_app.tui.ending import Ending
 

@@ -308,7 +308,7 @@ class Explorer(App[int]):
         where = (
             "input" if isinstance(focused, Entry) else "tree" if focused is self.tree_lines else self.session.state.tab
         )
-        self._say("footer", " " + FOOTERS.get(where, FOOTERS["info"]))
+        self._say("footer", " " + self.terminal.spelled(FOOTERS.get(where, FOOTERS["info"])))
 
     def on_descendant_focus(self, _: events.DescendantFocus) -> None:
         self._repaint.soon()
@@ -362,7 +362,7 @@ class Explorer(App[int]):
     # ------------------------------------------------------------------ sheets
     def show_sheet(self, sheet: Sheet, answered: Callable[[str | None], object] | None = None) -> None:
         """Shows a sheet over the screen; `answered` gets the choice, or None."""
-        sheet.answered = answered
+        sheet.answered, sheet.foot = answered, self.terminal.spelled(sheet.foot)
         self.push_screen(sheet)
 
     def to_shell(self) -> None:

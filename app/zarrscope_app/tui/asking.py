@@ -57,7 +57,7 @@ class FollowingSheet(Sheet):
     def compose(self) -> ComposeResult:
         with VerticalScroll():
             yield Static(self._make(), id="following", markup=False)
-            yield Static(self._foot, classes="foot", markup=False)
+            yield Static(self.foot, classes="foot", markup=False)
 
     def on_mount(self) -> None:
         self._changed.connect(self._again, check_nargs=False)

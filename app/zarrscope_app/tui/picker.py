@@ -34,7 +34,7 @@ class Picker(Sheet):
     def compose(self) -> ComposeResult:
         with VerticalScroll():
             yield Static(self._list(), id="picker-list", markup=False)
-            yield Static(self._foot, classes="foot", markup=False)
+            yield Static(self.foot, classes="foot", markup=False)
 
     @property
     def found(self) -> list[tuple[str, str, str]]:

@@ -34,7 +34,7 @@ class Sheet(Guarded, ModalScreen[str]):
     def __init__(self, text: str | Text, foot: str, answers: dict[str, str]) -> None:
         super().__init__()
         self._text = text
-        self._foot = foot
+        self.foot = foot
         self._answers = answers
         self.answered: Callable[[str | None], object] | None = None
 
@@ -73,8 +73,8 @@ class Sheet(Guarded, ModalScreen[str]):
     def compose(self) -> ComposeResult:
         with VerticalScroll():
             yield Static(self._text, markup=False)
-            if self._foot:
-                yield Static(self._foot, classes="foot", markup=False)
+            if self.foot:
+                yield Static(self.foot, classes="foot", markup=False)
 
     def scrolls(self, key: str) -> bool:
         """Whether a key only scrolls the text; then scrolls it."""

@@ -10,12 +10,12 @@ Numbered colours are those of ECMA-48 and ITU-T T.416 in the form that terminals
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
+from zarrscope.model.frozen import frozen
 from zarrscope_app.tui.terminal import Colors, Terminal
 
 STEP = 4
@@ -52,7 +52,7 @@ Grid = npt.NDArray[np.uint64]
 """(lines, columns): code point << 48 | front << 24 | back, colours as 0xRRGGBB."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Look:
     """How pixels become cells: `rows` × `columns` pixels in each."""
 

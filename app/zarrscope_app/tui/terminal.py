@@ -14,9 +14,10 @@ import select
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, get_args
 
+from zarrscope.model.frozen import frozen
 from zarrscope_app.presenters import strings_terminal as words
 
 Colors = Literal["truecolor", "256", "16", "mono"]
@@ -39,7 +40,7 @@ _MONO = re.compile(r"vt[1-4]\d\d|wy\d|hp\d")
 _DA1 = re.compile(rb"\x1b\[\?([0-9;]*)c")
 
 
-@dataclass(frozen=True)
+@frozen
 class Answers:
     """The terminal's answers. `attributes` are those of DA1, None if it did not answer in time."""
 
@@ -52,7 +53,7 @@ class Answers:
     seconds: float = 0.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Terminal:
     """The abilities used for drawing. `note` is a dimmed note on what could be better."""
 
@@ -63,6 +64,11 @@ class Terminal:
     cell: tuple[int, int] = (20, 10)
     passthrough: bool = False
     """Whether pictures are wrapped so that tmux passes them on."""
+    unicode: bool = True
+
+    def spelled(self, foot: str) -> str:
+        """A footer with the name of the Enter key instead of its sign, if the terminal lacks that."""
+        return foot if self.unicode else foot.replace(words.RETURN, words.RETURN_IN_ASCII)
 
 
 def read_answers(told: bytes, seconds: float = 0.0) -> Answers:
@@ -170,7 +176,7 @@ def terminal(
         best, note = "ascii", words.NO_UNICODE
     if best in ("kitty", "iterm2", "sixel"):
         note = words.PIXELS_NOTE
-    told = Terminal(found, best, slow, note, answers.cell or (20, 10))
+    told = Terminal(found, best, slow, note, answers.cell or (20, 10), unicode=unicode)
     if tmux and best in ("kitty", "iterm2"):
         return replace(told, passthrough=True, note=words.PASSTHROUGH)
     return told

@@ -27,13 +27,54 @@ complete hierarchy. When a run was killed, running the same plan again continues
 the plan; its key belongs to no node in any dialect, and it is erased once everything is verified.
 """
 
-from zarrscope.convert.copying import Progress, Result, run
-from zarrscope.convert.label_images import add_label_image
-from zarrscope.convert.levels import Pyramid
-from zarrscope.convert.patching import Patch, plan_patch, write_patch
-from zarrscope.convert.planning import JOURNAL, Loss, NodePlan, Plan, plan
-from zarrscope.convert.rebuilding import Rebuild, plan_rebuild, rebuild
-from zarrscope.convert.upgrading import plan_upgrade, upgrade
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zarrscope.runtime.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from zarrscope.convert.copying import Progress, Result, run
+    from zarrscope.convert.label_images import add_label_image
+    from zarrscope.convert.levels import Pyramid
+    from zarrscope.convert.patching import Patch, plan_patch, write_patch
+    from zarrscope.convert.planning import JOURNAL, Loss, NodePlan, Plan, plan
+    from zarrscope.convert.rebuilding import Rebuild, plan_rebuild, rebuild
+    from zarrscope.convert.upgrading import plan_upgrade, upgrade
+else:
+    __getattr__ = lazy_names(
+        __name__,
+        {
+            "copying": (
+                "Progress",
+                "Result",
+                "run",
+            ),
+            "label_images": ("add_label_image",),
+            "levels": ("Pyramid",),
+            "patching": (
+                "Patch",
+                "plan_patch",
+                "write_patch",
+            ),
+            "planning": (
+                "JOURNAL",
+                "Loss",
+                "NodePlan",
+                "Plan",
+                "plan",
+            ),
+            "rebuilding": (
+                "Rebuild",
+                "plan_rebuild",
+                "rebuild",
+            ),
+            "upgrading": (
+                "plan_upgrade",
+                "upgrade",
+            ),
+        },
+    )
 
 __all__ = [
     "JOURNAL",

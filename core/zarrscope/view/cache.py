@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from zarrscope.chunkio.watchers import ArrayIdentity
 from zarrscope.errors import ZarrscopeError
+from zarrscope.model.frozen import frozen
 from zarrscope.model.selection import ChunkIndex
 from zarrscope.runtime.tuning import VIEW_BYTES
 
@@ -34,7 +34,7 @@ class ChunkState(Enum):
 PRESENT, FILL, FAILED = ChunkState.PRESENT, ChunkState.FILL, ChunkState.FAILED
 
 
-@dataclass(frozen=True)
+@frozen
 class ChunkResult:
     """One chunk of an array. `data` is clipped to the array's edge and read-only; only PRESENT has it."""
 

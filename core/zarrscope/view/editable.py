@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from zarrscope.errors import Refused
 from zarrscope.errors.visible import visible
+from zarrscope.model.frozen import frozen
 from zarrscope.view.lazy import Axis, LazyView, Shown
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ BOX_LIMIT = 1 << 22
 """The most elements of the box around scattered positions for which the whole box is read, through the cache."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Block:
     """Elements of a part of an array: the place of the part, its values, and a mask of those that were set."""
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ import zarrscope.ome.metadata as ome
 from zarrscope.dialects import dialect_named
 from zarrscope.errors import NotFound, Unsupported, ZarrscopeError
 from zarrscope.jsondoc.parse import parsed_once
+from zarrscope.model.frozen import frozen
 from zarrscope.ome.collection import Collection, Member, collection
 from zarrscope.ome.metadata import TYPE_OF_NAME, Axis, Channel, Color, Multiscale
 
@@ -64,7 +65,7 @@ MAX_CHANNELS = 256
 """A longer channel axis gets a slider like any other axis, because nobody blends so many channels."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Level:
     """One resolution. `shape` in elements, one number per axis of the image.
 
@@ -81,7 +82,7 @@ class Level:
     """The opened Array."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Image:
     """An n-D image: levels from fine to coarse, axes, channels, labels. The module's docstring says which of them may
     wait."""

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from zarrscope.errors import Unsupported
+from zarrscope.model.frozen import frozen
 from zarrscope.runtime.memo import memoized
 
 Plane = np.ndarray[Any, Any]
@@ -278,7 +279,7 @@ def _edges(plane: Plane) -> np.ndarray[Any, np.dtype[np.bool_]]:
 
 
 # ---------------------------------------------------------------------- contrast
-@dataclass(frozen=True)
+@frozen
 class Histogram:
     """A histogram: the number of values in each bin.
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zarrscope.check.inventory import Inventory
+from zarrscope.model.frozen import frozen
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.node_description import Item, ratio
 
@@ -23,7 +24,7 @@ SIGNS = "·█▒…!?"
 """The characters for the states in text."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Chosen:
     """The chunk (or shard) that was chosen on the map."""
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope.jsondoc.document import Document
+from zarrscope.model.frozen import frozen
 from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
@@ -25,7 +25,7 @@ Splice = Callable[[Document, str], Document]
 """The effect of an edit on a document: (document, pointer into it) → the new document. Raises ZarrscopeError."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Edited:
     document: Document
     changes: tuple[Change, ...]

@@ -6,15 +6,16 @@ A field that only one side changed keeps that change; the person chooses only if
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope.jsondoc import differences as compare
 from zarrscope.jsondoc.document import Document, pointer_of, tokens_of
+from zarrscope.model.frozen import frozen
 from zarrscope_app.presenters.form.view_models import Change, Disagreement, Side
 
 
-@dataclass(frozen=True)
+@frozen
 class Sides:
     """The changes of two sides to one document."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal
 
+from zarrscope.model.frozen import frozen
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.view_models import Disagreement, EditState, Side
 
@@ -21,7 +21,7 @@ _LINES = re.compile(r"\s*\n\s*")
 _SIDES: dict[Side, str] = {"mine": "only you changed it", "theirs": "only they changed it"}
 
 
-@dataclass(frozen=True)
+@frozen
 class ConflictRow:
     """One field of a conflict, in texts that a host paints unchanged."""
 

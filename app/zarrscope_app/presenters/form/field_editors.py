@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, Literal, TypeVar
 
 from zarrscope.errors import Unsupported
+from zarrscope.model.frozen import frozen
 from zarrscope.model.plugins import failing, loaded, registered
 from zarrscope.ome.validate import UNITS
 from zarrscope_app.presenters import strings
@@ -31,7 +32,7 @@ MADE = TypeVar("MADE")
 _COLOUR = re.compile("[0-9A-Fa-f]{6}")
 
 
-@dataclass(frozen=True)
+@frozen
 class Place:
     """A value, the names and positions that lead to it, and all the attributes around it."""
 
@@ -58,7 +59,7 @@ def _takes_all(text: str) -> str:
     return ""
 
 
-@dataclass(frozen=True)
+@frozen
 class FieldEditor:
     """One row. `title` is the field's name for a person; `fits` decides by its place."""
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from zarrscope.errors import Refused
 from zarrscope.jsondoc.document import tokens_of
+from zarrscope.model.frozen import frozen
 from zarrscope.ome.edits import ChannelEdit, Edit, colour_digits, edit, set_channel
 from zarrscope.ome.metadata import TYPE_OF_NAME, number
 from zarrscope.ome.units import unit_name
@@ -27,7 +27,7 @@ MOST = 50
 """The most findings that are listed for one document."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Mend:
     """A row of the table: findings whose pointer fits, and the edits that correct one; none if it is not clear."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope.jsondoc.document import Document
+from zarrscope.model.frozen import frozen
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.draft import Draft
@@ -20,7 +20,7 @@ MOST_LINES = 5000
 _PLACE = re.compile(r"Line (\d+), column (\d+): (.*)", re.DOTALL)
 
 
-@dataclass(frozen=True)
+@frozen
 class TextFault:
     """The reason why a text is not JSON. `line` counts from 1; 0: no single line."""
 

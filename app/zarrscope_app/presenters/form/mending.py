@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from zarrscope.errors import Refused
 from zarrscope.jsondoc.document import Document
 from zarrscope.jsondoc.edits import apply
+from zarrscope.model.frozen import frozen
 from zarrscope.ome.edits import ChannelEdit, Edit, axes_at, multiscale, set_axis, set_channel, set_name
 from zarrscope.ome.pixel_size import pixel_sizes, set_pixel_sizes
 from zarrscope.ome.validate import Violation, check
@@ -140,7 +140,7 @@ def _axis(names: Sequence[str], wanted: str) -> int:
 
 
 # ---------------------------------------------------------------------- verdicts
-@dataclass(frozen=True)
+@frozen
 class Verdict:
     """The result of checking attributes against the OME-Zarr specification."""
 

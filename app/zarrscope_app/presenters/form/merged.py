@@ -13,6 +13,7 @@ from typing import Any
 from zarrscope.errors import Refused, ZarrscopeError
 from zarrscope.jsondoc.document import Document
 from zarrscope.jsondoc.edits import apply
+from zarrscope.model.frozen import frozen
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.sections.model import MOST_ROWS, Subject, Surroundings
@@ -23,7 +24,7 @@ RowKey = tuple[str, int]
 """The label of a row, and the number of rows above it with the same label."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Part:
     """One of the nodes: its edited document and its stored one."""
 
@@ -50,7 +51,7 @@ class Part:
         return {field.pointer: field.text for section in sections for row in section.rows for field in row.fields}
 
 
-@dataclass(frozen=True)
+@frozen
 class Merged:
     """One form of several nodes."""
 

@@ -13,7 +13,6 @@ import os
 import platform
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from hashlib import blake2b
 from itertools import count
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from psygnal import Signal
 
+from zarrscope.model.frozen import frozen
 from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.draft import Draft
@@ -47,7 +47,7 @@ class Keeper(Protocol):
     def remove(self, name: str) -> None: ...
 
 
-@dataclass(frozen=True)
+@frozen
 class Kept:
     """The unsaved edits of one ended session."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from psygnal import Signal
 
 from zarrscope.jsondoc.document import Document, pointer_of
+from zarrscope.model.frozen import frozen
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.draft import Draft
@@ -22,7 +22,7 @@ _BETWEEN = 2000
 NOTHING, LOOKING = "nothing found", "looking …"
 
 
-@dataclass(frozen=True)
+@frozen
 class Found:
     """The search text, and the position of the current match among all matches."""
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from zarrscope.errors import NotStandard, ZarrscopeError
 from zarrscope.jsondoc.document import Document
 from zarrscope.jsondoc.edits import apply
+from zarrscope.model.frozen import frozen
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
@@ -38,7 +39,7 @@ Change = Callable[[Sequence[Part]], Mapping[str, Document]]
 """The effect of an action on the documents: path → the new document. Raises ZarrscopeError."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Made:
     """The results of the background job."""
 

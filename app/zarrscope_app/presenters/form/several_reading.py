@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope.jsondoc.document import Document
+from zarrscope.model.frozen import frozen
 from zarrscope.runtime.threads import Background
 from zarrscope_app.presenters.form.sections.model import Subject, Surroundings, surroundings_of
 from zarrscope_app.presenters.form.sections.table import sections_of
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
 
 
-@dataclass(frozen=True)
+@frozen
 class ReadNode:
     """The data read from a node."""
 

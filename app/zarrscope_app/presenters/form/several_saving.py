@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from zarrscope.errors import Conflict
 from zarrscope.jsondoc.document import Document
+from zarrscope.model.frozen import frozen
 from zarrscope.nodes.together import DocumentEdit, save_together
 from zarrscope_app.presenters.form.draft import Draft
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
 
 
-@dataclass(frozen=True)
+@frozen
 class Saved:
     """The result of a save: the documents that are stored now, by path; or, if others stored something meanwhile, the
     drafts merged with that, which are in conflict where the attributes differ."""

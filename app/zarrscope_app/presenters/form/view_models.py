@@ -5,10 +5,10 @@ Fields are in one list in the document's order, each with its depth; a host pain
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
+from zarrscope.model.frozen import frozen
 from zarrscope_app.presenters.form.field_editors import Editor
 
 
@@ -35,7 +35,7 @@ FieldKind = Literal["text", "number", "bool", "null", "list", "object"]
 KINDS: tuple[FieldKind, ...] = ("text", "number", "bool", "null", "list", "object")
 
 
-@dataclass(frozen=True)
+@frozen
 class Field:
     pointer: str
     """RFC 6901, within the attributes: "/multiscales/0/axes/2/unit". "" is the whole of them."""
@@ -70,7 +70,7 @@ class Field:
     """If several nodes have different texts here: the number of texts, "3 values". `text` is then ""."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Row:
     """Fields of a section that are shown side by side: a size and its unit, a channel's colour, name and contrast."""
 
@@ -80,7 +80,7 @@ class Row:
     """The consequence of the values: "512 pixels · 55.3 µm"."""
 
 
-@dataclass(frozen=True)
+@frozen
 class FormSection:
     """Fields with a common meaning (pixel sizes, a channel), wherever their members are in the document."""
 
@@ -93,7 +93,7 @@ class FormSection:
     """The id of a command that fills it, shown beside the title."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Change:
     """One difference. None: the value does not exist."""
 
@@ -102,7 +102,7 @@ class Change:
     after: str | None
 
 
-@dataclass(frozen=True)
+@frozen
 class Disagreement:
     """A field in a conflict: the former value, mine, theirs (JSON text; None: the value does not exist)."""
 
@@ -116,7 +116,7 @@ class Disagreement:
     """With several nodes: the node of the document."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Finding:
     """A fault or a doubtful value: `locate(pointer)` leads to its field, `mend(pointer)` makes the correction that
     `mend` describes."""
@@ -130,7 +130,7 @@ class Finding:
     """The correction that is offered; "" if only a person can decide."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Diff:
     unified: str
     """A unified diff of the document, "" without changes. Warnings about non-standard JSON precede it."""
@@ -139,7 +139,7 @@ class Diff:
     """The bytes that saving writes."""
 
 
-@dataclass(frozen=True)
+@frozen
 class EditState:
     status: EditStatus = EditStatus.EMPTY
     sentence: str = ""

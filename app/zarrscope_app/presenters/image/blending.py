@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from psygnal import Signal
 
+from zarrscope.model.frozen import frozen
 from zarrscope.view.image import Image
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image import words
@@ -16,7 +17,7 @@ from zarrscope_app.presenters.image.view_models import Rect, Tile
 HALF = 0.5
 
 
-@dataclass(frozen=True)
+@frozen
 class BlendView:
     """`name` of the other image, "" for none; `share` 0 (the picture alone) … 1 (the other alone)."""
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from zarrscope.errors import NotFound, ZarrscopeError
+from zarrscope.model.frozen import frozen
 from zarrscope.view.image import Image, find_collection, find_images, members
 from zarrscope_app.presenters import strings
 
@@ -18,7 +18,7 @@ MOST = 5000
 """The most images of a collection that are listed. A plate of 1,536 wells has fewer."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Choice:
     """One image of several, or one well of a plate: at `path`, the image `number` of that node."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from zarrscope.model.frozen import frozen
 from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope.view.loader import ChunkLoader, ChunkResult
 from zarrscope_app.presenters.image.painting import Key, Measure, Plane, assemble, measure
@@ -17,7 +17,7 @@ MAX_CHUNKS, MAX_BYTES = 256, 128 << 20
 """If the coarsest level costs more to read, the displayed tiles are measured instead."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Wanted:
     """A channel by its number, and the part of complex values that is measured."""
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from zarrscope.model.frozen import frozen
 from zarrscope.view.image import Image
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image.composition import unit_of
@@ -13,7 +13,7 @@ from zarrscope_app.presenters.image.view_models import Rect
 from zarrscope_app.presenters.image.words import METRES, SECONDS
 
 
-@dataclass(frozen=True)
+@frozen
 class Ruler:
     """An axis of the finest level: `step` and `start` (of the middle of index 0) in metres or seconds; `measure` says
     which. "" if the file gives no unit; then it counts indices."""
@@ -23,7 +23,7 @@ class Ruler:
     measure: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Along:
     """Converts coordinates along one image's axis to those of another's, with pixel i spanning i … i+1: factor x v +
     shift."""

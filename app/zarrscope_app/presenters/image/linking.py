@@ -12,6 +12,7 @@ from functools import partial
 
 from psygnal import Signal
 
+from zarrscope.model.frozen import frozen
 from zarrscope.view.image import Image
 from zarrscope_app.presenters.image.correspondence import axis_like, between, index_like, level_like, moved
 from zarrscope_app.presenters.image.presenter import SlicePresenter
@@ -33,7 +34,7 @@ class _Member:
     """Whether it has a new image and its host has not yet reported the displayed part."""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Place:
     """The place that the last moved picture shows."""
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from zarrscope.model.frozen import frozen
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope.view.image import Image
 from zarrscope.view.render import as_numbers
@@ -31,7 +32,7 @@ MAX_PIXELS = 1 << 28
 """The most pixels of a region per channel; larger regions are measured at a coarser level."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Channel:
     """The measured part of an image: one of its channels, at an index of every axis (those of the displayed axes do not
     count)."""
@@ -42,7 +43,7 @@ class Channel:
     part: str = "magnitude"
 
 
-@dataclass(frozen=True)
+@frozen
 class Plane:
     """The plane of a measurement: the axes of an image that are height and width."""
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zarrscope.errors import Unsupported
+from zarrscope.model.frozen import frozen
 from zarrscope.view.loader import ChunkResult, ChunkState
 from zarrscope.view.render import (
     NOT_A_NUMBER,
@@ -37,7 +38,7 @@ DOT = 56
 """How much darker or lighter the dots are that mark chunks that are not stored."""
 
 
-@dataclass(frozen=True)
+@frozen
 class LabelDisplay:
     opacity: float
     colors: tuple[tuple[int, tuple[int, int, int, int]], ...] = ()
@@ -52,7 +53,7 @@ class LabelDisplay:
         return label_colors(plane, dict(self.colors), self.outline)
 
 
-@dataclass(frozen=True)
+@frozen
 class DisplaySettings:
     """The display settings of all sources. A channel's limits may be unknown yet (None): then the painted plane
     decides."""
@@ -70,7 +71,7 @@ class DisplaySettings:
         return next((unlimited.part for at, _, unlimited in self.channels if at == key), "magnitude")
 
 
-@dataclass(frozen=True)
+@frozen
 class Measure:
     """The measure of a channel from a sample: fitting limits, the span of its values, and their histogram over that
     span."""
@@ -82,7 +83,7 @@ class Measure:
     counts: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Mark:
     """A part of a tile without data, in pixels of the tile."""
 

@@ -4,12 +4,12 @@ viewers."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from zarrscope.errors import NotFound, Unsupported, ZarrscopeError
+from zarrscope.model.frozen import frozen
 from zarrscope.nodes.array import Array
 from zarrscope.ome.metadata import resolve
 from zarrscope.ome.transforms import affine, systems
@@ -20,7 +20,7 @@ NUMBERS_LIMIT = 4_000_000
 """The most elements of an array with the numbers of a transformation."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Place:
     """The position of an image: its axes in the coordinate system `system` ("" if the file names none)."""
 

@@ -4,8 +4,8 @@ Pure."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from zarrscope.model.frozen import frozen
 from zarrscope.view.image import Image, level_for
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image import words
@@ -16,7 +16,7 @@ from zarrscope_app.presenters.image.tile_manager import Plan
 from zarrscope_app.presenters.image.view_models import Rect
 
 
-@dataclass(frozen=True)
+@frozen
 class View:
     """`index`: one number per axis of the image, at level 0. `level` None: the fitting one. `anyway`: regardless of the
     cost."""
@@ -36,7 +36,7 @@ class View:
         return 0.0, 0.0, float(self.image.shape[self.y]), float(self.image.shape[self.x])
 
 
-@dataclass(frozen=True)
+@frozen
 class Planned:
     """`blocked`: the reason why the fitting level is not in the plan; "" if it is."""
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from zarrscope.model.frozen import frozen
 
 Plane = npt.NDArray[Any]
 METHODS = {"max": "maximum", "mean": "mean", "min": "minimum"}
@@ -15,7 +16,7 @@ KINDS = "buif"
 """The kinds of values that have a maximum: complex values and times have none."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Projection:
     """A projection along `axis` from index `start` to before `stop`, at full resolution."""
 

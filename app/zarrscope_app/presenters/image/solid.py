@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from psygnal import Signal
 
+from zarrscope.model.frozen import frozen
 from zarrscope.runtime.threads import JobResult, Ticket
 from zarrscope.view.image import Image
 from zarrscope.view.render import NOT_A_NUMBER, as_numbers, auto_levels, render
@@ -52,7 +53,7 @@ class SolidView:
     sentence: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Wanted:
     """The part of a volume to read. `step`: every step-th voxel is kept."""
 

@@ -15,6 +15,7 @@ from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from zarrscope.model.frozen import frozen
 from zarrscope.view.image import Image
 from zarrscope_app.presenters.image.projection import Projection
 from zarrscope_app.presenters.image.view_models import Rect
@@ -92,7 +93,7 @@ def index_at(image: Image, level: int, index: Index) -> Index:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class Place:
     """A tile of a tiling, or its visible part: pixels y0 … y1, x0 … x1 of its level."""
 

@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from zarrscope.model.frozen import frozen
+
 Rect = tuple[float, float, float, float]
 """(y0, x0, y1, x1) in indices of level 0."""
 
@@ -51,7 +53,7 @@ class Tile:
     """The places of the signs over `bare`, in the plane."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Frame:
     """The frame to paint now. `shape` (height, width) of the plane at level 0."""
 
@@ -69,7 +71,7 @@ class Frame:
     """Physical height of an index / its width: paint pixels with this ratio."""
 
 
-@dataclass(frozen=True)
+@frozen
 class AxisView:
     name: str
     """The name in the file, for calls. `title` is for people."""
@@ -94,7 +96,7 @@ class AxisView:
     """ "/ 63", the text after it."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ChannelView:
     label: str
     color: tuple[int, int, int]
@@ -128,7 +130,7 @@ class ChannelView:
     """Whether it is the opacity of the other channels; it then has neither colour nor contrast."""
 
 
-@dataclass(frozen=True)
+@frozen
 class LabelView:
     name: str
     path: str
@@ -140,7 +142,7 @@ class LabelView:
     """The only label to draw, as editable text: `slice.type_label(path, text)`; "": all."""
 
 
-@dataclass(frozen=True)
+@frozen
 class LevelView:
     path: str
     shape: tuple[int, ...]
@@ -160,7 +162,7 @@ class LinePlot:
     sentence: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class ScaleBar:
     """A scale bar for `Frame`: `length` indices along x, labelled `text`."""
 
@@ -168,7 +170,7 @@ class ScaleBar:
     text: str
 
 
-@dataclass(frozen=True)
+@frozen
 class ProjectionView:
     """A projection along the current axis; its cost is shown before it is read."""
 
@@ -199,7 +201,7 @@ class Row:
     profile: npt.NDArray[np.float64] | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Measurement:
     """A measurement: `kind` "line", "region", or "" for none. `progress` None: it is complete."""
 
@@ -218,7 +220,7 @@ class Measurement:
     high_text: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Refusal:
     """Typed text that was refused. Hosts mark the field and show the sentence."""
 
@@ -229,7 +231,7 @@ class Refusal:
     sentence: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class SliceState:
     """`kind`: "image" paint `frame`; "line" paint `line`; "none" show `sentence`."""
 

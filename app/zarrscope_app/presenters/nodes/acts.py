@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from zarrscope.errors import Refused
+from zarrscope.model.frozen import frozen
 from zarrscope.nodes.array import Array
 from zarrscope.nodes.hierarchy import Group, Hierarchy
 from zarrscope.stores.dry_run import Operation, ordered
@@ -26,7 +27,7 @@ MOST_LINES = 200
 Cancelled = Callable[[], bool]
 
 
-@dataclass(frozen=True)
+@frozen
 class ActField:
     """A field of the form. `hint` explains the value and its consequences, `error` why it is invalid."""
 
@@ -56,7 +57,7 @@ def with_hints(fields: Fields, hints: Mapping[str, str], errors: Mapping[str, st
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class Place:
     """The node of an action. `node`: the opened node, if it is the selected one."""
 
@@ -75,7 +76,7 @@ class Place:
         return above if isinstance(self.node, Array) else self.path
 
 
-@dataclass(frozen=True)
+@frozen
 class Undo:
     """How to undo an action. `work` returns the path to go to afterwards."""
 
@@ -84,7 +85,7 @@ class Undo:
     work: Callable[[Hierarchy], str]
 
 
-@dataclass(frozen=True)
+@frozen
 class Planned:
     """The plan of an action, for a person to read before it is carried out."""
 
@@ -96,7 +97,7 @@ class Planned:
     """The reason why it cannot be undone, shown as a warning."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Done:
     """The result of an action. `to`: the node to go to, None: the group above an erased node. `moved`: the selected
     node was moved there."""

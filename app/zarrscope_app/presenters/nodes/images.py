@@ -8,9 +8,6 @@ from math import prod
 import numpy as np
 
 from zarrscope import convert
-from zarrscope.convert.downsampling import METHODS
-from zarrscope.convert.label_images import DTYPES, label_levels, unlist
-from zarrscope.convert.rebuilding import undo as undo_rebuild
 from zarrscope.errors import Refused, ZarrscopeError
 from zarrscope.model.node_path import join_path
 from zarrscope.nodes import trash
@@ -50,6 +47,8 @@ class AddLabels(_OfImage):
     id = "add-labels"
 
     def fields(self, place: Place) -> Fields:
+        from zarrscope.convert.label_images import DTYPES  # here and below: applications start without converting
+
         types = sorted(DTYPES, key=lambda name: name != "uint32")
         return (
             ActField("name", words.NAME, "cells"),
@@ -63,6 +62,8 @@ class AddLabels(_OfImage):
         return "" if given.get("name") else strings.NEW_PLACE
 
     def plan(self, place: Place, given: Mapping[str, str], cancelled: Cancelled) -> Planned:
+        from zarrscope.convert.label_images import label_levels
+
         planned = super().plan(place, given, cancelled)
         image = find_images(place.hierarchy.open_node(place.path))[0]
         levels = [shape for shape, _ in label_levels(image)]
@@ -74,6 +75,8 @@ class AddLabels(_OfImage):
         made = convert.add_label_image(place.hierarchy, place.path, given["name"], dtype=given["dtype"])
 
         def back(hierarchy: Hierarchy) -> str:
+            from zarrscope.convert.label_images import unlist
+
             unlist(hierarchy, made.path)
             if trash.available(hierarchy):
                 trash.put(hierarchy, made.path)
@@ -140,6 +143,8 @@ class BuildLevels(_OfImage):
         )
 
         def back(hierarchy: Hierarchy) -> str:
+            from zarrscope.convert.rebuilding import undo as undo_rebuild
+
             # The plan has its own hierarchy, whose cache must be cleared.
             node_context(made.source).forget()
             undo_rebuild(
@@ -161,6 +166,8 @@ def _pyramid(given: Mapping[str, str]) -> convert.Pyramid:
     except ValueError:
         raise Refused(words.NO_LENGTHS) from None
     wanted = given.get("method")
+    from zarrscope.convert.downsampling import METHODS
+
     method = next((name for name in METHODS if name == wanted), None)
     return convert.Pyramid(levels, factor, method)
 

@@ -8,12 +8,13 @@ reads the hierarchy again and goes to the node's new path. `undo` reverts the la
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from psygnal import Signal
 
 from zarrscope.errors import Refused
+from zarrscope.model.frozen import frozen
 from zarrscope.model.node_path import join_path
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Group, Hierarchy
 
 
-@dataclass(frozen=True)
+@frozen
 class NodesState:
     """The planned action. `act` "": there is none. `ready`: `carry_out` would do what `lines` say."""
 

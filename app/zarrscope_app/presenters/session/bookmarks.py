@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Protocol
 
+from zarrscope.model.frozen import frozen
 from zarrscope_app.presenters import strings
 
 MAX_BOOKMARKS = 100
@@ -19,7 +19,7 @@ class Keeps(Protocol):
     def store(self, name: str, text: str) -> None: ...
 
 
-@dataclass(frozen=True)
+@frozen
 class Bookmark:
     """A view that a person saved under a name; `text` is for `Workspace.restore`."""
 

@@ -8,13 +8,14 @@ knows who asks by the address alone, so the question asks for another address: a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from psygnal import Signal
 
 from zarrscope.errors import Refused, ZarrscopeError
 from zarrscope.errors.confidential import public
+from zarrscope.model.frozen import frozen
 from zarrscope.runtime.threads import JobResult
 from zarrscope.stores.address import address_with, split_address
 from zarrscope.stores.address_options import BUCKETS, split_options
@@ -32,7 +33,7 @@ CONFIRM = "Try again"
 TRYING = "Trying the other credentials…"
 
 
-@dataclass(frozen=True)
+@frozen
 class CredentialsField:
     """One line of the form. `choices`: proposals, if any text is allowed; `yes_or_no`: "1" or ""."""
 
@@ -44,7 +45,7 @@ class CredentialsField:
     yes_or_no: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class CredentialsQuestion:
     """`line` and `line_label` are for hosts with a single line of input: "profile=lab region=eu-west-1"."""
 

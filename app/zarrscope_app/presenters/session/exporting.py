@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -19,6 +19,7 @@ from psygnal import Signal
 from zarrscope import convert, export
 from zarrscope.errors import Refused, Unsupported, ZarrscopeError
 from zarrscope.export.formats import FORMATS, Format, format_of, need_tifffile
+from zarrscope.model.frozen import frozen
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope.view.png import png
 from zarrscope_app.presenters import strings
@@ -63,7 +64,7 @@ class Session(Protocol):
     def hierarchy(self) -> Hierarchy | None: ...
 
 
-@dataclass(frozen=True)
+@frozen
 class ExportState:
     """The export that is being prepared. `ready`: `run` may write it."""
 

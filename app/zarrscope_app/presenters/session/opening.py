@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from zarrscope.errors import Refused
+from zarrscope.model.frozen import frozen
 from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.stores.objects import path_text, place_of
@@ -15,7 +16,7 @@ from zarrscope.stores.registry import Mode
 from zarrscope_app.presenters.session.part import SessionPart
 
 
-@dataclass(frozen=True)
+@frozen
 class Opening:
     """The person's choices for opening a hierarchy. With `lenient` nothing is written."""
 

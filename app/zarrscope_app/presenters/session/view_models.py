@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from zarrscope.model.frozen import frozen
 from zarrscope_app.presenters import strings
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ class SessionStatus(Enum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True)
+@frozen
 class Tab:
     """One tab, as shown by hosts."""
 
@@ -31,7 +31,7 @@ class Tab:
     """Whether the tab fits the selected node."""
 
 
-@dataclass(frozen=True)
+@frozen
 class SessionState:
     """Everything that a host paints around the views: address, tabs, status, errors."""
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from psygnal import Signal
 
 from zarrscope.errors.confidential import public, without_numbers
+from zarrscope.model.frozen import frozen
 from zarrscope.stores.address import absolute_address
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import Post
@@ -53,7 +53,7 @@ class Forgetful:
         self._texts.pop(name, None)
 
 
-@dataclass(frozen=True)
+@frozen
 class Recent:
     """A recently opened address."""
 

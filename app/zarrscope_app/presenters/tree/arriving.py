@@ -10,11 +10,12 @@ from __future__ import annotations
 import time
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from typing import Literal, NamedTuple, Protocol
 
 from zarrscope.dialects import Child
+from zarrscope.model.frozen import frozen
 from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.model.node_path import natural
 from zarrscope.runtime.tuning import CHILDREN_AT_ONCE
@@ -46,7 +47,7 @@ class Seen(NamedTuple):
         return cls(child.kind, detail(child), icon(child), badge)
 
 
-@dataclass(frozen=True)
+@frozen
 class Batch:
     """New names in order of arrival, and the order of all names so far."""
 

@@ -10,14 +10,15 @@ import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, compress, zip_longest
+
+from zarrscope.model.frozen import frozen
 
 SORTED_AT_ONCE = 4096
 """Positions that are sorted or picked in one step, because Python holds the GIL during the whole step."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Block:
     """Some names: `text` joins them with slashes, which no name contains; `starts` are their offsets."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from zarrscope.errors import Refused
+from zarrscope.model.frozen import frozen
 from zarrscope.ome.edits import Edit, edit
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
@@ -17,7 +17,7 @@ from zarrscope_app.presenters.form.view_models import Field, FieldKind, Row
 Notes = Callable[[Subject], Sequence[str]]
 
 
-@dataclass(frozen=True)
+@frozen
 class Member:
     """A text, number or boolean at a pointer within the attributes. Members of one `row` are shown side by side."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import ZarrscopeError
+from zarrscope.model.frozen import frozen
 from zarrscope.ome.edits import Edit
 from zarrscope.ome.metadata import Axis, block, has_multiscales, multiscales, resolve
 from zarrscope_app.presenters import strings
@@ -23,7 +24,7 @@ MOST_ROWS = 64
 """The most rows of one section; further members are in the list of all fields."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Surroundings:
     """Data about a node that are not in its attributes: the shapes of its arrays, its dialect."""
 
@@ -43,7 +44,7 @@ class Surroundings:
         return None if place is None else self.shapes.get(place)
 
 
-@dataclass(frozen=True)
+@frozen
 class Subject:
     """The attributes as edited now, with their surroundings."""
 
@@ -53,7 +54,7 @@ class Subject:
     """Whether y and x are edited together; None: only while they are equal."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Section:
     """A kind of section. `rows` returns nothing if the attributes do not follow its schema."""
 
