@@ -101,7 +101,7 @@ class BucketRequests(RemoteStore):
         bucket, self._prefix, named = self._service.place(self._place.rstrip("/"))
         self._bucket = bucket
         self._bucket_seen = False
-        self._no_suffixes = False
+        self._no_suffixes = self._no_ranges = False
         self._told = {**named, **others(options)}
         self._logins = [*logins(self._service, self._told)]
         self._login = 0

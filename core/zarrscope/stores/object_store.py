@@ -32,6 +32,8 @@ T = TypeVar("T")
 
 LONG_LISTING = 0.4
 """Seconds after which listing one level counts as slow: four thousand names at 100 ms a request."""
+_LONGEST = 1 << 40
+"""Beyond the end of every value."""
 _WHOLE = 64 << 20
 """Larger values are uploaded in parts, which the service combines in one step."""
 
@@ -48,18 +50,41 @@ class ObjectStore(BucketRequests):
     # ------------------------------------------------------------------ reading
     async def _fetch(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
         try:
-            found = await asyncio.wait_for(self._read(key, part, limit), self._longest(part, limit))
+            async with asyncio.timeout(self._longest(part, limit)):  # wait_for would make a task of it
+                value = await self._value(key, part, limit)
         except Denied as denied:
             denied.untold = denied.untold and bool(await self._answer_of_nothing())
             await self._raise_denied(denied)
             return None
         except TimeoutError as error:
             raise self._failed(error, key) from error
-        if found is None:
-            return None
-        if self._read_before is None:
+        if value is not None and self._read_before is None:
             self._read_before = key
-        return found[0]
+        return value
+
+    async def _value(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
+        """The value or its part; None if the service says that it does not exist. A range is one call of obstore, which
+        takes 0.16 ms instead of 0.27 for the head and the body of an answer."""
+        start, stop = _bounds(part, limit)
+        if not self._no_ranges and stop > start:
+
+            async def read(client: Any) -> bytes:
+                return bytes(await self._obstore.get_range_async(client, key, start=start, end=stop))
+
+            try:
+                value = await self._asked(read, key)
+                too_long = limit is not None and len(value) > limit
+                if not too_long and (start > 0 or not begins_as_page(value)):
+                    return value  # otherwise the head of the answer says more
+            except FileNotFoundError as error:
+                self._check_bucket(error)
+                return None
+            except Unreadable as failed:
+                if not is_about_range(failed):
+                    raise
+                self._no_ranges = "non-partial" in str(failed)
+        found = await self._read(key, part, limit)
+        return None if found is None else found[0]
 
     async def _read(self, key: str, part: ByteRange | None, limit: int | None) -> tuple[bytes, Version] | None:
         """The value or its part, with its version; None if the service says that it does not exist."""
@@ -344,6 +369,15 @@ def _is_page(attributes: Mapping[str, Any], key: str) -> bool:
     """Whether the response is labelled as a web page, though the key does not end like one."""
     said = str(attributes.get("Content-Type", "")).lower()
     return said.startswith("text/html") and not key.lower().endswith((".html", ".htm"))
+
+
+def _bounds(part: ByteRange | None, limit: int | None) -> tuple[int, int]:
+    """The first byte of the value that is needed, and the first one after; equal if only its size tells them."""
+    if part is None:
+        return 0, _LONGEST if limit is None else limit + 1
+    if part.start is None:
+        return 0, 0
+    return part.start, _LONGEST if part.length is None else part.start + part.length
 
 
 def _range(part: ByteRange) -> Any:
