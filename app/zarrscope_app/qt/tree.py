@@ -7,7 +7,15 @@ from typing import Any
 
 from qtpy.QtCore import QItemSelectionModel, QModelIndex, Qt, Signal
 from qtpy.QtGui import QKeySequence
-from qtpy.QtWidgets import QAbstractItemView, QHeaderView, QLineEdit, QTreeView, QVBoxLayout, QWidget
+from qtpy.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QLineEdit,
+    QStyledItemDelegate,
+    QTreeView,
+    QVBoxLayout,
+    QWidget,
+)
 
 from zarrscope_app.presenters import ROOT, RootsPresenter, Row, RowState, TreePresenter
 from zarrscope_app.presenters.commands import LABELS
@@ -294,6 +302,30 @@ class TreePane(QWidget):
                 self.view.setExpanded(index, open)
 
 
+class _RowPainter(QStyledItemDelegate):
+    """Paints sentences over both columns, cut at their ends; names are cut in the middle."""
+
+    def initStyleOption(self, option: Any, index: Any) -> None:
+        super().initStyleOption(option, index)
+        if _is_note(index):
+            option.textElideMode = Qt.TextElideMode.ElideRight
+
+    def paint(self, painter: Any, option: Any, index: Any) -> None:
+        view = self.parent()
+        if not _is_note(index) or not isinstance(view, QTreeView):
+            super().paint(painter, option, index)
+        elif not index.column():
+            viewport = view.viewport()
+            if viewport is not None:
+                option.rect.setRight(viewport.width() - 1)
+            super().paint(painter, option, index)
+
+
+def _is_note(index: Any) -> bool:
+    model = index.model()
+    return isinstance(model, TreeModel) and model.is_note(index)
+
+
 class _View(QTreeView):
     end_wanted = Signal()
 
@@ -311,6 +343,7 @@ class _View(QTreeView):
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.setDragEnabled(True)
         self.setDragDropMode(QAbstractItemView.DragDropMode.DragOnly)
+        self.setItemDelegate(_RowPainter(self))
         self.taking_focus = False
 
     def focusInEvent(self, event: Any) -> None:

@@ -265,6 +265,8 @@ class TreePresenter:
         """Reads what was denied, with other credentials. Everything else stays as it is."""
         for branch in [*self._branches.values()]:
             branch.see_again()
+            if branch.state == "ready":  # a name that was typed may have been denied
+                branch.sentence = strings.UNLISTABLE if branch.unlisted else "" if branch.order else strings.EMPTY_GROUP
             if branch.denied:
                 self.retry(branch.id)
             self._touch(branch.id)
@@ -308,6 +310,7 @@ class TreePresenter:
             if outcome.error is not None:
                 self._reach.forget(path, "/".join(parts))
                 branch.sentence = strings.problem(outcome.error, path).headline
+                self.failed.emit(outcome.error, path)
             elif outcome.value is not None:
                 if branch.child_named(parts[0]) is None:
                     self._add(branch, outcome.value)
