@@ -18,6 +18,7 @@ from qtpy.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from zarrscope_app.presenters import CoalescedCall, Post, Rect, SlicePresenter, Tile, TileState
 from zarrscope_app.presenters.image.blending import Blend
+from zarrscope_app.presenters.image.window_level import Limits, dragged, limits_of
 
 from .text import tip
 from .theme import Role, image_background, mix, quiet, warning
@@ -54,6 +55,8 @@ class ImageCanvas(QWidget):
         self._fitted = True
         self._pressed: QPointF | None = None
         self._pressed_center = self._center
+        self._contrast: tuple[QPointF, tuple[Limits, ...]] | None = None
+        """Where a drag with the right button began, and the contrast limits then."""
         self._dragged = False
         self._drawn = ""
         """The measurement that dragging the mouse draws: "line", "region"; "" for panning."""
@@ -372,6 +375,8 @@ class ImageCanvas(QWidget):
             held = event.modifiers()
             shift, control = Qt.KeyboardModifier.ShiftModifier, Qt.KeyboardModifier.ControlModifier
             self._drawn = "line" if held & shift else "region" if held & control else ""
+        elif event.button() == Qt.MouseButton.RightButton and self._presenter is not None:
+            self._contrast = (event.position(), limits_of(self._presenter.state.channels))
 
     def mouseMoveEvent(self, event: Any) -> None:
         at = event.position()
@@ -390,9 +395,17 @@ class ImageCanvas(QWidget):
             y, x = self._pressed_center
             self._center = self._kept(y - moved.y() / (self._zoom * self._aspect), x - moved.x() / self._zoom)
             self._moved()
+        elif self._contrast is not None and self._presenter is not None:
+            begin, limits = self._contrast
+            right, down = (at.x() - begin.x()) / max(self.width(), 1), (at.y() - begin.y()) / max(self.height(), 1)
+            for each in dragged(limits, right, -down):
+                self._presenter.set_levels(each.channel, each.lo, each.hi)
         self._hover(at)
 
     def mouseReleaseEvent(self, event: Any) -> None:
+        if event.button() == Qt.MouseButton.RightButton:
+            self._contrast = None
+            return
         clicked = self._pressed is not None and not self._dragged and event.button() == Qt.MouseButton.LeftButton
         self._pressed = None
         self.setCursor(Qt.CursorShape.CrossCursor)
