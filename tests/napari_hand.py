@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from qtpy.QtWidgets import QApplication
+from qtpy.QtCore import QTimer
+from qtpy.QtWidgets import QApplication, QMessageBox
 
 from contracts.journeys import SECONDS
 from zarrscope_app.napari.dock import Explorer
@@ -23,6 +24,30 @@ class Hand:
 
     def wait(self, happened: Callable[[], object]) -> None:
         self.qtbot.waitUntil(lambda: bool(happened()), timeout=int(3 * SECONDS * 1000))
+
+    def in_loop(self, act: Callable[[], object]) -> None:
+        """Does something as a person does: while the event loop runs. The test's own lines are a script to napari."""
+        done: list[bool] = []
+        QTimer.singleShot(0, lambda: (act(), done.append(True)))  # type: ignore[call-overload]  # PyQt6's stubs want a slot that returns None
+        self.wait(lambda: done)
+
+    def answer(self, act: Callable[[], object], label: str) -> str:
+        """Does something that asks a question, presses the button of this label, and returns the question."""
+        asked: list[str] = []
+        timer = QTimer()
+
+        def press() -> None:
+            box = QApplication.activeModalWidget()
+            if isinstance(box, QMessageBox):
+                timer.stop()
+                asked.append(box.text())
+                next(button for button in box.buttons() if button.text() == label).click()
+
+        timer.timeout.connect(press)
+        timer.start(10)
+        self.in_loop(act)
+        timer.stop()
+        return asked[0] if asked else ""
 
     def add(self, place: str, path: str | None = None) -> Any:
         self.dock.open(place, path)

@@ -228,7 +228,8 @@ def test_layers_follow_the_store_as_it_is_opened_anew(dock: Dock, shelf: Shelf) 
 
 
 def test_the_menu_says_why_it_has_nothing_on_a_layer(make_napari_viewer: Any) -> None:
-    from zarrscope_app.napari.dock import open_attributes
+    from zarrscope_app.napari import menu_commands
+    from zarrscope_app.napari.menu_commands import open_attributes
 
     viewer = make_napari_viewer()
     told: list[str] = []
@@ -237,10 +238,15 @@ def test_the_menu_says_why_it_has_nothing_on_a_layer(make_napari_viewer: Any) ->
     try:
         assert open_attributes(viewer) is None
         viewer.add_image(np.zeros((4, 4)), name="photo")
-        assert open_attributes(viewer) is None
+        for act in (open_attributes, menu_commands.open_chunk_map, menu_commands.write_labels):
+            assert act(viewer) is None
+        assert menu_commands.save_local_copy(viewer) is None
     finally:
         notification_manager.notification_ready.disconnect(hear)
-    assert told == ["Select a layer first.", '"photo" does not come from Zarr, so zarrscope has no attributes for it.']
+    assert told == [
+        "Select a layer first.",
+        *['"photo" does not come from Zarr, so zarrscope has nothing to show or write for it.'] * 4,
+    ]
 
 
 # ---------------------------------------------------------------------- what cannot be read

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 import zarrscope
+from contracts.hostile_http import Ask, hostile
 from contracts.journeys import Shelf, labelled_image
 from napari_hand import Hand
 from zarrscope.convert.downsampling import downsample
-from zarrscope_app.presenters import label_edits, strings
+from zarrscope_app.presenters import label_edits, strings, unwritten_labels
 
 VALUES = np.zeros((3, 96, 128), "u2")
 VALUES[:, 10:40, 10:50] = 3
@@ -120,3 +121,78 @@ def test_labels_of_one_level_are_painted_as_they_are(hand: Hand) -> None:
     for id in ("paint-labels", "write-labels"):
         hand.menu(id)
         assert hand.dock.facts.text() == label_edits.NOT_LABELS
+
+
+# ---------------------------------------------------------------------- nothing painted is lost in silence
+def painted_layer(hand: Hand, shelf: Shelf) -> Any:
+    labelled_image(shelf)
+    layer = hand.add(shelf.address, "/image")
+    layer.visible = True
+    hand.wait(lambda: layer.loaded)
+    layer.data_setitem((np.array([1]), np.array([2]), np.array([3])), 4)
+    hand.viewer.layers.selection = {layer}
+    return layer
+
+
+def test_removing_painted_labels_is_asked_for(hand: Hand) -> None:
+    layer, layers = painted_layer(hand, Shelf()), hand.viewer.layers
+    asked = hand.answer(layers.remove_selected, strings.CANCEL)
+    assert asked == unwritten_labels.question([layer.name])
+    assert layer in layers
+    hand.answer(layers.remove_selected, unwritten_labels.WRITE)
+    hand.wait(lambda: hand.dock.layer_menu.painting.dialog is not None)
+    assert "label 4" in hand.dock.layer_menu.painting.dialog.plan.toPlainText()
+    hand.dock.layer_menu.painting.dialog.reject()
+    assert layer in layers
+    window = hand.viewer.window._qt_window
+    assert hand.answer(window.close, strings.CANCEL) == asked
+    assert window.isVisible()
+    hand.answer(layers.remove_selected, unwritten_labels.REMOVE)
+    assert layer not in layers
+    assert not hand.dock.bring_back.isVisible(), "the person has said that it may go"
+    layers.selection = {layers[0]}
+    assert hand.answer(layers.remove_selected, strings.CANCEL) == ""
+    assert not layers
+
+
+def test_painted_labels_that_a_script_removes_are_kept(hand: Hand) -> None:
+    layer, layers = painted_layer(hand, Shelf()), hand.viewer.layers
+    layers.remove(layer)
+    hand.wait(hand.dock.bring_back.isVisible)
+    assert hand.dock.facts.text() == unwritten_labels.removed([layer.name])
+    hand.dock.bring_back.click()
+    assert layer in layers
+    assert int(layer.data[1, 2, 3]) == 4
+    assert not hand.dock.bring_back.isVisible()
+    layer.data.edits.clear(layer.data.edits.version)
+
+
+def test_labels_of_a_store_that_cannot_be_written_are_saved_to_a_copy(hand: Hand, tmp_path: Path) -> None:
+    shelf = Shelf()
+    labelled_image(shelf)
+    with hostile(Ask.honest, {key: shelf.get(key) or b"" for key in shelf.list()}) as server:
+        layer = hand.add(server.url, "/image")
+        layer.visible = True
+        hand.wait(lambda: layer.loaded)
+        layer.data_setitem((np.array([1]), np.array([2]), np.array([3])), 4)
+        expected = np.asarray(layer.data)
+        hand.viewer.layers.selection.active = layer
+        hand.menu("write-labels")
+        copy = hand.dock.layer_menu.painting.copy
+        hand.wait(lambda: copy.dialog is not None)
+        dialog: Any = copy.dialog
+        assert "This place is read-only" in dialog.sentence.text()
+        dialog.target.setText(str(tmp_path / "copy.zarr"))
+        assert "copy.zarr: OME-Zarr 0.5" in dialog.plan.toPlainText()
+        dialog.act.click()
+        hand.wait(lambda: "Saved as" in hand.dock.facts.text())
+        assert not hand.dock.layer_menu.painting.unsaved
+    (path,) = zarrscope.open(str(tmp_path / "copy.zarr"))["/labels"].keys()
+    stored = zarrscope.open(str(tmp_path / "copy.zarr"))[f"/labels/{path}/0"]
+    np.testing.assert_array_equal(np.asarray(stored), expected)
+    assert tuple(layer.scale) == (0.5, 0.1, 0.1)
+    # The layer goes on from the copy, which can be written.
+    layer.data_setitem((np.array([2]), np.array([2]), np.array([3])), 6)
+    hand.preview().act.click()
+    hand.wait(lambda: "Written" in hand.dock.facts.text())
+    assert int(np.asarray(stored)[2, 2, 3]) == 6

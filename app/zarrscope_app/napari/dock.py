@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from weakref import ref
 
 from qtpy.QtCore import QEvent, QSize, QTimer
 from qtpy.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QShowEvent
@@ -32,13 +33,13 @@ from zarrscope_app.napari.dropping import TakesNodes
 from zarrscope_app.napari.layer_menu import LayerMenu
 from zarrscope_app.napari.layers import as_napari, insert, source_of, views_of
 from zarrscope_app.napari.part_panel import PartPanel
-from zarrscope_app.napari.planes import watch
+from zarrscope_app.napari.planes import unwrapped, watch
 from zarrscope_app.napari.shown import asked_view, go_to, palette_of, room_of
-from zarrscope_app.presenters import Session, Settings, strings
+from zarrscope_app.presenters import Session, Settings, strings, unwritten_labels
 from zarrscope_app.presenters.commands import LABELS, OFFERS, command
 from zarrscope_app.presenters.image.choice import SeveralImages
 from zarrscope_app.presenters.layer_part import cut
-from zarrscope_app.presenters.layers import NO_LAYER, Layer, Layers, foreign_layer, not_added
+from zarrscope_app.presenters.layers import Layer, Layers, not_added
 from zarrscope_app.presenters.session.actions import open_name, perform
 from zarrscope_app.presenters.session.opening import target_of
 from zarrscope_app.presenters.session.state_text import decode_view, is_view
@@ -55,7 +56,6 @@ from zarrscope_app.settings import FileSettings
 if TYPE_CHECKING:
     import napari
 
-TITLE = "Zarr explorer"
 VIEWS_SHOWN = ("attributes", "chunks", "info", "problems")
 """The built-in views that the dock shows; napari itself shows the picture."""
 PAINT_MS = 10
@@ -71,10 +71,11 @@ class Explorer(QWidget):
         """`settings`: the place for unsaved edits until the next time; None: files."""
         super().__init__(parent)
         self._settings = settings if settings is not None else FileSettings()
-        self.viewer = napari_viewer
+        self.viewer = unwrapped(napari_viewer)
         self.bridge = Bridge()
         self.layers = Layers(self.bridge.post)
-        self.planes = watch(napari_viewer)
+        self.planes = watch(self.viewer)
+        self.planes.dock = ref(self)
         self.planes.listeners.add(id(self))
         self.planes.changed.connect(self._planes_changed)
         self.destroyed.connect(partial(_forget, self.planes.listeners, id(self)))
@@ -101,6 +102,9 @@ class Explorer(QWidget):
         self.retry = QPushButton(strings.RETRY)
         self.retry.clicked.connect(self._retry)
         self.retry.hide()
+        self.bring_back = QPushButton(unwritten_labels.BRING_BACK)
+        self.bring_back.clicked.connect(self.planes.labels.bring_back)
+        self.bring_back.hide()
         self.tree = TreePane()
         self.tree.chosen.connect(self._select)
         self.tree.entered.connect(self._entered)
@@ -134,7 +138,7 @@ class Explorer(QWidget):
         line.addWidget(self.browse)
         column.addLayout(line)
         column.addWidget(self.facts)
-        for button in (self.retry, *self.offers.values()):
+        for button in (self.retry, self.bring_back, *self.offers.values()):
             column.addWidget(button)
         column.addWidget(split, 1)
         column.addWidget(self.chooser)
@@ -158,7 +162,8 @@ class Explorer(QWidget):
         self._next.setInterval(PAINT_MS)
         self._next.timeout.connect(self._add_next)
         self._follow_theme()
-        napari_viewer.events.theme.connect(self._follow_theme)
+        self.viewer.events.theme.connect(self._follow_theme)
+        self._show()
 
     def sizeHint(self) -> QSize:
         return QSize(340, 640)
@@ -247,16 +252,17 @@ class Explorer(QWidget):
         self._show()
 
     def _show(self) -> None:
-        unread = self.planes.unread.sentence
+        held, unread = self.planes.labels.sentence, self.planes.unread.sentence
+        self.bring_back.setVisible(bool(held))
         if self.session is None:
-            self.facts.setText(unread or self._said)
+            self.facts.setText(held or unread or self._said)
             self.retry.setVisible(bool(unread))
             return
         self.tabs.show_views()
         state = self.session.state
         problems = self.session.problems.items
         facts = strings.joined(state.facts, problems[-1].headline if problems else "")
-        self.facts.setText(state.sentence or unread or self._said or facts)
+        self.facts.setText(state.sentence or held or unread or self._said or facts)
         self.retry.setVisible(bool(unread) or state.retry)
         for name, button in self.offers.items():
             button.setVisible(name in state.offers)
@@ -333,7 +339,19 @@ class Explorer(QWidget):
 
     def show_form(self) -> None:
         """Brings the form to the front."""
-        self.tabs.setCurrentWidget(self.form)
+        self.show_tab("attributes")
+
+    def show_tab(self, id: str) -> None:
+        """Brings a view to the front, by its id in presenters/views.py."""
+        self.tabs.setCurrentWidget(self.tabs.pages[id])
+
+    def write_labels(self) -> None:
+        """Shows what writing the painted labels of the selected layer would change."""
+        self.layer_menu.painting.write(self.session)
+
+    def save_local_copy(self) -> None:
+        """Offers to save the selected labels to a local copy."""
+        self.layer_menu.painting.save_copy()
 
     # ------------------------------------------------------------------ layers
     def add(self) -> None:
@@ -462,33 +480,3 @@ def _import_early() -> None:
         importlib.import_module("scipy.ndimage")
     except ImportError:  # napari reports a missing module itself
         pass
-
-
-def open_explorer(napari_viewer: napari.Viewer | None = None) -> Explorer:
-    """The command File ▸ IO Utilities: opens the dock."""
-    viewer: Any = napari_viewer or _viewer()
-    _, widget = viewer.window.add_plugin_dock_widget("zarrscope", TITLE)
-    assert isinstance(widget, Explorer)
-    return widget
-
-
-def open_attributes(napari_viewer: napari.Viewer | None = None) -> Explorer | None:
-    """The command Layers ▸ Metadata: opens the dock at the node of the active layer; None for a layer that is not
-    zarrscope's."""
-    viewer: Any = napari_viewer or _viewer()
-    active = viewer.layers.selection.active
-    source = source_of(active) if active is not None else {}
-    if not source:
-        from napari.utils.notifications import show_info
-
-        show_info(foreign_layer(str(active.name)) if active is not None else NO_LAYER)
-        return None
-    widget = open_explorer(viewer)
-    widget.open(source["url"], source["path"])
-    return widget
-
-
-def _viewer() -> Any:
-    import napari
-
-    return napari.current_viewer()

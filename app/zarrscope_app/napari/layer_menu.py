@@ -46,6 +46,7 @@ class LayerMenu(QPushButton):
         acts: dict[str, Callable[[], object]] = {
             "paint-labels": self.painting.paint,
             "write-labels": lambda: self.painting.write(dock.session),
+            "save-local-copy": self.painting.save_copy,
             "take-styles": self.take_styles,
             "copy-view": self.copy_view,
         }

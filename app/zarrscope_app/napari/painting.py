@@ -16,6 +16,7 @@ from zarrscope.errors import ZarrscopeError
 from zarrscope.runtime.threads import Owner
 from zarrscope.view.editable import EditableView
 from zarrscope_app.napari.layers import insert, source_of, views_of
+from zarrscope_app.napari.local_copy import LocalCopy
 from zarrscope_app.napari.preview import PreviewDialog
 from zarrscope_app.presenters import Session, label_edits, strings
 from zarrscope_app.presenters.label_edits import LabelEdits, LabelPlan
@@ -38,6 +39,7 @@ class Painting:
     def __init__(self, viewer: Any, owner: Owner, tell: Any, parent: QWidget) -> None:
         self._viewer, self._tell, self._parent = viewer, tell, parent
         self.edits = LabelEdits(owner)
+        self.copy = LocalCopy(viewer, self.edits.jobs, tell, parent)
         self.dialog: PreviewDialog | None = None
 
     @property
@@ -91,9 +93,20 @@ class Painting:
                 )
             self.edits.look(source["url"], source["path"], layer.data, layer.name, partial(self._looked, layer), opener)
 
-    def _looked(self, layer: Any, plan: LabelPlan | None, problem: strings.Problem | None) -> None:
+    def save_copy(self) -> None:
+        """Offers to save the selected labels to a local copy."""
+        layer = self._viewer.layers.selection.active
+        if is_labels(layer):
+            self.copy.offer(layer)
+        else:
+            self._tell(label_edits.NOT_LABELS)
+
+    def _looked(self, layer: Any, plan: LabelPlan | None, problem: strings.Problem | None, copy: bool) -> None:
         if plan is None:
-            self._tell(problem.headline if problem is not None else "")
+            said = problem.headline if problem is not None else ""
+            self._tell(said)
+            if copy:
+                self.copy.offer(layer, said)
             return
         self._tell("")
         if plan.patch is None:
@@ -114,7 +127,10 @@ class Painting:
     def _write(self, layer: Any, plan: LabelPlan) -> None:
         self.edits.write(plan, partial(self._written, layer))
 
-    def _written(self, layer: Any, sentence: str, problem: strings.Problem | None) -> None:
-        self._tell(problem.headline if problem is not None else sentence)
+    def _written(self, layer: Any, sentence: str, problem: strings.Problem | None, copy: bool) -> None:
+        said = problem.headline if problem is not None else sentence
+        self._tell(said)
         if layer in self._viewer.layers:
             layer.refresh()
+            if copy:
+                self.copy.offer(layer, said)

@@ -22,8 +22,10 @@ from qtpy.QtCore import QObject, Signal
 
 from zarrscope.errors import TooLarge, ZarrscopeError
 from zarrscope.view.lazy import LazyView
+from zarrscope_app.napari.background_planes import BackgroundPlanes, loop_runs, slicing_of
 from zarrscope_app.napari.layers import source_of, views_of
 from zarrscope_app.napari.shown import asked_view, go_to
+from zarrscope_app.napari.unwritten import UnwrittenLabels
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.layers import UnreadPlanes
 from zarrscope_app.qt.bridge import Bridge
@@ -44,6 +46,11 @@ class Watch(QObject):
         """The ids of docks that show `unread`. If there are none, napari's notifications show it."""
         self._viewer = ref(viewer)
         self._bridge = Bridge()
+        self.background = BackgroundPlanes(viewer, self._bridge)
+        self.labels = UnwrittenLabels(viewer, self._bridge, self._write)
+        self.labels.changed.connect(self._removed_painted)
+        self.dock: Callable[[], Any] = lambda: None
+        """The latest dock, if it still exists."""
         for layer in viewer.layers:
             self._guard(layer)
         # Connected before the viewer's own handler, which slices the new layer.
@@ -70,6 +77,20 @@ class Watch(QObject):
 
     def _removed(self, event: Any) -> None:
         self.unread.tell(event.value, None)
+        self.background.forget(event.value)
+
+    def _write(self, layer: Any) -> None:
+        """Shows in the dock what writing the painted labels of a layer would change."""
+        viewer = self._viewer()
+        if viewer is not None:
+            viewer.layers.selection.active = layer
+            (self.dock() or _new_dock(viewer)).write_labels()
+
+    def _removed_painted(self) -> None:
+        viewer = self._viewer()
+        if self.labels.held and viewer is not None and not self.listeners:
+            _new_dock(viewer)
+        self.changed.emit()
 
     def _guard(self, layer: Any) -> None:
         if not views_of(layer):
@@ -85,7 +106,7 @@ class Watch(QObject):
             if found is not None and not found.visible:
                 self.unread.tell(found, None)
 
-        guard(layer, told)
+        guard(layer, told, self.background)
         layer.events.visible.connect(shown_or_hidden)
 
     def _tell(self, layer: Any, error: ZarrscopeError | None) -> None:
@@ -104,8 +125,20 @@ _waiting: WeakValueDictionary[int, LazyView] = WeakValueDictionary()
 elements."""
 
 
+def unwrapped(viewer: Any) -> Any:
+    """The viewer itself: plugins get a proxy of it, which hides what the modules here need, and cannot be a key."""
+    return getattr(viewer, "__wrapped__", viewer)
+
+
+def _new_dock(viewer: Any) -> Any:
+    from zarrscope_app.napari.menu_commands import open_explorer
+
+    return open_explorer(viewer)
+
+
 def watch(viewer: Any) -> Watch:
     """The one Watch of a viewer."""
+    viewer = unwrapped(viewer)
     events = viewer.layers.events
     found = _watches.get(events)
     if found is None:
@@ -134,21 +167,24 @@ def _widen(layer: Any) -> None:
         layer.contrast_limits_range = (min(low, reach[0]), max(high, reach[1]))
 
 
-def guard(layer: Any, told: Told) -> None:
+def guard(layer: Any, told: Told, background: BackgroundPlanes | None = None) -> None:
     """Guards `layer`: its slices no longer raise errors. `told` gets, on any thread, the error of the latest slice, or
-    None if it could be read."""
-    holder = getattr(layer, "_slicing_state", layer)
+    None if it could be read. `background` reads the slices that would hold up the window."""
+    holder = slicing_of(layer)
     make = getattr(holder, "_make_slice_request_internal", None)
     if make is None or isinstance(make, _Guarded):
         return
-    holder._make_slice_request_internal = _Guarded(make, told)
+    holder._make_slice_request_internal = _Guarded(make, told, ref(layer), background)
 
 
 class _Guarded:
     """Makes the guarded slice requests of one layer."""
 
-    def __init__(self, make: Callable[..., Any], told: Told) -> None:
+    def __init__(
+        self, make: Callable[..., Any], told: Told, layer: ref[Any], background: BackgroundPlanes | None
+    ) -> None:
         self._make, self._told = make, told
+        self.layer, self.background = layer, background
         self.latest: int | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> _Request:
@@ -168,7 +204,23 @@ class _Request:
         self._origin, self._request = origin, request
         self.id: int = request.id
 
+    @property
+    def slice_input(self) -> Any:
+        return self._request.slice_input
+
     def __call__(self) -> Any:
+        """Called by napari: on the thread of the window, unless its slicing is asynchronous."""
+        layer, background = self._origin.layer(), self._origin.background
+        if background is None or not background.available or layer is None or not loop_runs():
+            return self.read()
+        return background.read(layer, self)
+
+    def empty(self) -> Any:
+        """The empty slice that napari makes beyond a layer's ends."""
+        return _empty(type(self._request))(**_settings(self._request))()
+
+    def read(self) -> Any:
+        """The slice, or an empty one if it cannot be read."""
         error: ZarrscopeError
         try:
             response = self._request()
@@ -181,7 +233,7 @@ class _Request:
             return response
         response = self._without_thumbnail()
         self._origin.tell(self._request, None if response is not None else error)
-        return response if response is not None else _empty(type(self._request))(**_settings(self._request))()
+        return response if response is not None else self.empty()
 
     def _without_thumbnail(self) -> Any:
         """The slice, if only the slice of the coarsest level fails, which napari needs for the thumbnail; else None."""

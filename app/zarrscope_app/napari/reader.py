@@ -107,7 +107,7 @@ def _ask(path: str | list[str], why: str) -> bool:
     """Opens the dock with the images to choose from; returns False if there is no window."""
     import napari
 
-    from zarrscope_app.napari.dock import open_explorer
+    from zarrscope_app.napari.menu_commands import open_explorer
 
     viewer = napari.current_viewer()
     if viewer is None or not hasattr(viewer, "window"):

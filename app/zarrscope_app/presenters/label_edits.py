@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from zarrscope.convert import Patch, plan_patch, write_patch
-from zarrscope.errors import NotFound, Refused, TooLarge
+from zarrscope.errors import NotFound, ReadOnly, Refused, TooLarge
 from zarrscope.model.frozen import frozen
 from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope.runtime.threads import JobResult, Owner
@@ -103,6 +103,8 @@ def plan_labels(
         raise Refused(NO_EDITS)
     hierarchy = opener(url, "r+")
     try:
+        if not hierarchy.writable:
+            raise ReadOnly("This place is read-only", store=hierarchy.url, advice="Save the labels to a local copy.")
         image = _image(hierarchy, path, view.array.path)
         patch = plan_patch(image, edits, cancelled)
     except BaseException:
@@ -171,24 +173,25 @@ class LabelEdits:
         path: str,
         view: EditableView,
         name: str,
-        done: Callable[[LabelPlan | None, strings.Problem | None], object],
+        done: Callable[[LabelPlan | None, strings.Problem | None, bool], object],
         opener: Opener = open_place,
     ) -> None:
-        """Makes the plan. Calls `done(plan, None)`, or `done(None, problem)`."""
+        """Makes the plan. Calls `done(plan, None, False)`, or `done(None, problem, copy)`: `copy` is True if the labels
+        can only be saved elsewhere."""
 
         def work(_: Report, cancelled: Callable[[], bool]) -> LabelPlan:
             return plan_labels(url, path, view, name, opener, cancelled)
 
         def ended(outcome: JobResult[LabelPlan]) -> str:
             problem = strings.problem(outcome.error, path) if outcome.error is not None else None
-            done(outcome.value, problem)
+            done(outcome.value, problem, isinstance(outcome.error, ReadOnly))
             return ""
 
         self.jobs.run(LOOKING, work, ended)
 
-    def write(self, plan: LabelPlan, done: Callable[[str, strings.Problem | None], object]) -> None:
-        """Writes the plan. Calls `done(sentence, None)` if it was written, `done("", problem)` if not, or not
-        completely."""
+    def write(self, plan: LabelPlan, done: Callable[[str, strings.Problem | None, bool], object]) -> None:
+        """Writes the plan. Calls `done(sentence, None, False)` if it was written, `done("", problem, copy)` if not, or
+        not completely; `copy` as for `look`."""
         patch = plan.patch
         assert patch is not None, "there is something to write"
 
@@ -204,7 +207,7 @@ class LabelEdits:
 
         def ended(outcome: JobResult[str]) -> str:
             problem = strings.problem(outcome.error, patch.levels[0].path) if outcome.error is not None else None
-            done(outcome.value or "", problem)
+            done(outcome.value or "", problem, isinstance(outcome.error, ReadOnly))
             return outcome.value or ""
 
         self.jobs.run(TITLE, work, ended)

@@ -21,6 +21,11 @@ LAYER_COMMANDS = (
     LayerCommand("paint-labels", "Paint these labels", "Shows the finest level of the selected labels, to be painted."),
     LayerCommand("write-labels", "Write painted labels…", "Shows the changes to each array; then writes them."),
     LayerCommand(
+        "save-local-copy",
+        "Save labels to a local copy…",
+        "For labels whose store cannot be written. The layer goes on from the copy.",
+    ),
+    LayerCommand(
         "take-styles",
         "Contrast and colours into the metadata…",
         "Puts the display settings of the layers into the form of their node. Nothing is written before you save.",

@@ -155,7 +155,7 @@ def notes(layers: list[Layer]) -> tuple[str, ...]:
 
 def foreign_layer(name: str) -> str:
     """The sentence for a layer that did not come from zarrscope."""
-    return f'"{strings.clean(name)}" does not come from Zarr, so zarrscope has no attributes for it.'
+    return f'"{strings.clean(name)}" does not come from Zarr, so zarrscope has nothing to show or write for it.'
 
 
 def not_added(layer: Layer, error: BaseException) -> strings.Problem:

@@ -1,0 +1,220 @@
+"""Reads planes on other threads while Qt's event loop runs, also if napari's asynchronous slicing is off.
+
+napari then reads on its own thread, which draws nothing meanwhile. A plane that is not there within a few milliseconds
+is read on another thread here; until it arrives the layer shows the plane before, and has no value under the cursor, as
+with napari's asynchronous slicing. napari gets the plane by the event with which its own slicer announces one.
+
+A script that has not started the event loop gets its planes at once, as it expects. So does a screenshot: it waits for
+the planes that are being read.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary, ref
+
+from qtpy.QtCore import QCoreApplication, QThread, QTimer
+
+from zarrscope.runtime.threads import JobResult, Ticket, shared
+from zarrscope.view.editable import EditableView
+from zarrscope_app.napari.layers import views_of
+from zarrscope_app.qt.bridge import Bridge
+
+GRACE_MS = 6
+"""So long, in one turn of the event loop, the thread of the window waits for planes: cached ones appear at once."""
+MOST_READS = 2
+"""Reads of one layer at a time: while a slider moves, the planes between are left out."""
+
+
+class PlaneRequest(Protocol):
+    """A slice request of napari's."""
+
+    id: int
+
+    @property
+    def slice_input(self) -> Any:  # Any: napari's private class
+        """The place of the plane, and its axes."""
+
+    def read(self) -> Any:  # Any: as above
+        """The plane; an empty one if it cannot be read. For any thread."""
+
+    def empty(self) -> Any:  # Any: as above
+        """A plane without picture and values."""
+
+
+@dataclass
+class _Reads:
+    """The reads of one layer."""
+
+    latest: PlaneRequest
+    shown: int = -1
+    """The id of the newest plane that was shown."""
+    waiting: PlaneRequest | None = None
+    """The request to be read once another read has ended."""
+    tickets: set[Ticket] = field(default_factory=set)
+
+
+def loop_runs() -> bool:
+    """Whether this is the thread of the windows, and its event loop runs: a person waits, not a script."""
+    application, thread = QCoreApplication.instance(), QThread.currentThread()
+    return application is not None and thread is not None and thread is application.thread() and thread.loopLevel() > 0
+
+
+def slicing_of(layer: Any) -> Any:
+    """The object that slices a layer: in older versions of napari the layer itself."""
+    return getattr(layer, "_slicing_state", layer)
+
+
+class BackgroundPlanes:
+    """Reads the planes of one viewer's layers. `bridge` leads to the thread of the window."""
+
+    def __init__(self, viewer: Any, bridge: Bridge) -> None:
+        self._viewer = ref(viewer)
+        self._owner = shared().owner(bridge.post)
+        self._reads: WeakKeyDictionary[Any, _Reads] = WeakKeyDictionary()
+        self._grace = GRACE_MS / 1000
+        slicer: Any = getattr(viewer, "_layer_slicer", None)
+        self.available = hasattr(getattr(slicer, "events", None), "ready")
+        """False: this napari announces planes in another way, and all are read on its own thread."""
+        if hasattr(slicer, "wait_until_idle"):
+            slicer.wait_until_idle = partial(_wait_until_idle, ref(self), slicer.wait_until_idle)
+
+    @property
+    def busy(self) -> bool:
+        """Whether planes are being read."""
+        return any(reads.shown != reads.latest.id for reads in self._reads.values())
+
+    def read(self, layer: Any, request: PlaneRequest) -> Any:
+        """The plane of the request; or, if it takes longer, the layer's plane before until it has been read."""
+        reads = self._reads.setdefault(layer, _Reads(request))
+        reads.latest, reads.waiting = request, None
+        if len(reads.tickets) >= MOST_READS:
+            reads.waiting = request
+        elif (found := self._begin(layer, reads, request)) is not None:
+            reads.shown = request.id
+            _set_loaded(layer, request.id)
+            return found
+        slicing_of(layer)._set_unloaded_slice_id(request.id)
+        return _held(layer, request)
+
+    def finish(self) -> None:
+        """Waits for the planes that are being read, and shows them."""
+        for layer, reads in list(self._reads.items()):
+            if reads.shown != reads.latest.id:
+                self._cancel(reads)
+                self._show(layer, reads, reads.latest, reads.latest.read())
+
+    def forget(self, layer: Any) -> None:
+        """Stops reading for a layer that was removed."""
+        reads = self._reads.pop(layer, None)
+        if reads is not None:
+            self._cancel(reads)
+
+    def _cancel(self, reads: _Reads) -> None:
+        reads.waiting = None
+        while reads.tickets:
+            reads.tickets.pop().cancel()
+
+    def _begin(self, layer: Any, reads: _Reads, request: PlaneRequest, grace: bool = True) -> Any:
+        """Starts to read. Returns the plane if that took no longer than the grace that is left in this turn, else
+        None."""
+        there, versions, watched = threading.Event(), _versions(layer), ref(layer)
+        found: list[Any] = []
+
+        def work() -> None:
+            try:
+                found.append(request.read())
+            finally:
+                there.set()
+
+        def done(outcome: JobResult[None]) -> None:
+            reads.tickets.discard(ticket)
+            if (layer := watched()) is None or self._reads.get(layer) is not reads:
+                return
+            if reads.waiting is not None:
+                waiting, reads.waiting = reads.waiting, None
+                self._begin(layer, reads, waiting, grace=False)
+            elif request is reads.latest and versions != _versions(layer):  # painted meanwhile
+                self._begin(layer, reads, request, grace=False)
+                return
+            if outcome.error is not None:
+                _tell(outcome.error)
+            self._show(layer, reads, request, found[0] if found else request.empty())
+
+        ticket = self._owner.fetch(work, done)
+        reads.tickets.add(ticket)
+        if grace and self._wait(there) and found:
+            reads.tickets.discard(ticket)
+            ticket.cancel()
+            return found[0]
+        return None
+
+    def _wait(self, there: threading.Event) -> bool:
+        """Waits for a plane, within the grace of this turn of the event loop."""
+        if self._grace <= 0:
+            return there.is_set()
+        if self._grace == GRACE_MS / 1000:
+            QTimer.singleShot(0, self._next_turn)
+        start = time.perf_counter()
+        arrived = there.wait(self._grace)
+        self._grace -= time.perf_counter() - start
+        return arrived
+
+    def _next_turn(self) -> None:
+        self._grace = GRACE_MS / 1000
+
+    def _show(self, layer: Any, reads: _Reads, request: PlaneRequest, plane: Any) -> None:
+        """Gives napari a plane. One that a newer request has overtaken is shown at the newer place until its own plane
+        arrives: a person who drags a slider sees what they pass."""
+        viewer = self._viewer()
+        if viewer is None or layer not in viewer.layers or request.id <= reads.shown:
+            return
+        if request is not reads.latest:
+            if plane.empty or not _same_axes(plane.slice_input, reads.latest.slice_input):
+                return
+            plane = replace(plane, slice_input=reads.latest.slice_input)
+        reads.shown = request.id
+        viewer._layer_slicer.events.ready(value={ref(layer): plane})
+
+
+def _same_axes(one: Any, other: Any) -> bool:
+    return bool(one.ndisplay == other.ndisplay and tuple(one.order) == tuple(other.order))
+
+
+def _held(layer: Any, request: PlaneRequest) -> Any:
+    """The plane that the layer shows now, as if it were the requested one; an empty one if it has other axes."""
+    held = slicing_of(layer)._slice
+    if held.empty or not _same_axes(held.slice_input, request.slice_input):
+        return request.empty()
+    return replace(held, slice_input=request.slice_input, request_id=request.id)
+
+
+def _set_loaded(layer: Any, id: int) -> None:
+    holder = slicing_of(layer)
+    if not holder.loaded:
+        holder._last_slice_id = id
+        holder._update_loaded_slice_id(id)
+
+
+def _versions(layer: Any) -> tuple[int, ...]:
+    """The state of the painted values in the layer's data."""
+    return tuple(view.edits.version for view in views_of(layer) if isinstance(view, EditableView))
+
+
+def _tell(error: BaseException) -> None:
+    """Shows an error that is none of reading, as napari's own slicer does."""
+    from napari.utils.notifications import notification_manager
+
+    notification_manager.receive_error(type(error), error, error.__traceback__)
+
+
+def _wait_until_idle(planes: ref[BackgroundPlanes], wait: Callable[..., None], *args: Any, **kwargs: Any) -> None:
+    """Called by napari before it takes a screenshot."""
+    if (found := planes()) is not None:
+        found.finish()
+    wait(*args, **kwargs)

@@ -1,0 +1,105 @@
+"""*Save to local copy*: the labels of a layer, with what was painted, as a new image on this machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from qtpy.QtWidgets import QFileDialog, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
+
+from zarrscope.errors import ZarrscopeError
+from zarrscope.view.editable import EditableView
+from zarrscope_app.napari.layers import source_of
+from zarrscope_app.napari.preview import PreviewDialog
+from zarrscope_app.napari.writer import drawn
+from zarrscope_app.presenters import label_copies, strings
+from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.presenters.jobs import JobsPresenter
+from zarrscope_app.presenters.label_copies import LabelCopies
+from zarrscope_app.presenters.label_edits import editable_of
+from zarrscope_app.presenters.layer_writing import DrawnLayer
+from zarrscope_app.presenters.layers import Layer
+
+
+class CopyDialog(PreviewDialog):
+    """The plan of a copy, and the folder it will be: `target`."""
+
+    def __init__(self, layer: DrawnLayer, why: str, carry_out: Callable[[], object], parent: QWidget | None) -> None:
+        self._layer = layer
+        self.target = QLineEdit(label_copies.proposed_place(layer.name))
+        self.target.setAccessibleName(label_copies.FOLDER)
+        browse = QPushButton(LABELS["browse"])
+        browse.clicked.connect(self._browse)
+        said = label_copies.sentence(layer, why)
+        super().__init__(label_copies.TITLE, said, (), label_copies.SAVE, carry_out, lambda: None, parent)
+        row = QHBoxLayout()
+        row.addWidget(self.target, 1)
+        row.addWidget(browse)
+        column = self.layout()
+        assert isinstance(column, QVBoxLayout)
+        column.insertLayout(1, row)
+        self.target.textChanged.connect(self._renew)
+        self._renew()
+
+    def _browse(self) -> None:
+        chosen, _ = QFileDialog.getSaveFileName(self, label_copies.FOLDER, self.target.text())
+        if chosen:
+            self.target.setText(chosen)
+
+    def _renew(self) -> None:
+        """Shows the plan for the folder."""
+        try:
+            lines = label_copies.plan_copy(self.target.text(), self._layer).lines
+        except ZarrscopeError as error:
+            lines = (strings.problem(error).headline,)
+            self._allow(False)
+        else:
+            self._allow(bool(self.target.text().strip()))
+        self.plan.setPlainText("\n".join(lines))
+
+    def _allow(self, allowed: bool) -> None:
+        assert self.act is not None
+        self.act.setEnabled(allowed)
+
+
+class LocalCopy:
+    """Offers and makes copies for one dock. `tell(sentence)` shows results and failures."""
+
+    def __init__(self, viewer: Any, jobs: JobsPresenter, tell: Callable[[str], object], parent: QWidget) -> None:
+        self._viewer, self._tell, self._parent = viewer, tell, parent
+        self._copies = LabelCopies(jobs)
+        self.dialog: CopyDialog | None = None
+
+    def offer(self, layer: Any, why: str = "") -> None:
+        """Shows the plan, and writes the copy if the person agrees. `why`: why it is offered."""
+        described = drawn(*layer.as_layer_data_tuple())
+        self.dialog = CopyDialog(described, why, partial(self._save, layer, described), self._parent)
+        self.dialog.open()
+
+    def _save(self, layer: Any, described: DrawnLayer) -> None:
+        dialog = self.dialog
+        assert dialog is not None
+        planned = label_copies.plan_copy(dialog.target.text(), described)
+        self._copies.save(planned, partial(self._saved, layer, _version(layer)))
+
+    def _saved(
+        self, layer: Any, version: int | None, copy: Layer | None, sentence: str, problem: strings.Problem | None
+    ) -> None:
+        if copy is None:
+            self._tell(problem.headline if problem is not None else "")
+            return
+        if layer not in self._viewer.layers:
+            self._tell(sentence)
+            return
+        if version != _version(layer):
+            self._tell(label_copies.CHANGED_SINCE)
+            return
+        layer.data = list(copy.data) if layer.multiscale else editable_of(copy.data[0], layer.name)
+        source_of(layer).update(copy.source)
+        self._tell(sentence)
+
+
+def _version(layer: Any) -> int | None:
+    """The state of the painted labels of a layer."""
+    return layer.data.edits.version if isinstance(layer.data, EditableView) else None

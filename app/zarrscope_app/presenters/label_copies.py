@@ -1,0 +1,71 @@
+"""Saves labels of a layer, with what was painted into them, as a new image on this machine: for stores that cannot be
+written.
+
+`plan_copy` describes the new image, and `LabelCopies.save` writes it in the background; the layer can then go on from
+the copy, where painted labels are written as usual.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+
+import zarrscope
+from zarrscope.runtime.threads import JobResult
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.jobs import JobsPresenter, Report
+from zarrscope_app.presenters.layer_writing import DrawnLayer, PlannedImage, plan_image, write_image
+from zarrscope_app.presenters.layers import Layer, plan
+
+TITLE = "Save labels to a local copy"
+SAVE = "Save"
+FOLDER = "Folder of the copy"
+CHANGED_SINCE = "Labels were painted while the copy was written: the layer stays with its store, and keeps them."
+
+
+def proposed_place(name: str) -> str:
+    """A folder that does not exist yet."""
+    stem = "".join(c if c.isalnum() or c in "-_ " else "_" for c in name).strip("._ ") or "labels"
+    for number in range(1, 1000):
+        target = os.path.join(os.path.expanduser("~"), f"{stem}{f' {number}' if number > 1 else ''}.zarr")
+        if not os.path.lexists(target):
+            break
+    return target
+
+
+def plan_copy(target: str, layer: DrawnLayer) -> PlannedImage:
+    """The plan of the copy. Raises Unsupported for labels that OME-Zarr cannot hold."""
+    return plan_image(os.path.expanduser(target), [replace(layer, kind="labels")])
+
+
+def sentence(layer: DrawnLayer, why: str = "") -> str:
+    """What will be written, and why it is offered."""
+    size = strings.size(int(layer.data.size) * layer.data.dtype.itemsize)
+    told = f"All labels, painted ones included ({size}), are read and written to a new image. Its levels are built."
+    return f"{why} {told}" if why else told
+
+
+class LabelCopies:
+    """Writes copies in the background, and opens them; `jobs` show the progress."""
+
+    def __init__(self, jobs: JobsPresenter) -> None:
+        self.jobs = jobs
+
+    def save(self, planned: PlannedImage, done: Callable[[Layer | None, str, strings.Problem | None], object]) -> None:
+        """Calls `done(layer, sentence, None)` with the labels of the copy, or `done(None, "", problem)`."""
+
+        def work(report: Report, cancelled: Callable[[], bool]) -> Layer:
+            url = write_image(planned, lambda part: report(part, planned.labels[0].name), cancelled)
+            labels = zarrscope.open_group(url, path="/labels")
+            (name,) = labels.keys()
+            (layer,) = plan(labels[name])
+            return layer
+
+        def ended(outcome: JobResult[Layer]) -> str:
+            problem = strings.problem(outcome.error, planned.target) if outcome.error is not None else None
+            told = f"Saved as {strings.clean(planned.target)}. The layer shows the copy now." if problem is None else ""
+            done(outcome.value, told, problem)
+            return told
+
+        self.jobs.run(TITLE, work, ended)

@@ -1,0 +1,28 @@
+"""Words about painted labels that would be lost, because their layer is removed or its viewer closes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from zarrscope_app.presenters import strings
+
+TITLE = "Painted labels are not written"
+WRITE = "Write…"
+REMOVE = "Remove without writing"
+CLOSE = "Close without writing"
+BRING_BACK = "Bring it back"
+
+
+def question(names: Sequence[str]) -> str:
+    """Asked before layers with painted labels go."""
+    return f"What was painted into {_listed(names)} is not written yet. Without writing it is lost."
+
+
+def removed(names: Sequence[str]) -> str:
+    """Told of layers that are gone already."""
+    were = "were" if len(names) > 1 else "was"
+    return f"{_listed(names)} {were} removed with painted labels that are not written."
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f'"{strings.clean(name)}"' for name in names)

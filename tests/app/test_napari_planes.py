@@ -1,0 +1,128 @@
+"""While a person waits, napari's thread reads no plane, although napari's asynchronous slicing is off."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from contracts.journeys import Shelf, brightness, labelled_image, small_image
+from napari_hand import Hand
+from zarrscope_app.napari.background_planes import MOST_READS
+from zarrscope_app.napari.menu_commands import open_explorer
+
+
+@pytest.fixture
+def shelf() -> Shelf:
+    return Shelf()
+
+
+@pytest.fixture
+def hand(qtbot: Any, make_napari_viewer: Any) -> Iterator[Hand]:
+    hand = Hand(qtbot, make_napari_viewer(show=True))
+    yield hand
+    hand.dock.stop()
+
+
+def value(layer: Any, z: int) -> Any:
+    """The value under a cursor at the displayed plane z."""
+    found = layer.get_value((z, 5, 5))
+    return found[1] if isinstance(found, tuple) else found
+
+
+def first_layer(hand: Hand, shelf: Shelf) -> Any:
+    small_image(shelf)
+    layer = hand.add(shelf.address, "/image")
+    hand.wait(lambda: layer.loaded)
+    hand.viewer.dims.set_current_step(0, 0)
+    assert value(layer, 0) == brightness(0), "a script gets its plane at once"
+    return layer
+
+
+def test_a_step_returns_before_its_plane_is_read(hand: Hand, shelf: Shelf) -> None:
+    layer = first_layer(hand, shelf)
+    shelf.hold("chunks")
+    # Read on this thread, the step would never return: nobody else releases the chunks.
+    hand.in_loop(lambda: hand.viewer.dims.set_current_step(0, 25))
+    assert not layer.loaded
+    assert hand.viewer.dims.current_step[0] == 25
+    shelf.release()
+    hand.wait(lambda: layer.loaded)
+    assert value(layer, 25) == brightness(25)
+    hand.in_loop(lambda: setattr(layer, "visible", False))
+    shelf.hold("chunks")
+    hand.in_loop(lambda: hand.viewer.dims.set_current_step(0, 21))
+    hand.in_loop(lambda: setattr(layer, "visible", True))
+    assert not layer.loaded
+    shelf.release()
+    hand.wait(lambda: layer.loaded and value(layer, 21) == brightness(21))
+
+
+def test_planes_that_a_slider_passes_are_left_out(hand: Hand, shelf: Shelf) -> None:
+    layer = first_layer(hand, shelf)
+    shelf.hold("chunks")
+    for z in range(10, 20):
+        hand.in_loop(lambda z=z: hand.viewer.dims.set_current_step(0, z))
+    shelf.release()
+    hand.wait(lambda: layer.loaded)
+    assert value(layer, 19) == brightness(19)
+    passed = [z for z in range(10, 19) if any(key.startswith(f"image/0/c/{z}/") for key in shelf.read)]
+    assert passed == [*range(10, 10 + MOST_READS)]
+
+
+def test_a_screenshot_waits_for_its_plane(hand: Hand, shelf: Shelf) -> None:
+    layer = first_layer(hand, shelf)
+    shelf.hold("chunks")
+    hand.in_loop(lambda: hand.viewer.dims.set_current_step(0, 30))
+    assert not layer.loaded
+    timer = threading.Timer(0.2, shelf.release)
+    timer.start()
+    picture = hand.viewer.screenshot(flash=False)
+    timer.join()
+    assert layer.loaded
+    assert value(layer, 30) == brightness(30)
+    middle = picture[picture.shape[0] // 2, picture.shape[1] // 2]
+    assert abs(int(middle[0]) - brightness(30)) <= 2
+
+
+def test_a_plane_that_fails_is_empty_and_said(hand: Hand, shelf: Shelf) -> None:
+    layer = first_layer(hand, shelf)
+    shelf.failing |= {f"image/0/c/7/{y}/{x}" for y in range(4) for x in range(4)}
+    hand.in_loop(lambda: hand.viewer.dims.set_current_step(0, 7))
+    hand.wait(lambda: "503" in hand.dock.facts.text())
+    hand.wait(lambda: layer.loaded)
+    assert value(layer, 7) is None
+    hand.in_loop(lambda: hand.viewer.dims.set_current_step(0, 8))
+    hand.wait(lambda: value(layer, 8) == brightness(8) and "503" not in hand.dock.facts.text())
+
+
+def test_what_is_painted_while_a_plane_is_read_is_shown(hand: Hand, shelf: Shelf) -> None:
+    labelled_image(shelf)
+    layer = hand.add(shelf.address, "/image/labels/cells")
+    hand.wait(lambda: layer.loaded)
+    shelf.hold("chunks")
+    hand.in_loop(lambda: hand.viewer.dims.set_current_step(0, 3))
+    assert not layer.loaded
+    region = (slice(3, 4), slice(0, 64), slice(0, 64))
+    layer.data.edits.set_region(region, np.full((1, 64, 64), 9, "uint16"))
+    shelf.release()
+    hand.wait(lambda: layer.loaded and value(layer, 3) == 9)
+
+
+def test_a_dock_of_the_plugins_menu_reads_so_too(qtbot: Any, make_napari_viewer: Any, shelf: Shelf) -> None:
+    """napari gives such a dock a proxy of the viewer."""
+    small_image(shelf)
+    viewer = make_napari_viewer(show=True)
+    hand = Hand.__new__(Hand)
+    hand.qtbot, hand.viewer, hand.dock = qtbot, viewer, open_explorer(viewer)
+    layer = hand.add(shelf.address, "/image")
+    hand.wait(lambda: layer.loaded)
+    shelf.hold("chunks")
+    hand.in_loop(lambda: viewer.dims.set_current_step(0, 25))
+    assert not layer.loaded
+    shelf.release()
+    hand.wait(lambda: layer.loaded and value(layer, 25) == brightness(25))
+    hand.dock.stop()
