@@ -20,6 +20,9 @@ from zarrscope.errors import Refused
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app import cli
 from zarrscope_app.presenters import Forgetful, Session, SessionStatus, Workspace
+from zarrscope_app.presenters.image.beyond_plane import NOT_DRAWN
+from zarrscope_app.presenters.image.blending import Blend
+from zarrscope_app.presenters.image.solid import Solid
 from zarrscope_app.presenters.layers import plan
 from zarrscope_app.presenters.session.painted import painted
 from zarrscope_app.presenters.session.state_text import SIGN, decode_view, encode_view, is_view
@@ -277,10 +280,12 @@ def test_one_text_goes_through_every_host(
     view["slice"]["show"], view["slice"]["index"] = ["z", "x"], {"c": 0, "y": 30}
     view["slice"].pop("crosshair")
     view["slice"].pop("rect")
+    view["slice"]["solid"] = {**SOLID, "zoom": 1.0}
     start = encode_view(view)
 
     window, session = window_on(qtbot, start)
     qtbot.waitUntil(lambda: settled(session)() and session.slice.state.locked, timeout=60_000)
+    qtbot.waitUntil(lambda: window.image.solid.is_open, timeout=60_000)
     from_window = window.workspace.view_text()
     assert seen(from_window) == seen(start)
 
@@ -292,6 +297,7 @@ def test_one_text_goes_through_every_host(
     assert hand.viewer.dims.current_step[1] == 30
     assert (list(first.contrast_limits), list(second.contrast_limits)) == ([100, 3000], [7, 4000.5])
     assert first.gamma == 1.5
+    assert hand.viewer.dims.ndisplay == 3
     from_napari = hand.dock.layer_menu.view_text()
     hand.dock.stop()
     kept = seen(from_napari)
@@ -314,6 +320,73 @@ def test_one_text_goes_through_every_host(
     view = decode_view(from_notebook)
     view["slice"].pop("rect", None)
     assert np.array_equal(drawn(place, encode_view(view)), drawn(place, start))
+
+
+# ---------------------------------------------------------------------- beyond a plane
+SOLID = {"azimuth": 30.0, "elevation": -20.0, "zoom": 1.5}
+
+
+def with_members(text: str, **members: Any) -> str:
+    view = decode_view(text)
+    view["slice"].update(members)
+    return encode_view(view)
+
+
+def test_what_a_host_cannot_draw_is_said_and_kept(place: str, text: str, mailbox: Mailbox) -> None:
+    beyond = {"solid": SOLID, "blend": {"url": place, "path": "/", "share": 0.25}}
+    workspace = Workspace(mailbox, Forgetful())
+    session = workspace.restore(with_members(text, **beyond))
+    mailbox.run_until(lambda: settled(session)() and session.slice.state.locked)
+    said = [problem.headline for problem in session.problems.items]
+    assert [NOT_DRAWN[name] in said for name in beyond] == [True, True]
+    assert {name: session.view()["slice"][name] for name in beyond} == beyond
+    session.select("/0")
+    mailbox.run_until(settled(session))
+    assert not {"solid", "blend"} & set(session.view()["slice"]), "they belong to the view of the other node"
+    workspace.close_all()
+
+
+def test_the_direction_of_a_volume_is_restored_and_told(text: str, mailbox: Mailbox) -> None:
+    workspace = Workspace(mailbox, Forgetful())
+    session = workspace.open(decode_view(text)["url"])
+    solid = Solid(session.slice)
+    session.go_to(with_members(text, solid=SOLID))
+    mailbox.run_until(lambda: settled(session)() and solid.state.open)
+    assert (solid.state.azimuth, solid.state.elevation, solid.state.zoom) == (30, -20, 1.5)
+    solid.turn(10, 5)
+    assert session.view()["slice"]["solid"] == {"azimuth": 40, "elevation": -15, "zoom": 1.5}
+    solid.close()
+    assert "solid" not in session.view()["slice"]
+    solid.end()
+    workspace.close_all()
+
+
+def test_a_second_image_is_restored_and_told(place: str, text: str, tmp_path: Path, mailbox: Mailbox) -> None:
+    other = str(shutil.copytree(place, tmp_path / "other.zarr"))
+    workspace = Workspace(mailbox, Forgetful())
+    session = workspace.open(place)
+    blend = Blend(session.slice)
+    member = {"url": other, "path": "/", "share": 0.25}
+    session.go_to(with_members(text, blend=member))
+    mailbox.run_until(lambda: bool(blend.state.name))
+    assert (blend.state.share, blend.state.sentence) == (0.25, "")
+    blend.set_share(0.75)
+    told = session.view()["slice"]["blend"]
+    assert (told["url"].removeprefix("file://"), told["path"], told["share"]) == (other, "/", 0.75)
+    blend.show(None)
+    assert "blend" not in session.view()["slice"]
+    session.go_to(with_members(text, blend={"url": str(tmp_path / "gone.zarr"), "path": "/"}))
+    mailbox.run_until(lambda: "gone.zarr" in blend.state.name and bool(blend.state.sentence))
+    blend.end()
+    workspace.close_all()
+
+
+def test_render_draws_a_volume(place: str, text: str) -> None:
+    front = drawn(place, with_members(text, solid={"azimuth": 0, "elevation": 0}))
+    turned = drawn(place, with_members(text, solid=SOLID))
+    assert front.shape == turned.shape
+    assert front.std() > 5
+    assert not np.array_equal(front, turned)
 
 
 BOMB = SIGN + base64.urlsafe_b64encode(zlib.compress(b" " * (1 << 24))).decode()
@@ -354,6 +427,11 @@ def test_a_text_from_elsewhere_is_refused_in_words(text: str, why: str) -> None:
         {"channels": [{"lo": 10**400, "hi": 1, "gamma": -1, "color": [1, 2, 300], "visible": 1}] * 30},
         {"channels": [5, {"lo": "a", "hi": None, "gamma": 1e300}]},
         {"rect": [0, 0, 0, 0], "crosshair": [1e300, 2]},
+        {
+            "solid": {"azimuth": "a", "elevation": 1e300, "zoom": 10**400},
+            "blend": {"url": 5, "path": [], "share": None},
+        },
+        {"solid": [1, 2], "blend": {"url": "x" * 9999, "path": "/"}},
         {"rect": [1, 2, 3], "crosshair": ["a", 2]},
         {"labels": [{"path": "/x", "visible": True, "opacity": "a", "outline": 1, "chosen": 10**400}, 7]},
     ],

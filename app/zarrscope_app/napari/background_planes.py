@@ -81,8 +81,11 @@ class BackgroundPlanes:
         slicer: Any = getattr(viewer, "_layer_slicer", None)
         self.available = hasattr(getattr(slicer, "events", None), "ready")
         """False: this napari announces planes in another way, and all are read on its own thread."""
-        if hasattr(slicer, "wait_until_idle"):
-            slicer.wait_until_idle = partial(_wait_until_idle, ref(self), slicer.wait_until_idle)
+        canvas: Any = getattr(getattr(getattr(viewer, "window", None), "_qt_viewer", None), "canvas", None)
+        if canvas is None or not hasattr(canvas, "screenshot"):
+            self.available = False
+        elif self.available:
+            canvas.screenshot = partial(_screenshot, ref(self), ref(canvas), type(canvas).screenshot)
 
     @property
     def busy(self) -> bool:
@@ -213,8 +216,8 @@ def _tell(error: BaseException) -> None:
     notification_manager.receive_error(type(error), error, error.__traceback__)
 
 
-def _wait_until_idle(planes: ref[BackgroundPlanes], wait: Callable[..., None], *args: Any, **kwargs: Any) -> None:
-    """Called by napari before it takes a screenshot."""
+def _screenshot(planes: ref[BackgroundPlanes], canvas: ref[Any], take: Callable[..., Any]) -> Any:
+    """In place of the canvas's function of this name."""
     if (found := planes()) is not None:
         found.finish()
-    wait(*args, **kwargs)
+    return take(canvas())

@@ -240,6 +240,7 @@ class Explorer(QWidget):
             missing_is_fill=found.missing_is_fill,
             path=found.path,
         )
+        session.slice.beyond.drawn.add("solid")
         if view is not None:
             session.show_view(view)
             self._adds_once_open = True

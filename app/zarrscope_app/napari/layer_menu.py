@@ -12,7 +12,7 @@ from qtpy.QtWidgets import QMenu, QPushButton, QWidget
 from zarrscope.runtime.threads import Owner
 from zarrscope_app.napari.layers import source_of
 from zarrscope_app.napari.painting import Painting
-from zarrscope_app.napari.shown import on_show, shown
+from zarrscope_app.napari.shown import direction, on_show, shown
 from zarrscope_app.presenters import Session, shown_layers
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.layer_commands import LAYER_COMMANDS, MENU
@@ -100,7 +100,8 @@ class LayerMenu(QPushButton):
         told = session.view() if session.state.path == path else {"url": session.view()["url"], "path": path}
         beside = [one for one in self._dock.viewer.layers if source_of(one).get("url") == source_of(layers[0])["url"]]
         looks = [shown(layer) for layer in beside if "path" in source_of(layer)]
-        return encode_view(shown_layers.view_of_layers(told, looks, *on_show(self._dock.viewer, layers)))
+        place = (*on_show(self._dock.viewer, layers), direction(self._dock.viewer))
+        return encode_view(shown_layers.view_of_layers(told, looks, *place))
 
     def copy_view(self) -> None:
         """Puts the displayed view on the clipboard."""

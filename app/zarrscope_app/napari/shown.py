@@ -12,6 +12,8 @@ from qtpy.QtWidgets import QMainWindow, QWidget
 from zarrscope.errors import ZarrscopeError
 from zarrscope_app.napari.layers import label_colors, source_of
 from zarrscope_app.presenters.first_plane import Room
+from zarrscope_app.presenters.image.beyond_plane import BeyondPlane, solid_member
+from zarrscope_app.presenters.image.oblique import turn
 from zarrscope_app.presenters.session.state_text import decode_view
 from zarrscope_app.presenters.shown_layers import ShownLayer
 
@@ -57,6 +59,30 @@ def on_show(viewer: Any, layers: Sequence[Any]) -> tuple[dict[str, int], tuple[s
     return index, show, getattr(first, "locked_data_level", None)
 
 
+def direction(viewer: Any) -> dict[str, Any] | None:
+    """The direction in which the viewer shows a volume, as a view has it; None for a plane."""
+    if viewer.dims.ndisplay != 3:
+        return None
+    along = np.asarray(_camera(viewer).view_direction, float)
+    azimuth, elevation = np.arctan2(-along[2], along[0]), np.arcsin(np.clip(along[1], -1, 1))
+    return solid_member(float(np.degrees(azimuth)), float(np.degrees(elevation)), 1.0)
+
+
+def _camera(viewer: Any) -> Any:
+    """The camera, which older versions of napari have on the viewer itself."""
+    return getattr(viewer, "scene", viewer).camera
+
+
+def _turn(viewer: Any, solid: Any) -> None:
+    """Shows a volume from the direction of a view."""
+    asked = BeyondPlane()
+    asked.restore({"solid": solid})
+    if viewer.dims.ndim > 2 and (told := asked.members.get("solid")) is not None:
+        viewer.dims.ndisplay = 3
+        _, down, depth = turn(told["azimuth"], told["elevation"])
+        _camera(viewer).set_view_direction(tuple(map(float, depth)), tuple(map(float, -down)))
+
+
 def go_to(viewer: Any, layers: Sequence[Any], view: Mapping[str, Any]) -> None:
     """Shows the index, axes and level of a view; invalid parts of a text from elsewhere are ignored."""
     first = layers[0]
@@ -70,6 +96,7 @@ def go_to(viewer: Any, layers: Sequence[Any], view: Mapping[str, Any]) -> None:
             axis = names.index(name)
             at = max(0, min(at, int(first.data.shape[axis]) - 1))
             viewer.dims.set_point(skipped + axis, first.scale[axis] * at + first.translate[axis])
+    _turn(viewer, view.get("solid"))
     for layer in layers:
         if type(level) is int and layer.multiscale and hasattr(layer, "locked_data_level"):
             layer.locked_data_level = max(0, min(level, len(layer.data) - 1))

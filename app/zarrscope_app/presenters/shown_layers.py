@@ -42,9 +42,10 @@ def view_of_layers(
     index: Mapping[str, int],
     show: tuple[str, str] | None,
     level: int | None,
+    solid: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """A view with the viewer's settings in place of its own: `index` by axis, the axes as height and width, the locked
-    level. Settings that the viewer lacks stay."""
+    level, the direction in three dimensions. Settings that the viewer lacks stay."""
     shown = dict(view.get("slice") or {})
     axes = set(shown.get("index", {})) | set(shown.get("show", ()))
     if show is not None and set(show) <= axes and tuple(shown.get("show", ())) != show:
@@ -64,6 +65,9 @@ def view_of_layers(
     shown["channels"] = channels
     if labels:
         shown["labels"] = labels
+    shown.pop("solid", None)
+    if solid is not None:
+        shown["solid"] = dict(solid)
     shown.pop("level", None)
     if level is not None:
         shown["level"] = level

@@ -104,6 +104,9 @@ class BlendBar(QWidget):
     def _changed(self) -> None:
         state = self.blend.state if self.blend is not None else None
         over = state is not None and bool(state.name)
+        if over and self.isHidden():  # a restored view has it
+            self._listed = tuple(other for other in self.others() if other.name == (state.name if state else ""))
+            self.show()
         names = [other.name for other in self._listed]
         self.choice.setCurrentIndex(names.index(state.name) + 1 if state is not None and state.name in names else 0)
         self.slider.setEnabled(over)

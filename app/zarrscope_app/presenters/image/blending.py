@@ -6,10 +6,14 @@ from dataclasses import dataclass, replace
 
 from psygnal import Signal
 
+from zarrscope.errors.confidential import without_numbers
 from zarrscope.model.frozen import frozen
+from zarrscope.nodes.opening import open as open_hierarchy
+from zarrscope.runtime.threads import JobResult, Ticket
 from zarrscope.view.image import Image
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image import words
+from zarrscope_app.presenters.image.choice import one_image
 from zarrscope_app.presenters.image.correspondence import Along, axis_like, between, index_like, moved
 from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.image.view_models import Rect, Tile
@@ -51,6 +55,9 @@ class Blend:
         self._ways: tuple[Along, ...] = (Along(), Along())
         main.changed.connect(self._follow)
         main.looked.connect(self._follow)
+        main.beyond.drawn.add("blend")
+        main.beyond.asked.connect(self._asked)
+        self._opening: Ticket | None = None
         self.other.painted.connect(self.painted)
         self.other.changed.connect(self.painted)
 
@@ -59,8 +66,45 @@ class Blend:
         """The data to paint beside the picture."""
         return self._state
 
+    def _asked(self) -> None:
+        """Lays the image over the picture that a restored view names, once it has been opened."""
+        asked = self.main.beyond.take("blend")
+        if asked is None:
+            return
+        owner, _ = self.main.background
+        name = strings.clean(asked["url"].rstrip("/").rpartition("/")[2] + asked["path"].rstrip("/"), 80)
+
+        def opened() -> Image:
+            return one_image(open_hierarchy(asked["url"])[asked["path"]], None)
+
+        def done(outcome: JobResult[Image]) -> None:
+            self._opening = None
+            self._state = BlendView(name, asked["share"], strings.percent(asked["share"]))
+            if outcome.value is not None:
+                self.show(Other(name, outcome.value))
+            else:
+                self._say(strings.problem(outcome.error or RuntimeError()).headline)
+
+        self._cancel()
+        self._opening = owner.fetch(opened, done)
+
+    def _cancel(self) -> None:
+        if self._opening is not None:
+            self._opening.cancel()
+            self._opening = None
+
+    def _keep(self) -> None:
+        """Puts what is laid over the picture into its view."""
+        hierarchy = self._image.hierarchy if self._image is not None else None
+        if self._image is None or hierarchy is None:
+            self.main.beyond.tell("blend", None)
+        else:
+            url = without_numbers(hierarchy.url)
+            self.main.beyond.tell("blend", {"url": url, "path": self._image.path, "share": self._state.share})
+
     def show(self, other: Other | None) -> None:
         """Lays another image over the picture, with its own channels and contrast."""
+        self._cancel()
         self._image = other.image if other is not None else None
         self.other.clear()
         share = self._state.share
@@ -68,6 +112,7 @@ class Blend:
         if self._image is not None:
             self.other.set_image(self._image, {})
             self._follow()
+        self._keep()
         self.changed.emit()
         self.painted.emit()
 
@@ -76,6 +121,7 @@ class Blend:
         share = min(1.0, max(0.0, share))
         if self._state.name and share != self._state.share:
             self._state = replace(self._state, share=share, share_text=strings.percent(share))
+            self._keep()
             self.changed.emit()
             self.painted.emit()
 
@@ -83,6 +129,8 @@ class Blend:
         """Removes the other image for good."""
         self.main.changed.disconnect(self._follow)
         self.main.looked.disconnect(self._follow)
+        self.main.beyond.asked.disconnect(self._asked)
+        self.main.beyond.drawn.discard("blend")
         self.show(None)
 
     def _follow(self) -> None:
@@ -93,6 +141,7 @@ class Blend:
         if main.image is None or main.state.kind != "image":
             self.show(None)
             return
+        self._keep()
         shown = {axis.role: axis.name for axis in main.state.axes}
         ways = between(main.image, image, (shown["y"], shown["x"]))
         if ways is None or self.other.state.kind != "image":

@@ -22,6 +22,7 @@ from zarrscope.view.loader import ChunkLoader
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.image import words
+from zarrscope_app.presenters.image.beyond_plane import BeyondPlane
 from zarrscope_app.presenters.image.coarse_sample import Wanted, measure_coarsest
 from zarrscope_app.presenters.image.composition import aspect, compose, level_views, scale_bar
 from zarrscope_app.presenters.image.contrast import Contrast
@@ -82,6 +83,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
         self._frame: Frame | None = None
         self._costs: tuple[Image, tuple[object, ...], tuple[str, str]] | None = None
         """The cost of a projection, with the image and view for which it was computed."""
+        self.beyond = BeyondPlane()
         self.clear()
 
     # ------------------------------------------------------------------ for the session
@@ -116,6 +118,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
         self._line.clear()
         self._prober.clear()
         self._measuring.clear()
+        self.beyond.clear()
         self._refresh()
 
     def set_image(self, image: Image, labels: dict[str, Image | None]) -> None:

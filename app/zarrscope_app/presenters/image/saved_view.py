@@ -5,8 +5,9 @@
      "labels": [{"path": "/labels/cells", "visible": true, "opacity": 0.5}]}
 
 A channel may have a "colormap" (a title of colormaps.py) and, for complex values, the "part" that is drawn. Every
-member may be left out. "level" is the level that a person chose; "rect" is the displayed part of the plane if it is not
-the whole plane; "crosshair" is the place of the readout. Both are in indices of the finest level.
+member may be left out; beyond_plane.py has two more. "level" is the level that a person chose; "rect" is the displayed
+part of the plane if it is not the whole plane; "crosshair" is the place of the readout. Both are in indices of the
+finest level.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from zarrscope.view.image import Image
+from zarrscope_app.presenters.image.beyond_plane import BeyondPlane
 from zarrscope_app.presenters.image.display_settings import ChannelStyle, LabelStyle
 from zarrscope_app.presenters.image.view_models import Rect
 from zarrscope_app.presenters.strings import clean, count, counted
@@ -52,6 +54,8 @@ class Stylable(Protocol):
 class Settable(Stylable, Protocol):
     """The interface through which a saved view is restored (presenter.py implements it)."""
 
+    beyond: BeyondPlane
+
     @property
     def image(self) -> Image | None: ...
 
@@ -81,6 +85,7 @@ class KeepsView(ABC):
     _cursor: tuple[float, float] | None
     _pin: tuple[float, float] | None
     _asked_rect: Rect | None = None
+    beyond: BeyondPlane
 
     @abstractmethod
     def _refresh(self) -> None:
@@ -91,9 +96,9 @@ class KeepsView(ABC):
         if self._image is None or self._y < 0:
             return {}
         plane, rect = (self._y, self._x), self._rect if self._pixels[0] else None
-        return saved_view(
-            self._image, self._index, plane, self._channels, self._labels, self._lock, rect, self._pin or self._cursor
-        )
+        cursor = self._pin or self._cursor
+        saved = saved_view(self._image, self._index, plane, self._channels, self._labels, self._lock, rect, cursor)
+        return {**saved, **self.beyond.members}
 
     def restore(self: Settable, view: Any) -> tuple[str, ...]:
         """Restores the parts of a `view` that fit; a text from elsewhere may contain anything. Returns sentences about
@@ -188,6 +193,7 @@ def restore_view(picture: Settable, view: Any) -> tuple[str, ...]:
     misfits = [*_restore_place(picture, image, view), *_restore_level(picture, image, view.get("level"))]
     misfits += restore_channels(picture, len(image.channels), view.get("channels"))
     restore_labels(picture, view.get("labels"))
+    misfits += picture.beyond.restore(view)
     rect, crosshair = _numbers(view.get("rect"), 4), _numbers(view.get("crosshair"), 2)
     if rect is not None and rect[0] < rect[2] and rect[1] < rect[3]:
         picture.look_at((rect[0], rect[1], rect[2], rect[3]))

@@ -22,6 +22,7 @@ from zarrscope.view.image import Image
 from zarrscope.view.render import NOT_A_NUMBER, as_numbers, auto_levels, render
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image import words
+from zarrscope_app.presenters.image.beyond_plane import FARTHEST, NEAREST, solid_member
 from zarrscope_app.presenters.image.display_settings import ChannelStyle
 from zarrscope_app.presenters.image.oblique import Volume, radius, shear, sight, warp
 from zarrscope_app.presenters.image.painting import GREY
@@ -36,7 +37,6 @@ KINDS = "buifc"
 STEP = 10.0
 """Degrees per press of an arrow key."""
 FRONT = (0.0, 0.0)
-_NEAREST, _FARTHEST = 16.0, 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,11 +99,25 @@ class Solid:
         self._drawing: Ticket | None = None
         self._again = False
         main.changed.connect(self._follow)
+        main.beyond.drawn.add("solid")
+        main.beyond.asked.connect(self._asked)
 
     @property
     def state(self) -> SolidView:
         """The data to paint."""
         return self._state
+
+    @property
+    def settled(self) -> bool:
+        """Whether the picture is that of the latest direction, or a sentence says why there is none."""
+        busy = self._reading is not None or self._drawing is not None
+        return not busy and (self._state.rgb is not None or bool(self._state.sentence))
+
+    def _asked(self) -> None:
+        """Opens it as a restored view wants it."""
+        if (asked := self.main.beyond.take("solid")) is not None:
+            self._tell(open=True, rgb=None, **asked)
+            self._follow()
 
     # ------------------------------------------------------------------ gestures
     def toggle(self) -> None:
@@ -123,6 +137,8 @@ class Solid:
     def end(self) -> None:
         """Closes it for good."""
         self.main.changed.disconnect(self._follow)
+        self.main.beyond.asked.disconnect(self._asked)
+        self.main.beyond.drawn.discard("solid")
         self.close()
 
     def turn(self, azimuth: float, elevation: float) -> None:
@@ -137,7 +153,7 @@ class Solid:
 
     def zoom_by(self, factor: float) -> None:
         """Zooms in or out; at 1 the whole volume is visible in every direction."""
-        self._tell(zoom=min(_NEAREST, max(_FARTHEST, self._state.zoom * factor)))
+        self._tell(zoom=min(NEAREST, max(FARTHEST, self._state.zoom * factor)))
         self._draw()
 
     def fit(self) -> None:
@@ -160,7 +176,9 @@ class Solid:
         self._wanted, self._volumes, self._arranged, self._again = None, (), {}, False
 
     def _tell(self, **told: Any) -> None:
-        self._state = replace(self._state, **told)
+        self._state = state = replace(self._state, **told)
+        shown = solid_member(state.azimuth, state.elevation, state.zoom) if state.open else None
+        self.main.beyond.tell("solid", shown)
         self.changed.emit()
 
     def _follow(self) -> None:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from zarrscope.errors import TooLarge, Unreadable, Unsupported
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters.image.presenter import SlicePresenter
+from zarrscope_app.presenters.image.solid import Solid
 from zarrscope_app.presenters.image.view_models import Rect
 from zarrscope_app.presenters.session.session import Session
 from zarrscope_app.presenters.session.view_models import SessionStatus
@@ -42,14 +43,18 @@ def painted(
     """
     mailbox = Mailbox()
     session = Session(url, mailbox, path=str(view["path"]), **how)
+    solid = Solid(session.slice)
     try:
         session.restore(view.get("slice"))
         _wait(mailbox, lambda: _answered(session) and session.labels_known)
         _need_picture(session)
         for problem in session.problems.items:
             told(problem.headline)
+        if solid.state.open:
+            return _paint_solid(solid, mailbox, longest)
         return _paint(session.slice, mailbox, longest)
     finally:
+        solid.end()
         session.close()
         mailbox.run()
 
@@ -68,6 +73,16 @@ def _need_picture(session: Session) -> None:
         raise problem or Unsupported(
             f"{state.path} has no picture to draw", feature="picture", advice="Name an image, or an array of two axes."
         )
+
+
+def _paint_solid(solid: Solid, mailbox: Mailbox, longest: int) -> npt.NDArray[np.uint8]:
+    frame = solid.main.frame
+    height, width = frame.shape
+    solid.resize(pixels_of((0.0, 0.0, float(height), float(width)), frame.aspect, longest))
+    _wait(mailbox, lambda: solid.settled)
+    if solid.state.rgb is None:
+        raise Unsupported(solid.state.sentence.rstrip("."), feature="picture in three dimensions")
+    return solid.state.rgb
 
 
 def _paint(picture: SlicePresenter, mailbox: Mailbox, longest: int) -> npt.NDArray[np.uint8]:

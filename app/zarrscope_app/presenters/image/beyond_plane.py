@@ -1,0 +1,106 @@
+"""The members of a saved view that show more than a plane of one image, which not every host can draw.
+
+    {"solid": {"azimuth": 30, "elevation": -20, "zoom": 1.5},
+     "blend": {"url": "/data/other.zarr", "path": "/0", "share": 0.5}}
+
+"solid": the volume in three dimensions, from this direction. "blend": another image laid over the picture, with this
+opacity. A host that cannot draw a member says so and keeps it, so that the text it copies opens it in the next host.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from psygnal import Signal
+
+MEMBERS = ("solid", "blend")
+NOT_DRAWN = {
+    "solid": "The view shows the volume in three dimensions; the window, napari and zarrscope render draw that.",
+    "blend": "The view lays another image over this one; the window draws that.",
+}
+NEAREST, FARTHEST = 16.0, 0.5
+"""Limits of the zoom in three dimensions."""
+MOST_CHARACTERS = 1 << 12
+
+
+class BeyondPlane:
+    """The members of the displayed view, by name. What draws one adds its name to `drawn`."""
+
+    asked = Signal()
+    """A restored view has members that `take` returns."""
+
+    def __init__(self) -> None:
+        self.members: dict[str, dict[str, Any]] = {}
+        self.drawn: set[str] = set()
+        self._asked: set[str] = set()
+
+    def clear(self) -> None:
+        """Called when another image is shown."""
+        self.members.clear()
+        self._asked.clear()
+
+    def tell(self, name: str, member: dict[str, Any] | None) -> None:
+        """Called by what draws a member; None: it is not drawn any more."""
+        if member is None:
+            self.members.pop(name, None)
+        else:
+            self.members[name] = member
+        self._asked.discard(name)
+
+    def take(self, name: str) -> dict[str, Any] | None:
+        """A member to draw; None: no request. Each request is returned once."""
+        if name not in self._asked:
+            return None
+        self._asked.discard(name)
+        return self.members.get(name)
+
+    def restore(self, view: Mapping[str, Any]) -> list[str]:
+        """Takes the members from a view; a text from elsewhere may contain anything. Returns sentences about those that
+        this host cannot draw."""
+        misfits = []
+        for name, read in (("solid", _solid), ("blend", _blend)):
+            member = read(view.get(name))
+            if member is None:
+                continue
+            self.members[name] = member
+            if name in self.drawn:
+                self._asked.add(name)
+            else:
+                misfits.append(NOT_DRAWN[name])
+        if self._asked:
+            self.asked.emit()
+        return misfits
+
+
+def solid_member(azimuth: float, elevation: float, zoom: float) -> dict[str, Any]:
+    """The member "solid"."""
+    return {"azimuth": round(azimuth, 3), "elevation": round(elevation, 3), "zoom": round(zoom, 3)}
+
+
+def _solid(told: Any) -> dict[str, Any] | None:
+    if not isinstance(told, Mapping):
+        return None
+    azimuth, elevation, zoom = (_number(told.get(name)) for name in ("azimuth", "elevation", "zoom"))
+    turned = ((azimuth or 0.0) + 180.0) % 360.0 - 180.0
+    return solid_member(
+        turned, min(90.0, max(-90.0, elevation or 0.0)), min(NEAREST, max(FARTHEST, 1.0 if zoom is None else zoom))
+    )
+
+
+def _blend(told: Any) -> dict[str, Any] | None:
+    if not isinstance(told, Mapping):
+        return None
+    url, path, share = told.get("url"), told.get("path"), _number(told.get("share"))
+    texts = isinstance(url, str) and isinstance(path, str) and bool(url) and len(url) + len(path) <= MOST_CHARACTERS
+    return {"url": url, "path": path, "share": min(1.0, max(0.0, 0.5 if share is None else share))} if texts else None
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None
