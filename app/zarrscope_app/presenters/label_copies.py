@@ -8,6 +8,7 @@ the copy, where painted labels are written as usual.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -26,9 +27,9 @@ CHANGED_SINCE = "Labels were painted while the copy was written: the layer stays
 
 def proposed_place(name: str) -> str:
     """A folder that does not exist yet."""
-    stem = "".join(c if c.isalnum() or c in "-_ " else "_" for c in name).strip("._ ") or "labels"
+    stem = "-".join(re.findall(r"\w+", name)) or "labels"
     for number in range(1, 1000):
-        target = os.path.join(os.path.expanduser("~"), f"{stem}{f' {number}' if number > 1 else ''}.zarr")
+        target = os.path.join(os.path.expanduser("~"), f"{stem}{f'-{number}' if number > 1 else ''}.zarr")
         if not os.path.lexists(target):
             break
     return target
