@@ -28,7 +28,12 @@ class Hand:
     def in_loop(self, act: Callable[[], object]) -> None:
         """Does something as a person does: while the event loop runs. The test's own lines are a script to napari."""
         done: list[bool] = []
-        QTimer.singleShot(0, lambda: (act(), done.append(True)))  # type: ignore[call-overload]  # PyQt6's stubs want a slot that returns None
+
+        def acts() -> None:
+            act()
+            done.append(True)
+
+        QTimer.singleShot(0, acts)
         self.wait(lambda: done)
 
     def answer(self, act: Callable[[], object], label: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,7 @@ def test_planes_that_a_slider_passes_are_left_out(hand: Hand, shelf: Shelf) -> N
     layer = first_layer(hand, shelf)
     shelf.hold("chunks")
     for z in range(10, 20):
-        hand.in_loop(lambda z=z: hand.viewer.dims.set_current_step(0, z))
+        hand.in_loop(partial(hand.viewer.dims.set_current_step, 0, z))
     shelf.release()
     hand.wait(lambda: layer.loaded)
     assert value(layer, 19) == brightness(19)
