@@ -15,7 +15,7 @@ HOSTS = ("qt", "tui", "napari", "jupyter")
 FILES = sorted(path for host in HOSTS for path in (Path(zarrscope_app.__file__).parent / host).glob("*.py"))
 SENTENCE = re.compile(r"[A-Za-z]{3,} [a-z]{2,}")
 NOT_FOR_PEOPLE = {
-    "menu_commands.py": {"Zarr explorer"},  # the widget's name in the manifest, by which napari finds it
+    "planes.py": {"Zarr explorer"},  # the widget's name in the manifest, by which napari finds it
     "tabs.py": {"reverse bold", "bold reverse"},  # styles
     "picker.py": {"bold reverse"},  # a style
     "panes.py": {"</h4><table cellspacing='0' cellpadding='3'>"},  # markup

@@ -13,19 +13,13 @@ if TYPE_CHECKING:
 
     from zarrscope_app.napari.dock import Explorer
 
-TITLE = "Zarr explorer"
-"""The name of the dock in the manifest."""
-
 
 def open_explorer(napari_viewer: napari.Viewer | None = None) -> Explorer:
     """The command File ▸ IO Utilities: opens the dock, or shows the one that is open."""
-    from zarrscope_app.napari.dock import Explorer
+    from zarrscope_app.napari.planes import open_dock
 
-    viewer: Any = napari_viewer or _viewer()
-    _, widget = viewer.window.add_plugin_dock_widget("zarrscope", TITLE)
-    widget = getattr(widget, "__wrapped__", widget)
-    assert isinstance(widget, Explorer)
-    return widget
+    found: Explorer = open_dock(napari_viewer or _viewer())
+    return found
 
 
 def open_attributes(napari_viewer: napari.Viewer | None = None) -> Explorer | None:

@@ -30,6 +30,8 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.layers import UnreadPlanes
 from zarrscope_app.qt.bridge import Bridge
 
+TITLE = "Zarr explorer"
+"""The name of the dock in the manifest."""
 Told = Callable[[ZarrscopeError | None], None]
 
 
@@ -84,12 +86,12 @@ class Watch(QObject):
         viewer = self._viewer()
         if viewer is not None:
             viewer.layers.selection.active = layer
-            (self.dock() or _new_dock(viewer)).write_labels()
+            (self.dock() or open_dock(viewer)).write_labels()
 
     def _removed_painted(self) -> None:
         viewer = self._viewer()
         if self.labels.held and viewer is not None and not self.listeners:
-            _new_dock(viewer)
+            open_dock(viewer)
         self.changed.emit()
 
     def _guard(self, layer: Any) -> None:
@@ -126,14 +128,15 @@ elements."""
 
 
 def unwrapped(viewer: Any) -> Any:
-    """The viewer itself: plugins get a proxy of it, which hides what the modules here need, and cannot be a key."""
+    """The viewer itself: plugins get a proxy of it, which hides what the modules here need, and cannot be a key. The
+    same for a dock."""
     return getattr(viewer, "__wrapped__", viewer)
 
 
-def _new_dock(viewer: Any) -> Any:
-    from zarrscope_app.napari.menu_commands import open_explorer
-
-    return open_explorer(viewer)
+def open_dock(viewer: Any) -> Any:
+    """Opens the plugin's dock, or shows the one that the viewer has. By name, because the dock imports this module."""
+    _, widget = viewer.window.add_plugin_dock_widget("zarrscope", TITLE)
+    return unwrapped(widget)
 
 
 def watch(viewer: Any) -> Watch:
