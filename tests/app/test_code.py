@@ -13,6 +13,7 @@ import pytest
 import zarrscope
 from contracts.http_server import web_server
 from contracts.journeys import Shelf, small_image
+from zarrscope.errors.visible import visible_lines
 from zarrscope.runtime.threads import Mailbox
 from zarrscope.stores.memory import MemoryStore
 from zarrscope_app.presenters import Session, SessionStatus, Workspace
@@ -82,6 +83,14 @@ def test_types(tmp_path: Path, dtype: str) -> None:
             assert np.array_equal(ran(snippet), array[...]), snippet.text
         elif id == "tensorstore":
             assert "has no data type" in snippet.why
+
+
+def test_names_of_fields_are_shown_without_what_steers(tmp_path: Path) -> None:
+    h = zarrscope.open(tmp_path, "w-", dialect="v2")
+    dtype = np.dtype([("a\u202d\u3164", "u1"), ("b\x1b]0;", "u1")])
+    found = snippets(h.create_array("/a", shape=(2,), dtype=dtype))
+    assert all(visible_lines(each.why) == each.why for each in found)
+    assert "\\u3164" in next(each.why for each in found if each.id == "tensorstore")
 
 
 def test_groups_and_what_leads_nowhere(tmp_path: Path) -> None:

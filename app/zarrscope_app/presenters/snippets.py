@@ -133,7 +133,7 @@ def _tensorstore(url: str, array: Array, dialect: str, cut: str) -> Snippet:
     if driver is None:
         return Snippet("tensorstore", title, "", f"tensorstore reads Zarr v2, v3 and N5; this is {dialect}.")
     if array.dtype.names is not None or array.dtype.kind in "OSUMmV" or array.dtype.itemsize == 0:
-        return Snippet("tensorstore", title, "", f"tensorstore has no data type for {array.dtype}.")
+        return Snippet("tensorstore", title, "", f"tensorstore has no data type for {visible(str(array.dtype))}.")
     kvstore: dict[str, str] | None = None
     inside = array.path.strip("/")
     scheme, where = urlsplit(url).scheme, urlsplit(url)
