@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,6 +12,7 @@ from urllib.parse import unquote
 import pytest
 
 from contracts.absence import CHUNK, VALUES, Absence
+from zarrscope.errors import Unreadable
 from zarrscope.stores.fsspec import FsspecStore
 from zarrscope.stores.object_store import ObjectStore
 from zarrscope.stores.store import Store
@@ -84,6 +87,23 @@ class TestS3OfFsspec(Absence):
     @contextmanager
     def without_bucket(self) -> Iterator[Store]:
         yield self.store("s3://no-such-bucket/x.zarr")
+
+
+def test_a_bucket_that_never_answers_is_asked_as_often_as_settings_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        told = {"key": "k", "secret": "s", "endpoint_url": f"http://127.0.0.1:{silent.getsockname()[1]}"}
+        store = FsspecStore("s3://bucket/x.zarr", **told, skip_instance_cache=True, attempts=1, timeout=0.2)
+        with pytest.raises(Unreadable):
+            store.get("a")
+        store.close()
+        silent.setblocking(False)
+        asked = 0
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                silent.accept()[0].close()
+                asked += 1
+    assert 1 <= asked < 8, "s3fs alone would ask five times, for the value and for what is there"
 
 
 class TestS3OfObstore(TestS3OfFsspec):

@@ -6,6 +6,7 @@ import gc
 import os
 import pickle
 import shlex
+import socket
 import subprocess
 import sys
 import tempfile
@@ -319,6 +320,23 @@ def test_a_silent_host_is_given_up(sshd: list[str], values: Path, cable: Wire) -
     cable.cut()
     assert eventually(lambda: store.get("a/b")) == VALUES["a/b"]
     store.close()
+
+
+OPENING = """
+import sys, zarrscope
+try:
+    zarrscope.open(sys.argv[1], storage_options={"timeout": 1, "attempts": 1})
+except zarrscope.Unreadable as error:
+    print(error)
+"""
+
+
+def test_a_host_that_never_answers_is_told_without_a_traceback() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"sftp://ann@127.0.0.1:{silent.getsockname()[1]}/x.zarr"
+        ended = subprocess.run([sys.executable, "-c", OPENING, url], capture_output=True, text=True, timeout=120)
+    assert "127.0.0.1" in ended.stdout
+    assert ended.stderr == ""
 
 
 def test_what_waits_for_a_silent_host_can_be_cancelled(sshd: list[str], values: Path, cable: Wire) -> None:

@@ -68,6 +68,8 @@ class FsspecStore(RemoteStore):
                 store=url,
                 advice="Install the package that fsspec names.",
             ) from cause(error)
+        if hasattr(files, "retries"):  # s3fs repeats requests itself, five times whatever its client is told
+            files.retries = self.network.attempts
         self._hold(files, root, self.network)
         self._public_options = public_options(others(options))
         self._bucket = self._root.partition("/")[0] if scheme in _IN_BUCKETS else ""

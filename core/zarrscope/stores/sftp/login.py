@@ -6,6 +6,7 @@ Refused: nothing is sent to such a host, and the advice contains the line to add
 
 from __future__ import annotations
 
+import logging
 import os
 import shlex
 import socket
@@ -19,6 +20,9 @@ from zarrscope.errors import Denied, Refused, Unreadable, Unsupported, Zarrscope
 from zarrscope.errors.confidential import cause
 from zarrscope.model.frozen import frozen
 
+_LOG = "zarrscope.sftp"
+# paramiko logs the traceback of a failed connection; without a handler Python would print it on the terminal
+logging.getLogger(_LOG).addHandler(logging.NullHandler())
 KNOWN_HOSTS = "~/.ssh/known_hosts"
 _CONFIG = "~/.ssh/config"
 _SYSTEM_HOSTS = "/etc/ssh/ssh_known_hosts"
@@ -173,6 +177,7 @@ def connect(login: Login, patience: float) -> Any:
 
     client = paramiko.SSHClient()
     client.set_missing_host_key_policy(Refusing())
+    client.set_log_channel(_LOG)
     proxy = None
     try:
         for path in login.known_hosts:
