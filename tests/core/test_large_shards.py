@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import zarrscope
 from zarrscope.check import chunks as stored
 from zarrscope.check import hierarchy as verify
+from zarrscope.codecs.sharding import ShardIndex
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.wrappers import Counting, Wrapper
 
@@ -160,3 +162,21 @@ def test_a_damaged_inner_chunk_far_away_is_asked_for_twice() -> None:
     with pytest.raises(zarrscope.BadChunk):
         array[:2, :2]
     assert 1 <= counting.keys["get", "a/c/0/0"] <= 4
+
+
+def test_the_places_of_very_many_inner_chunks_take_no_object_each() -> None:
+    entries = np.arange(2 << 20, dtype="u8").reshape(1024, 1024, 2)
+    entries[5, 7] = 2**64 - 1
+    index = ShardIndex(entries, 0, False, None)
+    tracemalloc.start()
+    try:
+        spans = index.locate_many([range(1024), range(1024)])
+        assert tracemalloc.get_traced_memory()[0] < 40 << 20
+        expected = [None if start == 2**64 - 1 else (start, start + n) for start, n in entries.reshape(-1, 2).tolist()]
+        assert [*spans] == expected
+    finally:
+        tracemalloc.stop()
+    assert len(spans) == len(expected)
+    assert [spans[i] for i in (0, 5 * 1024 + 7, -1, -2)] == [expected[i] for i in (0, 5 * 1024 + 7, -1, -2)]
+    assert spans[100_000:200_000] == expected[100_000:200_000]
+    assert [*index.locate_many([range(4, 6), [7]])] == [expected[4 * 1024 + 7], None]

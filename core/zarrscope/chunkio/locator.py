@@ -324,7 +324,9 @@ class Locator:
         return None if encoded is None else self._parsed(_ShardPlace(key, span, tier), shard, encoded, size)
 
     # ------------------------------------------------------------------ reading with a Reader, shards of one tier
-    def spans(self, reader: Reader, key: str, inner: Sequence[Sequence[int]]) -> list[tuple[int, int] | None] | None:
+    def spans(
+        self, reader: Reader, key: str, inner: Sequence[Sequence[int]]
+    ) -> Sequence[tuple[int, int] | None] | None:
         """The byte ranges of a region of inner chunks in the shard `key`, as ShardIndex.locate_many; None without the
         shard."""
         shard = self.tiers[0]

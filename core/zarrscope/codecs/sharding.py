@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -54,6 +54,40 @@ _PIECE = 1 << 20
 """Index entries that are processed at once: the intermediate arrays take ten times their memory."""
 _MOST_OVERLAPS = 1000
 """The most overlaps that are reported per shard."""
+
+
+SPANS_AT_ONCE = 1 << 16
+"""Byte ranges of inner chunks that are made at once."""
+Span = tuple[int, int] | None
+"""The byte range (start, stop) of an inner chunk in its shard; None if it is not stored."""
+
+
+class _Spans(Sequence[Span]):
+    """The byte ranges of very many inner chunks: a tuple for each of them would take 150 bytes."""
+
+    def __init__(
+        self, offsets: npt.NDArray[np.uint64], lengths: npt.NDArray[np.uint64], stored: npt.NDArray[np.bool_]
+    ) -> None:
+        self._offsets, self._lengths, self._stored = offsets, lengths, stored
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    @overload
+    def __getitem__(self, index: int) -> Span: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[Span]: ...
+
+    def __getitem__(self, index: int | slice) -> Span | list[Span]:
+        if isinstance(index, int):
+            return self[index : index + 1 or None][0]
+        parts = self._offsets[index].tolist(), self._lengths[index].tolist(), self._stored[index].tolist()
+        return [(start, start + length) if there else None for start, length, there in zip(*parts, strict=True)]
+
+    def __iter__(self) -> Iterator[Span]:
+        for start in range(0, len(self), SPANS_AT_ONCE):
+            yield from self[start : start + SPANS_AT_ONCE]
 
 
 class ShardIndex:
@@ -134,7 +168,7 @@ class ShardIndex:
             )
         return ByteRange(offset, length)
 
-    def locate_many(self, indices: Sequence[Sequence[int]]) -> list[tuple[int, int] | None]:
+    def locate_many(self, indices: Sequence[Sequence[int]]) -> Sequence[Span]:
         """The byte ranges (start, stop) of the inner chunks of a region, in C order; `indices` per axis. Raises as
         `locate`."""
         if all(len(some) == 1 for some in indices):
@@ -146,9 +180,8 @@ class ShardIndex:
         for wrong in np.flatnonzero(bad)[:1]:
             at = np.unravel_index(int(wrong), [len(some) for some in indices])
             self.locate(tuple(some[int(i)] for some, i in zip(indices, at, strict=True)))
-        absent = ~good
-        pairs = zip(offsets.tolist(), lengths.tolist(), absent.tolist(), strict=True)
-        return [None if missing else (start, start + length) for start, length, missing in pairs]
+        spans = _Spans(offsets, lengths, good)
+        return spans if len(spans) > SPANS_AT_ONCE else spans[:]
 
     def _problem(self, offset: int, length: int) -> str | None:
         if offset == NOWHERE or length == NOWHERE:
