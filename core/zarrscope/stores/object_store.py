@@ -62,6 +62,16 @@ class ObjectStore(BucketRequests):
             self._read_before = key
         return value
 
+    async def _found(self, read: Callable[[Any], Awaitable[T]], key: str) -> T | None:
+        """The result of `read(client)`; None if the service says that there is no such value."""
+        try:
+            return await self._asked(read, key)
+        except ZarrscopeError:
+            raise
+        except FileNotFoundError as error:
+            self._check_bucket(error)
+            return None
+
     async def _value(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
         """The value or its part; None if the service says that it does not exist. A range is one call of obstore, which
         takes 0.16 ms instead of 0.27 for the head and the body of an answer."""
@@ -72,13 +82,10 @@ class ObjectStore(BucketRequests):
                 return bytes(await self._obstore.get_range_async(client, key, start=start, end=stop))
 
             try:
-                value = await self._asked(read, key)
-                too_long = limit is not None and len(value) > limit
-                if not too_long and (start > 0 or not begins_as_page(value)):
+                value = await self._found(read, key)
+                too_long = value is not None and limit is not None and len(value) > limit
+                if value is None or not (too_long or (start == 0 and begins_as_page(value))):
                     return value  # otherwise the head of the answer says more
-            except FileNotFoundError as error:
-                self._check_bucket(error)
-                return None
             except Unreadable as failed:
                 if not is_about_range(failed):
                     raise
@@ -110,10 +117,7 @@ class ObjectStore(BucketRequests):
             return value, _version(found.meta)
 
         try:
-            return await self._asked(read, key)
-        except FileNotFoundError as error:
-            self._check_bucket(error)
-            return None
+            return await self._found(read, key)
         except Unreadable as failed:
             if part is None or not is_about_range(failed):
                 raise
@@ -136,11 +140,7 @@ class ObjectStore(BucketRequests):
 
     async def _head(self, key: str) -> Any:
         """Size and version of the stored value; None when absent."""
-        try:
-            return await self._asked(lambda client: self._obstore.head_async(client, key), key)
-        except FileNotFoundError as error:
-            self._check_bucket(error)
-            return None
+        return await self._found(lambda client: self._obstore.head_async(client, key), key)
 
     async def _size(self, key: str) -> int | None:
         meta = await self._head(key)
@@ -158,10 +158,7 @@ class ObjectStore(BucketRequests):
 
         if not self._no_suffixes:
             try:
-                return self._named(key, lambda: self._wait(self._asked(read, key)))
-            except FileNotFoundError as error:
-                self._check_bucket(error)
-                return None
+                return self._named(key, lambda: self._wait(self._found(read, key)))
             except Unreadable as failed:
                 if not is_about_range(failed):
                     raise
