@@ -26,9 +26,8 @@ PARAMIKO = "paramiko's"
 ALLOWED = {
     **{(name, "_file"): "it joins paths" for name in ("load", "store", "names", "remove")},
     ("looks_zipped", "read"): "a file's",
-    **{(name, "_asked"): OBSTORE for name in ("_read", "_value", "_head", "_ask_for_nothing", "_listed")},
+    **{(name, "_asked"): OBSTORE for name in ("_found", "_ask_for_nothing", "_listed")},
     **{(name, "_asked"): OBSTORE for name in ("_put_if", "_erased")},
-    **{("read_end", name): OBSTORE for name in ("_asked", "_named", "_wait")},
     ("_listed", "_named"): OBSTORE,
     ("_listed", "_wait"): OBSTORE,
     ("_put_if", "_version"): "it takes an answer apart",

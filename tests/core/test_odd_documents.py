@@ -37,11 +37,13 @@ def faults_of_documents(
         yield f"has errors in {errors}"
     _ = repr(node), node._repr_html_()
     if isinstance(node, zarrscope.Group):
-        for way in (lambda: [c.name for c in node.children()], lambda: [*node], lambda: [n for n, _ in node.items()]):
-            if way() != beneath:
-                yield f"lists {way()}"
-        if len(node) != len(beneath) or not all(name in node for name in beneath):
-            yield "counts otherwise than it lists"
+        listed = [child.name for child in node.names()]
+        if listed != beneath:
+            yield f"lists {listed}"
+        if not all(name in node for name in beneath):
+            yield "lacks a node that it lists"
+        with contextlib.suppress(zarrscope.BadMetadata):
+            yield f"lists {[*node.children()]} as though nothing were broken"
     else:
         with contextlib.suppress(zarrscope.BadMetadata):
             node[...]

@@ -358,7 +358,7 @@ def test_attributes_that_are_no_object_close_no_node(dialect: Dialect, path: str
         assert [each.key for each in check(h) if each.severity == "error"] == [key]
         if kind == "group":
             assert [child.name for child in h["/"].children()] == ["g"]
-            assert [child.name for child in node.children()] == ["a"]
+            assert [child.name for child in node.names()] == ["a"]
             assert h["/g/a"][...].tolist() == [3] * 4
         before = keys(store)
         with pytest.raises(zarrscope.BadMetadata, match="not a JSON object") as caught:

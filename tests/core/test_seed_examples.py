@@ -81,8 +81,9 @@ def test_000_array_and_group() -> None:
 def test_000_the_group_example_has_a_comma_too_many(key: str) -> None:
     with_comma = b'{"zarr_format": "' + CORE_2019.encode() + b'", ' + SPAM_WITH_COMMA[1:]
     store = stored(**{key: with_comma, "root.group.json": {"zarr_format": CORE_2019, "extensions": []}})
-    with pytest.raises(BadMetadata, match="column"):
-        zarrscope.open(store)["/g"]
+    problem = zarrscope.open(store)["/g"].problem
+    assert isinstance(problem, BadMetadata)
+    assert "column" in str(problem)
 
 
 # ---------------------------------------------------------------------------------------------- 002 and 004
@@ -115,9 +116,9 @@ def test_002_004_entry_point_array_and_datetime(core: str, extensions: list[Any]
     assert when.dtype == np.dtype("M8[ns]")
     assert not when.metadata.fill.defined
     assert h["/foo/bar"].attributes == {"spam": "ham", "eggs": 42}
-    with pytest.raises(BadMetadata) as caught:
-        h["/foo/comma"]
-    assert caught.value.key == "meta/root/foo/comma.group"
+    problem = h["/foo/comma"].problem
+    assert isinstance(problem, BadMetadata)
+    assert problem.key == "meta/root/foo/comma.group"
     group = h["/foo"]
     assert isinstance(group, Group)
     assert {child.name: child.kind for child in group.children()} == {
@@ -164,8 +165,7 @@ def test_003_entry_point_array_and_datetime(extensions: list[Any]) -> None:
     )
     check_example(array_at(store, "/foo/baz"))
     assert array_at(store, "/foo/when").dtype == np.dtype("M8[ns]")
-    with pytest.raises(BadMetadata):
-        zarrscope.open(store)["/foo/comma"]
+    assert isinstance(zarrscope.open(store)["/foo/comma"].problem, BadMetadata)
 
 
 # ---------------------------------------------------------------------------------------------- 001

@@ -363,12 +363,6 @@ class GroupMetadata:
         return self.defects[0].error if self.defects else _problem(self.extensions)
 
     @property
-    def demand(self) -> Unsupported | None:
-        """The extension that this group demands and zarrscope lacks. A defect of its document is no demand: its
-        children can be opened."""
-        return _problem(self.extensions)
-
-    @property
     def listing_problem(self) -> Unsupported | None:
         """The extension that prevents listing the children; None when names and kinds can be listed without
         understanding it."""

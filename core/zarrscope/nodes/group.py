@@ -114,6 +114,8 @@ class Group:
         Unsupported
             The store cannot list, and no metadata name the children; or the group demands an extension that is not
             understood here.
+        BadMetadata
+            The document of the group is broken (`problem`). `names` lists its children all the same.
         Unreadable
             The store did not answer.
 
@@ -126,7 +128,7 @@ class Group:
         >>> [(child.name, child.kind, child.error) for child in h.root.children()]
         [('a', 'array', None)]
         """
-        return self._listed(self.metadata.demand, cancelled, tree)
+        return self._listed(self.problem, cancelled, tree)
 
     def names(self, cancelled: Callable[[], bool] = never, *, tree: Tree | None = None) -> Iterator[Child]:
         """Lists the children as `children` does, even if the metadata encoding is unknown: their kinds follow from

@@ -26,7 +26,7 @@ class GivenBucket(ObjectStore):
         self._scheme = self._place = self._bucket = self._prefix = ""
         self._service = replace(SERVICES["s3"], name="", title=f"the {kind}")
         self._bucket_seen = self._settled = self._region_asked = True
-        self._no_suffixes = False
+        self._no_suffixes = self._no_ranges = False
         self._logins = [Login(f"what the {kind} was made with")]
         self._login = 0
         self._told = {}

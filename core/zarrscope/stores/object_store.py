@@ -66,8 +66,6 @@ class ObjectStore(BucketRequests):
         """The result of `read(client)`; None if the service says that there is no such value."""
         try:
             return await self._asked(read, key)
-        except ZarrscopeError:
-            raise
         except FileNotFoundError as error:
             self._check_bucket(error)
             return None
