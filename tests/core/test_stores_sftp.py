@@ -322,7 +322,7 @@ def test_a_silent_host_is_given_up(sshd: list[str], values: Path, cable: Wire) -
     store.close()
 
 
-OPENING = """
+FAILING = """
 import sys, zarrscope
 try:
     zarrscope.open(sys.argv[1], storage_options={"timeout": 1, "attempts": 1})
@@ -334,7 +334,7 @@ except zarrscope.Unreadable as error:
 def test_a_host_that_never_answers_is_told_without_a_traceback() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"sftp://ann@127.0.0.1:{silent.getsockname()[1]}/x.zarr"
-        ended = subprocess.run([sys.executable, "-c", OPENING, url], capture_output=True, text=True, timeout=120)
+        ended = subprocess.run([sys.executable, "-c", FAILING, url], capture_output=True, text=True, timeout=120)
     assert "127.0.0.1" in ended.stdout
     assert ended.stderr == ""
 
