@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import dedent
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,6 +17,9 @@ from zarrscope.model import plugins
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import Forgetful, Session, Workspace, views
 from zarrscope_app.presenters.form import field_editors
+
+if TYPE_CHECKING:
+    from napari_hand import Hand
 
 
 @pytest.fixture
@@ -38,6 +42,16 @@ def session(place: str, mailbox: Mailbox) -> Iterator[Session]:
     mailbox.run_until(lambda: bool(made.edit.state.fields))
     yield made
     made.close()
+
+
+@pytest.fixture
+def hand(qtbot: Any, make_napari_viewer: Any) -> Iterator[Hand]:
+    """A person at the dock of a napari window that is shown."""
+    from napari_hand import Hand
+
+    hand = Hand(qtbot, make_napari_viewer(show=True))
+    yield hand
+    hand.dock.stop()
 
 
 def _forget() -> None:

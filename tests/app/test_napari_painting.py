@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 import zarrscope
 from contracts.hostile_http import Ask, hostile
@@ -32,13 +30,6 @@ def labelled(path: Path) -> Path:
         for k, values in enumerate((VALUES, downsample(VALUES, (1, 2, 2), "nearest"))):
             h.create_array(f"/{k}", shape=values.shape, dtype="u2", chunks=(1, 32, 32))[...] = values
     return path
-
-
-@pytest.fixture
-def hand(qtbot: Any, make_napari_viewer: Any) -> Iterator[Hand]:
-    hand = Hand(qtbot, make_napari_viewer(show=True))
-    yield hand
-    hand.dock.stop()
 
 
 def test_labels_of_several_levels_are_painted_seen_and_written(hand: Hand, tmp_path: Path) -> None:

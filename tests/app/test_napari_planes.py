@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -19,13 +18,6 @@ from zarrscope_app.napari.menu_commands import open_explorer
 @pytest.fixture
 def shelf() -> Shelf:
     return Shelf()
-
-
-@pytest.fixture
-def hand(qtbot: Any, make_napari_viewer: Any) -> Iterator[Hand]:
-    hand = Hand(qtbot, make_napari_viewer(show=True))
-    yield hand
-    hand.dock.stop()
 
 
 def value(layer: Any, z: int) -> Any:

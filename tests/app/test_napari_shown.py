@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,6 @@ from napari_hand import Hand
 from zarrscope_app.presenters import shown_layers
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.session.state_text import decode_view
-
-
-@pytest.fixture
-def hand(qtbot: Any, make_napari_viewer: Any) -> Iterator[Hand]:
-    hand = Hand(qtbot, make_napari_viewer(show=True))
-    yield hand
-    hand.dock.stop()
 
 
 @pytest.fixture

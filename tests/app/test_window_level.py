@@ -34,7 +34,9 @@ def test_sideways_is_the_width_and_upwards_the_level(right: float, up: float, lo
 
 
 @pytest.mark.needs("qt")
-def test_dragging_with_the_right_button_changes_contrast_and_nothing_else(qtbot: Any) -> None:
+def test_dragging_with_the_right_button_changes_contrast_and_nothing_else(
+    qtbot: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from types import SimpleNamespace
 
     from qtpy.QtCore import QEvent, QPointF, Qt
@@ -47,11 +49,12 @@ def test_dragging_with_the_right_button_changes_contrast_and_nothing_else(qtbot:
     qtbot.addWidget(canvas)
     canvas.resize(400, 200)
     took: list[tuple[int, float, float]] = []
-    canvas._presenter = SimpleNamespace(  # type: ignore[assignment]  # what a drag asks of the presenter
+    presenter = SimpleNamespace(
         state=SimpleNamespace(channels=(channel(100.0, 200.0),)),
         set_levels=lambda *given: took.append(given),
         hover=lambda y, x: None,
     )
+    monkeypatch.setattr(canvas, "_presenter", presenter)
     before = canvas.center
     button, none = Qt.MouseButton.RightButton, Qt.MouseButton.NoButton
 
@@ -65,6 +68,6 @@ def test_dragging_with_the_right_button_changes_contrast_and_nothing_else(qtbot:
     mouse(QEvent.Type.MouseMove, 100, 0, none, button)
     mouse(QEvent.Type.MouseButtonRelease, 100, 0, button, none)
     mouse(QEvent.Type.MouseMove, 300, 50, none, none)
-    canvas._presenter = None
+    monkeypatch.undo()
     assert took == [(0, 50.0, 250.0), (0, 50.0, 150.0)]
     assert canvas.center == before

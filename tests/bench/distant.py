@@ -13,11 +13,11 @@ import asyncio
 import hashlib
 import re
 import sys
+from functools import partial
 from pathlib import Path
-from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from bench.latency import CONTROL, Connection, Files, Slow, head
+from bench.latency import CONTROL, Connection, Files, Slow, head, serve
 
 LENGTH = re.compile(r"^content-length:\s*(\d+)", re.I | re.M)
 EXPECTS = re.compile(r"^expect:\s*100-continue", re.I | re.M)
@@ -99,13 +99,5 @@ class BucketConnection(Connection):
         self._files.in_turn(path, lambda: self._transport.writelines(self._files.put(path, value)))
 
 
-async def main() -> None:
-    files: Any = Objects(Path(sys.argv[1]))
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: BucketConnection(files), "127.0.0.1", 0, backlog=512)
-    print(server.sockets[0].getsockname()[1], flush=True)
-    await server.serve_forever()
-
-
 if __name__ == "__main__":
-    asyncio.run(main())
+    asyncio.run(serve(partial(BucketConnection, Objects(Path(sys.argv[1])))))

@@ -5,6 +5,7 @@ An address is that of zarrscope: s3://bucket/store?endpoint=…; sqlite:///path,
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlsplit
 
@@ -46,13 +47,13 @@ class TensorStoreS3(TensorStore):
         return self.library.open(spec, create=True, context=self.context).result()
 
 
-class _Zarr3Bucket(Zarr3):
+class _Zarr3Bucket(Zarr3, ABC):
     def __init__(self) -> None:
         super().__init__()
         self.library.config.set({"async.concurrency": AT_ONCE})
 
-    def _store(self, address: str, *, writes: bool) -> Any:
-        raise NotImplementedError  # each has a store of its own
+    @abstractmethod
+    def _store(self, address: str, *, writes: bool) -> Any: ...
 
     def open(self, path: str, node: str) -> Any:
         return self.library.open_array(self._store(path, writes=False), path=node or "", mode="r")

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -173,13 +174,12 @@ class Connection(asyncio.Protocol):
         self._files.in_turn(path, lambda: self._transport.writelines(self._files.answer(method, path, span)))
 
 
-async def main() -> None:
-    files = Files(Path(sys.argv[1]))
-    loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: Connection(files), "127.0.0.1", 0, backlog=512)
+async def serve(connection: Callable[[], Connection]) -> None:
+    """Answers until the process is ended; prints the port first."""
+    server = await asyncio.get_running_loop().create_server(connection, "127.0.0.1", 0, backlog=512)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    asyncio.run(serve(partial(Connection, Files(Path(sys.argv[1])))))

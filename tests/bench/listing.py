@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def measure(settings: Settings) -> Iterator[Row]:
                     raise WrongValues(f"{peer.name} finds {answer['nodes']} children, {answer['arrays']} arrays")
                 return float(answer["seconds"])
 
-            figures, unable = peers.rounds(settings.rounds, listed, lambda peer, listed=listed: listed(peer, 0), names)  # type: ignore[misc]  # mypy does not type the default of a lambda
+            figures, unable = peers.rounds(settings.rounds, listed, partial(listed, number=0), names)
             yield Row("listing", case, dialect, figures, (Goal(0.7),), unable=unable)
     for dialect in DRAFTS:
         if settings.wants(dialect, "requests"):

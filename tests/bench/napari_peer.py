@@ -22,6 +22,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -163,7 +164,7 @@ class Bench:
         length = int(self.viewer.dims.nsteps[z])
         here = int(self.viewer.dims.current_step[z])
         wanted = [(here + 1 + step) % length for step in range(min(planes, length - 1))]
-        return [self.drawn(lambda z=z, at=at: self.viewer.dims.set_current_step(z, at)) for at in wanted]  # type: ignore[misc]  # mypy does not type the default of a lambda
+        return [self.drawn(partial(self.viewer.dims.set_current_step, z, at)) for at in wanted]
 
     def shows_something(self) -> bool:
         picture = self.viewer.screenshot(canvas_only=True, flash=False)

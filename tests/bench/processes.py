@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -176,7 +177,7 @@ def warm(settings: Settings) -> Iterator[Row]:
             figures, unable = peers.rounds(
                 settings.rounds,
                 measure,
-                lambda peer, measure=measure: measure(peer, 0),  # type: ignore[misc]  # mypy does not type the default of a lambda
+                partial(measure, number=0),
                 names,
             )
             yield Row("warm", "open again", form.name, figures, (Goal(1.0),), unable=unable)

@@ -11,6 +11,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ def pictures(settings: Settings) -> Iterator[Row]:
             continue
         path = volumes.need_as(
             f"image{'_sharded' if sharded else ''}.ome.zarr",
-            lambda p, s=sharded: image(volumes, p, s),  # type: ignore[misc]  # mypy does not type the default of a lambda
+            partial(image, volumes, sharded=sharded),
         )
         with Slow(volumes.folder) as server:
             server.in_waves()

@@ -20,6 +20,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
+from operator import getitem, setitem
 from pathlib import Path
 from typing import Any
 
@@ -69,11 +71,11 @@ def cases(folder: Path, rounds: int) -> Iterator[tuple[str, float]]:
         expected = volumes.expected(form)
         assert np.array_equal(np.asarray(array[...]), expected), name
         a, b, c = (length // 2 + 3 for length in array.shape)
-        yield f"{name}: full", least(lambda array=array: array[...], rounds)  # type: ignore[misc]  # mypy does not type the default of a lambda
-        yield f"{name}: XY plane", least(lambda array=array, a=a: array[a], rounds)  # type: ignore[misc]  # mypy does not type the default of a lambda
-        yield f"{name}: XZ plane", least(lambda array=array, b=b: array[:, b], rounds)  # type: ignore[misc]  # mypy does not type the default of a lambda
-        yield f"{name}: element", least(lambda array=array, at=(a, b, c): array[at], rounds, 10)  # type: ignore[misc]  # mypy does not type the default of a lambda
-        yield f"{name}: opening", least(lambda path=path: zarrscope.open_array(path), rounds, 20)  # type: ignore[misc]  # mypy does not type the default of a lambda
+        yield f"{name}: full", least(partial(getitem, array, ...), rounds)
+        yield f"{name}: XY plane", least(partial(getitem, array, a), rounds)
+        yield f"{name}: XZ plane", least(partial(getitem, array, (slice(None), b)), rounds)
+        yield f"{name}: element", least(partial(getitem, array, (a, b, c)), rounds, 10)
+        yield f"{name}: opening", least(partial(zarrscope.open_array, path), rounds, 20)
     for name in WRITTEN:
         form = FORMS[name]
         source = Path(volumes.need(form))
@@ -83,7 +85,7 @@ def cases(folder: Path, rounds: int) -> Iterator[tuple[str, float]]:
                 if file.is_file():
                     shutil.copy(file, target)
             made = zarrscope.open_array(target, mode="r+")
-            yield f"{name}: writing all", least(lambda made=made, values=values: made.__setitem__(..., values), rounds)  # type: ignore[misc]  # mypy does not type the default of a lambda
+            yield f"{name}: writing all", least(partial(setitem, made, ..., values), rounds)
             assert np.array_equal(np.asarray(made[...]), values), name
 
 

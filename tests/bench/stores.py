@@ -13,6 +13,7 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -159,7 +160,7 @@ def archive(settings: Settings) -> Iterator[Row]:
             continue
         form = FORMS[name]
         folder = volumes.need(form)
-        packed = volumes.need_as(f"{folder.name}.zip", lambda path, folder=folder: _pack(folder, path))  # type: ignore[misc]  # mypy does not type the default of a lambda
+        packed = volumes.need_as(f"{folder.name}.zip", partial(_pack, folder))
         with Slow(volumes.folder) as server:
             ways: dict[str, tuple[str, dict[str, Any]]] = {
                 OURS: (f"{server.url}/{packed.name}", {}),
@@ -170,9 +171,13 @@ def archive(settings: Settings) -> Iterator[Row]:
                 volumes,
                 form,
                 ways,
-                lambda on, server=server: server.delay(SECONDS if on else 0.0),  # type: ignore[misc]  # likewise
+                partial(_delay, server),
             )
             yield Row("stores", case, name, figures, (Goal(1.5, "zarrscope, folder"),), unable=unable)
+
+
+def _delay(server: Slow, on: bool) -> None:
+    server.delay(SECONDS if on else 0.0)
 
 
 def _pack(folder: Path, path: Path) -> None:
@@ -234,7 +239,7 @@ def long_listing(settings: Settings) -> Iterator[Row]:
                     raise WrongValues(f"{peer.name} finds {answer['nodes']} of {children} children")
                 return float(answer["seconds"])
 
-            figures, unable = peers.rounds(min(5, settings.rounds), listed, lambda peer, listed=listed: listed(peer, 0))  # type: ignore[misc]  # mypy does not type the default of a lambda
+            figures, unable = peers.rounds(min(5, settings.rounds), listed, partial(listed, number=0))
             yield Row("stores", case, "v3", figures, (Goal(most, peer_name),), unable=unable)
 
 
@@ -249,7 +254,7 @@ def databases(settings: Settings) -> Iterator[Row]:
             if not settings.wants(form.name, f"plane from {scheme}"):
                 continue
             folder = volumes.need(form)
-            path = volumes.need_as(f"{folder.name}.{scheme}", lambda path, make=make, folder=folder: make(folder, path))  # type: ignore[misc]  # likewise
+            path = volumes.need_as(f"{folder.name}.{scheme}", partial(make, folder))
             for case in ("full", "xy plane"):
 
                 def prepare(peer: Peer, scheme: str = scheme, path: Path = path) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import zarrscope
 from contracts.dialect import TEMPLATES, array_path
@@ -98,7 +98,8 @@ def cases(dialect: Dialect) -> Iterator[tuple[str, Any, MemoryStore]]:
 # ---------------------------------------------------------------------------------------- whole documents
 WRITABLE = [dialect for dialect in DIALECTS if dialect.name != "v1"]
 NO_OBJECT = (b"[1, 2]", b"5", b"null", b'"x"', b"true", b"{", b"", b"\xff\xfe", b'{"a": 1,}')
-NODES: tuple[tuple[str, Literal["array", "group"]], ...] = (("/", "group"), ("/g", "group"), ("/g/a", "array"))
+Kind: TypeAlias = Literal["array", "group"]
+NODES: tuple[tuple[str, Kind], ...] = (("/", "group"), ("/g", "group"), ("/g/a", "array"))
 
 
 def family(dialect: Dialect) -> MemoryStore:
@@ -111,7 +112,7 @@ def family(dialect: Dialect) -> MemoryStore:
     return store
 
 
-def documents_that_are_no_object(dialect: Dialect) -> Iterator[tuple[str, str, str, bytes, MemoryStore]]:
+def documents_that_are_no_object(dialect: Dialect) -> Iterator[tuple[str, Kind, str, bytes, MemoryStore]]:
     """(path, kind, key, what stands there, the store): one document of one node is no JSON object, or not even JSON."""
     whole = family(dialect)
     for path, kind in NODES:
@@ -123,7 +124,7 @@ def documents_that_are_no_object(dialect: Dialect) -> Iterator[tuple[str, str, s
                 yield path, kind, key, odd, store
 
 
-def shows_its_kind(dialect: Dialect, path: str, kind: Literal["array", "group"], key: str) -> bool:
+def shows_its_kind(dialect: Dialect, path: str, kind: Kind, key: str) -> bool:
     """Whether the node is known to be there, and of its kind, when the document at `key` cannot be read."""
     return dialect.named_kinds or key not in dialect.documents(path, kind)[:1]
 

@@ -71,7 +71,7 @@ def test_a_document_that_is_no_object_closes_no_node_of_known_kind(dialect: Dial
     tried, failed = 0, []
     for path, kind, key, odd, store in documents_that_are_no_object(dialect):
         tried += 1
-        if shows_its_kind(dialect, path, kind, key):  # type: ignore[arg-type]  # NODES has the two kinds
+        if shows_its_kind(dialect, path, kind, key):
             found = [*faults_of_documents(dialect, path, kind, key, store, beneath.get(path, []))]
             failed += [f"{path} {key} = {odd!r}: {fault}" for fault in found]
         elif path != "/":

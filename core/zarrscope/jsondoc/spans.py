@@ -21,16 +21,21 @@ from zarrscope.jsondoc.parts import separators
 from zarrscope.model.frozen import frozen
 
 _SPACE = re.compile(r"[ \t\n\r]*+")
-_STRING = re.compile(
-    r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+"',
-)
 _STRING_PART = re.compile(r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+')
+_STRING = re.compile(_STRING_PART.pattern + '"')
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*+)(\.[0-9]++)?([eE][+-]?[0-9]++)?")
 _WORD = re.compile(r"[-+.\w]++")
 
 _NONSTANDARD = ("NaN", "Infinity", "-Infinity")
 
 JSONType = Literal["object", "array", "string", "number", "literal"]
+
+
+def _after_string(text: str, at: int) -> int:
+    """The index behind the string that begins at `at` in a valid text."""
+    match = _STRING.match(text, at)
+    assert match is not None, "the text was valid"
+    return match.end()
 
 
 class Span:
@@ -108,7 +113,7 @@ def _found(text: str, span: Span, limit: int | None = None) -> tuple[list[Name],
     at = after_space(text, span.start + 1)
     while at < span.stop - 1 and len(children) != limit:
         if span.kind == "object":
-            stop = _STRING.match(text, at).end()  # type: ignore[union-attr]  # in a valid text a string begins there
+            stop = _after_string(text, at)
             names.append(Name(_unquote(text[at:stop]), at, stop))
             at = after_space(text, after_space(text, stop) + 1)
         child = _span_at(text, at)
@@ -194,7 +199,7 @@ class _Names(Sequence[Name]):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         text, at = self._children.text, self._children.begin(range(len(self))[index])
-        stop = _STRING.match(text, at).end()  # type: ignore[union-attr]  # in a valid text a string begins there
+        stop = _after_string(text, at)
         return Name(_unquote(text[at:stop]), at, stop)
 
 
@@ -251,7 +256,7 @@ def outline(text: str, value: Any) -> Span:
 
 def name_at(text: str, at: int) -> tuple[str, int]:
     """The name of the member that begins at `at` in a valid text, and where its value begins."""
-    stop = _STRING.match(text, at).end()  # type: ignore[union-attr]  # in a valid text a string begins there
+    stop = _after_string(text, at)
     return _unquote(text[at:stop]), after_space(text, after_space(text, stop) + 1)
 
 
