@@ -13,15 +13,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from textual.pilot import Pilot
-from textual.widgets import Static
 
 import zarrscope
-from contracts.journeys import SECONDS
-from zarrscope_app.presenters import SessionStatus
-from zarrscope_app.presenters.commands import COMMANDS
+from terminal_hand import Screen
 from zarrscope_app.tui.app import Explorer
-from zarrscope_app.tui.entry import Entry
 from zarrscope_app.tui.picker import Picker
 from zarrscope_app.tui.plate import PlateLines
 from zarrscope_app.tui.sheet import Sheet
@@ -29,56 +24,6 @@ from zarrscope_app.tui.tabs import Controls, TabLine
 
 AXES = [{"name": n, "type": "space"} for n in "yx"]
 SCALE = [{"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [1, 1]}]}]
-
-
-class Screen:
-    """An explorer of 80 x 24, its pilot, and what it says."""
-
-    def __init__(self, app: Explorer, pilot: Pilot[Any]) -> None:
-        self.app, self.pilot, self.session = app, pilot, app.session
-
-    async def until(self, happened: Callable[[], object], what: str = "") -> None:
-        try:
-            async with asyncio.timeout(SECONDS):
-                while not happened():
-                    await self.pilot.pause(0.01)
-        except TimeoutError:
-            pytest.fail(f"This did not happen: {what}")
-
-    async def press(self, *keys: str) -> None:
-        await self.pilot.press(*keys)
-
-    async def type(self, text: str) -> None:
-        self.app.part("entry", Entry).value = ""
-        for character in text:
-            self.app.part("entry", Entry).paste(character)
-        await self.press("enter")
-
-    @property
-    def top(self) -> Any:
-        return self.app.screen
-
-    def sheet(self) -> str:
-        """The text of the sheet in front."""
-        return "\n".join(str(part.content) for part in self.app.screen.query(Static))
-
-    async def command(self, id: str) -> None:
-        """Finds a command by its name, and gives it."""
-        label = next(c.label for c in COMMANDS if c.id == id).rstrip("…")
-        await self.press("ctrl+p")
-        await self.until(lambda: isinstance(self.top, Picker), "the commands are shown")
-        for character in label:
-            await self.press("space" if character == " " else character)
-        assert self.top.found[0][0] == id
-        await self.press("enter")
-
-    async def ready(self) -> None:
-        def is_open() -> bool:
-            state = self.session.state
-            return state.status is SessionStatus.READY and not state.selecting
-
-        await self.until(is_open, "it is open")
-        await self.pilot.pause()
 
 
 def explore(url: str, steps: Callable[[Screen], Coroutine[Any, Any, None]], **options: Any) -> None:

@@ -74,12 +74,7 @@ def open_(
     """
     from zarrscope.stores.address import split_address
 
-    if len(urls) == 1 and view is None and is_state(urls[0]):
-        view, urls = decoded(urls[0]), ()
-    if view is not None:
-        if len(urls) > 1:
-            raise click.UsageError("A view belongs to one address: give at most one URL with --state.")
-        urls = (place_of_view(view, urls[0] if urls else None),)
+    urls, view = _places(urls, view)
     for url in urls:
         if split_address(url).store_url.startswith("file:"):
             opened(url)
@@ -95,7 +90,7 @@ def open_(
     if has_display():
         say(no_window)
     if sys.stdin.isatty() and sys.stdout.isatty():
-        return _terminal(urls[0], write, missing_is_fill, view)
+        return _terminal(urls, write, missing_is_fill, view)
     raise Failed(
         f"{'' if has_display() else no_window + ' '}There is no terminal to draw in. "
         f"Make a picture instead: zarrscope render {urls[0]} -o picture.png"
@@ -126,7 +121,7 @@ def has_display() -> bool:
 
 
 @click.command("tui")
-@click.argument("url", required=False)
+@click.argument("urls", nargs=-1, metavar="URL...")
 @click.option("--write", is_flag=True, help="Open for editing; otherwise nothing can be changed.")
 @click.option("--read-only", is_flag=True, help="Never open for writing, not even when asked to while it runs.")
 @IMAGE
@@ -134,7 +129,7 @@ def has_display() -> bool:
 @STATE
 @MISSING_IS_FILL
 def tui(
-    url: str | None,
+    urls: tuple[str, ...],
     write: bool,
     read_only: bool,
     drawing: str,
@@ -142,27 +137,37 @@ def tui(
     view: dict[str, Any] | None,
     missing_is_fill: bool,
 ) -> int:
-    """Explores URL in the terminal. URL may be left out if --state gives a view that names an address.
+    """Explores URLs in the terminal, all in one tree. --state gives a view, which names its own address.
 
     Colours and pictures follow the terminal's own report; --color and --image override it.
 
     \b
     Examples:
       zarrscope tui cells.zarr
+      zarrscope tui cells.zarr copy-of-cells.zarr
       zarrscope tui --state zarrscope:eNqrVi...
       ssh cluster -t zarrscope tui /data/cells.zarr
     """
-    if url is not None and view is None and is_state(url):
-        view, url = decoded(url), None
     if write and read_only:
         raise click.UsageError("--write and --read-only exclude each other.")
-    return _terminal(
-        place_of_view(view, url), write, missing_is_fill, view, drawing=drawing, threads=threads, read_only=read_only
-    )
+    urls, view = _places(urls, view)
+    urls = urls or (place_of_view(view, None),)
+    return _terminal(urls, write, missing_is_fill, view, drawing=drawing, threads=threads, read_only=read_only)
+
+
+def _places(urls: tuple[str, ...], view: dict[str, Any] | None) -> tuple[tuple[str, ...], dict[str, Any] | None]:
+    """The addresses to open, and the view to show at the only one. A URL may be a copied view."""
+    if len(urls) == 1 and view is None and is_state(urls[0]):
+        view, urls = decoded(urls[0]), ()
+    if view is None:
+        return urls, None
+    if len(urls) > 1:
+        raise click.UsageError("A view belongs to one address: give at most one URL with --state.")
+    return (place_of_view(view, urls[0] if urls else None),), view
 
 
 def _terminal(
-    url: str,
+    urls: tuple[str, ...],
     write: bool,
     missing_is_fill: bool,
     view: dict[str, Any] | None,
@@ -182,7 +187,7 @@ def _terminal(
     from zarrscope_app.tui import main
 
     how |= {"threads": threads, "follow_links": follow_links(), "missing_is_fill": missing_is_fill, "colors": chosen()}
-    return main(url, view=view, writable=write, **how)
+    return main(urls, view=view, writable=write, **how)
 
 
 SORTED = 10_000

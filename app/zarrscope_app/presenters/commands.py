@@ -124,6 +124,8 @@ COMMANDS = (
     Command("copy-napari", "Copy the command for napari", "node", (), 5, "copy"),
     Command("copy-fiji", "Copy the address for Fiji", "node", (), 5, "copy"),
     Command("check", "Check, stop or go on", "node", ("Ctrl+K",), 6, "review"),
+    Command("compare", "Compare with another place, or stop", "node", (), 6, "review"),
+    Command("next-place", "Next open place", "window", ("F6",), 0),
     Command("new-window", "New window", "window", ("Ctrl+N",), 0),
     Command("link", "Link the images of all windows", "window", ("Ctrl+Shift+L",), 0, "link"),
     Command("keys", "Keys", "help", ("?", "F1"), 0),

@@ -91,6 +91,10 @@ class ProblemsPane(QWidget):
             row.addWidget(widget)
         return row
 
+    def focus_other(self) -> None:
+        """Moves the focus to the line for the other side of a comparison."""
+        self.other.setFocus()
+
     def attach(self, presenter: ProblemsPresenter | None) -> None:
         """Shows the problems of another session."""
         old, self._presenter = self._presenter, presenter

@@ -112,8 +112,7 @@ class TreePane(QWidget):
     def _shows(self, row: Row | None, path: str | None) -> bool:
         """Whether the row is a node of the hierarchy in front."""
         presenter = self._presenter
-        front = not isinstance(presenter, RootsPresenter) or (row is not None and presenter.in_front(row.id))
-        return row is not None and row.path == path and front
+        return row is not None and row.path == path and presenter is not None and presenter.in_front(row.id)
 
     @property
     def editable(self) -> Callable[[str], bool] | None:
@@ -252,7 +251,7 @@ class TreePane(QWidget):
         row = self.model.row_of(index) if self.model is not None else None
         if self.model is None or row is None or self._following or self.view.taking_focus or self.model.removing:
             return
-        if isinstance(self._presenter, RootsPresenter):
+        if self._presenter is not None:
             self._following = True  # the window shows the other hierarchy at its own node
             try:
                 self._presenter.enter(row.id)
@@ -278,8 +277,7 @@ class TreePane(QWidget):
                 return
             about = self.model.row_of(index.parent())
             if about is not None and about.offer:
-                if isinstance(self._presenter, RootsPresenter):
-                    self._presenter.enter(about.id)
+                self._presenter.enter(about.id)
                 self.asked.emit(about.offer)
             elif about is not None and about.retry:
                 self._presenter.retry(about.id)

@@ -250,7 +250,7 @@ class Window(QMainWindow):
 
     def _entered(self, text: str) -> None:
         if self._session is not None:
-            self.tree.leave_filter(open_name(self._session, text))
+            self.tree.leave_filter(open_name(self._session, text, self.workspace.tree))
 
     def _select(self, path: str) -> None:
         if self._session is not None:
@@ -286,6 +286,7 @@ class Window(QMainWindow):
             "open-url": self.address.edit,
             "open-demo": self._open_demo,
             "close": self._close_session,
+            "next-place": self.workspace.bring_next,
             "quit": QApplication.closeAllWindows,
             "find": self._find,
             "zoom-in": lambda: self.image.zoom_by(_ZOOM),
@@ -314,13 +315,11 @@ class Window(QMainWindow):
             return
         if id in acts:
             acts[id]()
-        elif self.nodes.run(id):
-            pass
-        elif self._session is not None:
+        elif not self.nodes.run(id) and self._session is not None:
             perform(self._session, id)
-            if id == "edit":
+            if id in ("edit", "compare"):
                 self.tabs.show_views()  # hidden widgets take no focus
-                self.form.focus_form()
+                (self.form.focus_form if id == "edit" else self.problems.focus_other)()
 
     def keyPressEvent(self, event: Any) -> None:
         session = self._session

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from zarrscope_app.tui.first_screen import FirstScreen
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def main(
-    url: str,
+    urls: Sequence[str],
     *,
     view: Mapping[str, Any] | None = None,
     writable: bool = False,
@@ -29,9 +29,9 @@ def main(
     threads: int | None = None,
     read_only: bool = False,
 ) -> int:
-    """Runs the application until the person quits. Returns the exit status: 2 if there is no terminal to draw on, 1
-    after an internal error. `view` is the first view (presenters/session/state_text.py). Raises ImportError without
-    textual."""
+    """Explores `urls` in one tree, the first one in front, until the person quits. Returns the exit status: 2 if there
+    is no terminal to draw on, 1 after an internal error. `view` is the first view (presenters/session/state_text.py).
+    Raises ImportError without textual."""
     reason = unfit()
     if reason:
         print(reason, file=sys.stderr)
@@ -41,7 +41,7 @@ def main(
 
     own_process()
     found = look_at_terminal(colors, drawing)
-    with FirstScreen(url, colored=found.colors != "mono"), uncollected():  # the imports take most of a second
+    with FirstScreen(urls[0], colored=found.colors != "mono"), uncollected():  # the imports take most of a second
         from zarrscope_app.tui.app import Explorer
         from zarrscope_app.tui.ending import Ending
 
@@ -51,7 +51,7 @@ def main(
         from zarrscope.runtime.threads import Background
 
         how["background"] = Background(FETCHES_A_THREAD * threads, threads)
-    app = Explorer(url, **how, read_only=read_only, terminal=found, settings=FileSettings())
+    app = Explorer(*urls, **how, read_only=read_only, terminal=found, settings=FileSettings())
     if view is not None:
         app.session.show_view(view)
     stderr = sys.stderr  # Textual replaces it

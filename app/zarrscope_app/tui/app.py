@@ -1,4 +1,5 @@
-"""The Textual application: one session, its panes, and keys. It paints snapshots and forwards keys to the presenters.
+"""The Textual application: the open hierarchies, the panes of the one in front, and keys. It paints snapshots and
+forwards keys to the presenters.
 
 `post` sends a message to the application (never call_from_thread, which blocks the caller).
 """
@@ -9,8 +10,10 @@ import asyncio
 import os
 import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
+from psygnal import SignalInstance
 from textual import events
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
@@ -24,15 +27,15 @@ from zarrscope.errors.visible import visible_lines
 from zarrscope.runtime.threads import Background
 from zarrscope.view import cache as caches
 from zarrscope.view.loader import ChunkLoader
-from zarrscope_app.presenters import VIEWS, CoalescedCall, Forgetful, JobState, Session, Settings, strings
+from zarrscope_app.presenters import VIEWS, CoalescedCall, Forgetful, JobState, Session, Settings, Workspace, strings
 from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.commands import FOOTERS, LABELS, command
 from zarrscope_app.presenters.session.bookmarks import Bookmarks
-from zarrscope_app.presenters.session.kept_views import LastLooks
 from zarrscope_app.tui.driver import sparing
-from zarrscope_app.tui.entry import Entry
+from zarrscope_app.tui.entry import Entry, Painter
 from zarrscope_app.tui.inert import Inert
 from zarrscope_app.tui.keys import Keyboard
+from zarrscope_app.tui.leaving import Leaving
 from zarrscope_app.tui.lines import Lines, TreeLines
 from zarrscope_app.tui.picture import Picture
 from zarrscope_app.tui.pixels import Pixels
@@ -77,14 +80,13 @@ class Explorer(App[int]):
     ENABLE_COMMAND_PALETTE = False
     BINDINGS = [("tab", "app.focus_next"), ("shift+tab", "app.focus_previous")]  # noqa: RUF012 -- Textual's form
     TITLE = "zarrscope"
-    session: Session
     tree_lines: TreeLines
     picture: Picture
 
     def __init__(
         self,
         url: str,
-        *,
+        *further: str,
         writable: bool = False,
         follow_links: bool = False,
         missing_is_fill: bool = False,
@@ -94,25 +96,23 @@ class Explorer(App[int]):
         settings: Settings | None = None,
         **options: Any,
     ) -> None:
-        """`settings`: the storage for edits that outlive the application."""
+        """`further` addresses stand in the same tree. `settings`: the storage for edits that outlive the application,
+        and for recent addresses."""
         self.terminal = terminal or Terminal()
         super().__init__(**options)
         self.read_only = read_only
         """Whether the hierarchy cannot be opened for writing while the program runs."""
-        self.session = Session(
-            url,
-            self.post,
-            writable=writable,
-            follow_links=follow_links,
-            missing_is_fill=missing_is_fill,
-            background=background,
-            loader=None if background is None else ChunkLoader(background, caches.default_limit()),
-        )
+        loader = None if background is None else ChunkLoader(background, caches.default_limit())
+        make = partial(Session, background=background, loader=loader)
+        self.workspace = Workspace(self.post, settings, make)
+        how = {"writable": writable, "follow_links": follow_links, "missing_is_fill": missing_is_fill}
+        self._front, *_ = [self.workspace.open(place, **how) for place in (url, *further)]
+        self.workspace.bring(self._front)
+        self._heard: list[tuple[SignalInstance, Callable[..., object]]] = []
+        """The signals of the hierarchy in front, and the functions connected with them."""
         self.bookmarks = Bookmarks(settings or Forgetful())
-        if settings is not None:
-            self.session.keep_edits(settings)
-            self.session.looks = LastLooks(settings)
         self.keyboard = Keyboard(self)
+        self._leaving = Leaving(self)
         self.event_loop: asyncio.AbstractEventLoop | None = None
         """The event loop of the application, after it has started."""
         self.leaving: Callable[[int], None] = lambda code: None
@@ -126,6 +126,11 @@ class Explorer(App[int]):
         self._views = {view.id for view in VIEWS}
         """The views that have a pane."""
         self._shown: dict[str, Static] = {}
+
+    @property
+    def session(self) -> Session:
+        """The hierarchy in front."""
+        return self._front
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         return (INERT, *super().get_line_filters())
@@ -168,23 +173,50 @@ class Explorer(App[int]):
         yield Static(id="footer", markup=False)
 
     def on_mount(self) -> None:
-        s = self.session
         self.tree_lines = self.query_one("#tree", TreeLines)
         self.picture = self.query_one("#picture", Picture)
         self.picture.look = self.part("overview", PlateLines).look = Look.of(self.terminal)
         self._pixels = Pixels(self.picture, self.terminal, self.suspend)
         self._panes = self.query_one("#panes", ContentSwitcher)
         self._shown = {str(line.id): line for line in self.query(Static)}
-        heard = (s.changed, s.edit.changed, s.slice.changed, s.slice.probed, s.values.changed, s.metadata.changed)
-        overview = s.tabs.presenters["overview"]
-        for found in (*heard, s.chunks.changed, s.problems.changed, s.jobs.changed, overview.changed):
-            found.connect(self._repaint.soon, check_nargs=False)
-        s.tree.changed.connect(self._tree_changed)
-        s.slice.painted.connect(self.picture.show, check_nargs=False)
-        self.set_interval(0.1, s.slice.tick)
+        self.set_interval(0.1, lambda: self.session.slice.tick())
         self.event_loop = asyncio.get_running_loop()
         self.keyboard.focus(self.tree_lines)
+        self.workspace.changed.connect(self._follow)
+        self._follow()
         self._paint()
+
+    def _follow(self) -> None:
+        """Shows the hierarchy in front on all panes, and all of them in the tree."""
+        front, tree = self.workspace.current, self.workspace.tree
+        if front is None or tree is None:
+            return
+        for signal, call in self._heard:
+            signal.disconnect(call, missing_ok=True)
+        self._heard = []
+        if tree is not self.tree_lines.node_tree:
+            self.tree_lines.follow_tree(tree)
+        if front is not self._front:
+            self._pixels.drop()
+            self._front = front
+            for part in self.screen_stack[0].walk_children():
+                if isinstance(part, Painter):
+                    part.follow(front)
+        views = (presenter.changed for presenter in front.tabs.presenters.values())
+        for signal in (front.changed, front.jobs.changed, front.slice.probed, *views):
+            self._hear(signal, self._repaint.soon)
+        self._hear(front.slice.painted, self.picture.show)
+        self._hear(front.slice.painted, self._pixels.painted)
+        self._hear(tree.changed, self._tree_changed)
+        self._repaint.soon()
+
+    def _hear(self, signal: SignalInstance, call: Callable[..., object]) -> None:
+        signal.connect(call, check_nargs=False)
+        self._heard.append((signal, call))
+
+    def go_to_front(self) -> None:
+        """Moves the cursor of the tree to the selected node of the hierarchy in front."""
+        self.tree_lines.go_to_front()
 
     def _tree_changed(self, _: int) -> None:
         self.tree_lines.show()
@@ -222,15 +254,17 @@ class Explorer(App[int]):
         self._foot()
 
     def _add_panes(self) -> None:
-        """Adds panes for views of other distributions, which the session has once it is open."""
+        """Adds panes for views of other distributions, which a session has once it is open."""
         for view in self.session.tabs.views:
             if view.id not in self._views:
                 self._views.add(view.id)
-                self.session.tabs.presenters[view.id].changed.connect(self._repaint.soon, check_nargs=False)
                 made = make_widget(self.session, view)
                 made.display = False
                 self._panes.mount(made)
                 self.call_after_refresh(self._repaint.soon)
+            presenter = self.session.tabs.presenters[view.id]
+            if all(signal is not presenter.changed for signal, _ in self._heard):
+                self._hear(presenter.changed, self._repaint.soon)
 
     def _mounted(self, tab: str) -> Widget | None:
         """A pane; None while it is being mounted."""
@@ -382,31 +416,17 @@ class Explorer(App[int]):
         self._pixels.drop()
 
     # ------------------------------------------------------------------ leaving
-    def review(self, quit_after: bool) -> None:
-        """Shows the changes on a sheet: those of the displayed node, or before leaving those of all nodes."""
-        edit = self.session.edit
-        diff = edit.diff_of_all() if quit_after else edit.diff()
-        self.show_sheet(Sheet.of_diff(diff.unified), lambda answer: self._reviewed(answer, quit_after))
+    def review(self) -> None:
+        """Shows the changes of the displayed node on a sheet."""
+        self._leaving.review()
 
-    def _reviewed(self, answer: str | None, quit_after: bool) -> None:
-        edit = self.session.edit
-        if answer == "save" and quit_after:
-            edit.save_all(self._saved)
-        elif answer == "save":
-            edit.save()
-        elif answer == "discard" and quit_after:
-            self.session.discard_edits()
-            self.exit(0)
-        elif answer == "discard":
-            edit.revert()
+    def leave(self) -> None:
+        """Leaves; asks once about unsaved changes."""
+        self._leaving.leave()
 
-    def _saved(self, trouble: str | None) -> None:
-        """Leaves, or goes to the node whose changes could not be saved."""
-        if trouble is None:
-            self.exit(0)
-        else:
-            self.session.select(trouble)
-            self.session.set_tab("attributes")
+    def close_place(self) -> None:
+        """Closes the hierarchy in front; leaves if it is the only one."""
+        self._leaving.close()
 
     def exit(self, result: int | None = None, return_code: int = 0, message: Any = None) -> None:
         self.leaving(return_code)
@@ -425,29 +445,25 @@ class Explorer(App[int]):
 
     def keep(self) -> None:
         """Stores unsaved edits for the next start."""
-        self.session.keep_unsaved()
+        for session in self.workspace.sessions:
+            session.keep_unsaved()
 
     def leave_at_once(self, code: int) -> None:
         """Stores unsaved edits for the next start, and leaves without asking."""
         try:
-            self.session.close()
+            self._close_sessions()
         finally:
             self.exit(return_code=code)
 
-    def leave(self) -> None:
-        """Leaves; asks once if there are unsaved changes. A second request to leave does not wait for running saves."""
-        if self.session.edit.when_saved(lambda _: self.leave()):
-            return
-        if self.session.edit.dirty_paths:
-            self.review(quit_after=True)
-        else:
-            self.exit(0)
+    def _close_sessions(self) -> None:
+        for session in self.workspace.sessions:
+            session.close()
 
     async def action_quit(self) -> None:
         self.leave()
 
     def on_unmount(self) -> None:
-        self.session.close()
+        self._close_sessions()
 
 
 def has_job_control() -> bool:

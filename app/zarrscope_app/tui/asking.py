@@ -36,7 +36,8 @@ from zarrscope_app.tui.sheet import Sheet
 class Asks(Protocol):
     """The part of the keyboard that the questions need (keys.py)."""
 
-    session: Session
+    @property
+    def session(self) -> Session: ...
 
     def ask(self, label: str, text: str, accept: Callable[[str], object], after: Widget | None = None) -> None: ...
 

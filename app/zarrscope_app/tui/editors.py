@@ -13,7 +13,8 @@ from zarrscope_app.tui.sheet import PICKS, Sheet
 class Asks(Protocol):
     """The part of the keyboard (keys.py) that asks for a text or a choice."""
 
-    session: Session
+    @property
+    def session(self) -> Session: ...
 
     def ask(self, label: str, text: str, accept: Callable[[str], object]) -> None: ...
 

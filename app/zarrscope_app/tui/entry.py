@@ -14,6 +14,8 @@ from textual import events
 from textual.message_pump import MessagePump
 from textual.widgets import Input
 
+from zarrscope_app.presenters import Session
+
 
 class TellsFaults(Protocol):
     """The interface of the application for reporting an exception in a widget."""
@@ -33,6 +35,16 @@ class Guarded(MessagePump):
     def fault(self, error: Exception) -> None:
         """Reports an unexpected exception."""
         cast(TellsFaults, self.app).fault(error)
+
+
+class Painter(Guarded):
+    """A widget that paints the snapshots of one session: of the hierarchy in front."""
+
+    session: Session
+
+    def follow(self, session: Session) -> None:
+        """Paints another session."""
+        self.session = session
 
 
 class Entry(Guarded, Input, can_focus=True):

@@ -15,7 +15,7 @@ from textual import events
 from textual.screen import Screen
 from textual.widget import Widget
 
-from zarrscope_app.presenters import KINDS, Field, JobState, Session
+from zarrscope_app.presenters import KINDS, Field, JobState, Session, Workspace
 from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.commands import COMMANDS, LABELS, NODE_COMMANDS
 from zarrscope_app.presenters.form.presenter import EditStatus
@@ -28,6 +28,7 @@ from zarrscope_app.tui.entry import Entry
 from zarrscope_app.tui.lines import FormLines, Lines, ProblemLines, TreeLines
 from zarrscope_app.tui.picker import Picker
 from zarrscope_app.tui.picture import Picture
+from zarrscope_app.tui.places import ask_comparison, ask_place, ask_recent, next_place, open_place
 from zarrscope_app.tui.plate import PlateLines
 from zarrscope_app.tui.sheet import Sheet
 
@@ -37,8 +38,11 @@ PART = TypeVar("PART", bound=Widget)
 class Application(Protocol):
     """The interface of the application (app.py) for keys."""
 
-    session: Session
+    workspace: Workspace
     picture: Picture
+
+    @property
+    def session(self) -> Session: ...
 
     @property
     def tree_lines(self) -> TreeLines: ...
@@ -65,9 +69,13 @@ class Application(Protocol):
 
     def show_sheet(self, sheet: Sheet, answered: Callable[[str | None], object] | None = None) -> None: ...
 
-    def review(self, quit_after: bool) -> None: ...
+    def review(self) -> None: ...
 
     def leave(self) -> None: ...
+
+    def close_place(self) -> None: ...
+
+    def go_to_front(self) -> None: ...
 
     def copy_to_clipboard(self, text: str) -> None: ...
 
@@ -104,11 +112,20 @@ class Keyboard:
 
     def __init__(self, app: Application) -> None:
         self.app = app
-        self.session = app.session
         self._accept: Callable[[str], object] | None = None
         self._after: Widget | None = None
         self._sought = ""
         """The last text of the filter, for the keys n and N."""
+
+    @property
+    def session(self) -> Session:
+        """The hierarchy in front."""
+        return self.app.session
+
+    @property
+    def workspace(self) -> Workspace:
+        """All open hierarchies."""
+        return self.app.workspace
 
     def key(self, event: events.Key) -> None:
         """Handles a key in the current state."""
@@ -140,7 +157,7 @@ class Keyboard:
             focused.paste(text)
             self._typed(focused)
         elif is_view(text):
-            self.session.go_to(text)
+            open_place(self, text)
 
     # ------------------------------------------------------------------ sheets
     def _sheet_key(self, sheet: Sheet, event: events.Key) -> None:
@@ -186,7 +203,7 @@ class Keyboard:
         elif event.key != "enter":
             entry.key(event)
             self._typed(entry)
-        elif entry.id == "filter" and open_name(self.session, entry.value):
+        elif entry.id == "filter" and open_name(self.session, entry.value, self.app.tree_lines.node_tree):
             self._end_input(entry)
         elif entry.id == "filter":
             self.focus(self.app.tree_lines)
@@ -200,7 +217,7 @@ class Keyboard:
 
     def _typed(self, entry: Entry) -> None:
         if entry.id == "filter":
-            self.session.tree.filter(entry.value)
+            self.app.tree_lines.node_tree.filter(entry.value)
 
     def _end_input(self, entry: Entry) -> None:
         if entry.id == "filter":
@@ -219,9 +236,10 @@ class Keyboard:
         if isinstance(lines, TreeLines):
             row = lines.row(lines.cursor)
             if row is not None:
-                s.select(row.path)
+                lines.node_tree.enter(row.id)
+                self.session.select(row.path)
                 if row.expandable and not row.expanded:
-                    s.tree.expand(row.id)
+                    lines.node_tree.expand(row.id)
         elif isinstance(lines, PlateLines):
             if lines.cell is not None and lines.cell.path:
                 s.select(lines.cell.path)
@@ -270,7 +288,7 @@ class Keyboard:
         elif key == "d" and edit.state.status is EditStatus.CONFLICT:
             ask_side(self)
         elif key == "d":
-            self.app.review(quit_after=False)
+            self.app.review()
         elif key == "u":
             edit.undo()
         elif key == "ctrl+r":
@@ -380,11 +398,15 @@ class Keyboard:
             items = [(mark.label, mark.label, "") for mark in marks.items]
             self.app.show_sheet(Picker(words.REMOVE_BOOKMARK, items), lambda label: marks.remove(label or ""))
         elif text is not None:
-            self.session.go_to(text)
+            open_place(self, text)
 
     def stop_job(self) -> None:
-        """Stops the latest job; if it has ended, clears its result."""
-        jobs = self.session.jobs
+        """Stops the latest job, or a check or comparison; if it has ended, clears its result."""
+        jobs, problems = self.session.jobs, self.session.problems
+        if problems.checking or problems.comparing:
+            problems.stop()
+            problems.stop_comparing()
+            return
         running = [job for job in jobs.items if job.state is JobState.RUNNING]
         for job in running[-1:] or jobs.items:
             (jobs.cancel if running else jobs.dismiss)(job.id)
@@ -412,6 +434,10 @@ class Keyboard:
         """Gives the tree the focus next."""
         return self.app.tree_lines
 
+    def go_to_front(self) -> None:
+        """Moves the cursor of the tree to the selected node of the hierarchy in front."""
+        self.app.go_to_front()
+
     def suspended(self) -> AbstractContextManager[None]:
         """A context in which another program uses the terminal."""
         return self.app.suspend()
@@ -431,7 +457,11 @@ class Keyboard:
 
 OWN: dict[str, Callable[[Keyboard], object]] = {
     "quit": lambda keys: keys.app.leave(),
-    "close": lambda keys: keys.app.leave(),
+    "close": lambda keys: keys.app.close_place(),
+    "open-url": lambda keys: ask_place(keys),
+    "open-recent": lambda keys: ask_recent(keys),
+    "next-place": lambda keys: next_place(keys),
+    "compare": lambda keys: ask_comparison(keys),
     "keys": lambda keys: keys.app.show_sheet(Sheet.of_keys(OWN.keys() | ACTIONS.keys())),
     "find": lambda keys: keys.filter(),
     "zoom-in": lambda keys: keys.app.picture.zoom(0.8),
@@ -443,11 +473,11 @@ OWN: dict[str, Callable[[Keyboard], object]] = {
     "writable": lambda keys: keys.open_for_writing(),
     "bookmarks": lambda keys: keys.show_bookmarks(),
     "export": lambda keys: ask_export(keys),
-    "review": lambda keys: keys.app.review(quit_after=False),
+    "review": lambda keys: keys.app.review(),
     "go-to": lambda keys: keys.ask(LABELS["go-to"], "", keys.session.slice.type_place, keys.app.picture),
     "limits": lambda keys: keys.ask(LABELS["limits"], "", keys.session.slice.type_limits, keys.app.picture),
     "copy-view": lambda keys: keys.app.copy_to_clipboard(keys.session.view_text()),
-    "paste-view": lambda keys: keys.ask(LABELS["view-to-paste"], "", keys.session.go_to, keys.app.pane),
+    "paste-view": lambda keys: keys.ask(LABELS["view-to-paste"], "", partial(open_place, keys), keys.app.pane),
 }
 for _id in NODE_COMMANDS:
     OWN[_id] = partial(ask_node_act, id=_id)

@@ -12,19 +12,20 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from zarrscope_app.presenters import Field, Row, Session, strings
+from zarrscope_app.presenters import Field, RootsPresenter, Row, Session, TreePresenter, strings
 from zarrscope_app.presenters.commands import command
 from zarrscope_app.presenters.strings import Problem
 from zarrscope_app.presenters.tree import tree_text
-from zarrscope_app.tui.entry import Guarded
+from zarrscope_app.tui.entry import Painter
 
 KIND_WIDTH = 8
 """The columns for the kind of a field, at the right."""
+ROLES = ("quiet", "accent", "warning", "error", "added", "difference", "cursor")
 Piece = tuple[str, str]
 """(text, role); roles are the component classes below without their "lines--"."""
 
 
-class Lines(Guarded, ScrollView, can_focus=True):
+class Lines(Painter, ScrollView, can_focus=True):
     """A list of lines with a cursor. Subclasses provide the number of lines and the text of each."""
 
     DEFAULT_CSS = """
@@ -35,10 +36,11 @@ class Lines(Guarded, ScrollView, can_focus=True):
     Lines .lines--warning { color: $warning; }
     Lines .lines--error { color: $error; }
     Lines .lines--added { color: $success; }
+    Lines .lines--difference { color: $accent; }
     Lines .lines--cursor { background: $surface-lighten-2; }
     Lines:focus .lines--cursor { background: $primary 60%; }
     """
-    COMPONENT_CLASSES = {f"lines--{role}" for role in ("quiet", "accent", "warning", "error", "added", "cursor")}  # noqa: RUF012 -- Textual declares it so
+    COMPONENT_CLASSES = {f"lines--{role}" for role in ROLES}  # noqa: RUF012 -- Textual declares it so
     has_cursor = True
 
     class Chosen(Message):
@@ -58,6 +60,10 @@ class Lines(Guarded, ScrollView, can_focus=True):
         self.cursor = 0
         self._known = -1
         self._wide = 0
+
+    def follow(self, session: Session) -> None:
+        super().follow(session)
+        self.cursor, self._known = 0, -1
 
     # ------------------------------------------------------------------ for subclasses
     def count(self) -> int:
@@ -135,12 +141,31 @@ class TreeLines(Lines):
 
     def __init__(self, session: Session, *, id: str) -> None:
         super().__init__(session, id=id)
+        self.node_tree: TreePresenter | RootsPresenter = session.tree
+        """The rows: of one hierarchy, or of all that are open."""
         self._painted: object = None
+
+    def follow(self, session: Session) -> None:
+        """Marks the selected node of another hierarchy. The rows stay, and the cursor too."""
+        self.session = session
+
+    def follow_tree(self, tree: TreePresenter | RootsPresenter) -> None:
+        """Paints the rows of another tree."""
+        self.node_tree, self._known, self._painted = tree, -1, None
+        self.show()
+
+    def go_to_front(self) -> None:
+        """Moves the cursor to the selected node of the hierarchy in front, or else to its root."""
+        path = self.session.state.path
+        found = self.node_tree.find(path) if path else None
+        found = self.node_tree.find("/") if found is None else found
+        if found is not None:
+            self.move(self.node_tree.flat_place(found))
 
     def show(self) -> None:
         """Paints the visible rows. Rows that arrive outside the visible part send nothing to the terminal."""
         top = self.scroll_offset.y
-        seen = (top, self.session.tree.flat(top, top + self.size.height), self.session.state.path, self.size)
+        seen = (top, self.node_tree.flat(top, top + self.size.height), self.session.state.path, self.size)
         if seen != self._painted or self.count() <= self.size.height:
             self._painted = seen
             super().show()
@@ -149,17 +174,17 @@ class TreeLines(Lines):
             self.virtual_size = Size(self.size.width, self._known)
 
     def count(self) -> int:
-        return self.session.tree.flat_count
+        return self.node_tree.flat_count
 
     def row(self, line: int) -> Row | None:
-        found = self.session.tree.flat(line, line + 1)
+        found = self.node_tree.flat(line, line + 1)
         return found[0] if found else None
 
     def pieces(self, line: int) -> list[Piece]:
         row = self.row(line)
         if row is None:
             return []
-        here = row.path == self.session.state.path
+        here = row.path == self.session.state.path and self.node_tree.in_front(row.id)
         mark = ("…" if row.state.value == "loading" else "▾" if row.expanded else "▸") if row.expandable else " "
         name = f"{'• ' if row.dirty else ''}{row.name}"
         pieces = [("  " * row.depth + mark + " ", "quiet"), (name, "accent" if here else "" if row.kind else "quiet")]
@@ -174,14 +199,14 @@ class TreeLines(Lines):
 
     def key(self, event: events.Key) -> bool:
         row = self.row(self.cursor)
-        tree = self.session.tree
+        tree = self.node_tree
         if row is None:
             return False
         if event.key in ("right", "l") and row.expandable and not row.expanded:
             tree.expand(row.id)
         elif event.key in ("left", "h") and row.expanded:
             tree.collapse(row.id)
-        elif event.key in ("left", "h") and row.parent >= 0:
+        elif event.key in ("left", "h") and row.depth:
             self.move(tree.flat_place(row.parent))
         elif event.key == "space" and row.expandable:
             tree.toggle(row.id)
@@ -314,6 +339,10 @@ class TableLines(Lines):
 
     def __init__(self, session: Session, *, id: str) -> None:
         super().__init__(session, id=id)
+        self.first_column = 0
+
+    def follow(self, session: Session) -> None:
+        super().follow(session)
         self.first_column = 0
 
     def count(self) -> int:

@@ -18,7 +18,7 @@ from textual.widget import Widget
 
 from zarrscope_app.presenters import Rect, Session
 from zarrscope_app.tui.cells import Cells
-from zarrscope_app.tui.entry import Guarded
+from zarrscope_app.tui.entry import Painter
 from zarrscope_app.tui.line_drawing import plotted
 from zarrscope_app.tui.signs import Grid, Look, Rgb, cells_of, steadied
 
@@ -28,7 +28,7 @@ SHARE = 4
 """Drawing takes at most one part in this many of the time, whatever the size of the terminal."""
 
 
-class Picture(Guarded, Widget, can_focus=True):
+class Picture(Painter, Widget, can_focus=True):
     """Shows the viewport of a session's slice presenter. One pixel is half a cell, which is about square."""
 
     DEFAULT_CSS = "Picture { height: 1fr; }"
@@ -56,6 +56,18 @@ class Picture(Guarded, Widget, can_focus=True):
         self._timer: Timer | None = None
         self._shape = (0, 0)
         self._path = ""
+
+    def follow(self, session: Session) -> None:
+        """Shows the picture of another session, at the part that it showed last."""
+        super().follow(session)
+        self.cursor, self._grid, self._steady = None, None, None
+        frame, rect = session.slice.frame, session.slice.visible_rect
+        if frame.shape[0] and rect[2] > rect[0] and rect[3] > rect[1] and self.pixels[0]:
+            self._shape, self._path = frame.shape, session.state.path
+            self.look_at(rect)
+        else:
+            self._shape = (0, 0)
+            self.show()
 
     @property
     def pixels(self) -> tuple[int, int]:

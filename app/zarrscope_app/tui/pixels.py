@@ -20,6 +20,7 @@ from zarrscope_app.tui.inline_pictures import drawn, kitty_removed, through_tmux
 from zarrscope_app.tui.terminal import Terminal
 
 if TYPE_CHECKING:
+    from zarrscope_app.presenters.image.presenter import SlicePresenter
     from zarrscope_app.tui.picture import Picture
 
 OWN = ("kitty", "iterm2", "sixel")
@@ -34,12 +35,15 @@ class Pixels:
     def __init__(
         self, pane: Picture, terminal: Terminal, suspended: Callable[[], AbstractContextManager[None]]
     ) -> None:
-        self._pane, self._slice = pane, pane.session.slice
+        self._pane = pane
         self._terminal, self._suspended = terminal, suspended
         self._wanted: tuple[int, int] | None = None
         """The size in pixels of the requested picture; None if no picture is requested."""
         self._cells = (0, 0)
-        self._slice.painted.connect(self._painted, check_nargs=False)
+
+    @property
+    def _slice(self) -> SlicePresenter:
+        return self._pane.session.slice
 
     def begin(self, cells: tuple[int, int]) -> bool:
         """Requests the picture for (lines, columns) of the terminal. Returns False if the terminal cannot display
@@ -58,7 +62,7 @@ class Pixels:
         self._cells = max(1, -(-pixels[0] // cell[0])), max(1, -(-pixels[1] // cell[1]))
         self._slice.viewport(rect, pixels)
         self._wanted = pixels
-        self._pane.app.call_later(self._painted)  # all of it may be there
+        self._pane.app.call_later(self.painted)  # all of it may be there
         return True
 
     @property
@@ -72,7 +76,8 @@ class Pixels:
             self._wanted = None
             self._back()
 
-    def _painted(self) -> None:
+    def painted(self) -> None:
+        """Shows the requested picture, if all of its chunks have arrived."""
         frame = self._slice.frame
         if self._wanted is None or frame.loading or not (frame.tiles or frame.blocked):
             return

@@ -31,6 +31,10 @@ class PlateLines(Lines):
         self.look = Look()
         self._drawn: dict[int, tuple[object, list[Strip]]] = {}
 
+    def follow(self, session: Session) -> None:
+        super().follow(session)
+        self.at, self._drawn = (0, 0), {}
+
     @property
     def presenter(self) -> OverviewPresenter:
         found = self.session.tabs.presenters["overview"]

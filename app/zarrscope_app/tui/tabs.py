@@ -8,7 +8,7 @@ from textual import events
 from textual.widgets import Static
 
 from zarrscope_app.presenters import Session
-from zarrscope_app.tui.entry import Guarded
+from zarrscope_app.tui.entry import Painter
 from zarrscope_app.tui.signs import STEP
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ BAR = 8
 """The width of a slider in cells."""
 
 
-class TabLine(Guarded, Static):
+class TabLine(Painter, Static):
     """The titles of the tabs; a click brings one to the front."""
 
     def __init__(self, session: Session, *, id: str) -> None:
@@ -46,7 +46,7 @@ class TabLine(Guarded, Static):
                 return
 
 
-class Controls(Guarded, Static):
+class Controls(Painter, Static):
     """Sliders and channels: one line each, as far as they fit. A click on a slider moves it, the wheel steps it; a
     click on a channel shows or hides it."""
 

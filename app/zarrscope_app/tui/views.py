@@ -8,6 +8,7 @@ is shown.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from textual.containers import Vertical
 from textual.widget import Widget
@@ -15,6 +16,7 @@ from textual.widget import Widget
 from zarrscope.errors import Unsupported
 from zarrscope_app.presenters import Session, View
 from zarrscope_app.presenters.views import text_of, widget_factory
+from zarrscope_app.tui.entry import Painter
 from zarrscope_app.tui.lines import ChunkLines, FormLines, InfoLines, Lines, ProblemLines, TableLines, TextLines
 from zarrscope_app.tui.picture import Picture
 from zarrscope_app.tui.plate import PlateLines
@@ -47,12 +49,25 @@ class ViewLines(TextLines):
         self.set_text(self._fault or text_of(self._view, self.session.tabs.presenters[self._view.id]))
 
 
-class Plugged(Vertical):
-    """The container of the widget that a plugged-in view names."""
+class Plugged(Painter, Vertical):
+    """The container of the widget that a plugged-in view names. Another session gets a widget of its own."""
 
-    def __init__(self, widget: Widget, id: str) -> None:
-        super().__init__(widget, id=id)
-        self.widget = widget
+    def __init__(self, session: Session, view: View, factory: Callable[[Any], Widget]) -> None:
+        self.widget = factory(session.tabs.presenters[view.id])
+        super().__init__(self.widget, id=pane_id(view.id))
+        self.session = self._shown = session
+        self._view, self._factory = view, factory
+
+    def show(self) -> None:
+        """Replaces the widget if it belongs to another session."""
+        if self._shown is not self.session:
+            self._shown = self.session
+            self.widget = self._factory(self.session.tabs.presenters[self._view.id])
+            self.call_next(self._replace)
+
+    async def _replace(self) -> None:
+        await self.remove_children()
+        await self.mount(self.widget)
 
 
 def make_widget(session: Session, view: View) -> Widget:
@@ -63,7 +78,7 @@ def make_widget(session: Session, view: View) -> Widget:
     try:
         factory = widget_factory(view, "tui")
         if factory is not None:
-            return Plugged(factory(session.tabs.presenters[view.id]), pane_id(view.id))
+            return Plugged(session, view, factory)
     except Unsupported as error:
         return ViewLines(session, view, error.message)
     return ViewLines(session, view)
@@ -71,5 +86,5 @@ def make_widget(session: Session, view: View) -> Widget:
 
 def refresh(widget: Widget) -> None:
     """Repaints a widget that paints snapshots; others follow their presenters themselves."""
-    if isinstance(widget, Lines):
+    if isinstance(widget, Lines | Plugged):
         widget.show()

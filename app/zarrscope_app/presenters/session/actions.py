@@ -12,6 +12,8 @@ from zarrscope_app.presenters.image.overview import OverviewPresenter
 from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.session.session import Session
 from zarrscope_app.presenters.tree.matching import is_pattern
+from zarrscope_app.presenters.tree.presenter import TreePresenter
+from zarrscope_app.presenters.tree.roots import RootsPresenter
 from zarrscope_app.presenters.tree.rows import ROOT
 
 LEAP = 10
@@ -72,6 +74,15 @@ def check_or_stop(session: Session) -> None:
         problems.check()
 
 
+def compare_or_stop(session: Session) -> bool:
+    """Shows the problems, among which the differences stand; stops a running comparison. Returns False if it stopped
+    one, otherwise the host asks for the other side."""
+    session.set_tab("problems")
+    running = session.problems.comparing
+    session.problems.stop_comparing()
+    return not running
+
+
 def can_undo(session: Session) -> bool:
     """Whether `undo` would undo anything."""
     return session.edit.state.can_undo or bool(session.nodes.undo_label)
@@ -100,6 +111,7 @@ ACTIONS: dict[str, Callable[[Session], object]] = {
     "put-back": lambda s: s.put_back(),
     "forget": lambda s: s.forget(),
     "check": lambda s: check_or_stop(s),
+    "compare": lambda s: compare_or_stop(s),
     "writable": lambda s: s.set_writable(not s.state.writable),
     "refresh": lambda s: s.reload(),
     "auto": lambda s: s.slice.auto(),
@@ -156,15 +168,16 @@ def choose_axis_key(session: Session, letter: str) -> bool:
     return False
 
 
-def open_name(session: Session, text: str) -> bool:
+def open_name(session: Session, text: str, tree: TreePresenter | RootsPresenter | None = None) -> bool:
     """Goes to the node whose name or path was typed into the filter, and adds its row: for stores that cannot list. A
     name counts from the displayed group, "/a" from the root; a pattern, such as "*.zarr", opens the form of all
-    matching nodes. Returns False if the filter finds rows: go to those."""
+    matching nodes. Returns False if the filter finds rows: go to those. `tree`: the filtered rows, if they are those of
+    several hierarchies."""
     name = text.strip()
     if is_pattern(name):
         session.select_matching(name)
         return True
-    if not name.strip("/") or session.tree.finds:
+    if not name.strip("/") or (tree or session.tree).finds:
         return False
     node = session.node
     group = "/" if node is None else node.path if node.kind == "group" else node.path.rpartition("/")[0]

@@ -155,6 +155,12 @@ class Workspace:
             self._current = session
             self.changed.emit()
 
+    def bring_next(self) -> None:
+        """Brings the hierarchy to the front that stands next in the tree; after the last one, the first."""
+        if self._current is not None:
+            at = self._sessions.index(self._current)
+            self.bring(self._sessions[(at + 1) % len(self._sessions)])
+
     def close(self, session: Session) -> None:
         if session in self._sessions:
             at = self._sessions.index(session)

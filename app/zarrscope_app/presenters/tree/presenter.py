@@ -194,6 +194,14 @@ class TreePresenter:
             id = self._whose(id)[0].id if id != ROOT else ROOT - 1
         return False
 
+    def in_front(self, id: int) -> bool:
+        """Whether the row belongs to the hierarchy in front: always, because this is the tree of one. Several in one
+        tree: `RootsPresenter`."""
+        return True
+
+    def enter(self, id: int) -> None:
+        """Brings the hierarchy of a row to the front: it is there already."""
+
     def find(self, path: str) -> int | None:
         """The row of a node, if it has arrived."""
         id: int | None = ROOT

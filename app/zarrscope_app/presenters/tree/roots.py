@@ -137,6 +137,29 @@ class RootsPresenter:
         tree = self._numbers.get(id >> _SHIFT)
         return [_joined(id >> _SHIFT, own) for own in tree.expanded_beneath(id & _OWN)] if tree is not None else []
 
+    # ------------------------------------------------------------------ as one list
+    @property
+    def flat_count(self) -> int:
+        """The number of rows of `flat`: the roots and everything beneath expanded rows."""
+        return sum(tree.flat_count for tree in self._numbers.values())
+
+    def flat(self, start: int, stop: int) -> list[Row]:
+        """The trees as one list, depth first, with the children of expanded rows only."""
+        found: list[Row] = []
+        at = 0
+        for number, tree in self._numbers.items():
+            count = tree.flat_count
+            if at < stop and start < at + count:
+                found += [self._row(number, row) for row in tree.flat(max(0, start - at), stop - at)]
+            at += count
+        return found
+
+    def flat_place(self, id: int) -> int:
+        """The position of a row in `flat`. Raises KeyError for an id that no longer exists."""
+        tree, own = self._of(id)
+        before = [*self._numbers.values()][: [*self._numbers].index(id >> _SHIFT)]
+        return sum(each.flat_count for each in before) + tree.flat_place(own)
+
     def find(self, path: str) -> int | None:
         """The row of a node of the hierarchy in front, if it has arrived."""
         for number, tree in self._numbers.items():
@@ -170,6 +193,12 @@ class RootsPresenter:
         """Stops fetching the children; those that have arrived stay."""
         tree, own = self._of(id)
         tree.cancel(own)
+
+    def toggle(self, id: int) -> None:
+        """Expands a row, or collapses it."""
+        if id != ROOT:
+            tree, own = self._of(id)
+            tree.toggle(own)
 
     def cancel_around(self, id: int) -> bool:
         """Stops the loading of a row, or of the nearest loading group above it. Returns False if there is none."""

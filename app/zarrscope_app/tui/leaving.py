@@ -1,0 +1,101 @@
+"""Closes a hierarchy, or all of them to leave the program; asks about the unsaved changes of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Protocol
+
+from zarrscope_app.presenters import Session, Workspace
+from zarrscope_app.tui.sheet import Sheet
+
+
+class Leaves(Protocol):
+    """The interface of the application for closing."""
+
+    workspace: Workspace
+
+    @property
+    def session(self) -> Session: ...
+
+    def show_sheet(self, sheet: Sheet, answered: Callable[[str | None], object] | None = None) -> None: ...
+
+    def go_to_front(self) -> None: ...
+
+    def exit(self, result: int | None = None, return_code: int = 0, message: object = None) -> None: ...
+
+
+class Leaving:
+    """Closes hierarchies of one application. Unsaved changes that the person discards are dropped only when the
+    hierarchy is really closed: the next question may end in "back"."""
+
+    def __init__(self, app: Leaves) -> None:
+        self._app = app
+        self._dropped: set[Session] = set()
+
+    def review(self) -> None:
+        """Shows the changes of the displayed node, to save or revert them."""
+        edit = self._app.session.edit
+
+        def answered(answer: str | None) -> None:
+            if answer == "save":
+                edit.save()
+            elif answer == "discard":
+                edit.revert()
+
+        self._app.show_sheet(Sheet.of_diff(edit.diff().unified), answered)
+
+    def leave(self) -> None:
+        """Leaves; asks once for each hierarchy with unsaved changes. A second request does not wait for running
+        saves."""
+        if all(self._may_close(session, self.leave) for session in self._app.workspace.sessions):
+            for session in self._dropped:
+                session.discard_edits()
+            self._app.exit(0)
+
+    def close(self) -> None:
+        """Closes the hierarchy in front; leaves if it is the only one."""
+        if len(self._app.workspace.sessions) == 1:
+            self.leave()
+        else:
+            self._close(self._app.session)
+
+    def _close(self, session: Session) -> None:
+        if self._may_close(session, partial(self._close, session)):
+            if session in self._dropped:
+                session.discard_edits()
+            self._dropped.clear()
+            self._app.workspace.close(session)
+            self._app.go_to_front()
+
+    def _may_close(self, session: Session, then: Callable[[], object]) -> bool:
+        """Whether a hierarchy can be closed at once. Otherwise asks, and calls `then` after the answer, unless the
+        person wants to stay."""
+        if session in self._dropped:
+            return True
+        if session.edit.when_saved(lambda _: then()):
+            return False
+        if not session.edit.dirty_paths:
+            return True
+        self._app.workspace.bring(session)
+
+        def answered(answer: str | None) -> None:
+            if answer == "save":
+                session.edit.save_all(partial(self._saved, session, then))
+            elif answer == "discard":
+                self._dropped.add(session)
+                then()
+            else:
+                self._dropped.clear()
+
+        self._app.show_sheet(Sheet.of_diff(session.edit.diff_of_all().unified), answered)
+        return False
+
+    @staticmethod
+    def _saved(session: Session, then: Callable[[], object], trouble: str | None) -> None:
+        """Goes on, or to the node whose changes could not be saved."""
+        if trouble is None:
+            then()
+        else:
+            session.select(trouble)
+            session.set_tab("attributes")

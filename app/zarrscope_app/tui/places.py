@@ -1,0 +1,93 @@
+"""Several hierarchies in one application: opens further ones, goes to the next one, and compares two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from textual.widget import Widget
+
+from zarrscope.errors import ZarrscopeError
+from zarrscope_app.presenters import Session, Workspace
+from zarrscope_app.presenters import strings_terminal as words
+from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.presenters.session.actions import compare_or_stop
+from zarrscope_app.presenters.session.state_text import is_view
+from zarrscope_app.tui.picker import Picker
+from zarrscope_app.tui.sheet import Sheet
+
+
+class AsksPlaces(Protocol):
+    """The part of the keyboard that these commands need (keys.py)."""
+
+    @property
+    def session(self) -> Session: ...
+
+    @property
+    def workspace(self) -> Workspace: ...
+
+    def ask(self, label: str, text: str, accept: Callable[[str], object], after: Widget | None = None) -> None: ...
+
+    def show_sheet(self, sheet: Sheet, answered: Callable[[str | None], object]) -> None: ...
+
+    def to_tree(self) -> Widget: ...
+
+    def go_to_front(self) -> None: ...
+
+
+def open_place(keys: AsksPlaces, text: str) -> None:
+    """Opens an address, or the text of a view, as a further hierarchy; brings it to the front if it is open."""
+    text = text.strip()
+    if not text:
+        return
+    try:
+        if is_view(text):
+            keys.workspace.restore(text)
+        else:
+            keys.workspace.open(text)
+    except ZarrscopeError as error:
+        keys.session.report(error)
+        return
+    keys.go_to_front()
+
+
+def ask_place(keys: AsksPlaces) -> None:
+    """Asks for an address to open."""
+    keys.ask(LABELS["open-url-title"], "", lambda text: open_place(keys, text), keys.to_tree())
+
+
+def ask_recent(keys: AsksPlaces) -> None:
+    """Shows the recently opened addresses, to open one."""
+    here = {session.url for session in keys.workspace.sessions}
+    items = [(found.url, found.label, "") for found in keys.workspace.recent if found.url not in here]
+    keys.show_sheet(
+        Picker(LABELS["places"], items or [("", words.NOTHING_RECENT, "")]),
+        lambda url: open_place(keys, url or ""),
+    )
+
+
+def next_place(keys: AsksPlaces) -> None:
+    """Goes to the next hierarchy of the tree."""
+    keys.workspace.bring_next()
+    keys.go_to_front()
+
+
+def ask_comparison(keys: AsksPlaces) -> None:
+    """Stops a running comparison. Otherwise asks for the other side, proposing another open hierarchy, and whether to
+    compare values."""
+    session = keys.session
+    problems = session.problems
+    if not compare_or_stop(session):
+        return
+    others = [each.state.address for each in keys.workspace.sessions if each is not session]
+
+    def typed(other: str) -> None:
+        if not other.strip():
+            return
+        items = [("metadata", words.COMPARE_METADATA, ""), ("values", words.COMPARE_VALUES, "")]
+        keys.show_sheet(
+            Picker(LABELS["compare"], items),
+            lambda answer: problems.compare(other, values=answer == "values") if answer else None,
+        )
+
+    keys.ask(LABELS["compare-with"], others[-1] if others else "", typed, keys.to_tree())
