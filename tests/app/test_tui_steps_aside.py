@@ -107,7 +107,7 @@ FAILING = """
 import sys
 sys.modules["zarrscope_app.tui.app"] = None
 from zarrscope_app.tui import main
-main(sys.argv[1])
+main([sys.argv[1]])
 """
 
 
