@@ -43,6 +43,8 @@ class Arena:
     """Bytes before the first piece that are never lent: space for a header in front of merged pieces."""
 
     def __init__(self) -> None:
+        self.cleared = 0
+        """How often it was cleared."""
         self._set(0)
 
     def _set(self, size: int) -> None:
@@ -77,5 +79,6 @@ class Arena:
     def clear(self) -> None:
         """Takes all pieces back; none of them may be used any more."""
         self._used = self.FRONT
+        self.cleared += 1
         if len(self._all) > self.FRONT + self.KEPT:
             self._set(0)

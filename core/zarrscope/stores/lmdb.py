@@ -2,6 +2,7 @@
 
 Keys are stored in UTF-8 in the one unnamed database. Comparing and storing a value is one transaction, for which other
 processes wait. One environment serves all stores of this process on a folder, because LMDB forbids a second.
+A Reader decodes values where they lie in the memory map, within one transaction that it renews (bench "databases").
 Documentation of the layout: https://zarr.readthedocs.io/en/v2.18.3/api/storage.html#zarr.storage.LMDBStore
 """
 
@@ -10,18 +11,24 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from zarrscope.errors import NotFound, Refused, Unreadable, ZarrscopeError
-from zarrscope.model.storage import ByteRange, Entry, Version
-from zarrscope.stores.keys import too_large
+from zarrscope.model.buffers import Arena
+from zarrscope.model.storage import Buffer, ByteRange, Entry, Version
+from zarrscope.stores.keys import check_key, too_large
 from zarrscope.stores.local.opening import nearest
 from zarrscope.stores.one_per_file import OnePerFile
 from zarrscope.stores.registry import Mode, Options
 from zarrscope.stores.store import Store
+from zarrscope.stores.value_reader import HeldReader, Reader
 
+RENEWED_SECONDS = 1.0
+"""The age of a Reader's transaction after which it is renewed: LMDB cannot reuse old pages while it lasts."""
 PAGE = 1024
 """Keys that are listed in one transaction: a long read transaction prevents the reuse of old pages."""
 MOST = 1 << 30 if sys.platform == "win32" else 1 << 40
@@ -36,6 +43,10 @@ class Environment:
     def __init__(self, path: str) -> None:
         self.path = path
         self._open: Any = None
+        self._readers = 0
+        """The Readers that use the memory map."""
+        self._unwanted = False
+        """Whether the last Reader closes the environment."""
 
     def opened(self) -> Any:
         with _lock:
@@ -54,16 +65,105 @@ class Environment:
                     sync=False,  # `flush` syncs; a crash loses the latest writes and corrupts nothing
                     meminit=False,
                 )
+                self._unwanted = False
             return self._open
 
     def close(self) -> None:
+        """Closes the environment; while Readers use the memory map, the last of them does."""
         with _lock:
-            if self._open is not None:
-                self._open.close()
-                self._open = None
+            self._unwanted = self._readers > 0
+            self._close_unused()
+
+    def _close_unused(self) -> None:
+        if self._open is not None and not self._readers:
+            self._open.close()
+            self._open = None
+
+    def join(self) -> None:
+        """Adds a Reader, for which the memory map stays."""
+        with _lock:
+            self._readers += 1
+
+    def leave(self) -> None:
+        """Removes a Reader, whose transaction is over."""
+        with _lock:
+            self._readers -= 1
+            if self._unwanted:
+                self._close_unused()
 
 
 _environments = OnePerFile(Environment)
+
+
+class _Kept:
+    """A value of one Reader that other Readers use."""
+
+    __slots__ = ("__weakref__", "value")
+
+    def __init__(self, value: Buffer | None) -> None:
+        self.value = value
+
+
+class _MapReader(HeldReader):
+    """Values in the memory map. Its transaction begins with the first value and ends with `close`. After
+    RENEWED_SECONDS the next `seek` renews it, provided that the arena was cleared since and no kept value is in use:
+    only then is no value in use, too."""
+
+    _store: LMDBStore
+
+    def __init__(self, store: LMDBStore, arena: Arena, limit: int | None) -> None:
+        super().__init__(store, limit)
+        self._arena = arena
+        self._transaction: Any = None
+        self._began = 0.0
+        self._lent = -1
+        """How often the arena had been cleared when the last value was lent."""
+        self._kept: weakref.ref[_Kept] | None = None
+
+    def seek(self, key: str) -> None:
+        super().seek(check_key(key))
+        if self._transaction is not None and time.monotonic() - self._began > RENEWED_SECONDS:
+            used = self._lent == self._arena.cleared or (self._kept is not None and self._kept() is not None)
+            if not used:
+                self.close()
+
+    def _held(self) -> Buffer | None:
+        if not self._asked:
+            self._value, self._asked = self._mapped(self._key or ""), True
+        self._lent = self._arena.cleared
+        return self._value
+
+    def _mapped(self, key: str) -> memoryview | None:
+        environment = self._store._environment
+        with self._store._answers(key):
+            if self._transaction is None:
+                environment.join()
+                try:
+                    self._transaction = environment.opened().begin(buffers=True)
+                except BaseException:
+                    environment.leave()
+                    raise
+                self._began = time.monotonic()
+            stored = self._store._encoded(key)
+            found: memoryview | None = None if stored is None else self._transaction.get(stored)
+            return found
+
+    def keep(self) -> object:
+        kept = None if self._kept is None else self._kept()
+        if kept is None or kept.value is not self._held():
+            kept = _Kept(self._held())
+            self._kept = weakref.ref(kept)
+        return kept
+
+    def take(self, key: str, kept: object) -> None:
+        self._key, self._value, self._asked = key, kept.value if isinstance(kept, _Kept) else None, True
+
+    def close(self) -> None:
+        if self._transaction is not None:
+            self._transaction.abort()
+            self._transaction = None
+            self._store._environment.leave()
+        self._key, self._value, self._asked = None, None, False
 
 
 class LMDBStore(Store):
@@ -78,11 +178,16 @@ class LMDBStore(Store):
 
     @contextmanager
     def _transaction(self, key: str | None = None, *, write: bool = False) -> Iterator[Any]:
+        with self._answers(key), self._environment.opened().begin(write=write, buffers=True) as transaction:
+            yield transaction
+
+    @contextmanager
+    def _answers(self, key: str | None) -> Iterator[None]:
+        """Raises Unreadable for the errors of LMDB and of the system."""
         import lmdb
 
         try:
-            with self._environment.opened().begin(write=write, buffers=True) as transaction:
-                yield transaction
+            yield
         except ZarrscopeError:
             raise
         except lmdb.Error as error:
@@ -118,6 +223,9 @@ class LMDBStore(Store):
             if limit is not None and stop - start > limit:
                 raise too_large(stop - start, limit).located(store=self.url, key=key)
             return bytes(value[start:stop]) if stop > start else b""
+
+    def _reader(self, arena: Arena, limit: int | None = None) -> Reader:
+        return _MapReader(self, arena, limit)
 
     def _size_of(self, key: str) -> int | None:
         with self._transaction(key) as transaction:

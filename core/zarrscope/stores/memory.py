@@ -12,10 +12,9 @@ from weakref import WeakValueDictionary
 
 from zarrscope.model.buffers import Arena
 from zarrscope.model.storage import Buffer, ByteRange, Entry, Version
-from zarrscope.stores.keys import too_large
 from zarrscope.stores.registry import Mode, Options
 from zarrscope.stores.store import Store
-from zarrscope.stores.value_reader import Reader
+from zarrscope.stores.value_reader import HeldReader, Reader
 
 _numbers = count(1)
 _named: dict[str, MemoryStore] = {}
@@ -23,29 +22,16 @@ _numbered: WeakValueDictionary[str, MemoryStore] = WeakValueDictionary()
 _named_lock = threading.Lock()
 
 
-class _MemoryReader(Reader):
+class _MemoryReader(HeldReader):
     """Reads a value as it was when it was first read."""
 
-    def whole(self) -> Buffer | None:
-        return None if self._held() is None else self._checked(0, len(self._held() or b""))
-
-    def part(self, part: ByteRange) -> Buffer | None:
-        value = self._held()
-        return None if value is None else self._checked(*part.span(len(value)))
-
-    def _checked(self, start: int, stop: int) -> Buffer:
-        if self._limit is not None and stop - start > self._limit:
-            raise too_large(stop - start, self._limit).located(store=self._store.url, key=self._key)
-        value = self._held() or b""
-        return value if stop - start == len(value) else memoryview(value)[start:stop]
-
-    def keep(self) -> object:
-        return self._held()
-
-    def _held(self) -> bytes | None:
+    def _held(self) -> Buffer | None:
         if not self._asked:
             self._value, self._asked = self._store.get(self._key or ""), True
         return self._value
+
+    def keep(self) -> object:
+        return self._held()
 
     def take(self, key: str, kept: object) -> None:
         self._key, self._value, self._asked = key, kept if isinstance(kept, bytes) else None, True

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from zarrscope.model.buffers import BytesSource, RangeReadable
+from zarrscope.stores.keys import too_large
 
 if TYPE_CHECKING:
     from zarrscope.model.storage import Buffer, ByteRange
@@ -42,7 +43,7 @@ class Reader:
         self._store = store
         self._limit = limit
         self._key: str | None = None
-        self._value: bytes | None = None
+        self._value: Buffer | None = None
         self._asked = False
 
     def seek(self, key: str) -> None:
@@ -75,3 +76,28 @@ class Reader:
 
     def close(self) -> None:
         """Closes files that are held open."""
+
+
+class HeldReader(Reader):
+    """A Reader for a store whose values lie in memory: a part of one is a view of it."""
+
+    def whole(self) -> Buffer | None:
+        value = self._held()
+        return None if value is None else self._checked(value, 0, len(value))
+
+    def part(self, part: ByteRange) -> Buffer | None:
+        value = self._held()
+        return None if value is None else self._checked(value, *part.span(len(value)))
+
+    def source(self) -> RangeReadable | None:
+        value = self._held()
+        return None if value is None else BytesSource(self._checked(value, 0, len(value)))
+
+    def _checked(self, value: Buffer, start: int, stop: int) -> Buffer:
+        if self._limit is not None and stop - start > self._limit:
+            raise too_large(stop - start, self._limit).located(store=self._store.url, key=self._key)
+        return value if stop - start == len(value) else memoryview(value)[start:stop]
+
+    def _held(self) -> Buffer | None:
+        """The value of the present key, not copied; None when nothing is stored."""
+        raise NotImplementedError  # each store has its own memory
