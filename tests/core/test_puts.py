@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+import time
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
+from typing import cast
 
 import numpy as np
 import pytest
@@ -14,7 +19,10 @@ from zarrscope.errors import ReadOnly, Unreadable
 from zarrscope.runtime.tuning import PUTS_AT_ONCE
 from zarrscope.stores import puts as module
 from zarrscope.stores.memory import MemoryStore
-from zarrscope.stores.wrappers import Counting, Fault, Faults, Gate, ReadOnlyStore, Wrapper
+from zarrscope.stores.puts import Done
+from zarrscope.stores.remote import RemoteStore, loop
+from zarrscope.stores.store import Store
+from zarrscope.stores.wrappers import Counting, Fault, Faults, Gate, PrefixStore, ReadOnlyStore, Wrapper
 
 MANY = 3 * PUTS_AT_ONCE
 
@@ -115,6 +123,126 @@ def test_a_block_that_fails_waits_for_what_is_under_way() -> None:
     assert ended.wait(60)
     thread.join(60)
     assert gate.store.get("a") == b"x"
+
+
+# ---------------------------------------------------------------------------------------------- on an event loop
+class OnLoop(MemoryStore):
+    """A store that is asked on an event loop: each request waits until it is released, or fails."""
+
+    remote = True
+
+    def __init__(self, most: int = 8) -> None:
+        super().__init__()
+        self.most, self.running, self.peak, self.cancelled = most, 0, 0, 0
+        self.open = threading.Event()
+        self.fails: set[str] = set()
+
+    def _puts_begun_at_once(self) -> int:
+        return self.most
+
+    async def _wait_and_put(self, key: str, value: bytes) -> None:
+        self.running += 1
+        self.peak = max(self.peak, self.running)
+        try:
+            while not self.open.is_set():
+                await asyncio.sleep(0.001)
+            if key in self.fails:
+                raise Unreadable("The network failed", advice="This fault was made for a test.")
+            self.set(key, value)
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        finally:
+            self.running -= 1
+
+    def _begin_put(self, key: str, value: bytes, done: Done) -> Callable[[], object]:
+        work = partial(self._wait_and_put, key, value)
+        return RemoteStore._begun(cast(RemoteStore, self), work, key, done)
+
+    @property
+    def _loop(self) -> asyncio.AbstractEventLoop:
+        return loop()
+
+
+def seen(happened: Callable[[], bool]) -> bool:
+    end = time.monotonic() + 30
+    while not happened() and time.monotonic() < end:
+        time.sleep(0.002)
+    return happened()
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_store_with_a_loop_says_how_many(wrapped: bool) -> None:
+    inner = OnLoop()
+    store: Store = PrefixStore(inner, "x/") if wrapped else inner
+
+    def work() -> None:
+        with store.bulk.puts() as puts:
+            for i in range(30):
+                puts.put(f"c/{i}", [bytes([i])])
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert seen(lambda: inner.running == 8)
+    inner.open.set()
+    thread.join(60)
+    assert inner.peak == 8
+    assert {key: store.get(key) for key in store.list()} == {f"c/{i}": bytes([i]) for i in range(30)}
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_failure_on_a_loop_names_the_value_and_ends_the_rest(wrapped: bool) -> None:
+    inner = OnLoop()
+    store: Store = PrefixStore(inner, "x/") if wrapped else inner
+    inner.open.set()
+    inner.fails = {"c/5", "x/c/5"}
+
+    def work() -> None:
+        with store.bulk.puts() as puts:
+            for i in range(10_000):
+                puts.put(f"c/{i}", [b"x"])
+
+    with pytest.raises(Unreadable, match="network failed") as caught:
+        work()
+    assert caught.value.key == "c/5"
+    assert inner.running == 0
+    assert len(list(inner.list())) < 10_000
+
+
+def test_a_block_that_fails_waits_for_the_loop() -> None:
+    store = OnLoop()
+    ended = threading.Event()
+
+    def work() -> None:
+        with suppress(KeyError), store.bulk.puts() as puts:
+            puts.put("a", [b"x"])
+            raise KeyError
+        ended.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert seen(lambda: store.running == 1)
+    assert not ended.wait(0.1)
+    store.open.set()
+    assert ended.wait(60)
+    thread.join(60)
+    assert store.get("a") == b"x"
+
+
+def test_an_interrupt_cancels_what_a_loop_is_doing() -> None:
+    store = OnLoop()
+
+    def work() -> None:
+        with store.bulk.puts() as puts:
+            for i in range(4):
+                puts.put(f"c/{i}", [b"x"])
+            assert seen(lambda: store.running == 4)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert (store.running, store.cancelled) == (0, 4)
+    assert list(store.list()) == []
 
 
 def test_what_is_not_to_be_written_is_not() -> None:

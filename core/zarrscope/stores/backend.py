@@ -20,7 +20,7 @@ from zarrscope.model.storage import ABSENT, Answer, Buffer, ByteRange, Entry, Re
 from zarrscope.runtime.keyed_locks import KeyedLocks
 from zarrscope.runtime.tuning import SCANNED_AT_ONCE
 from zarrscope.stores.keys import too_large
-from zarrscope.stores.puts import Puts
+from zarrscope.stores.puts import Done, Puts
 from zarrscope.stores.value_reader import Reader
 
 _locks = KeyedLocks()
@@ -164,6 +164,14 @@ class Backend:
 
     def _put(self, key: str, parts: Sequence[Buffer]) -> None:
         self._set(key, bytes(parts[0]) if len(parts) == 1 else b"".join(parts), None)
+
+    def _puts_begun_at_once(self) -> int:
+        """The number of values that `_begin_put` may be storing at once; 0 if this store has no event loop for it."""
+        return 0
+
+    def _begin_put(self, key: str, value: bytes, done: Done) -> Callable[[], object]:
+        """Stores a value without a thread that waits, and calls `done`. Returns a function that cancels the request."""
+        raise NotImplementedError  # only where `_puts_begun_at_once` is not 0
 
     def _flush(self) -> None:
         pass

@@ -25,6 +25,7 @@ from zarrscope.stores.address_options import split_options
 from zarrscope.stores.body import begins_as_page
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.object_requests import BucketRequests
+from zarrscope.stores.puts import Done
 from zarrscope.stores.remote import RemoteStore
 from zarrscope.stores.service_answers import CONDITIONS, NO_BUCKET, is_about_range
 
@@ -323,6 +324,12 @@ class ObjectStore(BucketRequests):
     def _put(self, key: str, parts: Sequence[Buffer]) -> None:
         value = bytes(parts[0]) if len(parts) == 1 else b"".join(parts)
         self._named(key, lambda: self._wait(self._put_if(key, value, None)))
+
+    def _puts_begun_at_once(self) -> int:
+        return self.width
+
+    def _begin_put(self, key: str, value: bytes, done: Done) -> Callable[[], object]:
+        return self._begun(lambda: self._put_if(key, value, None), key, done)
 
     def _erase(self, key: str) -> None:
         self._named(key, partial(self._wait_erased, [key]))

@@ -4,6 +4,9 @@ A caller that encodes chunks passes each one on and continues with the next. At 
 together, are being stored at once; beyond that the caller waits. The first failure is raised at the caller's next call,
 or at the end, and queued values are then dropped. At the end of the block no store operation is running. To a local
 store a value is written at once, in the caller's thread.
+
+A store with an event loop needs no thread for each value (`_begin_put`), and says how many values it may store at once
+(bench "s3 write": 128 values at 30 ms a request take 70 ms instead of 200, and half of the computing).
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import count
 from types import TracebackType
 from typing import Protocol
 
@@ -23,12 +27,20 @@ from zarrscope.stores.keys import check_key
 _pool = Pool("puts", PUTS_AT_ONCE, 0)
 
 
+Done = Callable[[BaseException | None], None]
+"""Called once, on any thread: with the error, or None when the value is stored."""
+
+
 class Target(Protocol):
     """The interface of a store for putting values."""
 
     remote: bool
 
     def _put(self, key: str, parts: Sequence[Buffer]) -> None: ...
+
+    def _puts_begun_at_once(self) -> int: ...
+
+    def _begin_put(self, key: str, value: bytes, done: Done) -> Callable[[], object]: ...
 
 
 class Puts:
@@ -41,6 +53,11 @@ class Puts:
         self._changed = threading.Condition()
         self._running = 0
         self._bytes = 0
+        self._queued = 0
+        """The number of threads that wait until their value may be stored."""
+        self._begun: dict[int, Callable[[], object] | None] = {}
+        """The functions that cancel what the store's event loop is doing."""
+        self._numbers = count()
         self._over = False
         self._error: BaseException | None = None
         operation = current()
@@ -53,7 +70,11 @@ class Puts:
             self._store._put(key, parts)
             return
         value = bytes(parts[0]) if len(parts) == 1 else b"".join(parts)
-        self.add(partial(self._store._put, key, (value,)), len(value))
+        most = self._store._puts_begun_at_once()
+        if most:
+            self._begin(key, value, most)
+        else:
+            self.add(partial(self._store._put, key, (value,)), len(value))
 
     def add(self, act: Callable[[], object], size: int = 0) -> None:
         """Queues `act`, which stores or erases one value of `size` bytes. Raises the first error so far."""
@@ -61,17 +82,40 @@ class Puts:
             act()
             return
         with self._changed:
-            while self._error is None and self._is_full(size):
-                self._changed.wait(LOOK_SECONDS)
-                check()
-            if self._error is not None:
-                raise self._error
-            self._running += 1
-            self._bytes += size
+            self._enter(size, PUTS_AT_ONCE)
         _pool.put(Priority.NOW, partial(self._do, act, size))
 
-    def _is_full(self, size: int) -> bool:
-        return self._running > 0 and (self._running >= PUTS_AT_ONCE or self._bytes + size > PUT_BYTES)
+    def _begin(self, key: str, value: bytes, most: int) -> None:
+        """Stores the value on the event loop of the store."""
+        with self._changed:
+            self._enter(len(value), most)
+            number = next(self._numbers)
+            self._begun[number] = None
+        try:
+            cancel = self._store._begin_put(key, value, partial(self._ended, len(value), number))
+        except BaseException as error:  # raised where the block is, as every other failure
+            self._ended(len(value), number, error)
+            return
+        with self._changed:
+            if number in self._begun:
+                self._begun[number] = cancel
+
+    def _enter(self, size: int, most: int) -> None:
+        """Waits until a value of `size` bytes may be stored, and counts it. Raises the first error so far."""
+        while self._error is None and self._is_full(size, most):
+            self._queued += 1
+            try:
+                self._changed.wait(LOOK_SECONDS)
+            finally:
+                self._queued -= 1
+            check()
+        if self._error is not None:
+            raise self._error
+        self._running += 1
+        self._bytes += size
+
+    def _is_full(self, size: int, most: int) -> bool:
+        return self._running > 0 and (self._running >= most or self._bytes + size > PUT_BYTES)
 
     def _do(self, act: Callable[[], object], size: int) -> None:
         failed: BaseException | None = None
@@ -82,10 +126,16 @@ class Puts:
         except BaseException as error:  # raised where the block is
             failed = error
         finally:
-            with self._changed:
-                self._error = self._error or failed
-                self._running -= 1
-                self._bytes -= size
+            self._ended(size, None, failed)
+
+    def _ended(self, size: int, number: int | None, failed: BaseException | None) -> None:
+        with self._changed:
+            if number is not None:
+                del self._begun[number]
+            self._error = self._error or failed
+            self._running -= 1
+            self._bytes -= size
+            if self._queued or not self._running:
                 self._changed.notify_all()
 
     def __enter__(self) -> Puts:
@@ -96,7 +146,12 @@ class Puts:
     ) -> None:
         self._over = kind is not None
         try:
+            if kind is not None and issubclass(kind, KeyboardInterrupt):
+                self._cancel()
             self._wait(interruptible=kind is None)
+        except KeyboardInterrupt:
+            self._cancel()
+            raise
         finally:
             self._over = True
             self._wait(interruptible=False)
@@ -112,3 +167,10 @@ class Puts:
                 self._changed.wait(LOOK_SECONDS)
             if interruptible:
                 check()
+
+    def _cancel(self) -> None:
+        """Cancels what event loops are doing; threads see an interrupt themselves (`adopt`)."""
+        with self._changed:
+            begun = [cancel for cancel in self._begun.values() if cancel is not None]
+        for cancel in begun:
+            cancel()

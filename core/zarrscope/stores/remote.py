@@ -29,6 +29,7 @@ from zarrscope.runtime.interrupts import LOOK_SECONDS, check
 from zarrscope.runtime.tuning import FEWEST_IN_FLIGHT, IN_FLIGHT
 from zarrscope.stores.backend import Backend
 from zarrscope.stores.network import SETTINGS, Network
+from zarrscope.stores.puts import Done
 from zarrscope.stores.store import Store
 
 UNTOLD_ADVICE = (
@@ -282,6 +283,21 @@ class RemoteStore(Store):
                 yield answer
         finally:
             running.cancel()
+
+    def _begun(self, work: Callable[[], Coroutine[Any, Any, object]], key: str, done: Done) -> Callable[[], object]:
+        """Runs `work` on the event loop and calls `done` at its end. Returns a function that cancels it."""
+        where, tasks = self._loop, list[asyncio.Task[object]]()
+
+        def begin() -> None:
+            tasks.append(where.create_task(work()))
+            tasks[0].add_done_callback(ended)
+
+        def ended(task: asyncio.Task[object]) -> None:
+            error = asyncio.CancelledError() if task.cancelled() else task.exception()
+            done(error.located(store=self.url, key=key) if isinstance(error, ZarrscopeError) else error)
+
+        where.call_soon_threadsafe(begin)
+        return lambda: where.call_soon_threadsafe(lambda: tasks[0].cancel())
 
 
 class _Shared:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from zarrscope.errors import Unreadable, ZarrscopeError
 from zarrscope.model.storage import Answer, Buffer, ByteRange, Entry, Request, Version
 from zarrscope.stores.backend import Backend, Listed
+from zarrscope.stores.puts import Done
 from zarrscope.stores.store import Store
 
 
@@ -251,6 +252,15 @@ class PrefixStore(Wrapper):
     def _put(self, key: str, parts: Sequence[Buffer]) -> None:
         with self._naming():
             self.store.bulk.put(self.prefix + key, *parts)
+
+    def _puts_begun_at_once(self) -> int:
+        return self.store._puts_begun_at_once()
+
+    def _begin_put(self, key: str, value: bytes, done: Done) -> Callable[[], object]:
+        def ended(error: BaseException | None) -> None:
+            done(self._named(error) if isinstance(error, ZarrscopeError) else error)
+
+        return self.store._begin_put(self.prefix + key, value, ended)
 
     def _lock_key(self, key: str) -> AbstractContextManager[object]:
         return self.store._lock_key(self.prefix + key if key else "")
