@@ -21,6 +21,7 @@ from zarrscope.runtime.threads import Mailbox, shared
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.wrappers import Counting
 from zarrscope_app.presenters import ROOT, RowState, TreePresenter, strings
+from zarrscope_app.presenters.tree.presenter import UNFOLDED
 
 
 class Fake:
@@ -123,6 +124,47 @@ def test_a_filter_keeps_what_lies_above(tree: TreePresenter, mailbox: Mailbox) -
     assert tree.row(ROOT).sentence == strings.NOTHING_FOUND
     tree.filter("")
     assert tree.flat_count == 5
+
+
+def chain(*names: str) -> dict[str, list[Child]]:
+    """Groups of one child each, and an array in the last."""
+    paths = ["/", *(f"/{'/'.join(names[: i + 1])}" for i in range(len(names)))]
+    return {path: [Child(name, "group")] for path, name in zip(paths, names, strict=False)} | {
+        paths[-1]: [Child("x", "array")]
+    }
+
+
+def test_a_group_that_is_the_only_child_unfolds_with_its_parent(tree: TreePresenter, mailbox: Mailbox) -> None:
+    tree.attach(cast(Hierarchy, Fake(chain("A", "1", "0"))), "r")
+    mailbox.run_until(lambda: tree.find("/A/1/0/x") is not None)
+    assert names(tree) == ["r", "A", "1", "0", "x"]
+    one = tree.find("/A/1")
+    assert one is not None
+    tree.collapse(one)
+    tree.refresh()  # what a person has closed stays closed
+    mailbox.run_until(lambda: ready(tree)() and tree.find("/A/1") is not None)
+    for _ in range(5):
+        time.sleep(0.01)
+        mailbox.run()
+    assert names(tree) == ["r", "A", "1"]
+
+
+def test_only_a_few_groups_unfold_at_once_and_none_beside_others(tree: TreePresenter, mailbox: Mailbox) -> None:
+    deep = chain(*(f"g{i}" for i in range(30)))
+    deep["/"].append(Child("beside", "array"))
+    hierarchy = Fake(deep)
+    tree.attach(cast(Hierarchy, hierarchy), "r")
+    mailbox.run_until(ready(tree))
+    assert names(tree) == ["r", "beside", "g0"]
+    first = tree.find("/g0")
+    assert first is not None
+    tree.expand(first)
+    last = "/".join(f"g{i}" for i in range(UNFOLDED + 2))
+    mailbox.run_until(lambda: tree.find(f"/{last}") is not None)
+    for _ in range(5):
+        time.sleep(0.01)
+        mailbox.run()
+    assert tree.find(f"/{last}/g{UNFOLDED + 2}") is None
 
 
 def test_flat_agrees_with_rows(tree: TreePresenter, mailbox: Mailbox) -> None:

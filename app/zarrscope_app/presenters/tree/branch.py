@@ -38,6 +38,8 @@ class Branch:
     retry: bool = False
     denied: bool = False
     """The service denied the credentials."""
+    unfolds: int = 0
+    """How many groups beneath may be expanded as well if each is the only child of the one above."""
     unlisted: bool = False
     """Whether there may be more children than are known, because no listing names them."""
     dead: bool = False

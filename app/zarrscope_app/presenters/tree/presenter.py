@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
 
 
+UNFOLDED = 8
+"""The most groups, each the only child of the one above, that are expanded at once: each costs one listing."""
+
+
 class TreePresenter:
     """The rows of one session. All methods run on the host's thread; none waits."""
 
@@ -47,7 +51,7 @@ class TreePresenter:
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
         self._hierarchy: Hierarchy | None = None
-        self._reach = Reach(self.expand, self.open_child)
+        self._reach = Reach(self._open, self.open_child)
         self._stale: dict[int, None] = {}
         self._notify = CoalescedCall(owner.post, self._emit)
         self._inspection = Inspection(owner, self._touch)
@@ -67,6 +71,7 @@ class TreePresenter:
     # ------------------------------------------------------------------ for the session
     def attach(self, hierarchy: Hierarchy, name: str, kind: Literal["group", "array"] = "group") -> None:
         """Shows a hierarchy with its root expanded, and the groups that were expanded before."""
+        again = self._root.expanded
         self._reach.keep(self._branches.values())
         for branch in self._branches.values():
             branch.stop()
@@ -75,7 +80,7 @@ class TreePresenter:
         self._painted.name, self._painted.kind = name, kind
         self._root.state = "unknown"
         self._root.sentence = ""
-        self.expand(ROOT)
+        self._open(ROOT, 0 if again else UNFOLDED)
 
     def fail(self, sentence: str) -> None:
         """Shows the sentence in place of the rows, because the hierarchy could not be opened."""
@@ -213,14 +218,26 @@ class TreePresenter:
 
     # ------------------------------------------------------------------ gestures
     def expand(self, id: int) -> None:
-        """Shows the children; fetches them the first time."""
+        """Shows the children; fetches them the first time. A group that turns out to be the only child is expanded as
+        well, and so on."""
+        self._open(id, UNFOLDED)
+
+    def _open(self, id: int, unfolds: int = 0) -> None:
         branch = self._branch(id)
         if branch is None:
             return
         branch.expanded = True
         if branch.state == "unknown":
+            branch.unfolds = unfolds
             self._fetch(branch)
         self._touch(id)
+
+    def _unfold(self, branch: Branch) -> None:
+        """Expands the only child of a group that a person has just expanded, if it is a group itself."""
+        left, branch.unfolds = branch.unfolds, 0
+        alone = branch.state == "ready" and branch.expanded and not branch.unlisted and len(branch.order) == 1
+        if left and alone and branch.kind(branch.order[0]) == "group":
+            self._open(branch.child_id(branch.order[0]), left - 1)
 
     def collapse(self, id: int) -> None:
         branch = self._branches.get(id)
@@ -410,6 +427,7 @@ class TreePresenter:
         branch.state, branch.sentence, branch.retry = state, sentence, retry
         branch.unlisted = sentence == strings.UNLISTABLE
         self._reach.arrived(branch, all_there=True)
+        self._unfold(branch)
         self._touch(branch.id)
         self._reach.advance(self._root, self._branches)
 
