@@ -19,7 +19,7 @@ from zarrscope.runtime.threads import Mailbox
 from zarrscope.stores.loopback import LoopbackServer
 from zarrscope.stores.memory import MemoryStore
 from zarrscope_app.presenters import Session, SessionStatus, Workspace
-from zarrscope_app.presenters.session.elsewhere import NEUROGLANCER, VIZARR
+from zarrscope_app.presenters.session.elsewhere import NEUROGLANCER, VIZARR, terminals
 
 VALUES = bytes(range(100))
 
@@ -187,3 +187,69 @@ def test_the_window_opens_a_browser_or_copies(qtbot: Any, monkeypatch: pytest.Mo
     qtbot.waitUntil(lambda: clipboard.text().startswith("napari --plugin zarrscope"), timeout=20_000)
     window.close()
     assert session.elsewhere.serving == ""
+
+
+# ---------------------------------------------------------------------- the folder of a node
+def session_at(mailbox: Mailbox, address: str, path: str = "/") -> Session:
+    session = Session(address, mailbox, path=path)
+    mailbox.run_until(settled(session))
+    return session
+
+
+def test_the_folder_of_a_node_is_found_where_there_is_one(tmp_path: Path) -> None:
+    zarrscope.open(str(tmp_path / "ä b.zarr"), "w-").create_group("/inner")
+    with zarrscope.open(str(tmp_path / "packed.zip"), "w-") as packed:
+        packed.create_group("/a")
+    mailbox, found = Mailbox(), [""]
+    for address, path, folder in (
+        (tmp_path / "ä b.zarr", "/inner", tmp_path / "ä b.zarr" / "inner"),
+        (tmp_path / "ä b.zarr", "/", tmp_path / "ä b.zarr"),
+        (tmp_path / "packed.zip", "/", tmp_path),
+    ):
+        session = session_at(mailbox, str(address), path)
+        session.elsewhere.folder(found.append)
+        mailbox.run_until(lambda folder=folder: found[-1] == str(folder))  # type: ignore[misc]  # mypy does not type the default of a lambda
+        session.close()
+
+
+def test_a_place_without_a_folder_says_so() -> None:
+    shelf, mailbox = Shelf(), Mailbox()
+    small_image(shelf)
+    session, found = session_at(mailbox, shelf.address), list[str]()
+    session.elsewhere.folder(found.append)
+    mailbox.run_until(lambda: bool(session.state.sentence))
+    assert "not in a folder of this machine" in session.state.sentence
+    assert not found
+    session.close()
+
+
+def test_terminals_of_each_system() -> None:
+    assert terminals("linux", {"TERMINAL": "kitty --single-instance"})[0] == ("kitty", "--single-instance")
+    assert all(len(line) == 1 for line in terminals("linux", {}))
+    assert terminals("darwin", {}) == (("open", "-a", "Terminal", "."),)
+    assert terminals("win32", {})[-1] == ("cmd.exe",)
+
+
+@pytest.mark.needs("qt", "display")
+def test_a_terminal_opens_in_the_folder_of_the_node(
+    qtbot: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from qt_robot import window_on
+
+    zarrscope.open(str(tmp_path / "a.zarr"), "w-").create_group("/inner")
+    told = tmp_path / "told"
+    program = tmp_path / "term"
+    program.write_text(f"#!/bin/sh\npwd > {told}.part && mv {told}.part {told}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("TERMINAL", str(program))
+    window, session = window_on(qtbot, str(tmp_path / "a.zarr"))
+    qtbot.waitUntil(settled(session), timeout=20_000)
+    session.select("/inner")
+    qtbot.waitUntil(lambda: settled(session)() and session.state.path == "/inner", timeout=20_000)
+    window.run("terminal")
+    qtbot.waitUntil(told.exists, timeout=20_000)
+    assert told.read_text().strip() == str(tmp_path / "a.zarr" / "inner")
+    monkeypatch.setenv("TERMINAL", "nowhere-to-be-found")
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    window.run("terminal")
+    qtbot.waitUntil(lambda: "set TERMINAL" in window.statusBar().currentMessage(), timeout=20_000)

@@ -1,14 +1,18 @@
-"""Opens nodes in other viewers: opens a browser, or puts a text on the clipboard."""
+"""Opens nodes in other programs: a viewer in the browser, a file manager, a terminal; or puts a text on the
+clipboard."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 
-from qtpy.QtCore import QUrl
+from qtpy.QtCore import QProcess, QStandardPaths, QUrl
 from qtpy.QtGui import QDesktopServices, QGuiApplication
 
 from zarrscope_app.presenters import Session
 from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.presenters.session.elsewhere import terminals
 
 ELSEWHERE = {
     "open-neuroglancer": "neuroglancer",
@@ -32,3 +36,25 @@ def open_elsewhere(session: Session, command: str, say: Callable[[str], object])
         say(LABELS[said])
 
     session.elsewhere.open(viewer, done)
+
+
+def reveal(session: Session) -> None:
+    """Shows the folder of the displayed node in the file manager."""
+    session.elsewhere.folder(lambda folder: QDesktopServices.openUrl(QUrl.fromLocalFile(folder)))
+
+
+def open_terminal(session: Session, say: Callable[[str], object]) -> None:
+    """Opens a terminal in the folder of the displayed node; `say` shows that there is no program for it."""
+
+    def found(folder: str) -> None:
+        for program, *arguments in terminals(sys.platform, os.environ):
+            # Only a full path: Windows would look for a program in the folder of the data first.
+            place = QStandardPaths.findExecutable(program)
+            if place and QProcess.startDetached(place, arguments, folder)[0]:
+                return
+        clipboard = QGuiApplication.clipboard()
+        if clipboard is not None:
+            clipboard.setText(folder)
+        say(LABELS["no-terminal"])
+
+    session.elsewhere.folder(found)

@@ -28,6 +28,7 @@ NEEDS_SESSION = (
     "copy-path",
     "copy-python",
     "reveal",
+    "terminal",
     "copy-view",
     "export",
     "check",

@@ -1,16 +1,14 @@
-"""Commands on the selected node: copy its address, open its folder, rename, move or delete it.
+"""Commands on the selected node: copy its address, open its folder or a terminal there, rename, move or delete it.
 
 Every change of nodes first shows its form and its plan in a dialog (node_form.py); only renaming happens in the tree.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
-from qtpy.QtCore import QUrl
-from qtpy.QtGui import QDesktopServices, QGuiApplication
+from qtpy.QtGui import QGuiApplication
 from qtpy.QtWidgets import QWidget
 
 from zarrscope_app.presenters import Session
@@ -18,6 +16,7 @@ from zarrscope_app.presenters.commands import NODE_COMMANDS, command, python_tex
 from zarrscope_app.presenters.session.actions import can_undo, perform
 
 from .credentials import ask_credentials
+from .elsewhere import open_terminal, reveal
 from .menus import Menus
 from .node_form import NodeDialog
 from .text import literal
@@ -27,8 +26,16 @@ from .tree import TreePane
 class NodeActions:
     """The commands of the Node menu that only the desktop can carry out, on the selected node of `session()`."""
 
-    def __init__(self, tree: TreePane, menus: Menus, session: Callable[[], Session | None], parent: QWidget) -> None:
-        self._tree, self._menus, self._session, self._parent = tree, menus, session, parent
+    def __init__(
+        self,
+        tree: TreePane,
+        menus: Menus,
+        session: Callable[[], Session | None],
+        parent: QWidget,
+        say: Callable[[str], object],
+    ) -> None:
+        """`say(sentence)` shows the result of a command."""
+        self._tree, self._menus, self._session, self._parent, self._say = tree, menus, session, parent, say
         self.dialog: NodeDialog | None = None
         tree.view.customContextMenuRequested.connect(self._menu)
         tree.renamed.connect(self._rename)
@@ -44,7 +51,8 @@ class NodeActions:
                 python_text(session.url, session.state.path, session.follows_links, session.missing_is_fill)
             ),
             "credentials": lambda session: ask_credentials(session, self._parent),
-            "reveal": _reveal,
+            "reveal": reveal,
+            "terminal": lambda session: open_terminal(session, self._say),
             "rename-node": lambda session: self._tree.edit_name(session.state.path),
         }
         session = self._session()
@@ -105,12 +113,3 @@ def _to_clipboard(text: str) -> None:
     clipboard = QGuiApplication.clipboard()
     if clipboard is not None:
         clipboard.setText(text)
-
-
-def _reveal(session: Session) -> None:
-    place = QUrl.fromUserInput(session.state.url)
-    if place.isLocalFile():
-        folder = place.toLocalFile()
-        node = os.path.join(folder, session.state.path.strip("/"))
-        found = next((path for path in (node, folder) if os.path.isdir(path)), os.path.dirname(folder))
-        QDesktopServices.openUrl(QUrl.fromLocalFile(found))

@@ -1,4 +1,5 @@
-"""*Open in* neuroglancer, vizarr, napari, Fiji: makes a link, or a text to paste there.
+"""*Open in* neuroglancer, vizarr, napari, Fiji: makes a link, or a text to paste there. *Reveal* and *Open a terminal
+here*: finds the folder of a node on this machine.
 
 Data on the web are linked directly. Everything else (a folder, a zip file, a bucket with a login) is served to the
 browser of this machine by a loopback server, which ends with the session (zarrscope.stores.loopback).
@@ -7,14 +8,16 @@ browser of this machine by a loopback server, which ends with the session (zarrs
 from __future__ import annotations
 
 import json
+import os
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 from urllib.parse import quote, unquote, urlsplit
 
 from zarrscope.errors import Refused, Unsupported
 from zarrscope.errors.confidential import MARK
 from zarrscope.runtime.threads import JobResult, Owner
+from zarrscope.stores.local.paths import path_of
 from zarrscope.stores.loopback import LoopbackServer
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image.presenter import SlicePresenter
@@ -30,6 +33,23 @@ SCHEMES = {"v2": "zarr", "v3": "zarr", "n5": "n5"}
 """Dialect → its scheme in neuroglancer."""
 READ_BY_VIZARR = frozenset({"v2", "v3"})
 VIEWERS = {"neuroglancer": "neuroglancer", "vizarr": "vizarr", "napari": "napari", "fiji": "Fiji"}
+
+_TERMINALS = (
+    "xdg-terminal-exec",
+    "x-terminal-emulator",
+    "gnome-terminal",
+    "ptyxis",
+    "kgx",
+    "konsole",
+    "xfce4-terminal",
+    "mate-terminal",
+    "lxterminal",
+    "kitty",
+    "alacritty",
+    "foot",
+    "xterm",
+)
+"""Programs of Linux desktops that show a terminal in their working directory; the desktop's own choice first."""
 
 
 class Session(Protocol):
@@ -71,6 +91,22 @@ class Elsewhere:
                 done(*outcome.get())
 
         session.owner.fetch(work, came)
+
+    def folder(self, done: Callable[[str], object]) -> None:
+        """Calls done(folder) with the folder of the displayed node, or the one that holds its archive. The error bar
+        shows that there is none on this machine."""
+        node = self._session.node
+        if node is None or node.hierarchy is None:
+            return
+        url, path = node.hierarchy.url, node.path
+
+        def came(outcome: JobResult[str]) -> None:
+            if outcome.error is not None:
+                self._session.report(outcome.error)
+            else:
+                done(outcome.get())
+
+        self._session.owner.fetch(lambda: folder_of(url, path), came)
 
     def _found(
         self, viewer: str, hierarchy: HierarchyLike, node: Group | Array, *, drawn: bool, is_label: bool
@@ -115,6 +151,29 @@ class Elsewhere:
         server, self._server = self._server, None
         if server is not None:
             server.close()
+
+
+def folder_of(url: str, path: str) -> str:
+    """The folder of a node, or of the archive that holds it. Raises Refused if it is not on this machine."""
+    if not url.startswith("file:"):
+        raise Refused(f"{strings.clean(url, 200)} is not in a folder of this machine", advice="Copy its path instead")
+    root = path_of(url)
+    node = os.path.join(root, *path.strip("/").split("/"))
+    for found in (node, root, os.path.dirname(root)):
+        if os.path.isdir(found):
+            return os.path.normpath(found)
+    raise Refused(f"{root} is no longer there")
+
+
+def terminals(platform: str, environment: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
+    """Commands that show a terminal in their working directory, the preferred one first. A host starts the first one
+    that exists."""
+    if platform == "win32":
+        return ("wt.exe", "-d", "."), ("cmd.exe",)
+    if platform == "darwin":
+        return (("open", "-a", environment.get("TERMINAL") or "Terminal", "."),)
+    chosen = tuple(shlex.split(environment.get("TERMINAL", "")))
+    return (*((chosen,) if chosen else ()), *((name,) for name in _TERMINALS))
 
 
 def plain(url: str) -> str:
