@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from qtpy.QtCore import QItemSelectionModel, QMimeData, QPointF, Qt, QUrl
+from qtpy.QtCore import QItemSelectionModel, QMimeData, QPoint, QPointF, Qt, QUrl
 from qtpy.QtGui import QColor, QDropEvent, QPalette
 from qtpy.QtTest import QAbstractItemModelTester
 from qtpy.QtWidgets import QApplication, QPlainTextEdit
@@ -372,3 +372,66 @@ def test_a_label_image_by_itself_has_its_row_at_the_right(robot: QtRobot, shelf:
     robot.wait(lambda: robot.sees("cells 1"), "the label's name and value")
     robot.slide("z", [5])
     robot.wait(lambda: robot.sees("z 5 y 3 x 4") and robot.sees("cells 1"), "the readout after a step")
+
+
+# ---------------------------------------------------------------------- panels
+def test_panels_are_moved_hidden_and_remembered(qtbot: Any, tmp_path: Path, shelf: Shelf) -> None:
+    small_image(shelf)
+
+    def opened() -> Window:
+        window = Window(FileSettings(tmp_path))
+        qtbot.addWidget(window)
+        window.show()
+        window.activateWindow()
+        qtbot.waitActive(window)
+        window.open(f"{shelf.address}/image")
+        session = window.workspace.current
+        assert session is not None
+        qtbot.waitUntil(lambda: bool(session.slice.state.channels) and window.channels.isVisible(), timeout=20_000)
+        return window
+
+    first = opened()
+    assert first.tree.width() < first.tabs.width()
+    assert first.channels.x() >= 0
+    first.panels.addDockWidget(Qt.DockWidgetArea.RightDockWidgetArea, first.panels.panels["tree"])
+    qtbot.waitUntil(lambda: first.tree.mapTo(first, QPoint(0, 0)).x() > first.tabs.mapTo(first, QPoint(0, 0)).x())
+    QTest.keyClicks(first.image.canvas, "\\")
+    assert not first.tree.isVisible()
+    QTest.keyClicks(first.image.canvas, "\\")
+    assert first.tree.isVisible()
+    first.panels.panels["channels"].close()  # by the button in its title
+    assert not first.menus.actions["panel-channels"].isChecked()
+    session = first.workspace.current
+    assert session is not None
+    session.set_tab("info")
+    session.set_tab("image")
+    qtbot.wait(50)
+    assert not first.channels.isVisible()
+    first.close()
+    second = Window(FileSettings(tmp_path))
+    qtbot.addWidget(second)
+    second.show()
+    second.open(f"{shelf.address}/image")
+    session = second.workspace.current
+    assert session is not None
+    qtbot.waitUntil(lambda: bool(session.slice.state.channels), timeout=20_000)
+    qtbot.waitUntil(lambda: second.tree.mapTo(second, QPoint(0, 0)).x() > second.tabs.mapTo(second, QPoint(0, 0)).x())
+    assert not second.channels.isVisible()
+    second.run("panels-reset")
+    qtbot.waitUntil(lambda: second.tree.mapTo(second, QPoint(0, 0)).x() < second.tabs.mapTo(second, QPoint(0, 0)).x())
+    assert second.channels.isVisible()
+    second.close()
+
+
+def test_keys_work_in_a_panel_that_was_taken_out(robot: QtRobot, shelf: Shelf) -> None:
+    image(robot, shelf)
+    panel = robot.window.panels.panels["channels"]
+    panel.setFloating(True)
+    robot.wait(panel.isVisible, "the panel in a window of its own")
+    robot.window.image.canvas.setFocus()  # in a text field the same keys type
+    QTest.keyClicks(robot.window.channels, "1")
+    assert not robot.session.slice.state.channels[0].visible
+    QTest.keyClicks(robot.window.channels, ".")
+    assert not robot.session.slice.state.dots
+    robot.window.run("panels-reset")
+    assert not panel.isFloating()

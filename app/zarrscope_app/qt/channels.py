@@ -70,6 +70,7 @@ class ChannelsPanel(QScrollArea):
         self._smooth.toggled.connect(self._set_smooth)
         self._column.addWidget(self._smooth)
         self._dots = QCheckBox(LABELS["dots"])
+        self._dots.setToolTip(command("dots").label)
         self._dots.toggled.connect(self._set_dots)
         self._column.addWidget(self._dots)
         self._column.addStretch(1)

@@ -39,6 +39,9 @@ def fill_sessions(menus: Menus, workspace: Workspace) -> None:
     linked.setChecked(shared_link().linked)
     menu.addAction(linked)
     menu.addSeparator()
+    for id in ("panel-tree", "panel-channels", "panels-reset"):
+        menu.addAction(menus.actions[id])
+    menu.addSeparator()
     for session in workspace.sessions:
         action = menu.addAction(literal(session.state.title))
         assert action is not None

@@ -17,7 +17,6 @@ from qtpy.QtWidgets import (
     QFileDialog,
     QMainWindow,
     QMessageBox,
-    QSplitter,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -44,6 +43,7 @@ from .jobs_bar import JobsBar
 from .menus import NEEDS_SESSION, Menus
 from .nodes import NodeActions
 from .overview import OverviewPane
+from .panels import Panels
 from .panes import InfoPane, ValuesPane, WelcomePane
 from .place_menus import fill_recent, fill_sessions
 from .problems import ProblemsPane
@@ -96,7 +96,7 @@ class Window(QMainWindow):
         self.tree = TreePane()
         self.tree.chosen.connect(self._select)
         self.tree.entered.connect(self._entered)
-        self.nodes = NodeActions(self.tree, self.menus, lambda: self._session, self)
+        self.nodes = NodeActions(self.tree, self.menus, lambda: self._session, self, self._say)
         self.tabs = ViewTabs(post)
         self.image: ImagePane = self.tabs.pages["image"]
         self.tree.opened.connect(lambda path: self.image.canvas.setFocus())
@@ -116,18 +116,16 @@ class Window(QMainWindow):
         self.problems.asked.connect(self.nodes.mend)
         self.channels = ChannelsPanel()
         self.tabs.currentChanged.connect(self._tab_chosen)
-        self.split = QSplitter(Qt.Orientation.Horizontal)
-        for widget in (self.tree, self.tabs, self.channels):
-            self.split.addWidget(widget)
-        self.split.setStretchFactor(1, 1)
-        self.split.setSizes([236, 724, 240])
-        self.split.setChildrenCollapsible(False)
+        titles = {"tree": (self.tree, LABELS["tree"]), "channels": (self.channels, LABELS["channels"])}
+        self.panels = Panels(self.tabs, titles)
+        for id in self.panels.panels:
+            self.panels.follow(id, self.menus.actions[f"panel-{id}"])
         self.welcome = WelcomePane()
         self.welcome.asked.connect(self.run)
         self.welcome.picked.connect(self.open)
         self._stack = QStackedWidget()
         self._stack.addWidget(self.welcome)
-        self._stack.addWidget(self.split)
+        self._stack.addWidget(self.panels)
         inside = QWidget()
         column = QVBoxLayout(inside)
         column.setContentsMargins(0, 0, 0, 0)
@@ -166,7 +164,7 @@ class Window(QMainWindow):
     def _workspace_changed(self) -> None:
         session = self.workspace.current
         self.tree.attach(self.workspace.tree)
-        self._stack.setCurrentWidget(self.split if session is not None else self.welcome)
+        self._stack.setCurrentWidget(self.panels if session is not None else self.welcome)
         if session is not self._session:
             self._attach(session)  # afterwards, because hidden widgets take no focus
         if session is None:
@@ -236,8 +234,9 @@ class Window(QMainWindow):
 
     def _slice_changed(self) -> None:
         session = self._session
-        shown = session is not None and session.state.tab == "image" and _is_drawn(session.slice.state)
-        self.channels.setVisible(shown)
+        picture = session.slice.state if session is not None and session.state.tab == "image" else SliceState()
+        shown = bool(picture.channels or picture.labels)
+        self.panels.fit("channels", shown)
         self._status()
 
     def _edit_changed(self) -> None:
@@ -307,6 +306,9 @@ class Window(QMainWindow):
             "copy-view": self.views.copy,
             "paste-view": self.views.paste,
             "export": self._export,
+            "panel-tree": lambda: self.panels.toggle("tree"),
+            "panel-channels": lambda: self.panels.toggle("channels"),
+            "panels-reset": self.panels.reset,
         }
         if id in ("save", "review"):
             self.form.commit()
@@ -481,19 +483,17 @@ class Window(QMainWindow):
     def _store_geometry(self) -> None:
         if self._settings is not None:
             self._settings.store("qt.window", self.saveGeometry().data().hex())
-            self._settings.store("qt.split", self.split.saveState().data().hex())
+            self._settings.store("qt.panels", self.panels.layout_text())
 
     def _restore_geometry(self) -> None:
         self.resize(1200, 800)
-        for name, restore in (("qt.window", self.restoreGeometry), ("qt.split", self.split.restoreState)):
+        for name, restore in (("qt.window", self._restore_place), ("qt.panels", self.panels.restore_layout)):
             text = self._settings.load(name) if self._settings is not None else None
             try:
                 if text:
-                    restore(QByteArray(bytes.fromhex(text)))
+                    restore(text)
             except ValueError:
                 continue
 
-
-def _is_drawn(state: SliceState) -> bool:
-    """Whether the picture has settings to show at its right."""
-    return bool(state.channels or state.labels)
+    def _restore_place(self, text: str) -> None:
+        self.restoreGeometry(QByteArray(bytes.fromhex(text)))

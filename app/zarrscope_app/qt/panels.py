@@ -1,0 +1,121 @@
+"""The panels beside the tabs of a window: a person can move them to another side, take them out and hide them.
+
+The window decides which panel has something to show; a person decides which of those to see. Both must agree before a
+panel is visible.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from qtpy.QtCore import QByteArray, QCoreApplication, Qt
+from qtpy.QtGui import QAction
+from qtpy.QtWidgets import QDockWidget, QMainWindow, QWidget
+
+_SIDES = {"tree": Qt.DockWidgetArea.LeftDockWidgetArea, "channels": Qt.DockWidgetArea.RightDockWidgetArea}
+_WIDTHS = {"tree": 236, "channels": 240}
+
+
+class Panels(QMainWindow):
+    """`middle` with a panel at its left ("tree") and one at its right ("channels")."""
+
+    def __init__(self, middle: QWidget, panels: dict[str, tuple[QWidget, str]], parent: QWidget | None = None) -> None:
+        """`panels`: widget and title by id."""
+        super().__init__(parent)
+        self.setWindowFlags(Qt.WindowType.Widget)  # it is a part of a window
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)
+        self.setDockOptions(QMainWindow.DockOption.AllowTabbedDocks | QMainWindow.DockOption.AllowNestedDocks)
+        self.setCentralWidget(middle)
+        self.panels = {id: _Panel(id, widget, title, self) for id, (widget, title) in panels.items()}
+        self._fitting = dict.fromkeys(panels, True)
+        """Whether a panel has something to show."""
+        self._at_first = True
+        """Whether the widths are still to be set: Qt sets them only in a window that is shown."""
+        self.reset()
+
+    def reset(self) -> None:
+        """Puts every panel where it was at first."""
+        for id, panel in self.panels.items():
+            panel.setFloating(False)
+            self.addDockWidget(_SIDES[id], panel)
+            panel.wanted = True
+            self._show(id)
+        self._set_widths()
+
+    def _set_widths(self) -> None:
+        self.resizeDocks([*self.panels.values()], [_WIDTHS[id] for id in self.panels], Qt.Orientation.Horizontal)
+
+    def showEvent(self, event: Any) -> None:
+        super().showEvent(event)
+        if self._at_first:
+            self._at_first = False
+            self._set_widths()
+
+    def fit(self, id: str, fits: bool) -> None:
+        """Sets whether a panel has something to show."""
+        self._fitting[id] = fits
+        self._show(id)
+
+    def toggle(self, id: str) -> None:
+        """Hides a panel, or shows it again."""
+        self.panels[id].wanted = not self.panels[id].wanted
+        self._show(id)
+
+    def wants(self, id: str) -> bool:
+        """Whether the person wants to see a panel when it has something to show."""
+        return self.panels[id].wanted
+
+    def follow(self, id: str, action: QAction) -> None:
+        """Keeps the check mark of a menu entry true to the panel."""
+        action.setCheckable(True)
+        panel = self.panels[id]
+        panel.told = lambda: action.setChecked(panel.wanted)
+        panel.told()
+
+    def _show(self, id: str) -> None:
+        panel = self.panels[id]
+        panel.setVisible(panel.wanted and self._fitting[id])
+        panel.told()
+
+    # ---------------------------------------------------------------- for the next start
+    def layout_text(self) -> str:
+        """The places, sizes and visibility of the panels, for `restore_layout`."""
+        hidden = [id for id, panel in self.panels.items() if not panel.wanted]
+        return json.dumps({"state": self.saveState().data().hex(), "hidden": hidden})
+
+    def restore_layout(self, text: str) -> None:
+        """Restores the layout. Raises ValueError for text that is none."""
+        told = json.loads(text)
+        if not isinstance(told, dict) or not isinstance(told.get("state"), str):
+            raise ValueError
+        self._at_first = not self.restoreState(QByteArray(bytes.fromhex(told["state"])))
+        hidden = told.get("hidden")
+        for id, panel in self.panels.items():
+            panel.wanted = not (isinstance(hidden, list) and id in hidden)
+            self._show(id)
+
+
+class _Panel(QDockWidget):
+    """A dock around a widget. Closing it by its button hides it until the person wants it again."""
+
+    def __init__(self, id: str, inside: QWidget, title: str, parent: QWidget) -> None:
+        super().__init__(title, parent)
+        self.setObjectName(id)  # the name by which Qt stores its place
+        self.setWidget(inside)
+        self.wanted = True
+        self.told: Callable[[], None] = lambda: None
+        """Called when `wanted` may have changed."""
+
+    def closeEvent(self, event: Any) -> None:
+        super().closeEvent(event)
+        self.wanted = False
+        self.told()
+
+    def keyPressEvent(self, event: Any) -> None:
+        """Passes unused keys on to the window, also from a panel that was taken out, which is a window of its own."""
+        event.ignore()
+        parent = self.parentWidget()
+        if self.isFloating() and parent is not None:
+            QCoreApplication.sendEvent(parent, event)
