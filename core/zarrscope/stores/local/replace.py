@@ -20,6 +20,9 @@ from zarrscope.runtime.tuning import SYSTEM_CALL_BYTES, SYSTEM_CALL_PIECES
 if sys.platform != "win32":
     import fcntl
 
+ACCESS_LIST = "system.posix_acl_access"
+"""The extended attribute that holds the access control list of a file, see acl(5)."""
+
 
 def make_folders(folder: str) -> list[str]:
     """Makes `folder` and the folders above it. Returns the existing folders in which a new one was made."""
@@ -56,20 +59,30 @@ def write(handle: int, parts: Sequence[Buffer]) -> None:
 
 
 def keep(old: os.stat_result, path: str, unfinished: str) -> None:
-    """Gives the new file the owner, mode and extended attributes of `path`, as far as permitted; `old` is its stat."""
+    """Gives the new file the owner, mode and extended attributes of `path`, as far as permitted; `old` is its stat.
+
+    Its access control list is one of these attributes. Where `path` has none, the one that the new file got from its
+    folder is removed: it may give rights that the old file did not.
+    """
     if hasattr(os, "chown") and (old.st_uid != os.getuid() or old.st_gid != os.getgid()):
         try:
             os.chown(unfinished, old.st_uid, old.st_gid)
         except OSError:
             with suppress(OSError):
                 os.chown(unfinished, -1, old.st_gid)
+    names: Sequence[str] = ()
+    if sys.platform == "linux":
+        with suppress(OSError):
+            names = os.listxattr(path)
+        if ACCESS_LIST not in names:
+            with suppress(OSError):
+                os.removexattr(unfinished, ACCESS_LIST)
     with suppress(OSError):
         os.chmod(unfinished, stat.S_IMODE(old.st_mode))
     if sys.platform == "linux":
-        with suppress(OSError):
-            for name in os.listxattr(path):
-                with suppress(OSError):
-                    os.setxattr(unfinished, name, os.getxattr(path, name))
+        for name in names:
+            with suppress(OSError):
+                os.setxattr(unfinished, name, os.getxattr(path, name))
 
 
 def rename_over(unfinished: str, path: str) -> None:

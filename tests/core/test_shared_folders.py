@@ -1,0 +1,150 @@
+"""Folders that a group shares: whoever saves, a file keeps its group, mode and access control list (acl(5)).
+
+Ids are made up, so nobody else of the machine is among them. Changing to them takes root; the lists take Linux and a
+file system that has them.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+import struct
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import zarrscope
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="access control lists are those of Linux")
+
+OWNER, MEMBER, GUEST, GROUP = 61001, 61002, 61003, 61100
+ACCESS, DEFAULT = "system.posix_acl_access", "system.posix_acl_default"
+_USER_OBJ, _USER, _GROUP_OBJ, _MASK, _OTHER = 0x01, 0x02, 0x04, 0x10, 0x20
+_NOBODY = 0xFFFFFFFF
+as_root = pytest.mark.skipif(getattr(os, "getuid", lambda: 1)() != 0, reason="changing to another user takes root")
+
+
+def acl(guest: int, group: int = 6, mask: int = 6, other: int = 0) -> bytes:
+    """A list that also gives the guest rights: 4 to read, 2 to write."""
+    entries = [
+        (_USER_OBJ, 6, _NOBODY), (_USER, guest, GUEST), (_GROUP_OBJ, group, _NOBODY), (_MASK, mask, _NOBODY),
+        (_OTHER, other, _NOBODY),
+    ]  # fmt: skip
+    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+
+
+def give(path: Path, name: str, value: bytes) -> None:
+    try:
+        os.setxattr(path, name, value)
+    except OSError as error:
+        if error.errno == errno.ENOTSUP:
+            pytest.skip(f"the file system of {path} has no access control lists")
+        raise
+
+
+def lists(path: Path) -> dict[str, bytes]:
+    return {name: os.getxattr(path, name) for name in os.listxattr(path) if name in (ACCESS, DEFAULT)}
+
+
+@pytest.fixture
+def share(tmp_path: Path) -> Path:
+    """A hierarchy."""
+    path = tmp_path / "share"
+    with zarrscope.open(path, "w-") as h:
+        h.create_array("/a", shape=(4,), dtype="u1", chunks=(2,), attributes={"edited": False})[...] = 1
+    return path
+
+
+def files(path: Path) -> list[Path]:
+    return [each for each in sorted(path.rglob("*")) if each.is_file()]
+
+
+def as_member(work: Callable[[], object]) -> str:
+    """The error of `work`, done by another member of the group in a copy of this process; "" if there is none."""
+    here, there = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.close(here)
+            os.setgroups([GROUP])
+            os.setgid(MEMBER)
+            os.setuid(MEMBER)
+            os.umask(0o002)
+            work()
+        except BaseException:
+            os.write(there, traceback.format_exc().encode())
+        finally:
+            os._exit(0)
+    os.close(there)
+    with os.fdopen(here) as said:
+        error = said.read()
+    os.waitpid(child, 0)
+    return error
+
+
+def edit(share: Path, value: str = "once", *, make: bool = False) -> None:
+    with zarrscope.open(share, "r+") as h:
+        if make:
+            h.create_array("/made", shape=(2,), dtype="u1")[...] = 1
+        h["/a"].attrs["edited"] = value
+        array = h["/a"]
+        assert isinstance(array, zarrscope.Array)
+        array[...] = 7
+
+
+def test_a_list_stays_with_a_file_that_is_replaced(share: Path) -> None:
+    before = {}
+    for i, path in enumerate(files(share)):
+        give(path, ACCESS, acl(guest=4 + 2 * (i % 2)))
+        before[path] = (lists(path), stat.S_IMODE(path.stat().st_mode))
+    edit(share)
+    assert json.loads((share / "a" / "zarr.json").read_text())["attributes"] == {"edited": "once"}
+    assert {path: (lists(path), stat.S_IMODE(path.stat().st_mode)) for path in files(share)} == before
+
+
+def test_a_list_for_new_files_gives_no_rights_to_old_ones(share: Path) -> None:
+    """The file that replaces an old one is new to the folder, and would get the list for new files."""
+    for folder in (share, *(each for each in share.rglob("*") if each.is_dir())):
+        give(folder, DEFAULT, acl(guest=6))
+    before: dict[Path, tuple[dict[str, bytes], int]] = {}
+    for path in files(share):
+        path.chmod(0o640)
+        before[path] = ({}, 0o640)
+    edit(share)
+    assert {path: (lists(path), stat.S_IMODE(path.stat().st_mode)) for path in files(share)} == before
+
+
+def test_a_new_file_gets_the_list_of_its_folder(share: Path) -> None:
+    give(share, DEFAULT, acl(guest=6))
+    with zarrscope.open(share, "r+") as h:
+        h.create_array("/made", shape=(2,), dtype="u1")[...] = 1
+    made = files(share / "made")
+    assert len(made) == 2
+    assert {path.name: lists(path) for path in made} == {path.name: {ACCESS: acl(guest=6)} for path in made}
+    assert lists(share / "made")[DEFAULT] == acl(guest=6)
+
+
+@as_root
+@pytest.mark.parametrize("listed", [False, True])
+def test_a_member_of_the_group_saves_and_the_group_keeps_its_rights(share: Path, listed: bool) -> None:
+    edit(share)  # imports what the other user may not read
+    for path in (share, *share.rglob("*")):
+        os.chown(path, OWNER, GROUP)
+        path.chmod(0o2770 if path.is_dir() else 0o660)
+        if listed and path.is_file():
+            give(path, ACCESS, acl(guest=4))
+    for above in share.parents:
+        if above.stat().st_uid == 0 and not above.stat().st_mode & 0o001:
+            above.chmod(above.stat().st_mode | 0o011)
+    before = {path: (lists(path), stat.S_IMODE(path.stat().st_mode)) for path in files(share)}
+    assert as_member(lambda: edit(share, "twice", make=True)) == ""
+    assert json.loads((share / "a" / "zarr.json").read_text())["attributes"] == {"edited": "twice"}
+    after = {path: (lists(path), stat.S_IMODE(path.stat().st_mode)) for path in before}
+    assert after == before
+    assert {path.stat().st_gid for path in files(share)} == {GROUP}, "also of the new files, as the folder says"
+    assert all(path.stat().st_mode & 0o060 == 0o060 for path in files(share))
