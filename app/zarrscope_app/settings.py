@@ -48,9 +48,13 @@ class FileSettings:
             file.parent.mkdir(parents=True, exist_ok=True)
             with operation():  # readable by this user only, whatever the umask
                 handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{name}-")
-                with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                    stream.write(text)
-                os.replace(temporary, file)
+                try:
+                    with os.fdopen(handle, "w", encoding="utf-8") as stream:
+                        stream.write(text)
+                    os.replace(temporary, file)
+                except BaseException:  # a full disk still has room for the name of an empty file
+                    os.unlink(temporary)
+                    raise
         except (OSError, RuntimeError):
             return
 
