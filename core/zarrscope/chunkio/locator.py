@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 EncodedChunk = bytes | memoryview | ZarrscopeError | None
 """The encoded bytes of a chunk; None if none are stored (fill value); or the error of fetching them."""
+Fetched = tuple[ChunkIndex, EncodedChunk]
 
 GetMany = Callable[[Sequence[Request], Callable[[], bool]], Iterator[tuple[int, Answer]]]
 """The signature of Store.get_many."""
@@ -133,6 +134,13 @@ class Locator:
         self, chunks: Iterable[ChunkIndex], cancelled: Callable[[], bool] = never
     ) -> Iterator[tuple[ChunkIndex, EncodedChunk]]:
         """Fetches encoded chunks. Yields (chunk, payload) in order of completion, and ends early once `cancelled()`."""
+        for arrived in self.fetch_together(chunks, cancelled):
+            yield from arrived
+
+    def fetch_together(
+        self, chunks: Iterable[ChunkIndex], cancelled: Callable[[], bool] = never
+    ) -> Iterator[Sequence[Fetched]]:
+        """As `fetch`; the chunks of one answer together, so that one call can decode them."""
         if self.tiers and self.store.remote:
             yield from self._fetch_sharded(
                 list(chunks), cancelled, partial(self.store.get_many, limit=self.max_stored_size)
@@ -144,11 +152,9 @@ class Locator:
         wanted = list(chunks)
         key = self.metadata.keys.key
         for i, answer in self.store.get_many([(key(chunk), None) for chunk in wanted], cancelled, self.max_stored_size):
-            yield wanted[i], answer
+            yield ((wanted[i], answer),)
 
-    def _fetch_held(
-        self, chunks: Iterable[ChunkIndex], cancelled: Callable[[], bool]
-    ) -> Iterator[tuple[ChunkIndex, EncodedChunk]]:
+    def _fetch_held(self, chunks: Iterable[ChunkIndex], cancelled: Callable[[], bool]) -> Iterator[Sequence[Fetched]]:
         """Reads one shard after another. Each file stays open meanwhile: a shard that replaces it would have another
         index.
         """
@@ -179,7 +185,7 @@ class Locator:
 
     def _fetch_sharded(
         self, chunks: list[ChunkIndex], cancelled: Callable[[], bool], ask: GetMany
-    ) -> Iterator[tuple[ChunkIndex, EncodedChunk]]:
+    ) -> Iterator[Sequence[Fetched]]:
         by_place: dict[_ShardPlace, list[ChunkIndex]] = {}
         for chunk in chunks:
             by_place.setdefault(_ShardPlace(self.key(chunk), None, 0), []).append(chunk)
@@ -189,23 +195,26 @@ class Locator:
             for place, index, whole in self._load_indexes(by_place, cancelled, ask):
                 wanted = by_place[place]
                 if index is None or isinstance(index, ZarrscopeError):
-                    yield from ((chunk, index) for chunk in wanted)
+                    yield [(chunk, index) for chunk in wanted]
                     continue
                 ranges: list[tuple[int, int, ChunkIndex]] = []
+                arrived: list[Fetched] = []
                 for chunk in wanted:
                     try:
                         span = self._locate(place, index, chunk)
                     except ZarrscopeError as error:
-                        yield chunk, error.located(store=self.store.url, key=place.key)
+                        arrived.append((chunk, error.located(store=self.store.url, key=place.key)))
                         continue
                     if span is None:
-                        yield chunk, None
+                        arrived.append((chunk, None))
                     elif place.tier + 1 < len(self.tiers):
                         beneath.setdefault(_ShardPlace(place.key, span, place.tier + 1), []).append(chunk)
                     elif whole is not None:
-                        yield chunk, self._cut(whole, span, place.key, chunk)
+                        arrived.append((chunk, self._cut(whole, span, place.key, chunk)))
                     else:
                         ranges.append((*span, chunk))
+                if arrived:
+                    yield arrived
                 found.append((place.key, ranges))
             if cancelled():
                 return
@@ -220,13 +229,15 @@ class Locator:
         for i, answer in ask(requests, cancelled):
             block = blocks[i]
             if isinstance(answer, ZarrscopeError):
-                yield from ((chunk, answer) for _, _, chunk in block.parts)
+                yield [(chunk, answer) for _, _, chunk in block.parts]
                 continue
             view = memoryview(answer or b"")
             if len(view) < block.stop - block.start + margin:
                 view = view[: max(0, len(view) - margin)]
-            for start, stop, chunk in block.parts:
-                yield chunk, self._cut(view, (start - block.start, stop - block.start), block.key, chunk)
+            yield [
+                (chunk, self._cut(view, (start - block.start, stop - block.start), block.key, chunk))
+                for start, stop, chunk in block.parts
+            ]
 
     def _cut(self, value: memoryview, span: tuple[int, int], key: str, chunk: ChunkIndex) -> EncodedChunk:
         start, stop = span

@@ -150,7 +150,7 @@ class _ReadJob:
         threads = self.threads = 1 if self._is_small() else background.decode_threads
         try:
             if array.store.remote:
-                background.share(fetched(array, map(cross, product(*self.parts)), PLANNED_CHUNKS), self._place)
+                background.share(self._arrivals(), self._place_many)
             elif len(locator.tiers) > 1 or not array.ndim or array.metadata.alternative_keys:
                 groups = by_grid_chunk(self.parts, locator.chunks_per_shard)
                 items = (item for group in groups for item in fetched(array, group))
@@ -402,6 +402,30 @@ class _ReadJob:
             return made
 
     # ------------------------------------------------------------------ many requests at once
+    def _arrivals(self) -> Iterator[Sequence[tuple[ChunkSelection, EncodedChunk]]]:
+        """The pieces of chunks as they arrive; several at once where one call decodes several."""
+        most = self._job_size() if self._decodes_many else 1
+        for some in fetched_together(self.array, map(cross, product(*self.parts)), PLANNED_CHUNKS):
+            yield from (some[at : at + most] for at in range(0, len(some), most))
+
+    def _place_many(self, items: Sequence[tuple[ChunkSelection, EncodedChunk]]) -> None:
+        """Decodes chunks that arrived together, by one call if the codecs can."""
+        pipeline = self._regular
+        encoded = [payload for _, payload in items if isinstance(payload, bytes | memoryview)]
+        if pipeline is not None and 1 < len(encoded) == len(items):
+            state = self._state
+            state.arena.clear()
+            try:
+                decoded = pipeline.decode_many(encoded, state.memory(len(encoded) * self.chunk_bytes), state.arena)
+            except Exception:
+                pass  # decoding one after the other names the damaged one, and reads an outdated shard index again
+            else:
+                for (piece, _), values in zip(items, decoded, strict=True):
+                    self.out[piece.target] = values[piece.source]
+                return
+        for item in items:
+            self._place(item)
+
     def _place(self, item: tuple[ChunkSelection, EncodedChunk]) -> None:
         """Decodes one chunk and copies its selected part into the result."""
         piece, payload = item
@@ -458,10 +482,18 @@ def fetched(
     array: ArraySource, pieces: Iterable[ChunkSelection], batch: int | None = None
 ) -> Iterator[tuple[ChunkSelection, EncodedChunk]]:
     """Yields each piece with its chunk's bytes as they arrive; requests `batch` chunks at once, or all of them."""
+    for some in fetched_together(array, pieces, batch):
+        yield from some
+
+
+def fetched_together(
+    array: ArraySource, pieces: Iterable[ChunkSelection], batch: int | None = None
+) -> Iterator[Sequence[tuple[ChunkSelection, EncodedChunk]]]:
+    """As `fetched`; the pieces whose chunks arrive together at once."""
     waiting = iter(pieces)
     while by_chunk := {piece.chunk: piece for piece in islice(waiting, batch)}:
-        for chunk, payload in array.fetch(by_chunk):
-            yield by_chunk[chunk], payload
+        for some in array.fetch_together(by_chunk):
+            yield [(by_chunk[chunk], payload) for chunk, payload in some]
 
 
 def _call(job: Callable[[], None]) -> None:

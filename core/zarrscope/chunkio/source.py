@@ -5,10 +5,10 @@ nodes.Array implements it; this package does not depend on nodes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from zarrscope.chunkio.locator import EncodedChunk, Locator
+from zarrscope.chunkio.locator import EncodedChunk, Fetched, Locator
 from zarrscope.errors import ZarrscopeError
 from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.model.scattered import CoordinateSelection, OrthogonalSelection
@@ -60,6 +60,11 @@ class ArraySource(Protocol):
         self, chunks: Iterable[ChunkIndex], cancelled: Callable[[], bool] = never
     ) -> Iterator[tuple[ChunkIndex, EncodedChunk]]:
         """Yields (chunk, encoded bytes or None or the error) in order of completion."""
+
+    def fetch_together(
+        self, chunks: Iterable[ChunkIndex], cancelled: Callable[[], bool] = never
+    ) -> Iterator[Sequence[Fetched]]:
+        """As `fetch`; the chunks of one answer together."""
 
     def decode(self, chunk: ChunkIndex, data: Buffer, out: NDArray[Any] | None) -> NDArray[Any]: ...
 

@@ -5,7 +5,7 @@ array.Array is its public interface. The lower package chunkio and the packages 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import prod
 from types import EllipsisType
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zarrscope.chunkio.locator import EncodedChunk, Locator
+from zarrscope.chunkio.locator import EncodedChunk, Fetched, Locator
 from zarrscope.chunkio.read import read
 from zarrscope.chunkio.watchers import ArrayIdentity, watchers
 from zarrscope.errors import BadChunk, Refused, Unsupported, ZarrscopeError
@@ -262,14 +262,26 @@ class StoredArray:
         self, chunks: Iterable[ChunkIndex], cancelled: Callable[[], bool] = never
     ) -> Iterator[tuple[ChunkIndex, EncodedChunk]]:
         """(chunk, encoded bytes | None | error), in order of completion; ends early once `cancelled()`."""
+        for arrived in self.fetch_together(chunks, cancelled):
+            yield from arrived
+
+    @uninterrupted_steps
+    def fetch_together(
+        self, chunks: Iterable[ChunkIndex], cancelled: Callable[[], bool] = never
+    ) -> Iterator[Sequence[Fetched]]:
+        """As `fetch`; the chunks of one answer together."""
         keys = self.metadata.keys
         forgotten: set[str] = set()
-        for chunk, payload in self.locator.fetch(chunks, cancelled):
-            payload = self._with_chosen_keys(chunk, payload, keys)
-            if isinstance(payload, BadChunk) and self._is_stale(chunk, forgotten):
-                yield from self.locator.fetch([chunk], cancelled)
-            else:
-                yield chunk, payload
+        for arrived in self.locator.fetch_together(chunks, cancelled):
+            sound: list[Fetched] = []
+            for chunk, payload in arrived:
+                payload = self._with_chosen_keys(chunk, payload, keys)
+                if isinstance(payload, BadChunk) and self._is_stale(chunk, forgotten):
+                    yield from self.locator.fetch_together([chunk], cancelled)
+                else:
+                    sound.append((chunk, payload))
+            if sound:
+                yield sound
 
     def _is_stale(self, chunk: ChunkIndex, forgotten: set[str]) -> bool:
         """Whether a cached shard index may have been outdated. It is dropped once; a second failure is final."""
