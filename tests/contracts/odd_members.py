@@ -124,10 +124,5 @@ def documents_that_are_no_object(dialect: Dialect) -> Iterator[tuple[str, Kind, 
                 yield path, kind, key, odd, store
 
 
-def shows_its_kind(dialect: Dialect, path: str, kind: Kind, key: str) -> bool:
-    """Whether the node is known to be there, and of its kind, when the document at `key` cannot be read."""
-    return dialect.named_kinds or key not in dialect.documents(path, kind)[:1]
-
-
 def keys(store: MemoryStore) -> dict[str, bytes]:
     return {key: store.get(key) or b"" for key in store.list()}

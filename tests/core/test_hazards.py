@@ -55,6 +55,11 @@ def opened(dialect: Dialect, store: MemoryStore) -> Any:
     return zarrscope.open(store)[array_path(dialect)]
 
 
+def whole(node: Any) -> Any:
+    """All that is in a node: a broken one opens, and gives nothing."""
+    return node[...] if node.kind == "array" else [*node.children()]
+
+
 @every
 def test_a_huge_shape_opens_and_costs_nothing(dialect: Dialect) -> None:
     store = stored(dialect, None, **{MEMBERS.get(dialect.name, ("shape",))[0]: [2**62, 2**62]})
@@ -142,9 +147,7 @@ def test_odd_json_in_attributes_is_read_and_harms_nobody(dialect: Dialect, text:
 def test_documents_that_are_no_json_are_named(dialect: Dialect, change: Any) -> None:
     key = document_key(dialect)
     with pytest.raises(zarrscope.ZarrscopeError) as caught:
-        opened(dialect, stored(dialect, change(TEMPLATES[dialect.name][key])))[
-            ...
-        ]  # if its key shows an array, it opens
+        whole(opened(dialect, stored(dialect, change(TEMPLATES[dialect.name][key]))))
     if array_path(dialect) != "/":  # v1 is told by this document
         assert isinstance(caught.value, zarrscope.BadMetadata | TooLarge)
         assert caught.value.key == key

@@ -1,9 +1,10 @@
-"""One document of a node is no JSON object, or not even JSON: a node of known kind opens all the same, so that what
+"""One document is no JSON object, or not even JSON: its node opens all the same, the root as any other, so that what
 lies beneath it can be reached and the rest of it mended (tests/contracts/odd_members.py)."""
 
 from __future__ import annotations
 
 import contextlib
+import pickle
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 import zarrscope
-from contracts.odd_members import WRITABLE, documents_that_are_no_object, family, keys, shows_its_kind
+from contracts.odd_members import NO_OBJECT, WRITABLE, documents_that_are_no_object, family, keys
 from zarrscope.check.hierarchy import check
 from zarrscope.dialects import Dialect
 from zarrscope.runtime.threads import Mailbox
@@ -27,9 +28,15 @@ def faults_of_documents(
     h = zarrscope.open(store, "r+")
     node = h[path]
     at_key = dialect.attributes_at(path, kind)[0]
-    expected = {"x": 1} if at_key != key else {}
-    if (node.kind, dict(node.attributes)) != (kind, expected):
-        yield f"opens as {node.kind} with {dict(node.attributes)}"
+    if node.kind != kind:
+        yield f"opens as {node.kind}"
+    try:
+        shown: Any = dict(node.attributes)
+    except zarrscope.BadMetadata as error:
+        shown = error.key
+    expected = {"x": 1} if at_key != key else key
+    if shown != expected:
+        yield f"shows the attributes {shown}"
     if node.problem is None or node.problem.key != key:
         yield f"has the problem {node.problem}"
     errors = [each.key for each in check(h) if each.severity == "error"]
@@ -66,26 +73,101 @@ def faults_of_documents(
 
 
 @pytest.mark.parametrize("dialect", WRITABLE, ids=lambda dialect: dialect.name)
-def test_a_document_that_is_no_object_closes_no_node_of_known_kind(dialect: Dialect) -> None:
+def test_a_document_that_is_no_object_closes_no_node(dialect: Dialect) -> None:
     beneath = {"/": ["g"], "/g": ["a"]}
     tried, failed = 0, []
     for path, kind, key, odd, store in documents_that_are_no_object(dialect):
         tried += 1
-        if shows_its_kind(dialect, path, kind, key):
-            found = [*faults_of_documents(dialect, path, kind, key, store, beneath.get(path, []))]
-            failed += [f"{path} {key} = {odd!r}: {fault}" for fault in found]
-        elif path != "/":
-            h = zarrscope.open(store, "r+")
-            with pytest.raises(zarrscope.BadMetadata) as caught:
-                h[path]
-            assert caught.value.key == key
-            above = path.rpartition("/")[0] or "/"
-            (child,) = h[above].children()
-            assert child.error is not None
-            assert [each.key for each in check(h) if each.severity == "error"] == [key]
-            assert path == "/g/a" or h["/g/a"][...].tolist() == [3] * 4
+        found = [*faults_of_documents(dialect, path, kind, key, store, beneath.get(path, []))]
+        failed += [f"{path} {key} = {odd!r}: {fault}" for fault in found]
     assert tried >= 27
     assert not failed, f"{len(failed)} of {tried}:\n" + "\n".join(failed[:40])
+
+
+DRAFTS = [dialect for dialect in WRITABLE if "zarr.json" in keys(family(dialect)) and dialect.apart]
+
+
+@pytest.mark.parametrize("odd", NO_OBJECT)
+@pytest.mark.parametrize("dialect", DRAFTS, ids=lambda dialect: dialect.name)
+def test_a_broken_bootstrap_document_hides_no_names(dialect: Dialect, odd: bytes) -> None:
+    """It states the rules of all nodes: they are listed, and read by whoever asks for it; nothing is written."""
+    store = family(dialect)
+    store.set("zarr.json", odd)
+    before = keys(store)
+    h = zarrscope.open(store, "r+")
+    assert h.dialect.name == dialect.name
+    assert any("zarr.json is broken" in each for each in h.warnings)
+    assert [path for path, _ in h.walk()] == ["/g", "/g/a"]
+    assert [each.key for each in check(h) if each.severity == "error"] == ["zarr.json"]
+    for path in ("/", "/g", "/g/a"):
+        assert h[path].problem is not None
+        with pytest.raises(zarrscope.BadMetadata, match=r"zarr\.json is broken") as caught:
+            h[path][...] if path == "/g/a" else [*h[path].children()]
+        assert caught.value.key == "zarr.json"
+    with pytest.raises(zarrscope.ReadOnly, match="restore"):
+        h.create_group("/new")
+    assert keys(store) == before
+    lenient = zarrscope.open(store, lenient=True)
+    assert lenient["/g/a"][...].tolist() == [3] * 4
+    assert [child.name for child in lenient["/g"].children()] == ["a"]
+
+
+V1_META = b'{"zarr_format": 1, "shape": [4], "chunks": [2], "dtype": "|u1", "compression": null, "fill_value": 0}'
+
+
+@pytest.mark.parametrize("odd", [*NO_OBJECT, V1_META[:40], V1_META + b"}"])
+@pytest.mark.parametrize("key", ["meta", "attrs"])
+def test_a_broken_document_of_v1_closes_nothing(key: str, odd: bytes) -> None:
+    values = {"meta": V1_META, "attrs": b'{"x": 1}', "0": b"\3\3", "1": b"\3\3"}
+    h = zarrscope.open(MemoryStore({**values, key: odd}))
+    assert (h.dialect.name, h.root.kind) == ("v1", "array")
+    assert h.root.problem is not None
+    assert h.root.problem.key == key
+    with pytest.raises(zarrscope.BadMetadata):
+        h.root[...]
+
+
+@pytest.mark.parametrize("value", [b"", b"{", b"<html></html>", b'{"a": 1'])
+@pytest.mark.parametrize("key", ["zarr.json", "attributes.json", "meta"])
+def test_a_broken_document_alone_makes_no_hierarchy(key: str, value: bytes) -> None:
+    """Nothing around it shows that it is Zarr."""
+    with pytest.raises(zarrscope.ZarrscopeError):
+        zarrscope.open(MemoryStore({key: value, "notes/readme.txt": b"x"}))
+
+
+CUT = b'{"zarr_format": 3, "node_type": "%s", "shape": ['
+
+
+@pytest.mark.parametrize(
+    ("around", "kind"),
+    [
+        ({"n/zarr.json": CUT % b"array"}, "array"),
+        ({"n/zarr.json": CUT % b"group"}, "group"),
+        ({"n/zarr.json": b"", "n/c/0/0": b"x"}, "array"),
+        ({"n/zarr.json": b"", "n/c": b"x"}, "array"),
+        ({"n/zarr.json": b"", "n/0.0": b"x"}, "array"),
+        ({"n/zarr.json": b"", "n/0/0": b"x"}, "array"),
+        ({"n/zarr.json": b"", "n/0/zarr.json": b"{}", "n/0/c/0": b"x"}, "group"),
+        ({"n/zarr.json": b"", "n/c/zarr.json": b"{}"}, "group"),
+        ({"n/zarr.json": b'{"consolidated_metadata": {"a": {"node_type": "array"', "n/a/zarr.json": b"{}"}, "group"),
+        ({"n/zarr.json": b""}, "group"),
+    ],
+)
+def test_the_kind_is_guessed_by_text_and_keys(around: dict[str, bytes], kind: str) -> None:
+    root = b'{"zarr_format": 3, "node_type": "group"}'
+    h = zarrscope.open(MemoryStore({"zarr.json": root, **around}))
+    node = h["/n"]
+    assert node.kind == kind
+    assert node.problem is not None
+    assert "a guess" in str(node.problem.advice)
+    (child,) = h.root.children()
+    assert (child.name, child.kind) == ("n", kind)
+    assert child.error is not None
+    assert "attributes that cannot be read" in repr(node.attributes)
+    assert (node.attributes == {}) is False
+    again = pickle.loads(pickle.dumps(node.attributes))
+    with pytest.raises(zarrscope.BadMetadata):
+        again.get("x")
 
 
 @pytest.mark.parametrize(("key", "seen"), [(".zattrs", False), ("g/.zattrs", False), ("g/.zgroup", True)])

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from zarrscope.chunkio.stored_chunks import blocks_touched, index_at, is_sparse, listed
 from zarrscope.dialects import dialect_named
-from zarrscope.errors import ZarrscopeError
+from zarrscope.errors import BadMetadata, ZarrscopeError
 from zarrscope.jsondoc.parse import parse_json
 from zarrscope.model.metadata import ChunkGrid
 from zarrscope.model.node_path import clean_path, join_path
@@ -102,15 +102,21 @@ class _Side:
 
     def names(self, node: Group) -> list[str] | ZarrscopeError:
         try:
-            return sorted(child.name for child in node.children(tree=self.tree))
+            return sorted(child.name for child in node.names(tree=self.tree))
         except ZarrscopeError as error:
             return error
 
     def documents(self, node: Group | Array) -> dict[str, Any]:
         """The node's documents, parsed, by the name that both sides share."""
+        return {name: parse_json(value, key=key) for name, (key, value) in self._stored(node).items()}
+
+    def values(self, node: Group | Array) -> list[bytes]:
+        """The node's documents as they are stored."""
+        return [value for _, (_, value) in sorted(self._stored(node).items())]
+
+    def _stored(self, node: Group | Array) -> dict[str, tuple[str, bytes]]:
         keys = dialect_named(node.metadata.dialect).documents(node.path, node.kind)
-        found = fetch(self.hierarchy.store, keys)
-        return {str(keys.index(key)): parse_json(value, key=key) for key, value in found.items()}
+        return {str(keys.index(key)): (key, value) for key, value in fetch(self.hierarchy.store, keys).items()}
 
 
 class _Comparison:
@@ -142,7 +148,14 @@ class _Comparison:
             return
         if isinstance(left, Array) and isinstance(right, Array):
             yield from self._fields(path, left, right)
-        yield from _json(path, "attributes", "", self._attributes(left), self._attributes(right))
+        try:
+            yield from _json(path, "attributes", "", self._attributes(left), self._attributes(right))
+        except BadMetadata:  # of one side, or of both
+            unread = True
+        else:
+            unread = isinstance(left, Group) and (left.problem is not None or right.problem is not None)
+        if unread and self.left.values(left) != self.right.values(right):
+            yield Difference(path, "problem", _problem(left.problem), _problem(right.problem))
         if self.strict:
             yield from self._documents(path, left, right)
         if isinstance(left, Array) and isinstance(right, Array):

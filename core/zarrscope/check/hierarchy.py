@@ -22,6 +22,7 @@ from zarrscope.check.consolidated import copies, stale_copies
 from zarrscope.check.coverage import Coverage
 from zarrscope.check.finding import Finding, Severity, descendant, finding_of
 from zarrscope.dialects import Dialect, StoredDocument, dialect_named
+from zarrscope.dialects.defects import as_far_as_read
 from zarrscope.dialects.protocol import NodeKind
 from zarrscope.errors import BadMetadata, NotFound, Unsupported, ZarrscopeError
 from zarrscope.executors import executor_for
@@ -303,7 +304,9 @@ class _Check:
         key = dialect.attributes_at(path, node.kind)[0]
         own = dialect.documents(path, node.kind)[0]
         findings = [Finding("warning", "metadata", path, warning, own) for warning in node.warnings]
-        findings += [replace(finding_of(each.error, path, own), severity="error") for each in node.metadata.defects]
+        shared = self.hierarchy._nodes.defect if path != "/" else None  # it is told once, at the root
+        defects = [each for each in node.metadata.defects if each != shared]
+        findings += [replace(finding_of(each.error, path, own), severity="error") for each in defects]
         if isinstance(node, Group) and node.problem is not None and not node.metadata.defects:
             findings.append(finding_of(node.problem, path, own))
         findings += self._two_kinds(path, dialect)
@@ -325,7 +328,7 @@ class _Check:
                         advice="Consolidate the metadata again.",
                     )
                 )
-        if isinstance(node, Group) and node.attributes:
+        if isinstance(node, Group) and as_far_as_read(node.attributes):
             findings += self._ome(path, node, key)
         return findings
 

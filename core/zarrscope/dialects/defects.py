@@ -6,16 +6,53 @@ defect, with the text of `problem` (model/metadata.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ParamSpec, TypeVar
 
 from zarrscope.errors import BadMetadata, Unsupported
+from zarrscope.errors.visible import visible
 from zarrscope.model.dtype import DataType, Fill, unknown
 from zarrscope.model.fill_value import undefined
 from zarrscope.model.metadata import ArrayMetadata, ChunkGrid, ChunkKeys, CodecSpec, Defect, GroupMetadata, RegularGrid
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+class UnreadAttributes(Mapping[str, Any]):
+    """The attributes of a node whose document does not show them. Looking into them raises the defect: an empty
+    mapping would say that there are none.
+    """
+
+    def __init__(self, defect: Defect) -> None:
+        self.defect = defect
+
+    def __getitem__(self, name: str) -> Any:
+        raise self.defect.error
+
+    def __iter__(self) -> Iterator[str]:
+        raise self.defect.error
+
+    def __len__(self) -> int:
+        raise self.defect.error
+
+    def __contains__(self, name: object) -> bool:
+        raise self.defect.error
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UnreadAttributes) and other.defect == self.defect
+
+    def __hash__(self) -> int:
+        return hash(self.defect)
+
+    def __repr__(self) -> str:
+        return visible(f"<attributes that cannot be read: {self.defect.message}>")
+
+
+def as_far_as_read(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The attributes, none if they cannot be read: for callers that look for something in them and have another place
+    for the problem of the node."""
+    return {} if isinstance(attributes, UnreadAttributes) else attributes
 
 
 class Defects:
@@ -30,13 +67,31 @@ class Defects:
         try:
             return read(*args, **settings)
         except (BadMetadata, Unsupported) as error:
-            feature = error.feature if isinstance(error, Unsupported) else None
-            place = error.pointer or "", error.key if error.key is not None else self.key
-            self._found.append(Defect(error.message, *place, error.advice or "", feature))
+            self.add(error)
             return None
 
+    def attributes(
+        self, read: Callable[P, Mapping[str, Any]], *args: P.args, **settings: P.kwargs
+    ) -> Mapping[str, Any]:
+        """The attributes that `read` returns. If it finds a defect, keeps it and returns UnreadAttributes."""
+        found = self.attempt(read, *args, **settings)
+        return found if found is not None else UnreadAttributes(self._found[-1])
+
+    def add(self, error: BadMetadata | Unsupported) -> Defect:
+        """Keeps an error of reading as a defect."""
+        feature = error.feature if isinstance(error, Unsupported) else None
+        place = error.pointer or "", error.key if error.key is not None else self.key
+        self._found.append(Defect(error.message, *place, error.advice or "", feature))
+        return self._found[-1]
+
+    def nothing_of(self, kind: str, dialect: str) -> ArrayMetadata | GroupMetadata:
+        """The metadata of a node of this kind whose document shows nothing else."""
+        if kind == "array":
+            return self.nothing_of_array(dialect)
+        return GroupMetadata(dialect, defects=self.found)
+
     def nothing_of_array(self, dialect: str) -> ArrayMetadata:
-        """The metadata of an array whose document is not a JSON object: its key alone shows that it is an array."""
+        """The metadata of an array whose document is not a JSON object."""
         return self.array(shape=None, dtype=None, grid=None, keys=None, codecs=None, fill=None, dialect=dialect)
 
     @property

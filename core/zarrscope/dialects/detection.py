@@ -11,7 +11,7 @@ server may answer any address with a web page) does not end the search; it is re
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from importlib import import_module
@@ -215,6 +215,18 @@ def _recognized(row: DialectRow, documents: Mapping[str, bytes], lenient: bool) 
         if row.place:
             raise
         raise failing("dialects", row.name, error) from error
+
+
+def detect_broken(
+    documents: Mapping[str, bytes], beneath: Collection[str], *, lenient: bool = False
+) -> Detected | None:
+    """The dialect of a hierarchy whose document at the root is broken; None where nothing shows one."""
+    for row in TABLE:
+        if any(key in documents for key in row.signs):
+            found = opened_as(row.make(), lenient=lenient).recognize_broken(documents, beneath)
+            if found is not None:
+                return found
+    return None
 
 
 def detect_listed(documents: Mapping[str, bytes], *, lenient: bool = False) -> Detected | None:

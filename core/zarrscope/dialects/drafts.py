@@ -24,13 +24,13 @@ was a store on top of the store: it would hide the inner chunks from the code th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Literal
 
 from zarrscope.dialects import draft_arrays, draft_writing
-from zarrscope.dialects.defects import Defects, need_sound
+from zarrscope.dialects.defects import Defects, UnreadAttributes, as_far_as_read, need_sound
 from zarrscope.dialects.demands import extension_reports, missing, unknown_members
 from zarrscope.dialects.extensions import refuse_phase_3
 from zarrscope.dialects.layouts import CORE_URI, DRAFT_2019_05, DRAFT_2019_06, DRAFT_2020, DRAFT_2022_05, DraftLayout
@@ -43,6 +43,7 @@ from zarrscope.model.dtype import spell
 from zarrscope.model.metadata import (
     ArrayMetadata,
     ChunkKeys,
+    Defect,
     ExtensionOutcome,
     ExtensionReport,
     GroupMetadata,
@@ -52,6 +53,7 @@ from zarrscope.model.storage import Entry
 
 BOOTSTRAP = "zarr.json"
 _CONSOLIDATED = "meta/root/consolidated/.zmetadata"
+_DOCUMENT = re.compile(r"[./](array|group)(\.json)?$")
 _NODE_NAME = re.compile(r"[A-Za-z0-9._\-]{1,255}")
 
 
@@ -113,6 +115,27 @@ class DraftDialect(Dialect):
         refuse_phase_3(document)
         found, warnings = from_bootstrap(document, lenient=self.lenient)
         return Detected(found, warnings=warnings) if found.layout == self.layout else None
+
+    def recognize_broken(self, documents: Mapping[str, bytes], beneath: Collection[str]) -> Detected | None:
+        """The layout follows from where documents lie, and their suffix from their names."""
+        if BOOTSTRAP not in documents or not self.layout.bootstrap:
+            return None
+        named = [key for key in beneath if _DOCUMENT.search(key) and key.startswith("meta/")]
+        if not named:
+            return None
+        suffix = ".json" if any(key.endswith(".json") for key in named) else ""
+        layout = DRAFT_2022_05
+        if all(key.startswith(("meta/root.", "meta/root/")) for key in named):
+            layout = DRAFT_2020 if suffix or "data/root/" in beneath else DRAFT_2019_06
+        if layout != self.layout:
+            return None
+        defect = Defect(
+            "zarr.json is broken, which states the rules of the hierarchy",
+            "",
+            BOOTSTRAP,
+            "Restore it from a copy. With --lenient (lenient=True) nodes are read as though it demanded nothing.",
+        )
+        return Detected(replace(self, suffix=None if suffix == layout.suffix else suffix), defect=defect)
 
     # ------------------------------------------------------------------ keys
     def key(self, path: str, kind: NodeKind) -> str:
@@ -241,13 +264,13 @@ class DraftDialect(Dialect):
             metadata = GroupMetadata(self.name, extensions=self.extensions, defects=defects.found)
             if kind == "array":
                 metadata = defects.nothing_of_array(self.name)
-            return Node(path, metadata, {}, tuple(notes))
+            return Node(path, metadata, UnreadAttributes(defects.found[0]), tuple(notes))
         if not self.layout.bootstrap:
             defects.attempt(check_format, members, notes)
-        attributes = defects.attempt(attributes_of, members) or {}
+        attributes = defects.attributes(attributes_of, members)
         reports = [*self.extensions]
         if kind == "array":
-            metadata = draft_arrays.parse(self, path, members, attributes, notes, reports, defects)
+            metadata = draft_arrays.parse(self, path, members, as_far_as_read(attributes), notes, reports, defects)
         else:
             reports += extension_reports(members, notes, lenient=self.lenient, attempt=defects.attempt)
             reports += unknown_members(members, notes, strict=self.layout.strict, lenient=self.lenient)

@@ -14,7 +14,7 @@ Specification: https://github.com/saalfeldlab/n5 (README, 4.0.0); spec A.10.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Literal
@@ -23,7 +23,7 @@ from zarrscope.dialects.defects import Defects, need_sound
 from zarrscope.dialects.demands import missing
 from zarrscope.dialects.pipeline import from_numcodecs, reversal, told_by
 from zarrscope.dialects.protocol import Child, Detected, Dialect, Erasure, Node, NodeKind, StoredDocument
-from zarrscope.dialects.reading import Members, glance, load, prefix_of
+from zarrscope.dialects.reading import Members, glance, load, prefix_of, text_of
 from zarrscope.dialects.writing import check_plain_name, document
 from zarrscope.errors import BadMetadata, Refused, Unsupported
 from zarrscope.jsondoc.parse import parse_json
@@ -131,7 +131,24 @@ class N5(Dialect):
 
     def claimed(self, path: str, documents: Mapping[str, StoredDocument]) -> NodeKind | None:
         members = glance(documents, prefix_of(path) + DOCUMENT)
+        if not members:  # the document may be broken
+            return None
         return "array" if all(name in members for name in _DATASET) else "group"
+
+    def guessed(self, path: str, documents: Mapping[str, StoredDocument], beneath: Collection[str]) -> NodeKind:
+        text = text_of(documents, prefix_of(path) + DOCUMENT)
+        if sum(f'"{name}"'.encode() in text for name in _DATASET) > 1:
+            return "array"
+        if any(key.endswith("/" + DOCUMENT) for key in beneath):
+            return "group"
+        return "array" if any(key.rstrip("/").isdecimal() for key in beneath) else "group"
+
+    def recognize_broken(self, documents: Mapping[str, bytes], beneath: Collection[str]) -> Detected | None:
+        text = documents.get(DOCUMENT)
+        if text is None:
+            return None
+        told = b'"n5"' in text or self.guessed("/", documents, beneath) == "array"
+        return Detected(self) if told or any(key.endswith("/" + DOCUMENT) for key in beneath) else None
 
     def _dataset(self, path: str, members: Members, defects: Defects) -> ArrayMetadata:
         attempt = defects.attempt

@@ -8,13 +8,13 @@ plan itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Literal, Protocol
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope.errors.visible import visible
 from zarrscope.model.frozen import frozen
-from zarrscope.model.metadata import ArrayMetadata, ChunkKeys, ExtensionReport, GroupMetadata
+from zarrscope.model.metadata import ArrayMetadata, ChunkKeys, Defect, ExtensionReport, GroupMetadata
 from zarrscope.model.schema import Fault
 from zarrscope.model.storage import Entry
 
@@ -116,6 +116,9 @@ class Detected:
     dialect: Dialect
     other_dialects: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    defect: Defect | None = None
+    """The defect of the document that states the rules of the whole hierarchy. Every node has it: names are listed, but
+    nothing is read without `lenient`, and nothing written."""
 
 
 class Dialect(Protocol):
@@ -235,6 +238,15 @@ class Dialect(Protocol):
         """
         return None
 
+    def recognize_broken(self, documents: Mapping[str, bytes], beneath: Collection[str]) -> Detected | None:
+        """This dialect, if the document at the root that is its sign is broken, but its text or the keys `beneath`
+        show it all the same. Called when no dialect recognized the documents.
+
+        `beneath` has the names at the root, those of prefixes with a slash, the documents one level down, and some keys
+        under meta/.
+        """
+        return None
+
     # ------------------------------------------------------------------ keys
     def documents(self, path: str, kind: NodeKind | None = None) -> tuple[str, ...]:
         """The keys to fetch in parallel for the node at `path`: all that may exist, or those of one kind."""
@@ -266,6 +278,12 @@ class Dialect(Protocol):
 
     def claimed(self, path: str, documents: Mapping[str, StoredDocument]) -> NodeKind | None:
         """The kind that documents state although `parse` refused them, if they state one; never raises."""
+
+    def guessed(self, path: str, documents: Mapping[str, StoredDocument], beneath: Collection[str]) -> NodeKind:
+        """The likely kind of a node whose document cannot be understood at all, by its text and by what lies `beneath`:
+        names, those of prefixes with a slash, and the documents one level down ("a/zarr.json").
+        """
+        return self.claimed(path, documents) or "group"
 
     def consolidated(self, documents: Mapping[str, StoredDocument]) -> dict[str, StoredDocument] | None:
         """The copies of other documents that the root's `documents` hold, by store key; None when they hold none."""

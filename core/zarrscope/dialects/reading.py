@@ -179,6 +179,12 @@ def glance(documents: Mapping[str, bytes | Mapping[str, Any]], key: str) -> Mapp
     return {} if members is None else members.value
 
 
+def text_of(documents: Mapping[str, bytes | Mapping[str, Any]], key: str) -> bytes:
+    """The stored text of a document, for a guess; empty where there is none."""
+    source = documents.get(key)
+    return source if isinstance(source, bytes) else b""
+
+
 def attributes_of(members: Members) -> Mapping[str, Any]:
     """The attributes, an object; absent and null mean none."""
     value = members.any("attributes")

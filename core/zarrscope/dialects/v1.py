@@ -11,7 +11,7 @@ express everything that v1 can.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -50,6 +50,12 @@ class V1(Dialect):
         said = all(name in found for name in ("zarr_format", "shape", "chunks", "dtype"))
         return Detected(self) if said else None
 
+    def guessed(self, path: str, documents: Mapping[str, StoredDocument], beneath: Collection[str]) -> NodeKind:
+        return "array"
+
+    def recognize_broken(self, documents: Mapping[str, bytes], beneath: Collection[str]) -> Detected | None:
+        return Detected(self) if "meta" in documents and "attrs" in beneath else None
+
     def documents(self, path: str, kind: NodeKind | None = None) -> tuple[str, ...]:
         return ("meta", "attrs") if not path.strip("/") else ()
 
@@ -78,9 +84,9 @@ class V1(Dialect):
         members = load(documents, "meta", notes)
         if members is None:
             return None
-        metadata = self._array(members, Defects("meta"))
-        attributes = load(documents, "attrs", notes, what="attributes")
-        return Node("/", metadata, attributes.value if attributes else {}, tuple(notes))
+        defects = Defects("meta")
+        attributes = defects.attributes(_attributes, documents, notes)
+        return Node("/", self._array(members, defects), attributes, tuple(notes))
 
     def claimed(self, path: str, documents: Mapping[str, StoredDocument]) -> NodeKind | None:
         return "array"
@@ -112,6 +118,11 @@ class V1(Dialect):
         self, path: str, metadata: ArrayMetadata | GroupMetadata, attributes: Mapping[str, Any]
     ) -> dict[str, bytes]:
         raise Unsupported("Zarr v1 is not written", feature="writing Zarr v1", advice="Write Zarr v2 or v3.")
+
+
+def _attributes(documents: Mapping[str, StoredDocument], notes: list[str]) -> Mapping[str, Any]:
+    members = load(documents, "attrs", notes, what="attributes")
+    return {} if members is None else members.value
 
 
 def _check_format(members: Members) -> None:

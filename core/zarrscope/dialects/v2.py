@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from zarrscope.dialects.defects import Defects, need_sound
+from zarrscope.dialects.defects import Defects, as_far_as_read, need_sound
 from zarrscope.dialects.pipeline import NamedCodec, from_v2, to_v2
 from zarrscope.dialects.protocol import DIMENSIONS, Child, Dialect, Erasure, Node, NodeKind, StoredDocument
 from zarrscope.dialects.reading import Members, load, odd_number, prefix_of, stays_inside, token, within
@@ -100,11 +100,11 @@ class V2(Dialect):
         key = f"{prefix}.z{kind}"
         defects = Defects(key)
         members = defects.attempt(load, documents, key, notes)
-        attributes = defects.attempt(self._attributes, prefix, documents, notes) or {}
+        attributes = defects.attributes(self._attributes, prefix, documents, notes)
         metadata: ArrayMetadata | GroupMetadata
         if kind == "array":
             metadata = (
-                self._array(prefix, members, attributes, notes, defects)
+                self._array(prefix, members, as_far_as_read(attributes), notes, defects)
                 if members is not None
                 else defects.nothing_of_array(self.name)
             )

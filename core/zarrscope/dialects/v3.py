@@ -15,7 +15,8 @@ must_understand false; `lenient` opens it nevertheless.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from zarrscope.dialects import extensions as known
@@ -30,6 +31,7 @@ from zarrscope.dialects.reading import (
     odd_number,
     prefix_of,
     stays_inside,
+    text_of,
     token,
     within,
 )
@@ -54,6 +56,9 @@ from zarrscope.runtime.tuning import ALIKE_BYTES, ALIKE_DOCUMENTS
 DOCUMENT = "zarr.json"
 _CONSOLIDATED = b"consolidated_metadata"
 _KINDS = ["array", "group"]
+_STATED = re.compile(rb'"node_type"\s*:\s*"(array|group)"')
+_CHUNK = re.compile(r"c/?|[0-9]+(\.[0-9]+)*/?")
+"""What lies beneath an array: its folder of chunks, its only chunk, or chunks with keys as in v2."""
 
 
 @frozen
@@ -143,7 +148,7 @@ class V3(Dialect):
         defects.attempt(known.refuse_phase_3, members.value)
         with within(key=key):
             kind = _kind(members, defects)
-        attributes = defects.attempt(attributes_of, members) or {}
+        attributes = defects.attributes(attributes_of, members)
         reading = DocumentParser(self, path, members, notes, defects)
         return Node(path, reading.array() if kind == "array" else reading.group(), attributes, tuple(notes))
 
@@ -153,6 +158,24 @@ class V3(Dialect):
             return _claimed(source)
         kind = glance(documents, prefix_of(path) + DOCUMENT).get("node_type")
         return kind if kind == "array" or kind == "group" else None
+
+    def guessed(self, path: str, documents: Mapping[str, StoredDocument], beneath: Collection[str]) -> NodeKind:
+        text = text_of(documents, prefix_of(path) + DOCUMENT)
+        if b"consolidated_metadata" not in text:  # the copies have kinds of their own
+            if (stated := _STATED.search(text)) is not None:
+                return "array" if stated[1] == b"array" else "group"
+            if b'"chunk_grid"' in text:
+                return "array"
+        if any(key.endswith("/" + DOCUMENT) for key in beneath):
+            return "group"
+        return "array" if any(_CHUNK.fullmatch(key) for key in beneath) else "group"
+
+    def recognize_broken(self, documents: Mapping[str, bytes], beneath: Collection[str]) -> Detected | None:
+        text = documents.get(DOCUMENT)
+        if text is None:
+            return None
+        told = _STATED.search(text) or any(key.endswith("/" + DOCUMENT) or _CHUNK.fullmatch(key) for key in beneath)
+        return Detected(self) if told else None
 
     def consolidated(self, documents: Mapping[str, StoredDocument]) -> dict[str, StoredDocument] | None:
         """The documents inside `consolidated_metadata` of kind "inline", by store key."""

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from zarrscope.dialects.defects import UnreadAttributes
 from zarrscope.errors import ZarrscopeError
 from zarrscope.errors.visible import visible
 from zarrscope.model.metadata import ArrayMetadata, ExtensionReport
@@ -372,7 +373,7 @@ class Array:
         return np.asarray(self[...], dtype)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        attributes = dict(self.attributes)
+        attributes = self.attributes if isinstance(self.attributes, UnreadAttributes) else dict(self.attributes)
         # A remote store pickles with its settings, and is opened again with them (stores/remote.py).
         knows = any("__reduce__" in kind.__dict__ for kind in type(self.store).__mro__[:-1])
         store = self.store if knows else self.store.url

@@ -12,6 +12,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Protocol
 
 from zarrscope.dialects import StoredDocument
+from zarrscope.dialects.defects import UnreadAttributes, as_far_as_read
 from zarrscope.errors import BadMetadata, Conflict, Refused, ZarrscopeError
 from zarrscope.errors.visible import visible
 from zarrscope.jsondoc.document import Document, same_json
@@ -90,7 +91,8 @@ class Attributes(MutableMapping[str, Any]):
         return name in self._node.attributes
 
     def __repr__(self) -> str:
-        return visible(f"<Attributes {dict(self._node.attributes)!r}>")
+        stored = self._node.attributes
+        return visible(f"<Attributes {stored if isinstance(stored, UnreadAttributes) else dict(stored)!r}>")
 
     def __setitem__(self, name: str, value: Any) -> None:
         self._change({name: value})
@@ -146,7 +148,7 @@ class Attributes(MutableMapping[str, Any]):
         >>> dict(h.root.attrs)
         {'only': True}
         """
-        self._change({**dict.fromkeys(self._node.attributes, _ABSENT), **attributes})
+        self._change({**dict.fromkeys(as_far_as_read(self._node.attributes), _ABSENT), **attributes})
 
     def clear(self) -> None:
         """Removes all attributes, in one write.
@@ -219,11 +221,12 @@ class Attributes(MutableMapping[str, Any]):
         if old.version is ABSENT:
             del documents[key]
         before = context.parsed(path, documents)
-        stored: Mapping[str, Any] = before.attributes if before is not None else {}
+        stored = as_far_as_read(before.attributes) if before is not None else {}
+        known = as_far_as_read(self._node.attributes)
         try:
             new = old.with_object(pointer)
             for name, value in changes.items():
-                if not same_json(stored.get(name, _ABSENT), self._node.attributes.get(name, _ABSENT)):
+                if not same_json(stored.get(name, _ABSENT), known.get(name, _ABSENT)):
                     raise Conflict(
                         f"The attribute {name!r} of {path} was changed since it was read",
                         theirs=old.bytes,

@@ -20,8 +20,9 @@ from zarrscope.dialects import (
     NodeKind,
     StoredDocument,
 )
+from zarrscope.dialects.defects import Defects, UnreadAttributes
 from zarrscope.dialects.remembered import parsed
-from zarrscope.errors import Denied, NotFound, ReadOnly, Refused, TooLarge, Unreadable, ZarrscopeError
+from zarrscope.errors import BadMetadata, Denied, NotFound, ReadOnly, Refused, TooLarge, Unreadable, ZarrscopeError
 from zarrscope.jsondoc.parse import ParsedBytes
 from zarrscope.model.metadata import GroupMetadata
 from zarrscope.model.node_path import clean_path, join_path
@@ -32,6 +33,7 @@ from zarrscope.nodes.detect import (
     fetch,
     found_in,
     is_untold,
+    keys_beneath,
     not_zarr,
 )
 from zarrscope.stores.store import Store
@@ -105,7 +107,9 @@ class NodeContext:
         self.dialects: tuple[Dialect, ...] = PlainFolder.dialects() if folder else (detected.dialect,)
         self.other_dialects = detected.other_dialects
         self.warnings: tuple[str, ...] = detected.warnings
-        self.writable = writable and store.writable and not detected.dialect.lenient
+        self.defect = None if detected.dialect.lenient else detected.defect
+        """The defect of the document that states the rules of the whole hierarchy; every node has it."""
+        self.writable = writable and store.writable and not detected.dialect.lenient and self.defect is None
         self._from_consolidated: set[str] = set()
         """The paths of nodes whose metadata came from a consolidated copy."""
         self.checked_groups: set[str] = set()
@@ -166,7 +170,7 @@ class NodeContext:
             documents = {**self._fetched(keys, passed_over)} or copied
         if copied and documents is copied:
             self._from_consolidated.add(path)
-        node = self._told(self.parsed(path, documents), passed_over)
+        node = self._told(self.described(path, documents), passed_over)
         if node is None and kind == "array":  # the node is no longer an array
             return self.node_at(path)
         if node is not None and path != "/" and self.store.files.ignores_spelling and self._is_misspelled(keys):
@@ -281,10 +285,36 @@ class NodeContext:
             for dialect in self.dialects:
                 node = parsed(dialect, path, documents)
                 if node is not None:
-                    return node
+                    return self._ruled(node)
         except ZarrscopeError as error:
             raise error.located(store=self.store.url) from None
         return None
+
+    def _ruled(self, node: Node) -> Node:
+        """The node, with the defect that all nodes of the hierarchy share."""
+        if self.defect is None:
+            return node
+        return replace(node, metadata=replace(node.metadata, defects=(self.defect, *node.metadata.defects)))
+
+    def described(self, path: str, documents: Mapping[str, StoredDocument]) -> Node | None:
+        """The node as `parsed` gives it; if its document cannot be understood at all, a node with this defect, of the
+        kind that its text or the keys beneath it show."""
+        try:
+            return self.parsed(path, documents)
+        except BadMetadata as error:
+            return self.broken(path, documents, error)
+
+    def broken(self, path: str, documents: Mapping[str, StoredDocument], error: BadMetadata) -> Node:
+        """The node at `path` whose document cannot be understood, for the `error`."""
+        dialect = next(each for each in self.dialects if any(key in documents for key in each.documents(path)))
+        names = [key.rpartition("/")[2] for key in dialect.outline("/")]
+        kind = dialect.guessed(path, documents, keys_beneath(self.store, dialect.listing(path), names))
+        defects = Defects(next(key for key in dialect.documents(path) if key in documents))
+        named = "an array" if kind == "array" else "a group"
+        guess = f"That it is {named} is a guess from its text and the keys around it."
+        defect = replace(defects.add(error), advice=f"{error.advice} {guess}" if error.advice else guess)
+        metadata = replace(defects.nothing_of(kind, dialect.name), defects=(defect,))
+        return self._ruled(Node(path, metadata, UnreadAttributes(defect)))
 
     def dialect_of(self, node: Node) -> Dialect:
         """The dialect of one node; in a plain folder of several hierarchies, nodes may differ in it."""
@@ -295,7 +325,7 @@ class NodeContext:
         prefix was seen in a listing."""
         group = GroupMetadata(self.dialect.name, implicit=True, extensions=self.dialect.extensions)
         if (path == "/" or listed) and self.dialect.implicit == "prefix":
-            return Node(path, group, {})
+            return self._ruled(Node(path, group, {}))
         from zarrscope.nodes.consolidated_metadata import MAX_DEPTH
 
         if not self.store.listable or path.count("/") > MAX_DEPTH:
@@ -308,7 +338,7 @@ class NodeContext:
             warnings = ("This group has no document of its own; nodes lie beneath it",)
         else:
             return None
-        return Node(path, group, {}, warnings)
+        return self._ruled(Node(path, group, {}, warnings))
 
     def has_nodes(self, path: str) -> bool:
         """Whether documents of nodes lie anywhere beneath, as far as a search of limited size finds."""
@@ -346,7 +376,9 @@ class NodeContext:
         """Raises ReadOnly if writing is not allowed."""
         if not self.writable:
             advice = "Open it with mode='r+'."
-            if self.dialect.lenient:
+            if self.defect is not None:
+                advice = f"{self.defect.key} at the root is broken: restore it first."
+            elif self.dialect.lenient:
                 advice = "It was opened leniently, because it demands unknown extensions, so it cannot be written."
             raise ReadOnly("This hierarchy is open for reading only", store=self.url, key=key, advice=advice)
 

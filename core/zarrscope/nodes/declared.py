@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from zarrscope.dialects import Child
+from zarrscope.dialects.defects import as_far_as_read
 from zarrscope.errors import Refused, ZarrscopeError
 from zarrscope.model.node_path import clean_path, declared_paths, join_path
 from zarrscope.model.storage import Entry
@@ -61,7 +62,7 @@ def _attributes(hierarchy: NodeContext, path: str) -> Mapping[str, Any]:
         node = hierarchy.node_at(path)
     except ZarrscopeError:
         node = None
-    return node.attributes if node is not None else {}
+    return as_far_as_read(node.attributes) if node is not None else {}
 
 
 def _series(hierarchy: NodeContext, path: str, attributes: Mapping[str, Any]) -> Iterator[str]:

@@ -18,6 +18,7 @@ from zarrscope.dialects import (
     Detected,
     Dialect,
     detect,
+    detect_broken,
     detect_listed,
     dialect_named,
     late_probes,
@@ -25,7 +26,7 @@ from zarrscope.dialects import (
     plugin_faults,
     remembered,
 )
-from zarrscope.errors import Denied, NotFound, TooLarge, Unreadable, ZarrscopeError
+from zarrscope.errors import BadMetadata, Denied, NotFound, TooLarge, Unreadable, ZarrscopeError
 from zarrscope.jsondoc.parse import CONSOLIDATED_LIMIT, NODE_LIMIT, ParsedBytes, raise_limit
 from zarrscope.model.storage import Answer, never
 from zarrscope.stores.store import Store
@@ -135,22 +136,65 @@ def detected_in(
 def _detected_in(
     store: Store, documents: dict[str, bytes], dialect: str | None, lenient: bool, passed_over: list[Unreadable]
 ) -> Detected | None:
+    fault: BadMetadata | None = None
     try:
-        detected = remembered.detected(documents, lenient)
-        if detected is None:
-            late = fetch(store, late_probes(), passed_over=passed_over)
-            documents.update((key, ParsedBytes(value)) for key, value in late.items())
-            detected = detect(documents, lenient=lenient)
+        try:
+            detected = remembered.detected(documents, lenient)
+            if detected is None:
+                late = fetch(store, late_probes(), passed_over=passed_over)
+                documents.update((key, ParsedBytes(value)) for key, value in late.items())
+                detected = detect(documents, lenient=lenient)
+        except BadMetadata as error:
+            detected, fault = None, error
         if dialect is not None and (detected is None or detected.dialect.name != dialect):
             chosen = dialect_named(dialect, lenient=lenient)
             documents.update(fetch(store, chosen.documents("/"), passed_over=passed_over))
             return Detected(chosen) if any(key in documents for key in chosen.documents("/")) else None
-        if detected is None and store.listable and not passed_over:
+        if detected is None and store.listable and not passed_over and fault is None:
             keys = list(islice(store.list_prefix("meta/"), 8))
             detected = detect_listed(fetch(store, keys), lenient=lenient)
+        if detected is None and documents and not passed_over:
+            detected = _in_spite_of(fault, store, documents, lenient)
+        if detected is None and fault is not None:
+            raise fault
     except ZarrscopeError as error:
         raise error.located(store=store.url) from None
     return detected
+
+
+def _in_spite_of(
+    fault: BadMetadata | None, store: Store, documents: dict[str, bytes], lenient: bool
+) -> Detected | None:
+    """The dialect of a hierarchy whose document at the root is broken, by what lies around it; None if nothing shows
+    one. So the nodes beneath stay in reach."""
+    beneath = keys_beneath(store, "", ("zarr.json", "attributes.json"))
+    if store.listable:
+        beneath |= {f"data/{entry.name}/" for entry in islice(store.list_dir("data/"), 100) if entry.is_prefix}
+        beneath |= {*islice(store.list_prefix("meta/"), 200)}
+    found = detect_broken(documents, beneath, lenient=lenient)
+    if found is None:
+        return None
+    key = next(key for key in PROBES + LATE_PROBES if key in documents)
+    told = f"{fault.key or key} is broken: {fault.message.rstrip('.')}" if fault is not None else f"{key} is broken"
+    warning = f"{told}. The format was recognized by the keys around it"
+    if found.defect is not None and fault is not None:
+        message = f"{found.defect.message}: {fault.message}"
+        found = replace(found, defect=replace(found.defect, message=message, pointer=fault.pointer or ""))
+    return replace(found, warnings=(warning,))
+
+
+def keys_beneath(store: Store, prefix: str, documents: Sequence[str]) -> set[str]:
+    """The names beneath a prefix, those of prefixes with a slash, and the keys of these `documents` one level down, as
+    far as a search of limited size finds; relative to the prefix. Empty where the store cannot list."""
+    if not store.listable:
+        return set()
+    try:
+        names = {entry.name + "/" * entry.is_prefix for entry in islice(store.list_dir(prefix), 1000)}
+        folders = sorted(name for name in names if name.endswith("/"))[: 20 if store.remote else 100]
+        found = fetch(store, [f"{prefix}{folder}{name}" for folder in folders for name in documents], passed_over=[])
+    except Unreadable:
+        return set()
+    return names | {key[len(prefix) :] for key in found}
 
 
 class PlainFolder:

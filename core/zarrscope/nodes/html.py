@@ -12,6 +12,7 @@ from html import escape
 from itertools import islice
 from typing import Any, Protocol
 
+from zarrscope.dialects.defects import as_far_as_read
 from zarrscope.errors import ZarrscopeError
 from zarrscope.errors.visible import visible
 from zarrscope.model.metadata import ArrayMetadata, GroupMetadata
@@ -113,7 +114,9 @@ def _node(kind: str, node: _Node, more: list[tuple[str, str]], drawing: str = ""
     dialect = hierarchy.dialect.title if hierarchy is not None else node.metadata.dialect
     rows = [("Dialect", dialect), ("Store", hierarchy.url if hierarchy is not None else ""), *more]
     problem = [] if node.problem is None else [str(node.problem)]
-    return _box(kind, node.path, rows, [*problem, *_warnings(node.warnings)], node.attributes, drawing, beneath)
+    return _box(
+        kind, node.path, rows, [*problem, *_warnings(node.warnings)], as_far_as_read(node.attributes), drawing, beneath
+    )
 
 
 def _hierarchy(hierarchy: HierarchyLike) -> Iterator[tuple[str, str]]:

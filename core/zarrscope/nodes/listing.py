@@ -248,7 +248,7 @@ def _child(
     if kind is not None:
         return Child(name, kind, look=partial(_look, hierarchy, path, name, documents if whole else None))
     try:
-        node = hierarchy.parsed(where, documents)
+        node = hierarchy.described(where, documents)
         if node is None and not documents:
             node = hierarchy.implicit_group(where, listed=True)
     except ZarrscopeError as error:
@@ -271,7 +271,7 @@ def _look(
     """Parses a child's documents into the node or an error. With None it reads them first."""
     where = join_path(path, name)
     try:
-        node = hierarchy.own_node(where) if documents is None else hierarchy.parsed(where, documents)
+        node = hierarchy.own_node(where) if documents is None else hierarchy.described(where, documents)
     except ZarrscopeError as error:
         return None, error
     if node is None:

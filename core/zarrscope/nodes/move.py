@@ -24,6 +24,7 @@ from itertools import islice, product
 from threading import Lock
 
 from zarrscope.dialects import Dialect, NodeKind
+from zarrscope.dialects.defects import as_far_as_read
 from zarrscope.errors import Conflict, NotFound, Refused, Unsupported, ZarrscopeError
 from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.model.node_path import clean_path, declared_paths, join_path
@@ -252,7 +253,7 @@ class _Carrying:
                 node = self.source.node_at(above)
             except ZarrscopeError:
                 continue
-            for declared in declared_paths(node.attributes) if node is not None else ():
+            for declared in declared_paths(as_far_as_read(node.attributes)) if node is not None else ():
                 with suppress(Refused):
                     where = clean_path(join_path(above, declared))
                     if declared != "labels" and f"{where}/".startswith(f"{self.path}/"):

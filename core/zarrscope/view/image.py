@@ -20,6 +20,7 @@ import numpy as np
 
 import zarrscope.ome.metadata as ome
 from zarrscope.dialects import dialect_named
+from zarrscope.dialects.defects import as_far_as_read
 from zarrscope.errors import NotFound, Unsupported, ZarrscopeError
 from zarrscope.jsondoc.parse import parsed_once
 from zarrscope.model.frozen import frozen
@@ -240,7 +241,7 @@ class Image:
             group = self.node_at(place)
         except ZarrscopeError:
             return ()
-        return ome.label_paths(group.attributes, place) if group.kind == "group" else ()
+        return ome.label_paths(as_far_as_read(group.attributes), place) if group.kind == "group" else ()
 
     def physical(self, axis: int, index: float) -> float:
         """The physical position of an index of the finest level along an axis, in the axis' unit."""
@@ -256,7 +257,7 @@ def find_images(node: Group | Array) -> list[Image]:
     """
     if node.kind == "array":
         return [Image(node.name, node.path, node.hierarchy, None, node)] if node.ndim else []
-    found = ome.multiscales(node.attributes, node.path, dialect_named(node.metadata.dialect).ome_zarr)
+    found = ome.multiscales(as_far_as_read(node.attributes), node.path, dialect_named(node.metadata.dialect).ome_zarr)
     return [Image(m.name, node.path, node.hierarchy, m) for m in found]
 
 
@@ -264,14 +265,15 @@ def find_collection(group: Group | Array) -> Collection | None:
     """The plate, well, series (bioformats2raw) or labels that a group's attributes describe. May read its OME group."""
     if group.kind != "group":
         return None
-    found = collection(group.attributes, group.path)
+    attributes = as_far_as_read(group.attributes)
+    found = collection(attributes, group.path)
     if found is None or found.kind != "series":
         return found
     try:
         series = group.hierarchy[group.path.rstrip("/") + "/OME"]
     except ZarrscopeError:
         return found
-    return collection(group.attributes, group.path, series.attributes)
+    return collection(attributes, group.path, as_far_as_read(series.attributes))
 
 
 def members(group: Group, found: Collection) -> Iterator[Member]:
@@ -358,7 +360,7 @@ def _guess_axes(array: Array) -> tuple[Axis, ...]:
     rank = array.ndim
     names = list(array.metadata.dimension_names or ())
     if not names:
-        stated = array.attributes.get("_ARRAY_DIMENSIONS")
+        stated = as_far_as_read(array.attributes).get("_ARRAY_DIMENSIONS")
         names = [n if isinstance(n, str) else None for n in stated] if isinstance(stated, list) else []
     if len(names) == rank and any(names):
         axes: list[Axis] = []
