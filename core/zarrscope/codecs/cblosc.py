@@ -65,7 +65,7 @@ _KNOWN = bytes.fromhex(
 """_ELEMENTS, shuffled and compressed by lz4."""
 
 
-@shortcut("c-blosc reading", tried_with="numcodecs 0.15.1 and 0.16.6")
+@shortcut("c-blosc reading", tried_with="numcodecs 0.15.1, 0.16.6 and 0.17.1")
 def function() -> Callable[..., int]:
     """blosc_decompress_ctx(source, destination, size of the destination, threads). It releases Python's lock."""
     found = getattr(numcodecs_file("blosc", "blosc_decompress_ctx"), "blosc_decompress_ctx", None)
@@ -81,7 +81,7 @@ def function() -> Callable[..., int]:
     return loaded
 
 
-@shortcut("c-blosc writing", tried_with="numcodecs 0.15.1 and 0.16.6")
+@shortcut("c-blosc writing", tried_with="numcodecs 0.15.1, 0.16.6 and 0.17.1")
 def compressing() -> Callable[..., int]:
     """blosc_compress_ctx. It releases Python's lock."""
     found = getattr(numcodecs_file("blosc", "blosc_decompress_ctx"), "blosc_compress_ctx", None)
