@@ -19,7 +19,7 @@ from typing import Any
 PLUGIN = "zarrscope"
 SUFFIXES = (".zarr", ".ozx", ".n5", ".zarr.zip", ".ome.zarr")
 DOCUMENTS = ("zarr.json", ".zgroup", ".zarray", ".zmetadata", "attributes.json", "root.group.json", "root.array.json")
-"""Files that identify the folder around them as a hierarchy (the signs of zarrscope.dialects)."""
+"""Files that identify the folder around them as a hierarchy, as zarrscope.dialects detects it."""
 LISTED = 1000
 """The most names in an archive that are examined."""
 

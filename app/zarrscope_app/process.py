@@ -19,8 +19,8 @@ def own_process() -> None:
 
     It allows the engine to reuse memory and return it to the system. It also makes the threads of numpy's OpenBLAS
     sleep when idle. Otherwise they would spin for a tenth of a second after their start, on the cores that decode the
-    first plane, which takes 8 ms of 80 (2026-11-21, tests/bench/run.py "cold"). OpenBLAS reads the variable once; a
-    value that is already set stays.
+    first plane, which costs 8 of the 80 ms until that plane is shown (2026-11-21, tests/bench/run.py "cold"). OpenBLAS
+    reads the variable once; a value that is already set stays.
     """
     process.own()
     os.environ.setdefault(_OPENBLAS, "20")  # 2**20 cycles: 0.4 ms
@@ -35,8 +35,8 @@ def few_threads(most: int) -> None:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """While a host imports its modules: no garbage is collected, since imports leave none and each collection visits
-    everything imported so far, which took a tenth of the processor time of the terminal's imports."""
+    """Suspends garbage collection while an application imports modules: imports leave no garbage, and each collection
+    visits everything imported so far, which took a tenth of the processor time of the terminal's imports."""
     gc.disable()
     try:
         yield
@@ -45,8 +45,8 @@ def uncollected() -> Iterator[None]:
 
 
 def tune_interpreter() -> None:
-    """Tunes Python for a host, after all imports: computing threads release the GIL after 1 ms instead of 5, so that
-    keys and mouse moves are answered meanwhile; and imported objects, which stay to the end, are excluded from garbage
-    collection, which took the terminal application 20 ms each time."""
+    """Tunes Python for an application, after all imports: computing threads release the GIL after 1 ms instead of 5, so
+    that keys and mouse moves are answered meanwhile; and imported objects, which stay to the end, are excluded from
+    garbage collection, which took the terminal application 20 ms each time."""
     sys.setswitchinterval(0.001)
     gc.freeze()

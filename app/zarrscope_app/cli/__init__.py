@@ -32,7 +32,7 @@ from zarrscope_app.process import own_process
 
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_NOT_FOUND = 0, 1, 2, 3
 _HOSTS = {"zarrscope_app.tui.app", "zarrscope_app.qt.window"}
-"""Modules that only those verbs load that open an application."""
+"""Modules that are loaded only by the verbs `open` and `tui`, when they start an application."""
 
 
 def _print_version(context: click.Context, _: click.Parameter, value: bool) -> None:
@@ -117,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # A signal raises Interrupted, so the command cleans up and exits with that signal's code.
     install(*(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)))
     code = run(arguments)
-    if code > 128 or _HOSTS & sys.modules.keys():  # a person waits for the prompt, or has closed the window
+    if code > 128 or _HOSTS & sys.modules.keys():  # ends quickly after an interrupt or an application: a person waits
         end_process(code)
     sys.exit(code)
 

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from zarrscope.check.hierarchy import CheckProgress
 
 FIRST_NAMED = 5
-"""At most this many pieces of information of one kind in one node, and arrays without a checksum, are named."""
+"""The most findings of severity "information" of one kind that are printed for one node; the rest are counted.
+
+Also the most arrays without a checksum that are named."""
 
 
 @click.command("check")
@@ -135,8 +137,8 @@ def line(finding: Finding) -> str:
 
 
 class _Lines:
-    """Prints findings as they come. Of many of a kind that are information only, in one node, the first are named and
-    the others counted."""
+    """Prints findings as they come. If a node has many of one kind and of severity "information", the first are printed
+    and the others are counted."""
 
     def __init__(self, every: bool) -> None:
         self.every = every or plain()
@@ -159,7 +161,7 @@ class _Lines:
         show_pieces([(severity, finding.severity), (f"  {rest}", "")])
 
     def end(self) -> None:
-        """Says how many were not named of the node before."""
+        """Prints how many findings of the previous node were not printed."""
         from zarrscope_app.presenters import strings
 
         for code, count in self._seen.items():

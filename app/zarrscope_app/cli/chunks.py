@@ -165,7 +165,7 @@ def stats(url: str, node: str | None, as_json: bool, **how: Any) -> None:
 
 
 def _arrays(hierarchy: Hierarchy, top: Group | Array) -> list[Array]:
-    """The arrays beneath a node whose documents can be understood; others are named."""
+    """The arrays beneath a node whose documents can be understood; a warning names each of the others."""
     if top.kind == "array":
         return [top]
     found = []

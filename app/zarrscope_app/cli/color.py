@@ -23,7 +23,7 @@ _STARTS = {"+": "added", "-": "removed"}
 
 
 def take_color(context: click.Context, _: click.Parameter, value: str | None) -> None:
-    """Handles the option at any place; the last one counts."""
+    """Handles --color before or after the verb; if it is given twice, the last one counts."""
     root = context.find_root()
     if value is not None:
         root.meta[__name__] = value
@@ -78,7 +78,7 @@ def show_pieces(pieces: Iterable[tuple[str, str]]) -> None:
 
 
 def show_changes(text: str) -> None:
-    """A change of a document on stdout: lines that come begin with +, those that go with -."""
+    """Prints a unified diff of a document on stdout: added lines begin with +, removed ones with -."""
     for line in text.split("\n"):
         show_pieces([(line, _STARTS.get(line[:1], ""))])
 

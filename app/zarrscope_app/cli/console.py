@@ -74,7 +74,7 @@ class DefaultGroup(click.Group):
 
 
 def opening(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options for opening nodes that demand unknown features; `opened` accepts them."""
+    """Adds --lenient, --fallbacks and --missing-is-fill to a verb, which passes them on to `opened`."""
     fallbacks = click.option(
         "--fallbacks/--no-fallbacks", default=True, help="Show unknown data types by the fallback of their document."
     )
@@ -152,7 +152,7 @@ def _with_options(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _put_into_addresses(given: dict[str, Any], chosen: Mapping[str, Any]) -> None:
-    """Adds the options to every bucket address. Raises Refused if no argument is one."""
+    """Adds the options to every bucket address. Raises Refused if no argument is a bucket address."""
     from zarrscope.errors import Refused
     from zarrscope.stores.address import address_with
 

@@ -15,7 +15,7 @@ from zarrscope_app.cli.console import MISSING_IS_FILL, Failed, acting, clustered
 from zarrscope_app.cli.streams import rewrite, steer
 
 UPGRADED = "v3"
-"""The dialects into which --in-place can convert a hierarchy."""
+"""The only dialect into which --in-place can convert a hierarchy."""
 HOW = {
     "copied": "copied as they are",
     "encoded": "encoded anew",

@@ -119,7 +119,7 @@ class Drawing:
         return slice(start, max(start + 1, min(level.shape[axis], round(high / factor))))
 
     def _plane(self, level: Level, channel: int) -> NDArray[Any]:
-        """(rows, columns) of one channel at one level, in the direction the selection runs."""
+        """The (rows, columns) of one channel at one level; a negative step in the selection reverses its axis."""
         index: list[Any] = []
         for axis, part in enumerate(self.index):
             if axis in self.image.plane:

@@ -20,7 +20,7 @@ from typing import NoReturn
 import click
 
 EXIT_SECONDS = 0.5
-"""The most seconds that exit functions, and writing the remaining output, may take before the process ends."""
+"""The most seconds for atexit functions and for writing the remaining output, before the process ends."""
 
 
 def end_process(code: int) -> NoReturn:
@@ -45,7 +45,8 @@ def end_process(code: int) -> NoReturn:
 _timed_out: list[float] = []
 """The seconds of --timeout, once they are over and the verb is being interrupted."""
 INSIST_SECONDS = 4.0
-"""Seconds after which a verb that has not ended is interrupted again, and then the process is ended."""
+"""Seconds that a verb has to end after --timeout interrupted it. Then it is interrupted once more, and after as many
+seconds again the process is ended by force."""
 
 
 def timeout_option() -> click.Option:
@@ -82,7 +83,7 @@ def take_timeout(context: click.Context, _: click.Parameter, seconds: float | No
 
 
 def _interrupt() -> None:
-    """Sends a real signal on systems that have them, because it also ends waiting in the system."""
+    """Sends a real signal where the system has signals, because a signal also ends a blocking system call."""
     if hasattr(signal, "pthread_kill"):
         with suppress(OSError):
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)

@@ -65,7 +65,7 @@ def export(
     assert chosen in formats
     what = what or ("view" if not chosen.values or view is not None else "region" if selection or level else "node")
     if what != "view" and view is not None:
-        raise click.UsageError("--state is of a view: leave out --what, or choose view.")
+        raise click.UsageError("--state describes a view: leave out --what, or choose view.")
     if what == "view" and selection is not None:
         raise click.UsageError("A view comes from --state, or is the whole plane. For --select use --what region.")
     if what == "view":

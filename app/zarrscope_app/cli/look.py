@@ -239,7 +239,7 @@ def _listed(group: Group, sort: bool, documents: bool) -> tuple[int, bool, Itera
     if sort or not large:
         return width, large, group.inspect(sorted(chain(head, names), key=lambda child: natural(child.name)))
     if group.hierarchy.store.bulk.scans_children and not documents:
-        return width, large, group.names()  # one pass over the folder shows the kinds
+        return width, large, group.names()  # the folder is scanned once more, which also gives the kinds
     return width, large, group.inspect(chain(head, names))
 
 

@@ -160,7 +160,7 @@ def create(
 
 
 def _to_extend(url: str, dialect: str | None, log: list[Any] | None, new: str = "v3") -> Hierarchy:
-    """Opens the hierarchy at `url`, or creates one of `dialect` (else `new`). With a log it is only rehearsed."""
+    """Opens the hierarchy at `url`, or creates one in `dialect` (else in `new`). With a log, this is only rehearsed."""
     from zarrscope.dialects import Detected, dialect_named
     from zarrscope.errors import NotFound
     from zarrscope.nodes.context import NodeContext
@@ -405,7 +405,7 @@ def opened_to_change(url: str, *, write: bool = True, missing_is_fill: bool = Fa
 
 
 def change(url: str, act: Callable[[Any], dict[str, Any]], dry_run: bool, yes: bool, as_json: bool) -> None:
-    """Runs `act` on the hierarchy. For a dry run, or if it may erase data, it is rehearsed first."""
+    """Runs `act` on the hierarchy. `act` is rehearsed first if it may erase data; a dry run only rehearses it."""
     from zarrscope.jsondoc.parse import parsed_once
 
     with parsed_once():  # keeps one parsed copy of a long document, not one per read

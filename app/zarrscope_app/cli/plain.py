@@ -13,13 +13,13 @@ import click
 
 
 def take_plain(context: click.Context, _: click.Parameter, value: bool) -> None:
-    """Handles the option at any place."""
+    """Handles --plain before or after the verb."""
     if value:
         context.find_root().meta[__name__] = True
 
 
 def option() -> click.Option:
-    """--plain of a verb."""
+    """The option --plain of a verb."""
     return click.Option(
         ["--plain"],
         is_flag=True,

@@ -28,7 +28,7 @@ IMAGE = click.option(
     help="How pictures are drawn; auto asks the terminal.",
 )
 COLUMNS, LINES = 80, 24
-"""The size of the picture if the output is not a terminal."""
+"""The size of the picture in characters, if the output is not a terminal."""
 LONGEST = 1024
 """The most pixels along the longer side of a picture that the terminal draws itself."""
 
@@ -91,7 +91,7 @@ def show(
 
 def _room(columns: int | None, lines: int | None) -> tuple[int, int]:
     """(lines, columns) for the picture, which leave space for the prompt."""
-    from shutil import get_terminal_size  # it imports four compressors, and `ls` takes an option from this module
+    from shutil import get_terminal_size  # imported here: `ls` loads this module, and shutil loads four more
 
     size = get_terminal_size((COLUMNS, LINES))
     return lines or max(2, size.lines - 2), columns or max(8, size.columns)
@@ -157,7 +157,7 @@ def _show_line(array: Any, part: tuple[Any, ...], room: tuple[int, int], termina
     if array.problem is not None:
         raise array.problem
     if array.size > MOST_OF_LINE:
-        raise Failed(f"That are {array.size:,} values. Choose fewer with --select, such as 0:1000000.")
+        raise Failed(f"These are {array.size:,} values. Choose fewer with --select, such as 0:1000000.")
     values = np.atleast_1d(np.asarray(array[part]))
     if values.dtype.kind not in "buif":
         raise Failed(f"{array.path} holds no numbers that make a line. Use zarrscope read.")

@@ -48,7 +48,7 @@ class InertStream(io.TextIOWrapper):
         if not self.outlives_reader or error.errno not in _CLOSED:
             raise error
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, self.fileno())  # buffered output goes there too
+        os.dup2(nowhere, self.fileno())  # what Python still holds in its buffer is dropped as well
         os.close(nowhere)
 
 

@@ -62,7 +62,8 @@ def _form(thrown: Thrown) -> dict[str, Any]:
 @JSON
 @acting
 def restore(url: str, id: str, to: str | None, dry_run: bool, as_json: bool) -> None:
-    """Moves the node ID from the trash to its former place. ID may be that path: then the latest entry with it counts.
+    """Moves the node ID from the trash to its former place. ID may also be the former path: then the latest entry
+    of that path is restored.
 
     \b
     Examples:

@@ -79,7 +79,7 @@ class LazyGroup(DefaultGroup):
 
         begun = (name for name in sorted(VERBS) if name.startswith(incomplete))
         names = [CompletionItem(name, help=VERBS[name].purpose) for name in begun]
-        return [*names, *click.Command.shell_complete(self, context, incomplete)]  # the latter proposes options
+        return [*names, *click.Command.shell_complete(self, context, incomplete)]  # click's own method proposes options
 
 
 def _load(name: str) -> click.Command:

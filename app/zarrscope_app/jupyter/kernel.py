@@ -18,7 +18,7 @@ from zarrscope.runtime.threads import Mailbox
 
 
 class KernelMailbox(Mailbox):
-    """The `post` of a widget: calls run on the kernel's event loop, or earlier while its thread waits for them."""
+    """The `post` of a widget: calls run on the kernel's event loop, or earlier if its thread waits for them."""
 
     def __init__(self) -> None:
         super().__init__()

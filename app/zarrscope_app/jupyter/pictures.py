@@ -1,6 +1,6 @@
 """Sends changed tiles to a browser: encoded in a worker, each within a budget of bytes.
 
-A tile is sent unchanged (PNG) if that is small enough: flat areas, labels, enlarged pixels. Otherwise it is sent as
+A tile is sent as lossless PNG if that is small enough: flat areas, labels, enlarged pixels. Otherwise it is sent as
 WebP of the best quality that fits, to browsers that read WebP; the exact values are shown beneath the picture anyway.
 
 A message is {"view": id, "frame": {the members that changed}, "order": [keys in the order of painting] if that changed,
@@ -39,7 +39,7 @@ SIGNS = ("failed", "undecodable")
 
 
 def _packs_well(rgb: npt.NDArray[np.uint8], budget: int) -> bool:
-    """Whether its PNG is likely to fit, judged by some of its rows."""
+    """Whether the PNG of a picture is likely to fit the budget, judged by some of its rows."""
     if rgb.nbytes <= budget:
         return True
     sample = np.ascontiguousarray(rgb[:: SAMPLED if rgb.shape[0] > 4 * SAMPLED else 1])

@@ -341,7 +341,7 @@ class Explorer(anywidget.AnyWidget):
 
     @property
     def array(self) -> Array | None:
-        """The displayed array, of an image its finest level; None for a group."""
+        """The displayed array; for an image its finest level; None for a group."""
         return array_on_show(self.session)
 
     @property
@@ -424,7 +424,7 @@ class Explorer(anywidget.AnyWidget):
             self.session.close()
             self._owner.close()
         super().close()
-        # ipywidgets leaves None there; a closed widget raises an error instead
+        # ipywidgets has set this attribute to None, but displaying a closed widget should raise an error
         self.__dict__.pop("_repr_mimebundle_", None)
 
     def __del__(self) -> None:

@@ -1,7 +1,7 @@
 """Reads planes on other threads while Qt's event loop runs, also if napari's asynchronous slicing is off.
 
 napari then reads on its own thread, which draws nothing meanwhile. A plane that is not there within a few milliseconds
-is read on another thread here; until it arrives the layer shows the plane before, and has no value under the cursor, as
+is read on another thread here; until it arrives the layer shows the previous plane and no value under the cursor, as
 with napari's asynchronous slicing. napari gets the plane by the event with which its own slicer announces one.
 
 A script that has not started the event loop gets its planes at once, as it expects. So does a screenshot: it waits for
@@ -26,9 +26,10 @@ from zarrscope_app.napari.layers import views_of
 from zarrscope_app.qt.bridge import Bridge
 
 GRACE_MS = 6
-"""So long, in one turn of the event loop, the thread of the window waits for planes: cached ones appear at once."""
+"""The most milliseconds that the window's thread waits for planes in one pass of the event loop, so that cached planes
+appear at once."""
 MOST_READS = 2
-"""Reads of one layer at a time: while a slider moves, the planes between are left out."""
+"""The most planes of one layer that are read at a time; planes that a moving slider has passed are not read."""
 
 
 class PlaneRequest(Protocol):
@@ -80,7 +81,7 @@ class BackgroundPlanes:
         self._grace = GRACE_MS / 1000
         slicer: Any = getattr(viewer, "_layer_slicer", None)
         self.available = hasattr(getattr(slicer, "events", None), "ready")
-        """False: this napari announces planes in another way, and all are read on its own thread."""
+        """False: this version of napari announces planes in another way, so napari's own thread reads them all."""
         canvas: Any = getattr(getattr(getattr(viewer, "window", None), "_qt_viewer", None), "canvas", None)
         if canvas is None or not hasattr(canvas, "screenshot"):
             self.available = False
@@ -93,7 +94,7 @@ class BackgroundPlanes:
         return any(reads.shown != reads.latest.id for reads in self._reads.values())
 
     def read(self, layer: Any, request: PlaneRequest) -> Any:
-        """The plane of the request; or, if it takes longer, the layer's plane before until it has been read."""
+        """The requested plane if it can be read at once; else the present one, until `_show` gets the requested one."""
         reads = self._reads.setdefault(layer, _Reads(request))
         reads.latest, reads.waiting = request, None
         if len(reads.tickets) >= MOST_READS:
@@ -124,8 +125,8 @@ class BackgroundPlanes:
             reads.tickets.pop().cancel()
 
     def _begin(self, layer: Any, reads: _Reads, request: PlaneRequest, grace: bool = True) -> Any:
-        """Starts to read. Returns the plane if that took no longer than the grace that is left in this turn, else
-        None."""
+        """Starts to read a plane. Returns it if it arrives within what is left of GRACE_MS in this pass of the event
+        loop, else None."""
         there, versions, watched = threading.Event(), _versions(layer), ref(layer)
         found: list[Any] = []
 
@@ -158,7 +159,7 @@ class BackgroundPlanes:
         return None
 
     def _wait(self, there: threading.Event) -> bool:
-        """Waits for a plane, within the grace of this turn of the event loop."""
+        """Waits for a plane, for at most what is left of GRACE_MS. Returns whether it has arrived."""
         if self._grace <= 0:
             return there.is_set()
         if self._grace == GRACE_MS / 1000:
@@ -172,8 +173,8 @@ class BackgroundPlanes:
         self._grace = GRACE_MS / 1000
 
     def _show(self, layer: Any, reads: _Reads, request: PlaneRequest, plane: Any) -> None:
-        """Gives napari a plane. One that a newer request has overtaken is shown at the newer place until its own plane
-        arrives: a person who drags a slider sees what they pass."""
+        """Gives napari a plane. If a newer request exists, the plane is shown until that request's plane arrives, so
+        that a person who drags a slider sees the planes in between."""
         viewer = self._viewer()
         if viewer is None or layer not in viewer.layers or request.id <= reads.shown:
             return
@@ -190,7 +191,7 @@ def _same_axes(one: Any, other: Any) -> bool:
 
 
 def _held(layer: Any, request: PlaneRequest) -> Any:
-    """The plane that the layer shows now, as if it were the requested one; an empty one if it has other axes."""
+    """The plane that the layer shows now, labelled as the answer to `request`; an empty plane if the axes differ."""
     held = slicing_of(layer)._slice
     if held.empty or not _same_axes(held.slice_input, request.slice_input):
         return request.empty()
@@ -205,19 +206,19 @@ def _set_loaded(layer: Any, id: int) -> None:
 
 
 def _versions(layer: Any) -> tuple[int, ...]:
-    """The state of the painted values in the layer's data."""
+    """Version numbers of the edits in the layer's data; they change whenever something is painted."""
     return tuple(view.edits.version for view in views_of(layer) if isinstance(view, EditableView))
 
 
 def _tell(error: BaseException) -> None:
-    """Shows an error that is none of reading, as napari's own slicer does."""
+    """Shows an unexpected error as a notification of napari, as napari's own slicer does."""
     from napari.utils.notifications import notification_manager
 
     notification_manager.receive_error(type(error), error, error.__traceback__)
 
 
 def _screenshot(planes: ref[BackgroundPlanes], canvas: ref[Any], take: Callable[..., Any]) -> Any:
-    """In place of the canvas's function of this name."""
+    """Replaces the canvas's `screenshot`: first waits for the planes that are being read."""
     if (found := planes()) is not None:
         found.finish()
     return take(canvas())

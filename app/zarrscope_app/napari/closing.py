@@ -1,4 +1,4 @@
-"""Asks the person, once, before the dock or napari's window closes while there are unsaved changes, and shows these."""
+"""Before the dock or napari's window closes with unsaved changes: shows the changes, and asks the person, once."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Dock(Protocol):
 
 
 class AsksBeforeClosing(QObject):
-    """Guards the dock `widget`. napari removes a dock from its window without asking: its close button is
-    `destroyOnClose`."""
+    """Guards the dock `widget`. The close button of a dock calls napari's `destroyOnClose`, which removes the dock
+    without asking; so that method is replaced."""
 
     def __init__(self, dock: Dock, widget: QWidget) -> None:
         super().__init__(widget)
@@ -74,8 +74,8 @@ class AsksBeforeClosing(QObject):
         return True
 
     def may_close(self, close: Callable[[], object], labels: bool) -> bool:
-        """Whether it may close now. If the answer is to save, `close` is called afterwards. `labels`: the layers are
-        removed too, with painted labels."""
+        """Whether the dock or the window may close now. If the person chooses to save, `close` is called after saving.
+        `labels`: layers with painted labels are removed, too."""
         dock = self._dock()
         if dock is None or dock.session is None:
             return True

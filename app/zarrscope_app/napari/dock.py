@@ -207,7 +207,7 @@ class Explorer(QWidget):
             self.open(place)
 
     def _follow_theme(self, _: object = None) -> None:
-        """Adapts the palette to napari's theme: napari colours by style sheet only, but icons and quiet texts here use
+        """Adapts the palette to napari's theme: napari colours by style sheet only, but icons and dimmed texts here use
         the palette."""
         palette = palette_of(self.viewer.theme)
         follow(palette)
@@ -275,7 +275,7 @@ class Explorer(QWidget):
             self.add()
 
     def _planes_changed(self) -> None:
-        """Tells the session that planes of its layers failed, if it is still open, because it knows the command that
+        """Tells the session, if it is still open, that planes of its layers failed: the session knows the command that
         would help."""
         session = self.session
         if session is not None and session.hierarchy is not None:

@@ -28,7 +28,7 @@ def as_napari(layer: Layer) -> tuple[Any, dict[str, Any], str]:
     if layer.kind == "image":
         arguments["rgb"] = False  # napari would guess it from the shape
         arguments["contrast_limits"] = layer.contrast
-        # napari has no such argument: planes.Watch sets it on the layer.
+        # napari has no argument for the range of the contrast sliders: planes.Watch sets it on the layer.
         arguments["metadata"]["zarrscope"]["contrast_range"] = layer.contrast_range
         arguments["metadata"]["zarrscope"]["channel"] = layer.channel
         arguments["blending"] = "additive"
@@ -129,7 +129,7 @@ def _features(properties: dict[int, dict[str, Any]]) -> dict[str, list[Any]]:
 
 
 def label_colors(colormap: Any) -> dict[int, tuple[int, int, int, int]]:
-    """The colours of single labels, in a colour map or in the dict that napari keeps of one."""
+    """The colours of single labels in a colour map of napari, which may be given as a dict."""
     table = colormap.get("color_dict") if isinstance(colormap, dict) else getattr(colormap, "color_dict", None)
     found: dict[int, tuple[int, int, int, int]] = {}
     for value, color in (table or {}).items():

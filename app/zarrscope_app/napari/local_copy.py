@@ -23,7 +23,7 @@ from zarrscope_app.presenters.layers import Layer
 
 
 class CopyDialog(PreviewDialog):
-    """The plan of a copy, and the folder it will be: `target`."""
+    """Shows the plan of a copy. `target` is the field for the folder in which the copy is made."""
 
     def __init__(self, layer: DrawnLayer, why: str, carry_out: Callable[[], object], parent: QWidget | None) -> None:
         self._layer = layer
@@ -101,5 +101,5 @@ class LocalCopy:
 
 
 def _version(layer: Any) -> int | None:
-    """The state of the painted labels of a layer."""
+    """The version number of a layer's painted labels, which each painting changes; None if it cannot be painted."""
     return layer.data.edits.version if isinstance(layer.data, EditableView) else None

@@ -1,4 +1,4 @@
-"""The plugin's commands in napari's menus. Each says why it has nothing on a layer that is not zarrscope's."""
+"""The plugin's commands in napari's menus. On a layer that zarrscope did not make, each says why it does nothing."""
 
 from __future__ import annotations
 

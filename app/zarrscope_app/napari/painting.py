@@ -24,12 +24,12 @@ from zarrscope_app.presenters.session.opening import open_place
 
 
 def is_labels(layer: Any) -> bool:
-    """Whether it is a layer of labels of zarrscope's."""
+    """Whether `layer` is a labels layer that zarrscope made."""
     return layer is not None and type(layer).__name__ == "Labels" and bool(views_of(layer)) and bool(source_of(layer))
 
 
 def is_painted(layer: Any) -> bool:
-    """Whether it has painted labels that are not yet written."""
+    """Whether `layer` has painted labels that are not yet written."""
     return is_labels(layer) and bool(label_edits.edits_of(layer.data))
 
 

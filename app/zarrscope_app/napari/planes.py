@@ -128,8 +128,8 @@ elements."""
 
 
 def unwrapped(viewer: Any) -> Any:
-    """The viewer itself: plugins get a proxy of it, which hides what the modules here need, and cannot be a key. The
-    same for a dock."""
+    """The viewer, or dock, behind the proxy that napari gives to plugins. The proxy hides private attributes that the
+    plugin needs, and cannot be a dict key."""
     return getattr(viewer, "__wrapped__", viewer)
 
 
@@ -151,7 +151,7 @@ def watch(viewer: Any) -> Watch:
 
 def hidden_at_first(data: Any, arguments: dict[str, Any], kind: str) -> tuple[Any, dict[str, Any], str]:
     """A layer as readers return it, but hidden, because a viewer reads visible layers while it inserts them. Without a
-    viewer no code would show it later, so it is unchanged."""
+    viewer no code would show the layer later, so it is returned unchanged."""
     viewers = list(getattr(napari.Viewer, "_instances", ()))
     if not viewers or not arguments["visible"]:
         return data, arguments, kind

@@ -45,7 +45,8 @@ def read(
 ) -> list[LayerData]:
     """The layers of each address, as napari takes them.
 
-    napari passes other arguments of `viewer.open` to its layers, not to a reader: choose here.
+    `viewer.open` passes its other arguments to napari's layers, not to a reader, so only this function has these
+    parameters.
 
     Parameters
     ----------

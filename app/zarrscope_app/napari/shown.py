@@ -35,7 +35,7 @@ def shown(layer: Any) -> ShownLayer:
 
 
 def one_color(colormap: Any) -> tuple[int, int, int] | None:
-    """The colour of a map that runs from black to it; None for other maps."""
+    """The colour at the end of a colour map that runs from black to one colour; None for other maps."""
     colors = np.asarray(getattr(colormap, "colors", ()), float)
     if colors.ndim != 2 or not len(colors) or colors[0][:3].any():
         return None
@@ -103,7 +103,7 @@ def go_to(viewer: Any, layers: Sequence[Any], view: Mapping[str, Any]) -> None:
 
 
 def room_of(viewer: Any, dock: QWidget) -> Room:
-    """The canvas of the window around a dock, and the viewer's position; the middle if the viewer is empty."""
+    """The size of the canvas beside a dock, and the viewer's slider positions; their middle if the viewer is empty."""
     window = dock.window()
     center = window.centralWidget() if isinstance(window, QMainWindow) else None
     height, width = (center.height(), center.width()) if center is not None else (600, 800)

@@ -1,8 +1,8 @@
 """Asks before a layer with painted labels that are not written is removed, or its viewer closes.
 
-The button, the key and the menus that remove layers all call `layers.remove_selected`, which asks here first. Whatever
-else removes a layer (a script, another plugin) is not asked, because it waits for no person; such a layer is kept, and
-the dock offers to bring it back.
+The button, the key and the menus that remove layers all call `layers.remove_selected`, which asks here first. If
+other code removes a layer (a script, another plugin), nobody is asked, because code does not wait for a person; such a
+layer is kept, and the dock offers to bring it back.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class UnwrittenLabels(QObject):
             self._bridge.post(self._tell)
 
     def _tell(self) -> None:
-        """Tells what is held, unless the viewer was closed with its layers."""
+        """Emits `changed`, unless the viewer was closed: then the held layers are dropped."""
         viewer = self._viewer()
         if viewer is None or getattr(viewer.window, "_qt_window", None) is None:
             self.held.clear()
@@ -111,7 +111,7 @@ class UnwrittenLabels(QObject):
 
 
 def _remove_selected(guard: ref[UnwrittenLabels], layers: ref[Any], remove: Callable[[Any], None]) -> None:
-    """In place of napari's function of this name."""
+    """Replaces napari's `remove_selected`: first asks about painted labels."""
     found, asking = layers(), guard()
     if found is None:
         return

@@ -104,7 +104,7 @@ class BlendBar(QWidget):
     def _changed(self) -> None:
         state = self.blend.state if self.blend is not None else None
         over = state is not None and bool(state.name)
-        if over and self.isHidden():  # a restored view has it
+        if over and self.isHidden():  # a restored view lays an image over the picture
             self._listed = tuple(other for other in self.others() if other.name == (state.name if state else ""))
             self.show()
         names = [other.name for other in self._listed]

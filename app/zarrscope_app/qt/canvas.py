@@ -1,7 +1,7 @@
 """The picture of a slice: tiles over tiles, zoomed and panned immediately; the state of each tile is drawn into it.
 
 It paints `SlicePresenter.frame` and tells the presenter the displayed part (`viewport`) and the place of the cursor
-(`hover`). Zoom and centre belong to the canvas, because other hosts need not share them.
+(`hover`). Zoom and centre belong to the canvas, because other front ends need not share them.
 
 It is a plain widget with QPainter, because tiles are ready-made RGB: one blit per tile. pyqtgraph's scene was tried; it
 adds a second coordinate system and a dependency, and was not faster.
@@ -257,7 +257,7 @@ class ImageCanvas(QWidget):
         self._draw_scale_bar(painter)
 
     def _draw_over(self, painter: QPainter, over: Blend, smooth: bool) -> None:
-        """Draws another image as one layer, because its tiles overlap, too."""
+        """Draws another image as one layer, because its tiles overlap each other and would be blended twice."""
         places = [(tile, self.to_widget(over.place(tile.rect))) for tile in over.tiles]
         layer, self._others = as_layer(places, self._others, self.size(), self.devicePixelRatioF(), smooth)
         painter.setOpacity(over.state.share)

@@ -1,8 +1,8 @@
 """The contrast strip: a histogram with two handles for the contrast limits.
 
 It takes plain numbers and emits two signals; it does not depend on channels. Mouse: drag a handle, or between the
-handles to move both; double-click asks for auto. Keyboard: Left and Right move the low handle, with Ctrl the high one;
-Shift: by ten.
+handles to move both; double-click asks for automatic limits. Keyboard: Left and Right move the low handle, with Ctrl
+the high one; Shift: by ten.
 """
 
 from __future__ import annotations

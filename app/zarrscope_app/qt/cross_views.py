@@ -84,5 +84,5 @@ class CrossViews(QWidget):
         depth = views.below.state.pin
         z = depth[0] if depth is not None else 0.5
         self.below.look((z, x), self.main.zoom)
-        # Both share an axis with the main picture, and therefore its scale along that axis.
+        # Both other planes share an axis with the main picture, and therefore its scale along that axis.
         self.beside.look((y, z), self.main.zoom * self.main.aspect / max(self.beside.aspect, 1e-9))

@@ -19,7 +19,7 @@ _ROWS = 3.5
 
 class FindingsView(QWidget):
     """The list of findings. `show_state` paints; `located(pointer)` and `mended(pointer)` are emitted when a person
-    asks for that."""
+    asks to go to the field, or to correct it."""
 
     located = Signal(str)
     mended = Signal(str)

@@ -54,7 +54,7 @@ class AttributesPane(QWidget):
         super().__init__(parent)
         self._presenter: EditPresenter | None = None
         self._wanted: str | None = None
-        """A field of a large document that is being brought on show."""
+        """The field to show as soon as its row exists; rows of a large document are added in steps."""
         self.model = FormModel(self)
         self.view = QTreeView()
         self.view.setModel(self.model)
@@ -80,7 +80,7 @@ class AttributesPane(QWidget):
         header.setStretchLastSection(False)
         header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Interactive)
         header.setSectionResizeMode(VALUE, QHeaderView.ResizeMode.Stretch)
-        header.setSectionResizeMode(KIND, QHeaderView.ResizeMode.Fixed)  # as wide as its contents: it asks every row
+        header.setSectionResizeMode(KIND, QHeaderView.ResizeMode.Fixed)  # ResizeToContents would ask for every row
         header.resizeSection(KIND, kind_width(self.view))
         header.resizeSection(NAME, 320)
         self._sentence = Label()

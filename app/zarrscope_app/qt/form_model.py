@@ -26,7 +26,7 @@ _ARROW = 48
 
 
 def kind_width(view: QWidget) -> int:
-    """Pixels of the column of kinds, with the arrow of their list."""
+    """The width in pixels of the column of kinds, including the arrow of the list to choose from."""
     texts = (*KINDS, LABELS["kind"])
     return max(view.fontMetrics().horizontalAdvance(text) for text in texts) + _ARROW
 
@@ -167,7 +167,7 @@ class FormModel(QAbstractItemModel):
 
 
 class FormDelegate(QStyledItemDelegate):
-    """Edits cells: kinds by a list to choose from, values by the editor of the table."""
+    """Edits cells: a kind by a list to choose from, a value by the editor of its field in EDITORS (editors.py)."""
 
     def __init__(self, parent: Any = None) -> None:
         super().__init__(parent)

@@ -1,7 +1,7 @@
-"""A text editor that takes texts of megabytes a piece at a time, and knows its text without asking Qt for all of it.
+"""A text editor for texts of megabytes: inserts them a piece at a time, and keeps a copy of its own of the text.
 
-Qt needs half a second to lay out 5 MB at once, and a sixteenth to give them back. It also gives a no-break space back
-as a space: `text_in` and `LongText.content` give the characters that were put in.
+Qt needs half a second to lay out 5 MB at once, and a sixteenth of a second to return them. It also returns a no-break
+space as a space: `text_in` and `LongText.content` return the characters that were inserted.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ def text_in(editor: QPlainTextEdit) -> str:
 
 
 class LongText(QPlainTextEdit):
-    """`show_text` puts a text in place of the former one, of which the parts that stay are not touched."""
+    """`show_text` replaces the text, and leaves the parts untouched that the old and the new text have in common."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._content: str | None = ""
-        """The text, as far as it was put in; None if it is only known to Qt."""
+        """The text that was inserted so far; None if only Qt knows it."""
         self._rest = ""
-        """What has still to be put in."""
+        """The rest of the text, which is still to be inserted."""
         self._locked = False
         self._timer = QTimer(self)
         self._timer.setInterval(0)
@@ -45,7 +45,7 @@ class LongText(QPlainTextEdit):
 
     @property
     def filling(self) -> bool:
-        """Whether a long text is still being put in; it cannot be edited until then."""
+        """Whether a long text is still being inserted; it cannot be edited until it is complete."""
         return bool(self._rest)
 
     def content(self) -> str:
@@ -55,7 +55,7 @@ class LongText(QPlainTextEdit):
         return self._content + self._rest
 
     def show_text(self, text: str) -> None:
-        """Puts a text in, in pieces if it is long; nothing happens if it is there already. Emits no signal."""
+        """Replaces the text, in pieces if it is long; does nothing if it is the same. Emits no signal."""
         if text == self.content():
             return
         blocker = QSignalBlocker(self)
@@ -72,7 +72,7 @@ class LongText(QPlainTextEdit):
         blocker.unblock()
 
     def lock(self, locked: bool) -> None:
-        """Whether the text can only be read."""
+        """Makes the text read-only, or editable again."""
         self._locked = locked
         self.setReadOnly(locked or self.filling)
 
@@ -111,7 +111,8 @@ class LongText(QPlainTextEdit):
         self.setReadOnly(self._locked or self.filling)
 
     def _follow(self, start: int, removed: int, added: int) -> None:
-        """Makes the change that Qt made to its text. Qt counts in UTF-16, so texts beyond that are asked for again."""
+        """Repeats a change of Qt's text in `_content`. Qt counts UTF-16 units, so a text with characters of two units
+        is asked for again."""
         text, self._content = self._content, None
         document: Any = self.document()
         if text is None or not _plain(text):
@@ -126,5 +127,5 @@ class LongText(QPlainTextEdit):
 
 
 def _plain(text: str) -> bool:
-    """Whether each character takes one place in Qt's text."""
+    """Whether each character is one UTF-16 unit, as Qt counts positions."""
     return text.isascii() or max(text, default="") <= "\uffff"

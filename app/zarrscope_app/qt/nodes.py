@@ -74,7 +74,7 @@ class NodeActions:
 
     def _select_several(self, paths: list[str]) -> None:
         session = self._session()
-        if session is not None:  # posted, because the current node is reported first
+        if session is not None:  # posted, so that the tree first reports the current node
             session.owner.post(lambda: session.select_several(paths))
 
     def show_several(self) -> None:

@@ -298,8 +298,8 @@ class SectionForm(QScrollArea):
             self._edit(id, text)
 
     def _check(self, id: str, on: bool) -> None:
-        """Handles a click on a box of several nodes with different values: for Qt it is checked already, so the first
-        click emits no toggle."""
+        """Handles a click on a check box whose nodes have different values. Its state for Qt may already be the one
+        that the click gives, so Qt may emit no toggle."""
         field = self._field(id)
         if field is not None and field.differs:
             self._edit(id, "true" if on else "false")

@@ -29,8 +29,8 @@ _KEYS = {
 
 
 class SolidCanvas(QWidget):
-    """The picture in three dimensions. `attach` takes a slice presenter, or None; `changed` is emitted when it was
-    opened or closed."""
+    """The picture in three dimensions. `attach` takes a slice presenter, or None; `changed` is emitted when the
+    picture was opened or closed."""
 
     changed = Signal()
 
@@ -60,13 +60,13 @@ class SolidCanvas(QWidget):
         self._changed()
 
     def toggle(self) -> None:
-        """Opens it, or returns to the plane."""
+        """Shows the picture in three dimensions, or the plane again."""
         if self.solid is not None:
             self.solid.toggle()
 
     @property
     def is_open(self) -> bool:
-        """Whether it is displayed in place of the plane."""
+        """Whether the picture in three dimensions is displayed in place of the plane."""
         return self.solid is not None and self.solid.state.open
 
     def _changed(self) -> None:

@@ -38,7 +38,7 @@ def current_palette() -> QPalette:
 
 
 def follow(palette: QPalette | None) -> None:
-    """Takes colours from this palette from now on; None: from the desktop. For hosts that theme by style sheet."""
+    """Takes colours from this palette from now on; None: from the desktop. For napari, which themes by style sheet."""
     global _host
     _host = palette
 

@@ -41,8 +41,8 @@ def converted(tile: Tile, kept: Mapping[tuple[int, int, int], tuple[int, QImage]
 def screen_image(rgb: npt.NDArray[np.uint8]) -> QImage:
     """A picture of Qt's from bytes of red, green and blue by row and column.
 
-    It has the screen's own format: converted once instead of at each paint. It is also Qt's own memory, so the array
-    may go.
+    It has the screen's own format: converted once instead of at each paint. Qt keeps a copy of its own, so the
+    array may be freed.
     """
     height, width = rgb.shape[:2]
     image = QImage(rgb.data, width, height, rgb.strides[0], QImage.Format.Format_RGB888)  # type: ignore[call-overload]  # Qt takes any buffer, its stubs do not
@@ -51,7 +51,7 @@ def screen_image(rgb: npt.NDArray[np.uint8]) -> QImage:
 
 
 def shows_bare(tile: Tile, target: QRect) -> bool:
-    """Whether its pixels are so large on the screen that signs of pixel size would be mistaken for data."""
+    """Whether a tile's pixels are so large on the screen that signs of that size would be mistaken for data."""
     return tile.bare is not None and target.width() >= ENLARGED * tile.bare.shape[1]
 
 
@@ -102,7 +102,7 @@ def as_layer(
 
 def smooth_together(painter: QPainter, tiles: Sequence[tuple[QImage, QRect]], window: QRect) -> None:
     """Draws enlarged tiles as one picture: smoothed one by one, their edges would be visible. The visible pixels are
-    put side by side at the resolution of the finest tile, with one more around, and enlarged together."""
+    put side by side at the resolution of the finest tile, with a border of one pixel, and enlarged together."""
     sx = max(image.width() / target.width() for image, target in tiles)
     sy = max(image.height() / target.height() for image, target in tiles)
     hull = QRect()

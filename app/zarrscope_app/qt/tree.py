@@ -36,7 +36,7 @@ class TreePane(QWidget):
     selected = Signal(list)
     """Emits the paths of the nodes that are selected together, in the order of the tree."""
     asked = Signal(str)
-    """The command that a failed row offers."""
+    """Emits the command that a failed row offers."""
     entered = Signal(str)
     """Emits the text of the filter when Enter was pressed."""
 
@@ -252,7 +252,7 @@ class TreePane(QWidget):
         if self.model is None or row is None or self._following or self.view.taking_focus or self.model.removing:
             return
         if self._presenter is not None:
-            self._following = True  # the window shows the other hierarchy at its own node
+            self._following = True  # ignores the row that the other hierarchy makes current
             try:
                 self._presenter.enter(row.id)
             finally:
@@ -351,8 +351,8 @@ class _View(QTreeView):
         self.taking_focus = False
 
     def keyPressEvent(self, event: Any) -> None:
-        # These two keys belong to the window; other letters search for a name, as in every tree. Copying belongs to the
-        # window too: it copies the path, not the text.
+        # "/" and "?" are keys of the window; other letters search for a name, as in every tree. The window also handles
+        # the key for copying: it copies the path, not the text.
         if event.text() in ("/", "?") or event.matches(QKeySequence.StandardKey.Copy):
             event.ignore()
             return
@@ -362,7 +362,7 @@ class _View(QTreeView):
         super().keyPressEvent(event)
 
     def at_end(self) -> bool:
-        """Whether it is scrolled down to the end."""
+        """Whether the tree is scrolled down to its end."""
         bar = self.verticalScrollBar()
         return bar is not None and 0 < bar.maximum() == bar.value()
 

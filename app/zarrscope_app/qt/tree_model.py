@@ -1,7 +1,8 @@
 """A Qt model over `TreePresenter`.
 
-It has at most a window of each row's children and widens it as the view scrolls (Qt's fetchMore), so that only visible
-parts of a group of a million children cost time: it holds ids, and asks the presenter for a row when Qt paints it. A
+It contains only a range of each row's children (the row's window) and extends it as the view scrolls (Qt's fetchMore),
+so that only visible parts of a group of a million children cost time. It holds ids, and asks the presenter for a row
+when Qt paints it. A
 row's sentence ("Loading…", "This group has no children.", a failure) is shown as a dimmed child.
 """
 
@@ -43,7 +44,7 @@ class TreeModel(QAbstractItemModel):
     named = Signal(str, str)
     """Emits (path, the typed name)."""
     rekinded = Signal()
-    """Emitted when other rows than before can be expanded."""
+    """Emitted when a row has become expandable, or is no longer."""
 
     def __init__(self, presenter: TreePresenter | RootsPresenter, parent: Any = None) -> None:
         super().__init__(parent)
@@ -78,7 +79,7 @@ class TreeModel(QAbstractItemModel):
         return self._row(index.internalId()) if index.isValid() else None
 
     def _row(self, id: int) -> Row | None:
-        """A visible row."""
+        """The presenter's row with this id; None if it no longer exists."""
         if id not in self._rows:
             try:
                 self._rows[id] = self._presenter.row(id)

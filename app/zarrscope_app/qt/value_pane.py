@@ -58,7 +58,7 @@ class ValuePane(QWidget):
 
     @property
     def pending(self) -> bool:
-        """Whether it contains a text that is not yet applied."""
+        """Whether the editor contains a text that is not yet applied."""
         document = self.text.document()
         return self.isVisible() and document is not None and document.isModified()
 

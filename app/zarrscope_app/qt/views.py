@@ -39,7 +39,8 @@ WIDGETS: dict[str, Callable[[Post], QWidget]] = {
 
 
 def make_widget(view: View, post: Post, hosts: tuple[str, ...] = ("qt",)) -> QWidget:
-    """The widget of a view. A view of another distribution may name one for the first of `hosts`, or for the next."""
+    """The widget of a view. `hosts`: front ends; a view of another distribution gets the widget that it names for the
+    first of them, else for the next."""
     made = WIDGETS.get(view.id)
     if made is not None:
         return made(post)
@@ -58,8 +59,8 @@ class ViewTabs(QTabWidget):
     """A tab for each view of the displayed session. Views of other distributions are added when a session has them."""
 
     def __init__(self, post: Post, hosts: tuple[str, ...] = ("qt",), only: Sequence[str] = ()) -> None:
-        """`hosts`: the hosts for which a view may name a widget. `only`: the built-in views to show, always open; ()
-        means all, each open if it fits the node."""
+        """`hosts`: the front ends for which a view may name a widget. `only`: the built-in views to show, always open;
+        () means all, each open if it fits the node."""
         super().__init__()
         self._post, self._hosts, self._only = post, hosts, only
         self._built_in = only or tuple(WIDGETS)

@@ -166,7 +166,7 @@ class Window(QMainWindow):
         self.tree.attach(self.workspace.tree)
         self._stack.setCurrentWidget(self.panels if session is not None else self.welcome)
         if session is not self._session:
-            self._attach(session)  # afterwards, because hidden widgets take no focus
+            self._attach(session)  # at the end, because hidden widgets take no focus
         if session is None:
             self.welcome.show_recent(self.workspace.recent)
         self.menus.enable(NEEDS_SESSION, session is not None)
@@ -278,7 +278,7 @@ class Window(QMainWindow):
 
     # ---------------------------------------------------------------- commands
     def run(self, id: str) -> None:
-        """Carries out a command of the table: some here, because only a host can, the others by the presenters."""
+        """Carries out a command of the table: some here, because only a front end can, the others by the presenters."""
         acts: dict[str, Callable[[], Any]] = {
             "open-file": self._open_file,
             "open-folder": self._open_folder,
@@ -426,7 +426,7 @@ class Window(QMainWindow):
 
     # ---------------------------------------------------------------- closing
     def _may_close(self, session: Session, close: Callable[[], object]) -> bool:
-        """Whether it may close now. If the answer is to save, `close` is called after that."""
+        """Whether the session may close now. If the person chooses to save, `close` is called after saving."""
         if session is self._session:
             self.form.commit()
         if session in self._dropped or not session.edit.dirty_paths:

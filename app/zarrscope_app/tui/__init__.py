@@ -67,7 +67,8 @@ def main(
 
 
 def look_at_terminal(colors: str, drawing: str) -> Terminal:
-    """Finds the terminal's abilities. Textual gets them by its own variable, which it reads when it is imported."""
+    """Finds the terminal's abilities. Textual gets the colours by TEXTUAL_COLOR_SYSTEM, which it reads when it is
+    imported."""
     from zarrscope_app.tui.terminal import Answers, ask, known_colors, terminal, worth_asking
 
     told = colors not in ("auto", "always") and drawing != "auto"

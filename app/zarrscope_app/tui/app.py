@@ -49,7 +49,7 @@ from zarrscope_app.tui.views import make_widget, pane_id, refresh
 INERT = Inert()
 PART = TypeVar("PART", bound=Widget)
 MANY_FAULTS = 20
-"""After this many exceptions without a key between them the program ends, because painting fails every time."""
+"""After this many exceptions without a key press between them the program ends, because painting fails every time."""
 
 
 class Call(Message):

@@ -34,7 +34,7 @@ from zarrscope_app.tui.sheet import Sheet
 
 
 class Asks(Protocol):
-    """The part of the keyboard that the questions need (keys.py)."""
+    """The part of `Keyboard` (keys.py) that the questions need."""
 
     @property
     def session(self) -> Session: ...

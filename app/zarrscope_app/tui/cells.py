@@ -67,4 +67,4 @@ class Cells(Strip):
 
     @_segments.setter
     def _segments(self, segments: list[Segment]) -> None:
-        """The segments of the line; the base class sets an empty list, which is ignored."""
+        """The segments of the line; an empty list, which the base class assigns, is ignored."""

@@ -112,7 +112,7 @@ class Ending:
         return all(map(os.isatty, self._files))
 
     def _vanished(self, code: int) -> None:
-        """Ends the application after its terminal vanished; Textual would wait for it for ever."""
+        """Ends the application after its terminal vanished; Textual would wait for the terminal for ever."""
         kept = threading.Event()
 
         def keep() -> None:

@@ -35,7 +35,8 @@ class FirstScreen:
             return
         self._shown = True
         head, room = visible(scrub(self._url)), max(2, columns - 1)
-        head = (head if len(head) <= room else f"…{head[1 - room :]}").ljust(columns)  # its end has the name
+        # Of a long address the end is kept, because it has the name.
+        head = (head if len(head) <= room else f"…{head[1 - room :]}").ljust(columns)
         _write(f"{_ENTER}{head if not self._colored else f'{_HEAD}{head}{_PLAIN}'}\x1b[{lines - 1};2H{words.OPENING}")
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:

@@ -482,4 +482,4 @@ OWN: dict[str, Callable[[Keyboard], object]] = {
 for _id in NODE_COMMANDS:
     OWN[_id] = partial(ask_node_act, id=_id)
 OWN["undo-node"] = lambda keys: keys.session.nodes.undo()
-"""Commands that a host must carry out; this host has these and those of `perform`."""
+"""Commands that each front end carries out itself: the terminal's functions, besides those in `perform`."""

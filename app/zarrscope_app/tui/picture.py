@@ -25,7 +25,7 @@ from zarrscope_app.tui.signs import Grid, Look, Rgb, cells_of, steadied
 PERIOD = 1 / 30
 """The least seconds between two drawings: a held key requests more than a person can see."""
 SHARE = 4
-"""Drawing takes at most one part in this many of the time, whatever the size of the terminal."""
+"""After each drawing there is a pause of this many times its duration, however large the terminal is."""
 
 
 class Picture(Painter, Widget, can_focus=True):
@@ -153,7 +153,7 @@ class Picture(Painter, Widget, can_focus=True):
 
     def on_resize(self, _: events.Resize) -> None:
         self.fit()
-        if not self.session.slice.frame.shape[0]:  # a line, or a sentence
+        if not self.session.slice.frame.shape[0]:  # a 1-D array or a sentence, not a plane
             self.show()
 
     # ------------------------------------------------------------------ displayed part

@@ -62,7 +62,7 @@ class Pixels:
         self._cells = max(1, -(-pixels[0] // cell[0])), max(1, -(-pixels[1] // cell[1]))
         self._slice.viewport(rect, pixels)
         self._wanted = pixels
-        self._pane.app.call_later(self.painted)  # all of it may be there
+        self._pane.app.call_later(self.painted)  # perhaps all chunks are cached
         return True
 
     @property

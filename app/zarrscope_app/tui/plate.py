@@ -58,7 +58,7 @@ class PlateLines(Lines):
 
     @property
     def _high(self) -> int:
-        """The height of a thumbnail in lines, including its name if the columns have none."""
+        """The height of a thumbnail in lines, including its name if the columns have no headings."""
         return max(1, self._across // 2) + (0 if any(self.state.columns) else 1)
 
     def count(self) -> int:

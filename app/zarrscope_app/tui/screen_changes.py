@@ -76,7 +76,7 @@ class _Row:
         self.shown = [" "] * columns
         self.were = [_UNKNOWN] * columns
         self.awkward = self.was_awkward = False
-        """Whether it contains characters that are not one cell wide: terminals disagree about their width."""
+        """Whether the row contains characters that are not one cell wide: terminals disagree about their width."""
 
     def widen(self, columns: int) -> None:
         more = columns - len(self.text)
@@ -168,7 +168,7 @@ class ScreenChanges:
         return found
 
     def _blank(self) -> int:
-        """The style that matters for blanks, without the foreground."""
+        """The current style for a blank: without the foreground, unless the blank has a line (such as an underline)."""
         found = self._blanks.get(self._style)
         if found is None:
             _, back, rest = self._styles[self._style]

@@ -40,7 +40,7 @@ class Sheet(Guarded, ModalScreen[str]):
 
     @classmethod
     def of_keys(cls, can: Container[str]) -> Sheet:
-        """The keys of the commands that this host `can`."""
+        """A sheet with the keys of the commands in `can`."""
         rows = key_sheet(*TERMINAL_KEYS, can=can)
         wide = max(len(keys) for keys, _ in rows)
         return cls("\n".join(f"{keys:<{wide}}  {label}" for keys, label in rows), "", {})
@@ -57,14 +57,14 @@ class Sheet(Guarded, ModalScreen[str]):
 
     @classmethod
     def of_kinds(cls, field: Field) -> Sheet:
-        """The kinds to which a field can be converted, by number."""
+        """A sheet with the kinds to which a field can be converted, by number."""
         answers = {str(number): kind for number, kind in enumerate(field.kinds, 1)}
         lines = [f"{'▸' if kind == field.kind else ' '} {number}  {kind}" for number, kind in answers.items()]
         return cls("\n".join([f"{field.label}: {LABELS['kind']}", "", *lines]), FOOTERS["kinds"], {**answers})
 
     @classmethod
     def of_choices(cls, field: Field) -> Sheet:
-        """The proposals for a field, by digit and letter; 0 asks for another text."""
+        """A sheet with the proposals for a field, by digit and letter; 0 asks for another text."""
         answers = dict(zip(PICKS, field.choices, strict=False))
         lines = [f"{'▸' if text == field.text else ' '} {key}  {text}" for key, text in answers.items()]
         other = f"  0  {LABELS['another-text']}"

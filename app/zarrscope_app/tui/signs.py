@@ -22,7 +22,7 @@ STEP = 4
 """Colours are rounded to multiples of this: the difference is invisible in a cell, and equal neighbours need no
 sequence."""
 TOLERANCE = 20
-"""The tolerance over a slow link, of 255."""
+"""The `tolerance` of a Look over a slow link."""
 GROUND = 31
 """The colour that `SlicePresenter.picture` gives to places without an image."""
 _BAYER = (np.array([[0, 8, 2, 10], [12, 4, 14, 6], [3, 11, 1, 9], [15, 7, 13, 5]]) + 0.5) / 16
@@ -64,7 +64,8 @@ class Look:
 
     @classmethod
     def of(cls, terminal: Terminal) -> Look:
-        """The look for a terminal; a terminal that displays pictures itself gets blocks until they are complete."""
+        """The look for a terminal; one that can display pictures itself gets half blocks, because a pane consists of
+        cells."""
         signs = terminal.drawing if terminal.drawing in ("braille", "ascii") else "blocks"
         return cls(terminal.colors, signs, TOLERANCE if terminal.slow and terminal.colors == "truecolor" else 0)
 
