@@ -26,7 +26,7 @@ LISTED = 1000
 
 def claims(path: str, others: bool = False) -> bool:
     """Whether a path leads to Zarr, judged by names and one look into a folder or an archive. `others`: another reader
-    accepts it; then an address without any sign of Zarr is left to that reader."""
+    accepts the path; then an address without any sign of Zarr is left to that reader."""
     parts = path.replace(os.sep, "/").rstrip("/").lower().split("/")
     if any(part.partition("::")[0].partition("|")[0].endswith(SUFFIXES) for part in parts):
         return True

@@ -1,4 +1,4 @@
-"""The application's storage beyond the process: small text files in the platform's folder for them.
+"""Stores the applications' settings: small text files in the platform's folder for the state of applications.
 
 $XDG_STATE_HOME/zarrscope (else ~/.local/state/zarrscope); %LOCALAPPDATA% on Windows; ~/Library/Application Support on
 macOS. If the folder cannot be read or written, that is not an error: nothing is stored then.
@@ -28,7 +28,7 @@ def folder() -> Path:
 
 
 class FileSettings:
-    """The presenters' Settings on files, one per name."""
+    """Implements the presenters' `Settings`: one file for each name."""
 
     def __init__(self, place: Path | None = None) -> None:
         self._place = place

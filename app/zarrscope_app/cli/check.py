@@ -41,9 +41,9 @@ Also the most arrays without a checksum that are named."""
 @click.argument("url")
 @click.argument("node", required=False)
 @click.option(
-    "--verify/--no-chunks", default=True, help="Read and decode every stored chunk (as it does), or documents only."
+    "--verify/--no-chunks", default=True, help="Read and decode every stored chunk (the default), or documents only."
 )
-@click.option("--all", "every", is_flag=True, help="Name each piece of information; else many of a kind are summed up.")
+@click.option("--all", "every", is_flag=True, help="Print all information; by default much of one kind is counted.")
 @click.option("--expect-all", is_flag=True, help="A chunk that is not stored is an error, not information.")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable: sorted JSON.")
 @click.option(
@@ -216,8 +216,8 @@ def _form(finding: Finding) -> dict[str, Any]:
 
 @contextmanager
 def _shown_progress() -> Iterator[tuple[Any, Any]]:
-    """Progress on one line of stderr, rewritten in place, if stderr is a terminal. Returns (show progress, clear the
-    line)."""
+    """Progress on one line of stderr, rewritten in place, if stderr is a terminal. Yields two functions: one shows the
+    progress, the other clears the line."""
     if not sys.stderr.isatty() or plain():
         yield (lambda progress: None), (lambda: None)
         return

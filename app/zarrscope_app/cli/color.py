@@ -84,7 +84,7 @@ def show_changes(text: str) -> None:
 
 
 def steer_stdout(sequence: str) -> None:
-    """Writes a control sequence of zarrscope's own to stdout."""
+    """Writes a control sequence that zarrscope itself made to stdout, without escaping it."""
     if isinstance(sys.stdout, InertStream):
         sys.stdout.steer(sequence)
     else:

@@ -180,7 +180,7 @@ def follow_links() -> bool:
 
 
 def storage_options(missing_is_fill: bool) -> dict[str, Any] | None:
-    """The command line's options of `zarrscope.open` for remote stores."""
+    """The `storage_options` for zarrscope.open that the command's options ask for; None if there are none."""
     return {"missing_is_fill": True} if missing_is_fill else None
 
 
@@ -276,7 +276,7 @@ def opened(
 ) -> tuple[Any, Any]:
     """Opens a hierarchy.
 
-    Returns it, and the path of the node: from the argument, else from the address, else the root.
+    Returns the hierarchy, and the path of the node: from the argument, else from the address, else the root.
     """
     import zarrscope
 

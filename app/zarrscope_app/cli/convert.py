@@ -130,11 +130,14 @@ SHARDS = click.option(
 )
 @click.option("--pyramid", is_flag=True, help="Build new levels of images; a plain array becomes an image.")
 @click.option(
-    "--levels", type=int, metavar="N", help="The number of levels, including the finest. By default down to 256 pixels."
+    "--levels",
+    type=int,
+    metavar="N",
+    help="How many, with the finest; by default until y and x are at most 256 pixels.",
 )
-@click.option("--factor", default="2", callback=_factors, metavar="N|z=1,…", help="From level to level; 2 without.")
+@click.option("--factor", default="2", callback=_factors, metavar="N|z=1,…", help="From level to level; by default 2.")
 @click.option(
-    "--method", type=click.Choice(["mean", "nearest", "mode"]), help="Without: mean, for labels and masks nearest."
+    "--method", type=click.Choice(["mean", "nearest", "mode"]), help="By default mean; nearest for labels and masks."
 )
 @click.option("--axes", callback=_axes, metavar="AXES", help="The axes of a plain array, such as tczyx.")
 @click.option("--in-place", is_flag=True, help="In SOURCE itself: new levels (--pyramid), or v2 to v3 (--to v3).")

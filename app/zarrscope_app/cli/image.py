@@ -22,14 +22,17 @@ if TYPE_CHECKING:
 
 @click.command("image")
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
-@click.option("--pixel-size", metavar="AXIS=SIZE,...", help="Of the finest level; all levels follow by their factors.")
-@click.option("--unit", metavar="UNIT", help="Of all axes in space, or AXIS=UNIT,...; um, nm and s are understood.")
-@click.option("--name", metavar="TEXT", help="Of the image.")
+@click.option("--pixel-size", metavar="AXIS=SIZE,...", help="Of the finest level; the others follow by their factors.")
+@click.option("--unit", metavar="UNIT", help="For all axes in space, or AXIS=UNIT,...; um, nm and s are understood.")
+@click.option("--name", metavar="TEXT", help="The name of the image.")
 @click.option(
-    "--axis", multiple=True, metavar="AXIS:MEMBER=...", help="Name, type or unit of one axis; may be repeated."
+    "--axis", multiple=True, metavar="AXIS:MEMBER=...", help="name, type or unit of one axis; may be repeated."
 )
 @click.option(
-    "--channel", multiple=True, metavar="N:MEMBER=...", help="name, color, window and active of one; may be repeated."
+    "--channel",
+    multiple=True,
+    metavar="N:MEMBER=...",
+    help="name, color, window, active of one channel; repeatable.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the metadata of the images as sorted JSON.")
 @DRY

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 @click.command("add-labels")
 @click.argument("url")
 @click.argument("name")
-@click.option("--image", default="/", metavar="NODE", help="The image; the root without.")
-@click.option("--dtype", default="uint32", show_default=True, help="A type of whole numbers.")
+@click.option("--image", default="/", metavar="NODE", help="The image; by default the root.")
+@click.option("--dtype", default="uint32", show_default=True, help="An integer type.")
 @DRY
 @JSON
 @acting

@@ -104,8 +104,8 @@ def _parsed(context: click.Context, parameter: click.Parameter, value: str | Non
 )
 @click.option("--fill", callback=_parsed, default="0", metavar="VALUE", help="The fill value, as JSON; 0 by default.")
 @click.option("--axes", metavar="NAME,NAME…", help="Names of the dimensions.")
-@click.option("--separator", type=click.Choice([".", "/"]), help="Between indices in keys of chunks.")
-@click.option("--attributes", callback=_parsed, metavar="JSON", help="An object.")
+@click.option("--separator", type=click.Choice([".", "/"]), help="The separator of indices in chunk keys.")
+@click.option("--attributes", callback=_parsed, metavar="JSON", help="The attributes: a JSON object.")
 @click.option("--dialect", type=DialectName(), help="The dialect of a new hierarchy at URL. By default v3.")
 @DRY
 @JSON

@@ -108,7 +108,7 @@ def read(url: str, node: str | None, selection: str | None, output: str | None, 
 @click.option("-o", "--output", required=True, help="The .png file to write; - for stdout.")
 @click.option("--size", type=click.IntRange(16, 16384), default=1024, show_default=True, help="Longest side in pixels.")
 @click.option("--level", type=click.IntRange(0), help="Which level to draw; otherwise the one that fits --size.")
-@click.option("--labels", is_flag=True, help="Lay the first label image over it.")
+@click.option("--labels", is_flag=True, help="Lay the first label image over the picture.")
 @STATE
 @opening
 def render(

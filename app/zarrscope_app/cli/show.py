@@ -41,10 +41,10 @@ MOST_OF_LINE = 1 << 26
 @click.argument("node", required=False)
 @SELECT
 @IMAGE
-@click.option("--columns", type=click.IntRange(8, 1000), help="How wide; else as the terminal is.")
-@click.option("--lines", type=click.IntRange(2, 1000), help="How high at most; else as the terminal is.")
+@click.option("--columns", type=click.IntRange(8, 1000), help="The width; by default the terminal's.")
+@click.option("--lines", type=click.IntRange(2, 1000), help="The greatest height; by default the terminal's.")
 @click.option("--level", type=click.IntRange(0), help="Which level to draw; otherwise the one that fits.")
-@click.option("--labels", is_flag=True, help="Lay the first label image over it.")
+@click.option("--labels", is_flag=True, help="Lay the first label image over the picture.")
 @opening
 def show(
     url: str,
@@ -112,7 +112,7 @@ def _terminal(drawing: str) -> Terminal:
 
 
 def _fitted(picture: npt.NDArray[np.uint8], height: int, width: int) -> tuple[npt.NDArray[np.uint8], int, int]:
-    """The picture scaled to at most this many square pixels; (picture, height, width)."""
+    """The picture scaled to fit `height` by `width` square pixels, as (picture, its height, its width)."""
     import numpy as np
 
     scale = min(height / picture.shape[0], width / picture.shape[1])

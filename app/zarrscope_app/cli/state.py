@@ -1,4 +1,4 @@
-"""Views on the command line: as an option, or in place of a URL."""
+"""Copied views (texts that begin with "zarrscope:") on the command line: as an option, or in place of a URL."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class InertStream(io.TextIOWrapper):
         return len(text)
 
     def steer(self, sequence: str) -> None:
-        """Writes a control sequence of zarrscope's own."""
+        """Writes a control sequence that zarrscope itself made, without escaping it."""
         try:
             super().write(sequence)
         except OSError as error:
@@ -85,7 +85,7 @@ _kept: list[TextIO] = []
 
 
 def steer(sequence: str) -> None:
-    """Writes a control sequence of zarrscope's own to the terminal at stderr."""
+    """Writes a control sequence that zarrscope itself made to the terminal at stderr, without escaping it."""
     stream = sys.stderr
     if isinstance(stream, InertStream):
         stream.steer(sequence)

@@ -57,7 +57,7 @@ def _form(thrown: Thrown) -> dict[str, Any]:
 @trash.command("restore")
 @click.argument("url")
 @click.argument("id")
-@click.option("--to", metavar="NODE", help="Another path than the one it had.")
+@click.option("--to", metavar="NODE", help="Restore it to this path instead of its former one.")
 @DRY
 @JSON
 @acting

@@ -82,7 +82,7 @@ class Cells:
 
     def made(self, widget: Shown) -> None:
         """Records a new widget. A widget of the same address from an earlier run of this cell is closed, and passes its
-        edits on."""
+        edits on to the new one."""
         widget.made_in = self._running()
         cell, run = widget.made_in
         for other in [*self._widgets]:

@@ -105,7 +105,7 @@ NAMED = {
 
 
 def _colormap(color: tuple[int, int, int]) -> Any:
-    """napari's own colour map of that name, if it has one."""
+    """napari's own colour map for a colour, if it has one; else a new one from black to the colour."""
     if color in NAMED:
         return NAMED[color]
     from napari.utils.colormaps import Colormap

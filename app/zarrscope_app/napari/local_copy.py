@@ -48,7 +48,7 @@ class CopyDialog(PreviewDialog):
             self.target.setText(chosen)
 
     def _renew(self) -> None:
-        """Shows the plan for the folder."""
+        """Shows the plan for the typed folder."""
         try:
             lines = label_copies.plan_copy(self.target.text(), self._layer).lines
         except ZarrscopeError as error:

@@ -1,4 +1,4 @@
-"""The Qt application: `main(urls)` opens a window for them. Toolkit imports happen here and beneath, never above."""
+"""The Qt application: `main(urls)` opens a window for them. Qt is imported in this package only."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class ImageCanvas(QWidget):
     # ---------------------------------------------------------------- the view
     @property
     def zoom(self) -> float:
-        """Screen pixels per index along x."""
+        """Screen pixels per element along x."""
         return self._zoom
 
     @property
@@ -106,7 +106,7 @@ class ImageCanvas(QWidget):
 
     @property
     def aspect(self) -> float:
-        """Height of an index / width of an index."""
+        """The height of one element of the plane divided by its width."""
         return self._aspect
 
     def look(self, center: tuple[float, float], zoom: float) -> None:

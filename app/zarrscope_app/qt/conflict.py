@@ -40,7 +40,8 @@ _MOST_SEEN = 8
 
 
 class ConflictView(QWidget):
-    """`chosen(pointer, side, path)` for one field; `resolved("mine" | "theirs" | "chosen")` ends it."""
+    """`chosen(pointer, side, path)` is emitted for a side of one field, `resolved("mine" | "theirs" | "chosen")` to end
+    the conflict."""
 
     resolved = Signal(str)
     chosen = Signal(str, str, str)

@@ -323,7 +323,7 @@ class AttributesPane(QWidget):
             self._show_field(pointer)
 
     def _show_field(self, pointer: str) -> None:
-        """Puts the cursor on a field; if it is not there yet, as soon as it is."""
+        """Puts the cursor on a field; if its row does not exist yet, as soon as it does."""
         place = self.model.place_of(pointer)
         self._wanted = pointer if place is None else None
         if place is not None:

@@ -1,4 +1,4 @@
-"""The bar beneath the sliders: the two displayed axes, and the projection along the current one with its cost."""
+"""The bar beneath the sliders: the two displayed axes, and the projection along the current axis, with its cost."""
 
 from __future__ import annotations
 

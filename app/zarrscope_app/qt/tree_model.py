@@ -21,9 +21,9 @@ from .theme import current_palette, icon, quiet, warning
 
 _WINDOW = 200
 _NOTE = 1 << 44
-"""Added to a row's id: the id of the row beneath it that shows its sentence."""
+"""Added to a row's id, this gives the id of the row beneath it that shows its sentence."""
 _ABOVE = 1 << 45
-"""Added to a row's id: the id of the row beneath it that represents the children above the window."""
+"""Added to a row's id, this gives the id of the row beneath it that represents the children above the window."""
 
 _PLAIN = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
 _NAMED = _PLAIN | Qt.ItemFlag.ItemIsEditable

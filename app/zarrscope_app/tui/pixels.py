@@ -29,8 +29,8 @@ LONGEST = 2048
 
 
 class Pixels:
-    """Shows the part in the picture's pane as soon as its chunks have arrived; a key before that cancels the
-    request."""
+    """Shows the part of the plane that is in the pane over the whole screen, as soon as its chunks have arrived. A key
+    before that cancels the request."""
 
     def __init__(
         self, pane: Picture, terminal: Terminal, suspended: Callable[[], AbstractContextManager[None]]

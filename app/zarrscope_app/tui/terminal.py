@@ -55,7 +55,7 @@ class Answers:
 
 @frozen
 class Terminal:
-    """The abilities used for drawing. `note` is a dimmed note on what could be better."""
+    """The abilities used for drawing. `note` tells, in dimmed text, what would improve the display."""
 
     colors: Colors = "truecolor"
     drawing: Drawing = "blocks"
