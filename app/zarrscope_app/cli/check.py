@@ -185,7 +185,7 @@ def summary(counts: dict[str, int]) -> str:
 
 
 def read_of(coverage: Coverage, verify: bool, resumed: bool) -> list[str]:
-    """Sentences about the data that a check has read, and about its blind spots."""
+    """Sentences about the data that a check has read, and about the faults that it cannot notice."""
     from zarrscope_app.presenters import strings
 
     nodes = strings.counted(coverage.nodes, "node")

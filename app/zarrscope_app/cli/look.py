@@ -270,7 +270,7 @@ def _columns(name: str, kind: str | None, metadata: Metadata, error: ZarrscopeEr
 def _line(
     name: str, kind: str | None, metadata: Metadata, error: ZarrscopeError | None, width: int
 ) -> list[tuple[str, str]]:
-    """A line in pieces with their roles (color.py)."""
+    """A line of a listing, as (text, role) pieces (color.py)."""
     told = summary(metadata, error) if metadata is not None or error is not None else ""
     shown = name + ("/" if kind == "group" and not name.endswith("/") else "")
     role = "group" if kind == "group" else ""

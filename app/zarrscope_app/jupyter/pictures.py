@@ -76,7 +76,7 @@ def _name(tile: Tile) -> str:
 class TileStream:
     """Sends the picture of one slice presenter to the browsers that show a widget.
 
-    `send(content, buffers)` sends a message. Call all methods on the host's thread.
+    `send(content, buffers)` sends a message. Call all methods on the kernel's thread.
     """
 
     def __init__(self, view: str, owner: Owner, send: Callable[[dict[str, Any], list[bytes]], None]) -> None:

@@ -1,8 +1,8 @@
 """The table of views in a browser: the content of each as JSON, made from snapshots in the kernel.
 
-The painters of the built-in views are in static/, under the same ids. Only the view in front is sent. A view of another
-distribution is sent as blocks, which the browser paints from top to bottom: ("text", text), ("table", rows of texts,
-the first the heads), ("picture", bytes of a PNG). `widgets={"jupyter": "module:blocks"}` names the function that makes
+The painters of the built-in views are in static/, under the same ids. Only the displayed view is sent. Another
+distribution's view is sent as blocks, which the browser paints from top to bottom: ("text", text), ("table", rows of
+texts, the first the heads), ("picture", bytes of a PNG). `widgets={"jupyter": "module:blocks"}` names the function that makes
 them; it is called with the view's presenter. A view without such a function is sent as text.
 """
 
@@ -90,7 +90,7 @@ def _overview(widget: Host) -> dict[str, Any]:
 
 CONTENT: dict[str, Callable[[Host], dict[str, Any]]] = {
     "overview": _overview,
-    "image": lambda widget: {},  # its parts are sent separately, even while it is not in front
+    "image": lambda widget: {},  # the picture's parts are sent separately, even while another view is displayed
     "values": _table,
     "attributes": _form,
     "chunks": _chunks,
@@ -100,7 +100,7 @@ CONTENT: dict[str, Callable[[Host], dict[str, Any]]] = {
 
 
 def panel(widget: Host) -> dict[str, Any]:
-    """The content of the view in front."""
+    """The content of the displayed view."""
     tabs = widget.session.tabs
     view = next(view for view in tabs.views if view.id == tabs.front)
     made = CONTENT.get(view.id)

@@ -1,8 +1,9 @@
 """Reads planes on other threads while Qt's event loop runs, also if napari's asynchronous slicing is off.
 
-napari then reads on its own thread, which draws nothing meanwhile. A plane that is not there within a few milliseconds
-is read on another thread here; until it arrives the layer shows the previous plane and no value under the cursor, as
-with napari's asynchronous slicing. napari gets the plane by the event with which its own slicer announces one.
+With asynchronous slicing off, napari reads on its own thread, which draws nothing meanwhile. With this module, a plane
+that does not arrive within a few milliseconds is read on another thread; until then the layer shows the previous plane
+and no value under the cursor, as with napari's asynchronous slicing. napari gets the plane by the event with which its
+own slicer announces one.
 
 A script that has not started the event loop gets its planes at once, as it expects. So does a screenshot: it waits for
 the planes that are being read.

@@ -43,11 +43,11 @@ class UnwrittenLabels(QObject):
 
     @property
     def sentence(self) -> str:
-        """A sentence about the layers that are held; "" without any."""
+        """A sentence about the layers that were removed without asking and are kept; "" if there are none."""
         return unwritten_labels.removed([layer.name for layer in self.held]) if self.held else ""
 
     def bring_back(self) -> None:
-        """Puts the held layers back into the viewer."""
+        """Puts the layers that were removed without asking back into the viewer."""
         viewer = self._viewer()
         layers, self.held = self.held, []
         for layer in layers:

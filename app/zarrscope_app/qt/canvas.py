@@ -301,10 +301,10 @@ class ImageCanvas(QWidget):
                 painter.drawLine(stroke)
 
     def _mark(self, painter: QPainter, state: TileState, area: QRect) -> None:
-        """Marks a tile without a picture. Signs for single chunks are in the pictures already."""
+        """Marks a tile without a picture. The marks of single chunks are in the tiles' pictures already."""
         ink = QColor(warning(self.palette()) if state is TileState.FAILED else self.palette().color(Role.WindowText))
         ink.setAlpha(150)
-        if state in (TileState.LOADING, TileState.PRESENT):  # three dots, unlike data and all other signs
+        if state in (TileState.LOADING, TileState.PRESENT):  # three dots, unlike data and all other marks
             ink.setAlpha(90)
             for step in (-1, 0, 1):
                 painter.fillRect(QRect(area.center().x() + 8 * step - 1, area.center().y() - 1, 3, 3), ink)

@@ -111,7 +111,7 @@ class SectionForm(QScrollArea):
             first.setFocus(Qt.FocusReason.TabFocusReason)
 
     def focusInEvent(self, event: Any) -> None:
-        """Passes the focus on; Qt gives it here when the page that was in front is hidden."""
+        """Passes the focus on to a field; Qt gives it to this pane when the page displayed before is hidden."""
         super().focusInEvent(event)
         self.focus_form()
 

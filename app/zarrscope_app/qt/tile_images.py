@@ -17,19 +17,20 @@ from zarrscope_app.presenters import Tile, TileState
 from zarrscope_app.presenters.image.painting import DOT, GREY, SIGN
 
 ENLARGED = 3
-"""From this many screen pixels per pixel of the image on, signs are drawn in screen pixels."""
+"""From this many screen pixels per pixel of the image on, the patterns that mark missing data (the signs) are drawn at
+screen resolution."""
 
 Kept = dict[tuple[int, int, int], tuple[int, QImage]]
 """Key of a tile → its version, and the converted picture of that version."""
 
 
 def version_of(tile: Tile, bare: bool) -> int:
-    """The version number of a tile's picture; it is negative for the picture without signs (`bare`)."""
+    """The version number of a tile's picture; negative for the picture without marks of missing data (`bare`)."""
     return -tile.version - 1 if bare else tile.version
 
 
 def converted(tile: Tile, kept: Mapping[tuple[int, int, int], tuple[int, QImage]], bare: bool = False) -> QImage:
-    """The picture of a tile, from `kept` or converted now; `bare`: without signs."""
+    """The picture of a tile, from `kept` or converted now; `bare`: without marks of missing data."""
     held = kept.get(tile.key)
     if held is not None and held[0] == version_of(tile, bare):
         return held[1]
@@ -51,12 +52,12 @@ def screen_image(rgb: npt.NDArray[np.uint8]) -> QImage:
 
 
 def shows_bare(tile: Tile, target: QRect) -> bool:
-    """Whether a tile's pixels are so large on the screen that signs of that size would be mistaken for data."""
+    """Whether a tile's pixels are so large on the screen that marks made of them would be mistaken for data."""
     return tile.bare is not None and target.width() >= ENLARGED * tile.bare.shape[1]
 
 
 def draw_sign(painter: QPainter, state: TileState, area: QRectF, origin: QPointF) -> None:
-    """Draws the sign of missing data at screen resolution; it keeps its place while the picture is dragged."""
+    """Draws the pattern for missing data at screen resolution; it keeps its place while the picture is dragged."""
     painter.setBrushOrigin(origin)
     if state is TileState.FILL:
         painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_Difference)

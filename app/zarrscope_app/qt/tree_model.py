@@ -167,7 +167,7 @@ class TreeModel(QAbstractItemModel):
             self._follow(child, False)
         for child in expanded:
             if child in self._parents and child not in self._children:
-                self._sync(child)  # its children arrived before this row did
+                self._sync(child)  # the child's own children arrived before its row was inserted
             self._follow(child, True)
 
     def _follow(self, id: int, expanded: bool) -> None:
@@ -331,7 +331,7 @@ class TreeModel(QAbstractItemModel):
         return self._quiet_color() if role == Qt.ItemDataRole.ForegroundRole else None
 
     def _quiet_color(self) -> Any:
-        """The colour of second columns, mixed once for each palette, because every painting of a row needs it."""
+        """The dimmed text colour of the second column, mixed once per palette, because every painted row needs it."""
         palette = current_palette()
         if self._color is None or self._color[0] != palette.cacheKey():
             self._color = palette.cacheKey(), quiet(palette)

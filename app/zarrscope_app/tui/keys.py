@@ -431,7 +431,7 @@ class Keyboard:
             perform(self.session, "writable")
 
     def to_tree(self) -> Widget:
-        """Gives the tree the focus next."""
+        """The tree's widget, which gets the focus after a question."""
         return self.app.tree_lines
 
     def go_to_front(self) -> None:
