@@ -17,7 +17,7 @@ from zarrscope_app.qt.review import CloseQuestion
 
 
 class Dock(Protocol):
-    """The interface of the dock for closing."""
+    """The members of the dock that this module uses."""
 
     form: AttributesPane
     layer_menu: LayerMenu

@@ -21,7 +21,7 @@ from zarrscope_app.qt.text import tip
 
 
 class Dock(Protocol):
-    """The interface of the dock for its menu."""
+    """The members of the dock that its menu uses."""
 
     @property
     def viewer(self) -> Any:  # Any: napari has no types of its own here

@@ -181,7 +181,7 @@ def guard(layer: Any, told: Told, background: BackgroundPlanes | None = None) ->
 
 
 class _Guarded:
-    """Makes the guarded slice requests of one layer."""
+    """Makes the slice requests of one layer, which raise no errors of reading."""
 
     def __init__(
         self, make: Callable[..., Any], told: Told, layer: ref[Any], background: BackgroundPlanes | None
@@ -256,5 +256,5 @@ def _settings(request: Any) -> dict[str, Any]:
 
 
 def _empty(kind: type[Any]) -> type[Any]:
-    """A slice request of the same kind for a place outside the layer, which gives an empty slice."""
+    """A class of slice requests like `kind`, but for a place outside the layer, so that their slice is empty."""
     return type(kind.__name__, (kind,), {"_slice_out_of_bounds": lambda _: True})

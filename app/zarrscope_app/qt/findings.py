@@ -43,7 +43,7 @@ class FindingsView(QWidget):
         column.addWidget(self.area)
 
     def show_state(self, state: EditState) -> None:
-        """Shows the verdict and its findings."""
+        """Shows whether the attributes are valid, and the findings about them."""
         self.summary.setText(state.summary)
         self.summary.setVisible(bool(state.summary))
         self.setVisible(bool(state.summary or state.findings))

@@ -110,7 +110,7 @@ class TreePane(QWidget):
                     self._unfold(id, True)
 
     def _shows(self, row: Row | None, path: str | None) -> bool:
-        """Whether the row is a node of the hierarchy in front."""
+        """Whether the row is a node of the displayed hierarchy."""
         presenter = self._presenter
         return row is not None and row.path == path and presenter is not None and presenter.in_front(row.id)
 

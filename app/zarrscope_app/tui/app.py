@@ -304,8 +304,8 @@ class Explorer(App[int]):
         self._repaint.soon()
 
     def _say(self, id: str, text: Any) -> None:
-        """Sets a text. The layout is only redone if the number of lines changes, because it is slow, and a held key
-        sets many texts."""
+        """Sets a text. The layout is only redone if the number of lines changes, because it is slow, and a key that
+        is held down sets many texts."""
         before = self._said.get(id)
         if before != text:
             self._said[id] = text
@@ -472,7 +472,7 @@ def has_job_control() -> bool:
     try:
         parent = os.getppid()
         return os.getsid(parent) == os.getsid(0) and os.getpgid(parent) != os.getpgrp()
-    except (AttributeError, OSError):  # Windows, or a parent that is gone
+    except (AttributeError, OSError):  # Windows lacks these calls, or the parent process is gone
         return False
 
 

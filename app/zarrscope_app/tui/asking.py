@@ -125,7 +125,7 @@ def _picked(field: ActField) -> bool:
 
 
 def _typed(field: ActField, event: events.Key) -> str | None:
-    """The text of a field after a key; None if the key has no effect there."""
+    """The text of a field after a key was pressed in it; None if the key has no effect there."""
     if field.kind == "flag":
         return ("" if field.text else "yes") if event.key in ("space", "left", "right") else None
     if field.kind == "choice":

@@ -1,8 +1,8 @@
 """A line of a picture as Textual paints it (see signs.py).
 
 A picture on a large terminal has ten thousand different cells. A style object for each of them would take a hundred
-milliseconds per screen; the escape sequences alone take five. So a line is kept as numbers (a row of a Grid) and written as
-one text. It is only turned into segments when they are needed: for a screenshot, or a sheet over the picture.
+milliseconds per screen; the escape sequences alone take five. So a line consists of numbers (a row of a Grid), is
+written as one text, and is turned into segments only when needed: for a screenshot, or a sheet over the picture.
 """
 
 from __future__ import annotations

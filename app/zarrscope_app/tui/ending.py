@@ -36,7 +36,7 @@ SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 class Ends(Protocol):
-    """The interface of the application for ending it."""
+    """The members of the application that `Ending` uses."""
 
     leaving: Callable[[int], None]
     """The application calls this with its exit status when it begins to leave."""
@@ -75,7 +75,7 @@ class Ending:
         self._app.leaving = lambda code: self._notes.put(("leaving", code))
         for name in SIGNALS:
             number = getattr(signal, name, None)
-            if number is not None and signal.getsignal(number) != signal.SIG_IGN:  # nohup: stays ignored
+            if number is not None and signal.getsignal(number) != signal.SIG_IGN:  # what nohup ignores stays ignored
                 self._before[number] = signal.signal(number, lambda number, _: self._notes.put(("told", 128 + number)))
         self._thread.start()
         return self

@@ -18,7 +18,7 @@ from zarrscope_app.presenters import Session
 
 
 class TellsFaults(Protocol):
-    """The interface of the application for reporting an exception in a widget."""
+    """The member of the application that reports an exception in a widget."""
 
     def fault(self, error: Exception) -> None: ...
 

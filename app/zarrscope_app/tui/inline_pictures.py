@@ -47,7 +47,7 @@ def iterm2(picture: Rgb, lines: int, columns: int) -> str:
 
 
 def sixel(picture: Rgb) -> str:
-    """A picture in the 256 colours of such terminals, dithered; one pixel of it is one pixel of the screen."""
+    """A picture in the 256 colours of terminals with sixels, dithered; one pixel of it is one pixel of the screen."""
     rgb = dithered_256(picture)
     height, width = rgb.shape[:2]
     packed = (rgb[..., 0].astype(np.int64) << 16) | (rgb[..., 1].astype(np.int64) << 8) | rgb[..., 2]

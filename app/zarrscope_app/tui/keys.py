@@ -36,7 +36,7 @@ PART = TypeVar("PART", bound=Widget)
 
 
 class Application(Protocol):
-    """The interface of the application (app.py) for keys."""
+    """The members of the application (app.py) that `Keyboard` uses."""
 
     workspace: Workspace
     picture: Picture
@@ -482,4 +482,4 @@ OWN: dict[str, Callable[[Keyboard], object]] = {
 for _id in NODE_COMMANDS:
     OWN[_id] = partial(ask_node_act, id=_id)
 OWN["undo-node"] = lambda keys: keys.session.nodes.undo()
-"""Commands that each front end carries out itself: the terminal's functions, besides those in `perform`."""
+"""Commands that the terminal carries out itself; `perform` of the presenters carries out the others."""

@@ -23,7 +23,7 @@ from zarrscope_app.tui.line_drawing import plotted
 from zarrscope_app.tui.signs import Grid, Look, Rgb, cells_of, steadied
 
 PERIOD = 1 / 30
-"""The least seconds between two drawings: a held key requests more than a person can see."""
+"""The least seconds between two drawings: a key that is held down requests more than a person can see."""
 SHARE = 4
 """After each drawing there is a pause of this many times its duration, however large the terminal is."""
 

@@ -67,7 +67,7 @@ class Terminal:
     unicode: bool = True
 
     def spelled(self, foot: str) -> str:
-        """A footer with the name of the Enter key instead of its sign, if the terminal lacks that."""
+        """A footer with the name of the Enter key instead of ⏎, if the terminal lacks that sign."""
         return foot if self.unicode else foot.replace(words.RETURN, words.RETURN_IN_ASCII)
 
 
