@@ -3,21 +3,21 @@
 To change a number, run the benchmark named beside it before and after, and write both results there. Limits against
 hostile data (MAX_…), time-outs and numbers fixed by a file format are not here; the modules that use them define them.
 
-"bench X" is `python tests/bench/run.py --only X`, on two cores, 2026-11-21; "by reason" means that the number was not
-measured, and gives the reason for its size.
+"bench X" is `python tests/bench/run.py --only X`, on two cores, 2026-11-21. "Not measured" marks a number without a
+benchmark; the reason for its size follows, if there is one.
 """
 
 from __future__ import annotations
 
 # ---------------------------------------------------------------------------------------------- threads
 FETCH_THREADS = 32
-"""The most threads that wait for remote stores. By reason: they only wait, and a server accepts some tens of
-connections."""
+"""The most threads that wait for remote stores. Not measured: waiting threads cost little, and a server
+accepts some tens of connections."""
 FILE_THREADS = 4
 """Threads that read files for viewers. Reading from the page cache hardly waits: more threads would only queue for the
 GIL and delay a user interface (tests/bench/heartbeat.py: p99 12 ms instead of 22)."""
 IDLE_SECONDS = 10.0
-"""Seconds after which an idle thread ends. By reason: idle threads should not burden a login node."""
+"""Seconds after which an idle thread ends. Not measured: idle threads should not burden a login node."""
 LOCK_PATIENCE_SECONDS = 0.002
 """Seconds that a thread waits for the lock on reading files. One thread at a time reads files in the page cache while
 the others decode; in parallel they would only compete for the GIL at every call. A thread that has waited this long
@@ -25,57 +25,62 @@ reads in parallel, which is better on slow disks (bench tiny, full: 22 ms instea
 
 # ---------------------------------------------------------------------------------------------- reading chunks
 SERIAL_BYTES = 256 * 1024
-"""Decoded bytes. A smaller local read stays on the calling thread, because waking another costs more than it saves
-(bench raw)."""
+"""A local read of fewer decoded bytes stays on the calling thread, because waking another thread costs more than it
+saves (bench raw)."""
 SERIAL_TINY_BYTES = 512 * 1024
-"""The same limit for tiny chunks, which spend half of the time in Python and in system calls (regions of 64³ at random
-places in 128 MiB: two threads take a seventh less; always the same region, bench tiny: no gain)."""
+"""As SERIAL_BYTES, for tiny chunks, which spend half of the time in Python and in system calls (regions of 64³ at
+random places in 128 MiB: two threads take a seventh less; always the same region, bench tiny: no gain)."""
 SERIAL_COPIED_BYTES = 1 << 20
-"""The same limit for chunks that are stored without compression (bench raw)."""
+"""As SERIAL_BYTES, for chunks that are stored without compression (bench raw)."""
 SERIAL_QUICK_BYTES = 8 << 20
-"""The same limit if decoding is as fast as copying (bench raw, planes and regions of blosc-lz4: a sleeping thread takes
-50 to 100 µs to wake, and as long again until the caller has its result)."""
+"""As SERIAL_BYTES, if decoding is as fast as copying (bench raw, planes and regions of blosc-lz4: a sleeping thread
+takes 50 to 100 µs to wake, and as long again until the caller has its result)."""
 JOB_BYTES = 1 << 20
 """Bytes that a thread decodes before it takes the next job (bench raw, full)."""
 JOB_CHUNKS = 256
 """The most chunks in one job (bench tiny, full)."""
 MERGED_CHUNKS = 8
-"""Parts of this many chunks are decoded by one call (bench raw, XY plane of blosc-lz4: 2.3 ms instead of 3.8)."""
+"""Parts of at most this many chunks are decoded by one call (bench raw, XY plane of blosc-lz4: 2.3 ms instead of
+3.8)."""
 MERGED_BYTES = 32 << 20
-"""Decoded bytes of the chunks whose parts one call decodes. By reason: this bounds the memory for reading them."""
+"""Chunks whose parts are decoded by one call have at most this many decoded bytes together. Not measured: it limits
+the memory for reading them."""
 TINY_BYTES = 32 * 1024
 """Chunks of at most this many decoded bytes are tiny: many are decoded by one call (bench tiny, full: 22 ms instead of
 54)."""
 PLANNED_CHUNKS = 4096
-"""Chunks of a remote store that are planned at a time. By reason: enough for some rounds of requests."""
+"""Chunks of a remote store that are requested at a time. Not measured: they take several rounds of requests."""
 INFLATED_PIECE = 256 * 1024
-"""Bytes of a deflate stream that are decoded at a time if most of them are skipped. By reason: they stay in the
-processor's cache."""
+"""Bytes of a deflate stream that are decoded at a time if most of them are skipped. Not measured: so few bytes
+stay in the processor's cache."""
 BLOSC_HEAD = 4096
-"""Bytes of a blosc chunk that are read first. By reason: one page, which holds the table of up to 1,000 blocks."""
+"""Bytes of a blosc chunk that are read first. Not measured: one page holds the table of up to 1,000 blocks."""
 ZEROED_BYTES = 64 * 1024 * 1024
-"""Results of at least this many bytes are allocated as zeros, because the system clears new pages anyway. By reason."""
+"""Results of at least this many bytes are allocated as zeros, because the system clears new pages anyway. Not
+measured."""
 KEPT_FROM = 8 << 20
 """Results of at least this many bytes reuse memory in an application (memory.py); the C library itself keeps smaller
 memory (bench raw, raw chunks, full: 13 ms of computing instead of 17)."""
 KEPT_BYTES = 256 << 20
-"""The most bytes of memory that is kept for reuse. By reason: a few screens of data."""
+"""The most bytes of unused memory that an application keeps for the next results. Not measured: enough for a few
+screens of data."""
 
 # ---------------------------------------------------------------------------------------------- ranges of shards
 MAX_GAP = 64 * 1024
-"""Bytes. Two ranges of one remote value with a smaller gap are fetched together. By reason: that costs less than
-another round trip."""
+"""Two ranges of one remote value with fewer bytes between them are fetched together. Not measured: these bytes take
+less time than another round trip."""
 LOCAL_GAP = 8 * 1024
-"""Bytes. The same for a file, where it saves a system call (bench shards)."""
+"""As MAX_GAP, for two ranges of a local file: reading them together saves a system call (bench shards)."""
 MAX_BLOCK = 8 * 1024 * 1024
-"""Bytes of the largest merged range, so that decoding begins before everything has arrived (bench http, shards)."""
+"""The most bytes of ranges that are merged into one: decoding should begin before everything has arrived (bench http,
+shards)."""
 MIN_BLOCK = 128 * 1024
 """Bytes of the smallest range into which a fetch is split (bench http, shards)."""
 RANGES_AT_ONCE = 64
 """A remote fetch is split into about this many ranges of MIN_BLOCK to MAX_BLOCK: several connections are faster than
 one, and decoding begins with the first range (bench http, shards)."""
 MAX_WHOLE = 8 * 1024 * 1024
-"""Bytes. A remote shard that decodes to at most this is fetched whole if at least half of its chunks are wanted: that
+"""A remote shard of at most this many decoded bytes is fetched whole if at least half of its chunks are wanted: that
 saves a round trip, which takes longer than the unwanted bytes (bench http, shards)."""
 
 # ---------------------------------------------------------------------------------------------- writing
@@ -83,80 +88,83 @@ SLAB_BYTES = 8 << 20
 """Decoded bytes per slab: each thread gathers and encodes one slab of a shard's inner chunks at a time (bench
 write)."""
 SYSTEM_CALL_BYTES = 1 << 30
-"""Bytes of one system call. By reason: Linux transfers a little less than 2 GiB at a time."""
+"""The most bytes that one system call reads or writes. Not measured: Linux transfers just under 2 GiB at most."""
 SYSTEM_CALL_PIECES = 512
-"""Buffers of one system call. By reason: POSIX guarantees 16, all systems accept 1,024."""
+"""The most buffers that one system call writes. Not measured: POSIX guarantees 16, all systems accept 1,024."""
 
 # ---------------------------------------------------------------------------------------------- requests at once
 IN_FLIGHT = 128
-"""Parallel requests to a remote store (bench http: a plane in 86 ms; tensorstore takes 227 with 32, and 95 with
-128)."""
+"""The most parallel requests to a remote store (bench http: a plane in 86 ms; tensorstore takes 227 with 32 requests,
+and 95 with 128)."""
 PUTS_AT_ONCE = 32
-"""Values that are being sent to a remote store in parallel (bench s3_writes: 128 chunks take 0.7 of the time of the
-fastest other library; one after the other 4.8 of it)."""
+"""The most values that are sent to a remote store in parallel (bench s3_writes: 128 chunks take 0.7 times as long as
+in the fastest other library, and 4.8 times as long if they are sent one by one)."""
 PUT_BYTES = 64 << 20
-"""The most bytes of several values that are being sent. By reason: they are held in memory."""
+"""The most bytes that several values sent in parallel have together. Not measured: they are held in memory."""
 FEWEST_IN_FLIGHT = 4
-"""The fewest parallel requests after a server reported too many. By reason."""
+"""The fewest parallel requests after a server reported too many. Not measured."""
 ARCHIVE_TAIL_BYTES = 1 << 17
-"""Bytes that are read first from the end of a remote archive. By reason: they include the directory of some 1,500
-entries, and take a server of 10 MB/s half a round trip."""
+"""Bytes that are read first from the end of a remote archive. Not measured: they include the directory of some
+1,500 entries, and a server of 10 MB/s sends them in half of a round trip."""
 ARCHIVE_PENDING_SHARE = 16
-"""Values are added to an archive when they are this many times as long as its directory, which is written again after
-them. By reason: old directories then waste a sixteenth of the archive."""
+"""New values are held back until they are this many times as long as the directory of their archive, which is written
+again after them. Not measured: outdated directories then waste a sixteenth of the archive."""
 ARCHIVE_PENDING_BYTES = 1 << 26
-"""Values are also added when they reach this many bytes. By reason: they are held in memory."""
+"""At most this many bytes of new values are held back before they are written to their archive. Not measured: they are
+held in memory."""
 SCANNED_AT_ONCE = 64
-"""Prefixes of a store that are scanned in parallel. By reason: some rounds of requests to a remote store."""
+"""Prefixes of a store that are scanned in parallel. Not measured: a few rounds of requests to a remote store."""
 VALUES_AT_ONCE = 64
-"""Values that are copied or compared in parallel, and chunks that are converted in parallel. By reason: each may have a
-few MiB, in memory."""
+"""Values that are copied or compared in parallel, and chunks that are converted in parallel. Not measured: each
+may take a few MiB of memory."""
 FOLDERS_AT_ONCE = 16
-"""Folders that are scanned before the first result is passed on. By reason: no handle stays open while the caller
-handles a result."""
+"""Folders that are scanned before the first result is passed on. Not measured: no file handle stays open while the
+caller handles a result."""
 CHILDREN_AT_ONCE = 64
 """Children whose documents are fetched, or that are opened, in parallel (bench listing, and round trips of http)."""
 
 # ---------------------------------------------------------------------------------------------- whole arrays
 CHECKED_AT_ONCE = 256
-"""Chunks (shards) decoded between two reports of progress. By reason: a second or so."""
+"""Chunks (or shards) that `check` decodes between two reports of progress. Not measured: they take about a second."""
 CHECKED_PARTS = 8
-"""Pieces of a batch on a cluster, and the number of batches that run there at once. By reason."""
+"""On a cluster, `check` divides CHECKED_AT_ONCE chunks into this many tasks, and sends the tasks of this many such
+batches together. Not measured."""
 CHECKED_INNER_CHUNKS = 1024
-"""Inner chunks of a shard that are fetched at once. By reason: their ranges are merged."""
+"""Inner chunks of a shard that are fetched at once. Not measured: their ranges are merged."""
 CHECKED_BYTES = 512 << 20
-"""The most decoded bytes of chunks that `check` holds at a time. By reason: a laptop can spare this much."""
+"""The most decoded bytes of chunks that `check` holds at a time. Not measured: a laptop can spare this much."""
 COMPARED_BYTES = 16 << 20
-"""Bytes of a block that `diff` compares. By reason: some chunks of each side."""
+"""The most bytes of a block that `diff` compares at a time. Not measured: a few chunks of each side."""
 REGION_BYTES = 32 << 20
-"""Bytes of a region that is converted at a time. By reason: some chunks, and a core's share of memory."""
+"""Bytes of a region that is converted at a time. Not measured: a few chunks, and a core's share of memory."""
 TASK_BYTES = 32 << 20
-"""Bytes that one task of a cluster reads. By reason: sending the task costs little in comparison."""
+"""Bytes that one task of a cluster reads. Not measured: sending the task costs little in comparison."""
 TASKS_PER_THREAD = 2
-"""Tasks per thread of a cluster. By reason: one runs and one is being sent."""
+"""Unfinished tasks per thread of a cluster. Not measured: one runs, and the next one is being sent."""
 
 # ---------------------------------------------------------------------------------------------- caches
 VIEW_BYTES = 1 << 30
-"""The most bytes of chunks that viewers keep; a quarter of the machine's memory if that is less. By reason."""
+"""The most bytes of chunks that viewers keep; a quarter of the machine's memory if that is less. Not measured."""
 LAZY_BLOCK_BYTES = 32 << 20
-"""Decoded bytes of one of dask's blocks when a view is computed with. By reason: a dask task costs a millisecond, and
-each core holds one block."""
+"""Decoded bytes of one block when a view is converted to a dask array. Not measured: a dask task costs a millisecond,
+and each core holds one block."""
 SHARD_INDEX_BYTES = 32 * 1024 * 1024
-"""Bytes of cached shard indexes per array. By reason: two million inner chunks."""
+"""Bytes of cached shard indexes per array. Not measured: enough for two million inner chunks."""
 DOCUMENT_BYTES = 64 * 1024 * 1024
-"""Bytes of cached documents per remote hierarchy. By reason."""
+"""Bytes of cached documents per remote hierarchy. Not measured."""
 PARSED_DOCUMENTS = 512
-"""The most parsed documents that are cached: it saves half of the time for opening an array again (bench warm)."""
+"""The most parsed documents that are cached: the cache saves half of the time for opening an array again (bench
+warm)."""
 PARSED_BYTES = 8 << 10
-"""Larger documents, in bytes, are not cached in parsed form. By reason: documents of arrays have 1 KiB."""
+"""Documents of more bytes are not cached in parsed form. Not measured: most documents of arrays have about 1 KiB."""
 ALIKE_DOCUMENTS = 512
-"""The most documents whose node kind is cached, because many nodes of a plate or a time series have equal documents: it
-saves a quarter of listing 2,000 such nodes (bench listing)."""
+"""The most documents whose node kind is cached, because many nodes of a plate or a time series have equal documents:
+the cache saves a quarter of the time for listing 2,000 such nodes (bench listing)."""
 ALIKE_BYTES = 4 << 10
-"""Larger documents, in bytes, are not cached by kind. By reason, as above."""
+"""The node kind of a document of more bytes is not cached. Not measured: most documents of arrays have about 1 KiB."""
 FOLDERS_REMEMBERED = 4096
-"""The most folders that are remembered as cleaned of leftovers, and as checked for their spelling. By reason: enough
-for a large store."""
+"""For how many folders a process remembers that it removed leftover temporary files, and checked the spelling. Not
+measured: enough for a large store."""
 SWEPT_NAMES = 20_000
-"""The most names of a folder that such a cleaning examines. By reason: a folder of a million chunks would delay a
-save."""
+"""The most names of a folder that are examined to find leftover temporary files. Not measured: examining a folder of a
+million chunks would delay a save."""
