@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 MANY = 1 << 16
 """In a shard with more inner chunks than this, only those in its index are checked."""
 _large = threading.Lock()
-"""Held while a large index is in memory: one of a hundred megabytes at a time."""
+"""Held while a large shard index (a hundred megabytes) is in memory, so that only one is there at a time."""
 MAX_BITS = 1 << 26
 """A grid of at most this many chunks is kept as an array of flags."""
 MAX_ASKED = 10_000_000
 MAX_NAMED_ENTRIES = 100_000
-"""Where chunks are not listed, at most this many entries of a folder are checked for links."""
+"""In a check that does not list the chunks, at most this many entries of a folder are checked for broken links."""
 MOST_NAMED = 1000
 """Per array, at most this many missing chunks, and stray keys, are named; the rest are counted."""
 
@@ -69,10 +69,10 @@ class StoredChunks:
         self.total = prod(self.extent)
         """The number of chunks in the grid, stored or not."""
         self.documents_seen = array.metadata.keys.prefix == dialect.listing(array.path) and array.store.listable
-        """Whether documents lie among the chunks: `listed` then reports nodes beneath the array."""
+        """Whether listing the chunks also shows documents of nodes beneath the array; `listed` then reports them."""
         self._missing: Severity = "error" if expect_all else "information"
         self._blocked: list[tuple[int | None, ...]] = []
-        """Chunks whose place is taken by an obstacle; None: all chunks along that axis."""
+        """Indices of chunks whose key is blocked by a folder or a broken link; None: all indices along that axis."""
         self._present: np.ndarray[tuple[int], np.dtype[np.bool_]] | set[int] | None = None
         self.chunks_read = 0
         """The number of chunks of the grid that were read and decoded."""
@@ -82,8 +82,8 @@ class StoredChunks:
         """The encoded bytes that this process read; None if the workers of a cluster read them."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state that a cluster worker needs for decoding: whether the stored chunks are known, but not their
-        list."""
+        """The state that a cluster worker needs for decoding. It says whether the stored chunks are known, but does not
+        list them."""
         known = None if self._present is None else set[int]()
         return {**self.__dict__, "_present": known, "executor": None, "cancelled": never, "dialect": None}
 
@@ -139,7 +139,7 @@ class StoredChunks:
                 continue  # a broken link
             for key, _, error in islice(store.files.list_with_folders(prefix), MAX_NAMED_ENTRIES):
                 if "/" in key[len(prefix) :]:
-                    break  # this level is listed before deeper ones, so no later entry is such a link
+                    break  # `links` is about the topmost level only, which is listed first
                 if error is not None and (told := self._obstacle(key, error, (keys,))) is not None:
                     found[key] = told
         return [found[key] for key in sorted(found)][:MOST_NAMED]
@@ -181,7 +181,7 @@ class StoredChunks:
         findings = []
         for key, outside in keys:
             if nodes and key.startswith(nodes):
-                continue  # it belongs to a node beneath, which is already reported
+                continue  # the key belongs to a node beneath the array, which is already reported
             if outside:
                 message = "This chunk lies outside the array, so it is never read"
                 advice = "The array was shrunk, or its shape is wrong. Erase the chunk, or correct the shape."
@@ -274,7 +274,7 @@ class StoredChunks:
         try:
             executor.run(self._batch, pieces, found.update, self.cancelled, size)
         except Cancelled:
-            pass  # an incomplete step is not recorded
+            pass  # the caller does not record findings of a cancelled batch
         return found
 
     def _to_decode(self, start: int) -> Iterator[int]:
@@ -367,7 +367,7 @@ class StoredChunks:
                 finding = self._decoded(inner, payload)
                 if finding is not None and isinstance(payload, ZarrscopeError):
                     misplaced.append(inner)
-                    if isinstance(payload, BadChunk):  # the index, its checksum, or where it points to
+                    if isinstance(payload, BadChunk):  # the shard index is at fault, not this chunk
                         finding = replace(finding, code="shard-index")
                 if finding is not None:
                     found[inner] = finding
@@ -390,7 +390,7 @@ class StoredChunks:
     def _overlaps(self, chunk: ChunkIndex) -> list[Finding]:
         """Findings for inner chunks that share bytes. Two that share all their bytes may be intended."""
         if prod(self.array._stored.locator.chunks_per_shard) > MANY:
-            return []  # reported together with the other findings
+            return []  # `_large_shard` reports overlaps too
         locator = self.array._stored.locator
         found = [self._overlap(chunk, (), pairs) for pairs in (locator.overlaps(chunk),) if pairs]
         inner = locator.inner_overlaps(chunk, self.cancelled)

@@ -20,7 +20,7 @@ def copies(hierarchy: Hierarchy) -> Mapping[str, StoredDocument] | None:
     try:
         return dialect.consolidated({**fetch(store, dialect.documents("/"))})
     except ZarrscopeError:
-        return None  # a warning of opening the hierarchy says so
+        return None  # opening the hierarchy gave a warning about it
 
 
 def stale_copies(
@@ -58,19 +58,20 @@ def _difference(
     held = copy if isinstance(copy, Mapping) else parse_json(copy)
     if own is None:
         if not held:
-            return None  # the copy spells out empty attributes
+            return None  # a copy of empty attributes, which need no document
         return "copy-without-node", "The consolidated metadata has a document that is not stored"
     try:
         stored = parse_json(own)
     except ZarrscopeError:
-        return None  # reported with the node itself
+        return None  # the checks of the node report its broken document
     if _plain(held) == _plain(stored) or _same_node(dialect, path, key, held, own):
         return None
     return "copy-stale", "The consolidated metadata differs from the node's own document"
 
 
 def _same_node(dialect: Dialect, path: str, key: str, held: Any, own: bytes) -> bool:
-    """Whether both describe the same node: one may state values that are defaults in the other."""
+    """Whether the copy `held` and the document `own` describe the same node. One may state what the other leaves out
+    because it is the default."""
     try:
         nodes = [dialect.parse(path, {key: each}) for each in (held, own)]
     except ZarrscopeError:

@@ -42,7 +42,7 @@ class Coverage:
     """The paths of arrays with chunks that have no checksum."""
 
     def add(self, stored: StoredChunks, before: int = 0) -> None:
-        """Counts the chunks of one array, which were decoded; `before` of them in an earlier run."""
+        """Adds the chunks of one array that this run decoded. `before`: the number that an earlier run decoded."""
         array = stored.array
         self.arrays += 1
         self.chunks += stored.chunks_read

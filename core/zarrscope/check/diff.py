@@ -74,8 +74,8 @@ def diff(
 ) -> Iterator[Difference]:
     """Yields every difference as it is found, with the nodes in order of their names; ends early once `cancelled()`.
 
-    A node that fails to open differently on the two sides is reported as a difference of "problem", and the comparison
-    goes on. Raises NotFound when one of the two paths has no node.
+    If a node cannot be opened on one side, or fails with different errors on the two sides, this is reported as a
+    difference of "problem", and the comparison goes on. Raises NotFound when one of the two paths has no node.
     """
     starts = clean_path(left_path), clean_path(right_path)
     for hierarchy, path in zip((left, right), starts, strict=True):

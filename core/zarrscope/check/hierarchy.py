@@ -44,7 +44,7 @@ _looks_like_a_chunk = re.compile(r"(c[/.]?)?[0-9]+([./][0-9]+)*", re.ASCII).full
 MAX_LEFT_OVER = 1000
 """The most leftover temporary files that are named."""
 MAX_BENEATH = 1000
-"""Where chunks are not listed, the most names beneath an array that are checked for misplaced nodes."""
+"""In a check that does not list the chunks, at most this many names beneath an array are checked for nodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ class _Check:
         first = [Finding("warning", "hierarchy", path, warning) for warning in self.given.warnings]
         if self.journal.reached("") is None:
             first += stale_copies(self.given, self.consolidated_metadata, path, self.cancelled)
-            first += self._left_over(path) if self.chunks else []  # it lists the prefixes that hold chunks
+            first += self._left_over(path) if self.chunks else []  # slow: lists the folders of chunks
             self.journal.reach("", 0, first)
             yield from first
         try:
@@ -333,7 +333,7 @@ class _Check:
         return findings
 
     def _hard_links(self, path: str, dialect: Dialect, kind: NodeKind) -> list[Finding]:
-        """Documents whose file has a second name (a hard link): an edit replaces the file here, and not there."""
+        """Findings for documents whose file has a second name (a hard link), under which it would not be edited."""
         advice = "After an edit the other name keeps the present content. Copy the file if you do not want that."
         return [
             Finding("information", "hard-link", path, "The document's file has another name", key, None, advice)
@@ -445,7 +445,7 @@ class _Check:
         return bool(chunks) and all(_looks_like_a_chunk(key) for key in chunks)
 
     def _beneath(self, path: str, node: Array) -> list[Finding]:
-        """Nodes one level beneath an array; used where its chunks are not listed, which would show them."""
+        """Findings for nodes one level beneath an array, for a check that does not list the array's chunks."""
         store, dialect = self.hierarchy.store, self._dialect(node)
         if not store.listable:
             return []

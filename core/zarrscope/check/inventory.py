@@ -154,7 +154,7 @@ class _Taken:
         self._seen: set[int] = set()
 
     def note(self, array: Array, key: str, size: int | None) -> None:
-        """Records the value under a key; documents and keys that do not belong to a chunk are skipped."""
+        """Counts the chunk that is stored under `key`. All other keys, such as those of documents, are skipped."""
         forms: tuple[ChunkKeys, ...] = (array.metadata.keys, *array.metadata.alternative_keys)
         index = next((i for i in (index_of(form, key, len(self.grid)) for form in forms) if i is not None), None)
         if index is None:
@@ -222,7 +222,7 @@ def _ask(array: Array, taken: _Taken, cancelled: Callable[[], bool]) -> None:
 
 @dataclass(frozen=True)
 class InnerChunk:
-    """A chunk within a shard: its index in the array, and its bytes there; `span` None: it is not stored."""
+    """A chunk within a shard: its index in the array, and its byte range in the shard, None if it is not stored."""
 
     index: ChunkIndex
     span: tuple[int, int] | None
@@ -250,7 +250,7 @@ def inner_chunks(array: Array, shard: ChunkIndex) -> tuple[InnerChunk, ...]:
     places = [index_at(n, tuple(map(len, spans))) for n in range(prod(map(len, spans)))]
     told = found if found is not None else [None] * len(places)
     if len(told) != len(places):
-        raise Unreadable("The index of the shard is of another size", store=array.store.url)
+        raise Unreadable("The index of the shard has a wrong number of entries", store=array.store.url)
     return tuple(
         InnerChunk(tuple(span[i] for span, i in zip(spans, place, strict=True)), bytes_there)
         for place, bytes_there in zip(places, told, strict=True)

@@ -206,7 +206,7 @@ class LargeShard:
         try:
             payloads: list[Any] = list(self.locator.read_spans(self._reader, self.key, inners, spans))
         except ZarrscopeError as error:
-            if len(inners) > 1:  # to name the one at fault
+            if len(inners) > 1:  # reads fewer at a time, to find the damaged one
                 half = len(inners) // 2
                 self._decode_some(inners[:half], spans[:half])
                 self._decode_some(inners[half:], spans[half:])
@@ -220,7 +220,7 @@ class LargeShard:
                 self.findings.append(finding)
 
     def _read_only(self, starts: NDArray[Any], ends: NDArray[Any], low: int) -> int | None:
-        """Reads all of it. Returns the place where the value ends, if it ends too early."""
+        """Reads these inner chunks without decoding them. If the shard ends before them, returns its length."""
         if not len(starts):
             return None
         reach = np.maximum.accumulate(ends)

@@ -68,7 +68,7 @@ class Locator:
     """The chunks of one array in one store. Safe from any thread."""
 
     def __init__(self, store: Store, metadata: ArrayMetadata, pipeline: CodecPipeline | None) -> None:
-        """`pipeline` None: the array cannot be decoded; its chunks are those of its grid."""
+        """`pipeline`: None if the array cannot be decoded; inner chunks of shards are then unknown."""
         self.store = store
         self.metadata = metadata
         from zarrscope.codecs.sharding import shard_of
@@ -254,7 +254,7 @@ class Locator:
 
     def index_at(self, reader: Reader, tier: int, span: tuple[int, int] | None) -> ShardIndex | None:
         """The index of a shard of this tier, at `span` of the value that the reader is at (None: all of it); None when
-        nothing is stored. It may lie in the reader's memory. Raises BadChunk, Unreadable."""
+        nothing is stored. It may share memory of the reader. Raises BadChunk, Unreadable."""
         shard, size = self.tiers[tier], reader.size
         part = shard.index_range
         if span is not None:
@@ -309,7 +309,7 @@ class Locator:
                 try:
                     index = self._index_within(reader, key, len(path), span)
                 except ZarrscopeError:
-                    continue  # reading its inner chunks reports the fault
+                    continue  # reading the inner chunks of this shard reports the fault
                 if index is None:
                     continue
                 if path and (pairs := index.overlaps()):
@@ -325,7 +325,7 @@ class Locator:
         return found
 
     def _index_within(self, reader: Reader, key: str, tier: int, span: tuple[int, int] | None) -> ShardIndex | None:
-        """The index of a shard of this tier in the value that the reader is at; None when it is not there."""
+        """The index of a shard of this tier in the value that the reader is at; None when no value is stored."""
         shard, part = self.tiers[tier], self.tiers[tier].index_range
         if span is not None:
             start, stop = part.span(span[1] - span[0])
@@ -388,8 +388,7 @@ class Locator:
     def _load_indexes(
         self, places: dict[_ShardPlace, list[ChunkIndex]], cancelled: Callable[[], bool], ask: GetMany
     ) -> Iterator[tuple[_ShardPlace, ShardIndex | ZarrscopeError | None, memoryview | None]]:
-        """Yields (shard, its index, the whole shard where that was fetched). A remote shard that decodes to at most
-        this is fetched whole when at least half of its chunks are wanted: one round"""
+        """Yields (shard, its index, the whole shard if that was fetched: see `_better_whole`)."""
         remote = self.store.remote
         asked: list[tuple[_ShardPlace, bool]] = []
         requests: list[tuple[str, ByteRange | None]] = []

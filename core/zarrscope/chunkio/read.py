@@ -142,7 +142,7 @@ class _ReadJob:
         self._states: list[_WorkerState] = []
         self._file_lock = threading.Lock()
         self._kept: WeakSet[Any] = WeakSet()
-        """Shards that stay open."""
+        """The files of shards that stay open until the read ends."""
 
     def run(self) -> None:
         array, locator = self.array, self.locator
@@ -224,7 +224,7 @@ class _ReadJob:
                 [part.selection.chunk - c * n for part in some]
                 for some, c, n in zip(group, chunk, per_shard, strict=True)
             ]
-            state = self._state  # of the thread that takes the next job
+            state = self._state  # state of this thread, which also takes the next job
             state.arena.clear()
             try:
                 spans = self.locator.spans(state.reader, key, inner)
@@ -239,7 +239,7 @@ class _ReadJob:
                 continue
             n = len(last)
             row_slices = (RowSlice(row, last, spans[j * n : (j + 1) * n]) for j, row in enumerate(beneath))
-            kept = self._hold(state.reader)  # a shard that replaces it has its chunks at other offsets
+            kept = self._hold(state.reader)  # `spans` fit only this version of the shard
             for job in pack_jobs(row_slices, self._job_size()):
                 yield partial(self._do_inner, job, kept)
 
@@ -451,7 +451,7 @@ class _ReadJob:
                     target[...] = pipeline.decode_window(BytesSource(payload), window, state.memory(window.size))
                     return
                 except Exception:
-                    pass  # decoding the whole chunk finds the fault, and reads an outdated shard index again
+                    pass  # decoding the whole chunk reports the fault, or reads an outdated shard index again
             target[...] = array.decode(chunk, payload, state.elements(pipeline))[piece.source]
 
     def _window_of(self, pipeline: CodecPipeline, source: tuple[slice, ...]) -> DecodeWindow | None:
@@ -481,7 +481,7 @@ class _Fetched:
 def fetched(
     array: ArraySource, pieces: Iterable[ChunkSelection], batch: int | None = None
 ) -> Iterator[tuple[ChunkSelection, EncodedChunk]]:
-    """Yields each piece with its chunk's bytes as they arrive; requests `batch` chunks at once, or all of them."""
+    """Yields each chunk selection with its chunk's bytes as they arrive. Requests `batch` chunks at once; None: all."""
     for some in fetched_together(array, pieces, batch):
         yield from some
 
@@ -489,7 +489,7 @@ def fetched(
 def fetched_together(
     array: ArraySource, pieces: Iterable[ChunkSelection], batch: int | None = None
 ) -> Iterator[Sequence[tuple[ChunkSelection, EncodedChunk]]]:
-    """As `fetched`; the pieces whose chunks arrive together at once."""
+    """As `fetched`, but yields the chunk selections whose chunks arrived together in one sequence."""
     waiting = iter(pieces)
     while by_chunk := {piece.chunk: piece for piece in islice(waiting, batch)}:
         for some in array.fetch_together(by_chunk):

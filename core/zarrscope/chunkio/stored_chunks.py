@@ -53,8 +53,8 @@ def index_of(keys: ChunkKeys, key: str, ndim: int) -> ChunkIndex | None:
 
 
 def region_of(keys: ChunkKeys, key: str, ndim: int) -> tuple[int | None, ...] | None:
-    """The region of chunks stored at `key`, or beneath it as a folder: an index per axis, None for all along that axis;
-    None where no chunk can be."""
+    """The region of the chunks that `key` holds as a file or as a folder: an index per axis, None for all chunks along
+    that axis. Returns None if `key` can hold no chunk."""
     index = index_of(keys, key, ndim)
     if index is not None or not ndim:
         return index
@@ -147,7 +147,7 @@ def elements_of(array: ArraySource, chunk: ChunkIndex) -> ElementRanges:
 
 
 def listed(arrays: Iterable[ArrayT], cancelled: Callable[[], bool] = never) -> list[tuple[ArrayT, ChunkSet]] | None:
-    """Each array with its stored chunks; None where those of one of them are not known (see `stored_chunks`)."""
+    """Each array with its stored chunks; None if `stored_chunks` returns None for one of the arrays."""
     found = []
     for array in arrays:
         stored = stored_chunks(array, cancelled)
@@ -167,7 +167,7 @@ def blocks_touched(
 ) -> list[ChunkIndex]:
     """The blocks, in C order, that hold elements of stored chunks of any of these arrays.
 
-    `block` returns, for each axis, the blocks that contain these elements of an array.
+    `block(array, ranges)` returns, for each axis, the indices of the blocks that contain these ranges of elements.
     """
     touched: set[ChunkIndex] = set()
     for array, stored in found:
