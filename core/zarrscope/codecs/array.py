@@ -156,7 +156,7 @@ def _has_big_fields(dtype: np.dtype[Any]) -> bool:
 
 @codec("transpose")
 class Transpose(ArrayToArray):
-    """Axes in another order: encoded axis i is decoded axis order[i]. "C" and "F" are the interim spelling (A.7)."""
+    """Axes in another order: encoded axis i is decoded axis order[i]. "C" and "F" are an early spelling (spec A.7)."""
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
@@ -265,7 +265,7 @@ class VariableLength(ArrayToBytes):
         return found
 
     def _codec(self) -> Any:
-        raise NotImplementedError  # each item type has its own
+        raise NotImplementedError  # each item type overrides this
 
 
 @codec("vlen-utf8")

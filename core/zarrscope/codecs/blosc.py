@@ -227,7 +227,7 @@ class Blosc(BytesToBytes):
         if not sizes:
             blosc, at = needed("numcodecs.blosc"), 0
             for i in which:
-                # It takes the element size, on which the shuffle depends, from the buffer that it is given.
+                # numcodecs takes the element size, on which the shuffle depends, from the buffer that it is given.
                 source = chunks[i].view(np.dtype((np.void, typesize)))
                 made = blosc.compress(source, name, self.clevel, self.shuffle, self.blocksize)
                 out[at : at + len(made)] = made

@@ -67,7 +67,7 @@ class ArraySpec:
         return self.dtype.numpy
 
     def zero(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> ArraySpec:
-        """The spec of a chunk in another shape or dtype, whose fill value has no meaning (delta, bit packing …)."""
+        """A spec with this shape and dtype and without a fill value, as it has no meaning for deltas, packed bits …"""
         return ArraySpec(
             shape, from_numpy(dtype.newbyteorder("=")), Fill(np.zeros((), dtype.newbyteorder("="))[()], defined=False)
         )
@@ -113,19 +113,19 @@ class ArrayToArray:
 
     def decode(self, array: Elements) -> Elements:
         """Elements of `decoded` from elements of `encoded`; a view where possible."""
-        raise NotImplementedError  # each codec has its own
+        raise NotImplementedError  # each codec overrides this
 
     def encode(self, array: Elements) -> Elements:
-        raise NotImplementedError  # each codec has its own
+        raise NotImplementedError  # each codec overrides this
 
     def map_selection(self, selection: tuple[slice, ...]) -> tuple[slice, ...] | None:
-        """The selection of `encoded` that decodes to `selection` of `decoded`; None where there is none."""
+        """The part of `encoded` that decodes to `selection` of `decoded`; None if no such part can be selected."""
         return None
 
     def view(self, out: Elements) -> Elements | None:
         """A view of `out` (shape of `decoded`) in the shape of `encoded`: filling it fills `out`.
 
-        None when there is none.
+        None if no such view is possible.
         """
         return None
 
@@ -147,10 +147,10 @@ class ArrayToBytes:
 
     def decode(self, data: Buffer, out: Elements | None) -> Elements:
         """Elements of `decoded`, written into `out` (of any strides) when given, which is then returned."""
-        raise NotImplementedError  # each codec has its own
+        raise NotImplementedError  # each codec overrides this
 
     def encode(self, array: Elements) -> bytes:
-        raise NotImplementedError  # each codec has its own
+        raise NotImplementedError  # each codec overrides this
 
     def encode_view(self, array: Elements) -> Buffer:
         """The encoded bytes, without a copy where possible: then a view of `array`, valid until `array` changes."""
@@ -229,9 +229,9 @@ class BytesToBytes:
         out[:] = whole[start : start + out.size]
 
     def decode_many(self, chunks: Sequence[Buffer], out: Octets, arena: Arena) -> Octets:
-        """Decodes several chunks, one after the other, each `decoded.size` long: into `out`, or memory of the codec.
+        """Decodes several chunks, each `decoded.size` long, one after the other into `out` or into memory of the codec.
 
-        `arena`: the memory that holds the chunks, if any; other memory taken from it is left alone.
+        `arena`: the chunks may lie in this memory, and the codec may take more of it.
         """
         size = out.size // len(chunks)
         for i, data in enumerate(chunks):
@@ -241,12 +241,12 @@ class BytesToBytes:
     def read_blocks(self, source: RangeReadable, start: int, stop: int) -> Any:
         """The encoded blocks that hold the decoded bytes from `start` to `stop`; None: decode the whole chunk.
 
-        They decode to `size` bytes from `start`, two attributes of the result. Raises BadChunk.
+        The result has two attributes, `start` and `size`: the decoded bytes of these blocks. Raises BadChunk.
         """
         return None
 
     def can_merge(self, parts: Sequence[Any]) -> bool:
-        """Whether `decode_blocks` can decode these results of `read_blocks` together; one alone it always can."""
+        """Whether `decode_blocks` can decode these results of `read_blocks` together. A single result always can."""
         return len(parts) == 1
 
     def decode_blocks(self, parts: Sequence[Any], out: Octets, arena: Arena | None) -> None:
@@ -254,10 +254,10 @@ class BytesToBytes:
 
         `arena` as for `decode_many`. Raises BadChunk.
         """
-        raise NotImplementedError  # each codec has its own
+        raise NotImplementedError  # each codec overrides this
 
     def encode(self, data: bytes) -> bytes:
-        raise NotImplementedError  # each codec has its own
+        raise NotImplementedError  # each codec overrides this
 
     def max_encoded_size(self, size: int) -> int | None:
         """The bytes that `encode_many` may need for a chunk of `size` bytes; None where it is not implemented."""
@@ -265,11 +265,11 @@ class BytesToBytes:
 
     def encode_many(self, chunks: Octets, which: Sequence[int], out: memoryview) -> list[int]:
         """Encodes the rows `which` of `chunks`, one after the other, into `out`. Returns their encoded sizes."""
-        raise NotImplementedError  # each codec has its own
+        raise NotImplementedError  # each codec overrides this
 
     def _expand(self, data: Buffer, limit: int) -> Buffer:
         """Decodes to at most `limit` bytes; raises BadChunk when there are more."""
-        raise NotImplementedError  # each codec has its own
+        raise NotImplementedError  # each codec overrides this
 
     def _expand_into(self, data: Buffer, out: Octets) -> None:
         result = self._expand(data, out.size)

@@ -173,7 +173,7 @@ class Checksummed(BytesToBytes):
         self.encoded = decoded.longer(self.width)
 
     def digest(self, data: Buffer) -> bytes:
-        raise NotImplementedError  # each checksum has its own
+        raise NotImplementedError  # each checksum overrides this
 
     def decode(self, data: Buffer) -> Buffer:
         body = self._verified(data)

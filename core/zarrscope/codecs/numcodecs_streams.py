@@ -31,7 +31,7 @@ class Streamed(BytesToBytes):
     """Streams one after the other that a decompressor object of the standard library reads piece by piece."""
 
     def _stream(self) -> Any:
-        raise NotImplementedError  # each format has its own
+        raise NotImplementedError  # each format overrides this
 
     def _expand(self, data: Buffer, limit: int) -> Buffer:
         parts: list[bytes] = []

@@ -73,7 +73,7 @@ class Identity(Elementwise):
 
 @codec("bitround")
 class BitRound(Identity):
-    """Keeps that many bits of the mantissa, ties to even. Reading is the identity; integers are only read."""
+    """Keeps `keepbits` bits of the mantissa, ties to even. Decoding changes nothing; integers can only be decoded."""
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded, decoded.numpy)
@@ -166,7 +166,7 @@ class FixedScaleOffset(Elementwise):
 
     def encode(self, array: Elements) -> Elements:
         if array.dtype.kind in "iu" and array.dtype.itemsize < 8:
-            array = array.astype(np.float64)  # exact there, and cannot overflow
+            array = array.astype(np.float64)  # float64 holds these integers exactly, and cannot overflow
         with np.errstate(all="ignore"):
             made = (array - self.offset) * self.scale
             return np.around(made).astype(self.made)

@@ -54,10 +54,10 @@ class Itemised(ArrayToBytes):
         self.encoded = BytesSpec(None, MAX_CHUNK_BYTES)
 
     def parse(self, data: Buffer) -> Any:
-        raise NotImplementedError  # each encoding has its own
+        raise NotImplementedError  # each encoding overrides this
 
     def compose(self, items: list[Any]) -> bytes:
-        raise NotImplementedError  # each encoding has its own
+        raise NotImplementedError  # each encoding overrides this
 
     def decode(self, data: Buffer, out: Elements | None) -> Elements:
         if len(data) > MAX_CHUNK_BYTES:

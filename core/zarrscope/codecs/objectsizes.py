@@ -1,7 +1,7 @@
 """Estimates the memory of a chunk's objects before they are made, because one stored byte may become a hundred.
 
-The estimates count CPython objects and are rather too high. A chunk that is too short to exceed the limit is not
-estimated at all; nearly every chunk is.
+The estimates count CPython objects and are rather too high. Nearly every chunk is too short to exceed the limit and
+is not estimated at all.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def check_json(codec: str, data: Buffer) -> None:
     """Raises BadChunk where the values of this JSON take too much memory."""
     if WORST * len(data) <= limits.MAX_CHUNK_BYTES:
         return
-    need_room(codec, 3 * len(data))  # before it is copied
+    need_room(codec, 3 * len(data))  # checked before `data` is copied
     value = bytes(data)
     size = len(value) * (3 if value.isascii() else 5)
     size += (POINTER + NUMBER) * value.count(b",") + LIST * value.count(b"[") + DICT * value.count(b"{")
@@ -98,6 +98,6 @@ def unpacked(codec: str, data: Buffer, unpack: Any, **options: Any) -> Any:
             bytes(data), list_hook=made, object_hook=made, max_array_len=most, max_map_len=most // 4, **options
         )
     except ValueError as error:
-        if "exceeds max_" in str(error):  # before the list is made
+        if "exceeds max_" in str(error):  # msgpack refuses the size before it makes the list
             raise too_much(codec, limits.MAX_CHUNK_BYTES) from None
         raise

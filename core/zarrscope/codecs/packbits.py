@@ -38,7 +38,7 @@ class PackBits(ArrayToBytes):
         if dtype.kind == "b":
             bits = 1
         self.bits = bits
-        # The README of the codec and its schema spell these differently.
+        # The README of the codec and its schema give these two settings different names.
         first = "first_bit" if settings.has("first_bit") or not settings.has("start_bit") else "start_bit"
         last = "last_bit" if settings.has("last_bit") or not settings.has("end_bit") else "end_bit"
         self.first = settings.integer(first, low=0, high=bits - 1) if settings.has(first) else 0

@@ -42,7 +42,7 @@ class CodecPipeline:
     shard can be read separately.
 
     Raises BadMetadata or Unsupported with a pointer that begins with `at` ("/codecs/1/configuration/level").
-    `implicit`: a list without an array→bytes codec means little-endian bytes (interim texts, spec A.7).
+    `implicit`: a list without an array→bytes codec means little-endian bytes, as it did until July 2023 (spec A.7).
     """
 
     def __init__(
@@ -124,8 +124,7 @@ class CodecPipeline:
         return None if order is None else tuple(part.start for part in order)
 
     def _make(self, item: CodecSpec, here: ArraySpec | BytesSpec, budget: Budget, implicit: bool) -> list[Codec]:
-        """Makes the codec for this place, and first the implicit `bytes` codec where the format allows leaving it
-        out."""
+        """Makes one codec of the list, and before it the `bytes` codec if the list implies it."""
         try:
             chosen = resolve(item.name)
         except Unsupported:
@@ -252,7 +251,7 @@ class CodecPipeline:
     def window(self, selection: tuple[slice, ...]) -> DecodeWindow | None:
         """The part of a chunk to decode for `selection`; None where decoding all of it is as fast, or the only way.
 
-        Elements stored as they are need no decoding: all of them are a window, too.
+        If the chunk is stored unencoded, the result may also be the whole chunk: nothing has to be decoded.
         """
         if not self._serializer.plain or not selection:
             return None
@@ -325,7 +324,9 @@ class CodecPipeline:
         return self._bytes[0].reads_blocks
 
     def decode_many(self, chunks: Sequence[Buffer], out: Octets, arena: Arena) -> Elements:
-        """Many chunks as an array with one axis more, in memory of `out` or of the codec; only where `decodes_many`.
+        """Decodes many chunks into one array, stacked along a new first axis, in memory of `out` or of the codec.
+
+        Only where `decodes_many`.
 
         `arena`: the memory that holds the encoded chunks, if any. Raises BadChunk.
         """
@@ -357,9 +358,10 @@ class CodecPipeline:
     def decode_blocks(
         self, parts: Sequence[Any], window: DecodeWindow, memory: Callable[[int], Octets], arena: Arena
     ) -> Elements:
-        """The window of many chunks as an array with one axis more; `parts` are results of `read_blocks`.
+        """Decodes the same window of many chunks into one array, stacked along a new first axis. `parts` are results of
+        `read_blocks`, one per chunk.
 
-        `memory(size)` gives memory to decode into, of any content. Raises BadChunk.
+        `memory(size)` gives memory to decode into; its content does not matter. Raises BadChunk.
         """
         self._check_size()
         at: Codec = self._bytes[0]

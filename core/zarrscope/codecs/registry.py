@@ -83,7 +83,7 @@ def codec_reports(specs: Sequence[CodecSpec]) -> tuple[ExtensionReport, ...]:
 
 
 def _plugged_in(name: str) -> CodecClass:
-    """A class that no decorator registered."""
+    """The class of a codec that another package adds by an entry point. Raises Unsupported."""
     made: Any = loaded("codecs", name)
     if made is None:
         raise Unsupported(

@@ -35,7 +35,7 @@ def window_of(selection: tuple[slice, ...], shape: tuple[int, ...], itemsize: in
 
 
 def _span(part: slice) -> tuple[int, int]:
-    """The first index that a slice of a Part takes, and the one behind the last, whatever its direction."""
+    """The lowest index that the slice takes, and the highest plus 1, also if the step is negative."""
     start, step = part.start, part.step
     stop = -1 if part.stop is None else part.stop
     last = start + (stop - start - (1 if step > 0 else -1)) // step * step

@@ -83,7 +83,7 @@ def _frame(data: Buffer, start: int) -> ZstdFrame:
 
 
 def _beginning(data: Buffer, frame: ZstdFrame, count: int) -> bytes:
-    """The first `count` blocks of a frame, fewer than it has, as a frame of their own without a content size."""
+    """A frame, without a content size, of the first `count` blocks of `frame`, which must have more blocks."""
     first, last, stop = frame.blocks[0], frame.blocks[count - 1], frame.blocks[count]
     header = bytes((*MAGIC, 0, max(0, frame.window or 0)))
     return b"".join((header, data[first:last], bytes((data[last] | 1,)), data[last + 1 : stop]))
@@ -217,7 +217,7 @@ class Zstd(BytesToBytes):
                 return out
         except czstd.ZstdFailure:
             pass
-        return super().decode_many(chunks, out, arena)  # names the damaged one
+        return super().decode_many(chunks, out, arena)  # its error names the damaged chunk
 
     def _expand(self, data: Buffer, limit: int) -> Buffer:
         try:
@@ -252,8 +252,8 @@ class Zstd(BytesToBytes):
 
 
 def _decoded_each(zstandard: Any, chunks: Sequence[Buffer], out: Octets) -> bool:
-    """Decodes chunks of one whole frame each into `out`. False if any is not, or they do not fill it; `out` is then
-    undefined."""
+    """Decodes chunks of one frame each into `out`. Returns False, with undefined content of `out`, if a chunk is not
+    one whole frame of the expected size."""
     decompressor, at = _decompressor(zstandard), 0
     size = out.size // len(chunks)
     try:

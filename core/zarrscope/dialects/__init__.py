@@ -1,9 +1,9 @@
 """Dialects: the documents of a node, the keys of its chunks, and the translation of the documents into canonical
 metadata.
 
-A dialect is pure: it names keys and translates documents, and the hierarchy does the I/O. Therefore probes can run in
-parallel, consolidated metadata are simply documents that need no request, requests can be counted, and a dry run is the
-plan itself.
+A dialect is pure: it names keys and translates documents, and the hierarchy does the I/O. Therefore the hierarchy can
+fetch several documents in parallel, take documents from consolidated metadata without a request, count its requests,
+and plan a change without making it.
 
 `DIALECTS` lists them in probing order, those of other packages last; `detect` finds the one of a hierarchy from the
 documents at its root, fetched under the keys `PROBES`. protocol.py defines the interface of a dialect; detection.py has

@@ -1,9 +1,9 @@
 """Finds the dialect of a hierarchy: one table of dialects, and one loop over it (spec A.1).
 
-Each dialect has keys at the root that are its signs. If one of them exists, the dialect is asked whether it recognizes
-the documents. A new dialect needs a row here, a class in the module that the row names, and an example in
-tests/contracts/dialect.py. Dialects of other packages (entry points "zarrscope.dialects") have their `signs` on the
-class, and come last.
+The `signs` of a dialect are the keys at the root that its hierarchies have. If one of them exists, the dialect is asked
+whether it recognizes the documents. A new dialect needs a row here, a class in the module that the row names, and an
+example in tests/contracts/dialect.py. Dialects of other packages (entry points "zarrscope.dialects") have their `signs`
+on the class, and come last.
 
 Pure: the hierarchy fetches `PROBES` in parallel and passes the documents that it found. A zarr.json that is not JSON (a
 server may answer any address with a web page) does not end the search; it is reported if no other dialect matches.
@@ -25,25 +25,25 @@ from zarrscope.model.plugins import failing, plugin, registered
 
 if TYPE_CHECKING:
     DIALECTS: tuple[Dialect, ...]
-    """All dialects, strict, in probing order: first the built-in ones, then those of other packages."""
+    """All dialects, not `lenient`, in probing order: first the built-in ones, then those of other packages."""
 
 
 @frozen
 class DialectRow:
-    """One dialect: the module that holds it, and the keys at the root that are its signs."""
+    """One dialect: its module, and `signs`, the keys at the root that its hierarchies have."""
 
     name: str
     place: str
     """ "module:name" of the object that makes the dialect; empty for a dialect of another package."""
     signs: tuple[str, ...]
     beside: tuple[str, ...] = ()
-    """Other keys that should be fetched together with the signs."""
+    """Other keys that should be fetched together with `signs`."""
     late: bool = False
-    """Whether its signs are fetched only if those of other dialects do not exist, because it is rare."""
+    """Whether `signs` are fetched only if no `signs` of other dialects exist, because this dialect is rare."""
     writes: bool = True
 
     def make(self) -> Dialect:
-        """The dialect, strict. Raises Unsupported where another package fails."""
+        """The dialect, which accepts no deviations (not `lenient`). Raises Unsupported if a plugin cannot be loaded."""
         if self.place:
             module, _, made = self.place.partition(":")
             found: Dialect = getattr(import_module(f"zarrscope.dialects.{module}"), made)()
@@ -161,7 +161,7 @@ def detect(documents: Mapping[str, bytes], *, lenient: bool = False) -> Detected
     fault: ZarrscopeError | None = None
     found: list[Detected] = []
     taken: set[str] = set()
-    """Signs that belong to a dialect that was already found."""
+    """Keys in the `signs` of dialects that were already found."""
     for row in _rows(found) if documents else ():
         signs = [key for key in row.signs if key in documents and key not in taken]
         if not signs:

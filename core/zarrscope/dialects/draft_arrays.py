@@ -244,7 +244,7 @@ def _grid(
     kind = inner.any("extension", inner.any("type"))
     separator = inner.choice("separator", "/", ".", default=dialect.layout.separator)
     if "dimension_separator" in members and members.value["dimension_separator"] in ("/", "."):
-        separator = members.any("dimension_separator")  # zarr-python 2 wrote it outside the grid, and prefers it
+        separator = members.any("dimension_separator")  # zarr-python 2 wrote this member, and prefers it
     if "extension" in inner or kind != "regular":
         if not isinstance(kind, str):
             where = next((inner.at(name) for name in ("extension", "type") if name in inner), "/chunk_grid")
@@ -284,7 +284,7 @@ def _filters(layout: DraftLayout, attributes: Mapping[str, JSON], dtype: DataTyp
             return []
         known = kind_of(name) or kind_of(f"numcodecs.{name}")
         if known is None and name != "pickle" and dtype.name != "object":
-            return []  # a user's own attribute of that name
+            return []  # not codecs: an attribute of the user that is called "filters"
         pointer = f"/attributes/filters/{i}"
         named.append(NamedCodec(name, item, name, Origin(pointer, pointer)))
     return named
@@ -393,7 +393,7 @@ def _transformers(
 
 def _chunks_per_shard(layout: DraftLayout, settings: Members, ndim: int) -> tuple[int, ...]:
     value = settings.any("chunks_per_shard")
-    if layout == DRAFT_2020 and ndim:  # zarr-python 2 accepted a number, and too short lists
+    if layout == DRAFT_2020 and ndim:  # zarr-python 2 also accepted a number or a short list
         value = [value] if type(value) is int else value
         if isinstance(value, list):
             value = [*value, *[1] * (ndim - len(value))]

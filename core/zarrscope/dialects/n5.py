@@ -81,7 +81,7 @@ class N5(Dialect):
                 yield Child(entry.name)
 
     def adapt(self, metadata: ArrayMetadata) -> ArrayMetadata:
-        """Metadata with plain values, perhaps compressed, as N5's blocks; an undefined fill value becomes zero."""
+        """Replaces codecs other than n5_default by n5_default with the same compression."""
         if any(spec.name == "n5_default" for spec in metadata.codecs):
             return metadata
         inner = [spec for spec in metadata.codecs if spec.name not in ("transpose", "bytes")]
@@ -326,8 +326,8 @@ def _compression_form(specs: list[CodecSpec]) -> dict[str, Any]:
 
 
 def _dataset_form(metadata: ArrayMetadata) -> dict[str, Any]:
-    """The members dimensions, blockSize, dataType and compression. Plain codecs are accepted too: N5 has only its own
-    blocks.
+    """The members dimensions, blockSize, dataType and compression. Raises Unsupported for metadata that N5 cannot
+    express.
     """
     if metadata.dtype.name not in _TYPES or not metadata.shape:
         what = f"data type {metadata.dtype.name}" if metadata.shape else "array without dimensions"

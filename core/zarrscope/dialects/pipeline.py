@@ -1,7 +1,7 @@
 """Converts the codecs of a dialect to the one canonical list, and back: array→array*, one array→bytes, bytes→bytes*.
 
 Canonical names are those of v3, or "numcodecs." and the identifier of v2. model/codec_table.py holds the name of each
-codec in each family of dialects, its kind and the members of its configuration. The byte order of v2 and the drafts
+codec in v3, v2, the drafts and N5, its kind and the members of its configuration. The byte order of v2 and the drafts
 becomes the codec `bytes`; their order "F" becomes a transpose that reverses all axes (spec D.4). Filters come before
 `bytes`, compressors after it.
 """
@@ -127,7 +127,7 @@ def from_v2(
 
 
 def told_by(place: str, *codecs: CodecSpec) -> tuple[CodecSpec, ...]:
-    """The codecs that one member of the document describes, with all their settings."""
+    """Sets the origin of codecs and their settings: one member of the document, at `place`, describes all of them."""
     return tuple(
         replace(spec, origin=Origin(place, place, tuple((name, place) for name in spec.configuration)))
         for spec in codecs
@@ -280,7 +280,7 @@ def from_v3(
         if spec.name == "endian":
             spec = CodecSpec("bytes", spec.configuration, spec.must_understand, spec.spelled)
         if spec.name == "bytes" and dtype is not None and "endian" not in spec.configuration:
-            spec = replace(spec, configuration=bytes_codec(dtype, "little").configuration)  # zarrita left it out
+            spec = replace(spec, configuration=bytes_codec(dtype, "little").configuration)  # zarrita left `endian` out
         elif spec.name == "transpose" and spec.configuration.get("order") in ("C", "F"):
             axes = [*range(ndim)]
             order = axes if spec.configuration["order"] == "C" else axes[::-1]

@@ -1,9 +1,9 @@
 """Dialects: the documents of a node, the keys of its chunks, and the translation of the documents into canonical
 metadata.
 
-A dialect is pure: it names keys and translates documents, and the hierarchy does the I/O. Therefore probes can run in
-parallel, consolidated metadata are simply documents that need no request, requests can be counted, and a dry run is the
-plan itself.
+A dialect is pure: it names keys and translates documents, and the hierarchy does the I/O. Therefore the hierarchy can
+fetch several documents in parallel, take documents from consolidated metadata without a request, count its requests,
+and plan a change without making it.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ class Dialect(Protocol):
 
     @property
     def named_kinds(self) -> bool:
-        """Whether the existing keys of `outline` show the kind of a node; otherwise its document states it."""
+        """Whether the kind of a node shows in which keys of `outline` exist; otherwise its document states the kind."""
         return False
 
     @property
@@ -225,8 +225,8 @@ class Dialect(Protocol):
 
     # ------------------------------------------------------------------ at the root
     def recognize(self, documents: Mapping[str, bytes]) -> Detected | None:
-        """This dialect, set up as the documents at the root demand, if they belong to it. Called when one of its signs
-        exists.
+        """This dialect, set up as the documents at the root demand, if they belong to it. Called when one of its
+        `signs` (detection.py) exists.
 
         Raises BadMetadata or Unsupported for a document that no other dialect could take either.
         """

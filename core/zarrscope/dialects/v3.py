@@ -80,7 +80,7 @@ class V3(Dialect):
     # ------------------------------------------------------------------ at the root
     def recognize(self, documents: Mapping[str, bytes]) -> Detected | None:
         if DOCUMENT not in documents:
-            return Detected(self)  # a dialect derived from this one, with its own sign
+            return Detected(self)  # for a derived dialect with other `signs` than zarr.json
         document = parse_json(documents[DOCUMENT], key=DOCUMENT, limit=CONSOLIDATED_LIMIT)
         if not isinstance(document, Mapping):
             raise BadMetadata(f"zarr.json must hold a JSON object, not {spell(document)}", pointer="")
