@@ -220,7 +220,7 @@ class LargeShard:
                 self.findings.append(finding)
 
     def _read_only(self, starts: NDArray[Any], ends: NDArray[Any], low: int) -> int | None:
-        """Reads these inner chunks without decoding them. If the shard ends before them, returns its length."""
+        """Reads these inner chunks without decoding them. If the stored value ends before them, returns its length."""
         if not len(starts):
             return None
         reach = np.maximum.accumulate(ends)

@@ -220,8 +220,8 @@ class TooLarge(Unreadable):
 class Denied(Unreadable, PermissionError):
     """The store denies access.
 
-    `untold`: the store gives the same answer for absent values, so it is unknown whether a value exists. `tried`: whose
-    credentials the service did not take.
+    `untold`: the store gives the same answer for absent values, so it is unknown whether a value exists. `tried`: the
+    sources of the credentials that the service rejected.
     """
 
     title = "Access denied"
@@ -398,7 +398,7 @@ class OutsideLink(Refused):
 
 
 class NotStandard(Refused):
-    """An edit would bring NaN, Infinity, a number beyond all floats, or a repeated name into a document: ask the person
+    """An edit would add NaN, Infinity, a number too large for a float, or a repeated name to a document: ask the person
     first."""
 
     title = "Not standard JSON"

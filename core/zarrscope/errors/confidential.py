@@ -63,7 +63,7 @@ def private(address: str) -> str:
 
 
 def without_numbers(address: str) -> str:
-    """A public address as it is written to files: the same in every process."""
+    """A public address with `***` in place of `***2` and so on, for files: it is the same in every process."""
     return re.sub(r"\*\*\*\d+", MARK, public(address))
 
 

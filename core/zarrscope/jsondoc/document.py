@@ -85,7 +85,7 @@ class Document:
     ) -> None:
         if isinstance(source, str):
             source = escape_surrogates(source).encode()
-        # other readers of it need not parse it again
+        # ParsedBytes: other readers of these bytes need not parse them again
         self.bytes: bytes = source if isinstance(source, ParsedBytes) else ParsedBytes(source)
         self.key = key
         self.version = version
@@ -378,7 +378,7 @@ class Document:
                 raise Refused(f"The list has {count} items", pointer=pointer, key=self.key or None)
             at = index
         else:
-            raise Refused(f"The value at {above} holds no others", pointer=pointer, key=self.key or None)
+            raise Refused(f"The value at {above} is no object and no array", pointer=pointer, key=self.key or None)
 
         text, style = self.text, self._style
         if count == 0:

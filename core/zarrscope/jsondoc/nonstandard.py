@@ -47,7 +47,7 @@ def brought_in(before: Document | None, after: Document) -> tuple[str, ...]:
 
 
 def need_standard(before: Document | None, after: Document) -> None:
-    """Raises NotStandard if an edit adds such values."""
+    """Raises NotStandard if an edit adds non-standard values."""
     told = brought_in(before, after)
     if told:
         raise NotStandard(

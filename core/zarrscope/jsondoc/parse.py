@@ -2,7 +2,7 @@
 
 `parse_json` returns the value quickly; spans.py finds the place of each part. Both accept some deviations from the
 standard that real hierarchies contain (spec F.15-F.19), and report each in a note: a byte order mark, the tokens NaN,
-Infinity and -Infinity, names that appear twice (the last wins), numbers beyond all floats (1e400 reads as infinite).
+Infinity and -Infinity, names that appear twice (the last wins), numbers too large for a float (1e400 becomes infinity).
 Everything else that breaks the standard is BadMetadata with line and column.
 """
 
@@ -168,7 +168,7 @@ def _finite(value: Any) -> bool:
 
 _INFINITY = float("inf")
 _quick = json.JSONDecoder(object_pairs_hook=_even, parse_constant=_odd)
-"""It is made once, because making it takes longer than reading a short document."""
+"""The decoder is made once, because making it takes longer than reading a short document."""
 
 
 def parse_text(text: str, notes: list[str]) -> Any:

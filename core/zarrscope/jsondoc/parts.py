@@ -27,7 +27,7 @@ def separators(text: str, start: int, stop: int) -> NDArray[np.int64]:
         end = min(at + _PIECE, stop - 1)
         while text[end - 1] == "\\":  # an escape stays in one piece
             end += 1
-        piece = text[at:end].encode("latin-1", "replace")  # a byte a character: structure is ASCII
+        piece = text[at:end].encode("latin-1", "replace")  # one byte per character
         if b"\\" in piece:
             piece = piece.replace(b"\\\\", b"..").replace(b'\\"', b"..")
         characters = np.frombuffer(piece, np.uint8)

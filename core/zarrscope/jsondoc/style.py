@@ -29,8 +29,8 @@ def escape_surrogates(text: str) -> str:
 _STYLE_CHILDREN = 100
 """The most children of one value that are examined."""
 _STYLE_TEXT = 1 << 20
-"""The most characters that are read to examine children, which requires reading a value again; of the whole text, four
-times as many."""
+"""Examining stops when the examined values together have this many characters more than four times the text: each
+value is read again as a part of its parent."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The table of all codecs: their kinds, their names in each family of dialects, and the members of their
+"""The table of all codecs: their kinds, their names in v3, v2, the drafts and N5, and the members of their
 configurations.
 
 A new codec needs a row here, a class in the module that the row names, registered with `@codec(name)`, and an example
@@ -48,7 +48,7 @@ class CodecRow:
     configured: bool = False
     """Whether a document has a `configuration` even if it is empty."""
     former: tuple[tuple[str, str], ...] = ()
-    """(another name of a member that is understood, the registered one, which is written)."""
+    """(former name, registered name) of members: both are read, the registered one is written."""
     v3: tuple[str, ...] = ()
     """Other spellings in existing v3 documents."""
     v2: tuple[str, ...] = ()
@@ -71,7 +71,7 @@ class CodecRow:
         return not self.needs or any(_is_there(each) for each in self.needs)
 
     def names(self, family: Family) -> tuple[str, ...]:
-        """The names of the codec in a family of dialects."""
+        """The names of the codec in v3, v2, the drafts or N5."""
         others: tuple[str, ...] = getattr(self, family)
         return (self.name, *others) if family == "v3" else others
 
@@ -115,7 +115,7 @@ _BLOSC = {
 CODECS: dict[str, CodecRow] = {}
 """Every codec by its canonical name, in the order in which tables show it."""
 _NAMES: dict[tuple[Family, str], str] = {}
-"""(family of dialects, name of a codec in it) → its canonical name."""
+"""(v3, v2, draft or n5; the name of a codec there) → its canonical name."""
 
 
 def register(row: CodecRow) -> CodecRow:
@@ -423,7 +423,7 @@ def kind_of(name: str) -> CodecKind | None:
 
 
 def codec_name(family: Family, identifier: str) -> str:
-    """The canonical name of the codec that a family of dialects calls `identifier`.
+    """The canonical name of the codec that v3, v2, the drafts or N5 (`family`) call `identifier`.
 
     An unknown name stays as it is (with "numcodecs." before it in v2), so that messages can show it.
     """
@@ -436,7 +436,7 @@ def codec_name(family: Family, identifier: str) -> str:
 
 
 def codec_id(family: Family, name: str) -> str | None:
-    """The name of a codec in a family of dialects; None when the family has none."""
+    """The name of a codec in v3, v2, the drafts or N5 (`family`); None if there is no such codec there."""
     row = codec_row(name)
     names = row.names(family) if row is not None else ()
     return names[0] if names else None

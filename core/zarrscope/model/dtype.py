@@ -68,7 +68,7 @@ class DataType:
             return NotImplemented
         mine = self.name, self.itemsize, self.configuration, self.advice, self.code is None
         theirs = other.name, other.itemsize, other.configuration, other.advice, other.code is None
-        # Of two types of one name, the fields of structs may differ in byte order, which is in the dtype only.
+        # Two structs with the same name may still differ in the byte order of fields, which only the dtype shows.
         return mine == theirs and (self.code is other.code or self.code == other.code or self.numpy == other.numpy)
 
     def __hash__(self) -> int:
@@ -94,8 +94,8 @@ class Fill:
 
     @classmethod
     def deferred(cls, make: Callable[[], Any], defined: bool = True) -> Fill:
-        """A fill value that is made when it is first used: it takes numpy, which a listing does not need. `make` raises
-        nothing."""
+        """A fill value that is made when it is first used, because making it imports numpy, which takes long. `make`
+        must not raise."""
         fill = cls.__new__(cls)
         object.__setattr__(fill, "make", make)
         object.__setattr__(fill, "defined", defined)

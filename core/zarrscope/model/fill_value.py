@@ -1,6 +1,6 @@
 """Fill values: every JSON form of every data type, read and written bit for bit (spec A.12, F.26).
 
-A FillForm lists the JSON forms that one family of documents allows: v3 has hexadecimal floats and forbids null, v2 has
+A FillForm lists the JSON forms that one format of documents allows: v3 has hexadecimal floats and forbids null, v2 has
 base64 and null, the 2022 draft has binary strings. No conversion loses bits: integers stay Python integers, and
 hexadecimal and base64 become bytes, so NaN payloads and -0.0 are preserved.
 """
@@ -24,7 +24,7 @@ from zarrscope.runtime.lazy_numpy import np
 
 @frozen
 class FillForm:
-    """The forms of fill values that a family of documents allows: `null`, hexadecimal and binary strings, raw bytes.
+    """The forms of fill values that the documents of a format allow: `null`, hexadecimal and binary strings, raw bytes.
 
     `loose`: also reads numbers as text, whole floats for integers and 0 or 1 for booleans, as numpy did for v2.
     """
@@ -94,7 +94,7 @@ def parse_fill(value: JSON, dtype: DataType, form: FillForm = V3, *, lenient: bo
 
 
 def _is_plain(value: JSON, dtype: DataType) -> bool:
-    """Whether this is a number or boolean in the usual form, which every family of documents allows for the type."""
+    """Whether this is a number or boolean in the usual form, which every format allows for the type."""
     if dtype.name not in CORE_NAMES:
         return False
     match dtype.kind:
@@ -337,7 +337,7 @@ def _fields(dtype: DataType) -> list[DataType | None]:
 
 # ---------------------------------------------------------------------------------------------- writing
 def fill_json(fill: Fill, dtype: DataType, form: FillForm = V3) -> JSON:
-    """A fill value in the form of a family of documents; null if it is undefined and the form allows null."""
+    """A fill value as JSON in a form that `form` allows; null if it is undefined and `form` allows null."""
     if dtype.numpy is None:
         return json.loads(fill.value) if isinstance(fill.value, str) else fill.value
     if not fill.defined and form.null:

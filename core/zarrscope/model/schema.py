@@ -1,4 +1,4 @@
-"""The part of JSON Schema that this package's tables use: the violations of a schema, described in words.
+"""The part of JSON Schema that zarrscope needs: finds the violations of a schema and describes them in words.
 
 The tables of codecs, data types, chunk grids and chunk key encodings use it to describe valid configurations.
 """
@@ -38,7 +38,7 @@ _ARTICLES |= {"integer": "a whole number", "number": "a number"}
 
 
 def faults(value: JSON, schema: Schema, pointer: str = "") -> Iterator[Fault]:
-    """The faults of `value` under the schema. Only the keywords that this package's tables use are supported."""
+    """The faults of `value` under the schema. Only keywords that the tables of zarrscope use are supported."""
     if "enum" in schema and not any(type(value) is type(each) and value == each for each in schema["enum"]):
         yield pointer, "must be one of " + ", ".join(map(_shown, schema["enum"]))
         return

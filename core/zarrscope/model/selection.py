@@ -98,7 +98,7 @@ class Selection:
         return [_parts(p, e) for p, e in zip(self.positions, edges, strict=True)]
 
     def chunk_selections(self, edges: Sequence[Edges]) -> Iterator[ChunkSelection]:
-        """Yields each touched chunk once: the product of `parts`."""
+        """Yields each touched chunk once: the product of `axis_selections`."""
         if self.size:
             yield from map(cross, product(*self.axis_selections(edges)))
 

@@ -60,10 +60,10 @@ class InterruptibleOperation:
         self.installed = installed
         """Whether an application installed the handler, which therefore stays."""
         self.signal = 0
-        """The signal that arrived meanwhile; 0 if none did."""
+        """The signal that arrived during the operation; 0 if none did."""
         self.since = 0.0
         self.told = False
-        """Whether `check` has raised it; code that cleans up afterwards is not interrupted again."""
+        """Whether `check` has raised the interrupt; code that cleans up afterwards is not interrupted again."""
 
 
 _main = threading.main_thread().ident

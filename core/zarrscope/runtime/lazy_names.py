@@ -1,11 +1,11 @@
-"""Names that a package offers, imported when they are first used: a package's `__init__` calls it for `__getattr__`.
+"""Makes a package import the names that it offers when they are first used.
 
     if TYPE_CHECKING:
         from zarrscope.convert.copying import run
     else:
         __getattr__ = lazy_names(__name__, {"copying": ("run",)})
 
-For packages whose modules are seldom all needed: the terminal offers conversion, and converts in one session of many.
+For packages whose modules are seldom all needed: the terminal front end offers conversion, but few sessions convert.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class Shortcut(NamedTuple):
     name: str
     tried_with: str
     load: Callable[[], object]
-    """Loads it, or returns None; called once."""
+    """Returns the loaded shortcut, or None if it may not be used; called once."""
     make: Callable[[], object]
     """The function that `load` calls."""
 
