@@ -128,7 +128,7 @@ class StoredChunks:
         return findings + sorted(obstacles, key=lambda found: found.key or "") + self._absent()
 
     def links(self) -> list[Finding]:
-        """Findings for broken links among the topmost chunk folders, for a check that skips chunks."""
+        """Findings for broken links among the topmost folders of chunks, for a check that does not list the chunks."""
         store, keys = self.array.store, self.array.metadata.keys
         if not store.listable:
             return []

@@ -56,7 +56,7 @@ def _guarded(stored: StoredChunks) -> bool:
     """Whether every chunk was compared with a checksum: of a codec, or of the zip archive that it lies in."""
     array = stored.array
     if isinstance(array.store, ZipStore) and array.shards is None:
-        return True  # its entries were read whole
+        return True  # whole entries were read, and each has a checksum
     try:
         return array._stored.grid_chunk_pipeline(array.metadata.grid.chunk_shape).checksummed
     except ZarrscopeError:

@@ -107,7 +107,7 @@ class _Side:
             return error
 
     def documents(self, node: Group | Array) -> dict[str, Any]:
-        """The node's documents, parsed, by the name that both sides share."""
+        """The node's parsed documents, by a name that is the same on both sides."""
         return {name: parse_json(value, key=key) for name, (key, value) in self._stored(node).items()}
 
     def values(self, node: Group | Array) -> list[bytes]:
@@ -199,7 +199,7 @@ class _Comparison:
             yield Difference(path, "codecs", codecs[0], codecs[1])
 
     def _attributes(self, node: Group | Array) -> Mapping[str, Any]:
-        """The attributes without dimension names, which are compared apart, wherever a dialect keeps them."""
+        """The attributes, without the one that holds dimension names: these are compared separately."""
         names = node.dimension_names if isinstance(node, Array) else None
         place = dialect_named(node.metadata.dialect).names_in
         if self.strict or names is None or place is None:

@@ -280,7 +280,7 @@ class _Check:
 
     # ------------------------------------------------------------------ one node
     def _dialect(self, node: Group | Array) -> Dialect:
-        """The dialect of one node. In a plain folder of several hierarchies, nodes may differ in it."""
+        """The dialect of one node. In a plain folder of several hierarchies, nodes may have different dialects."""
         name = node.metadata.dialect
         return self.hierarchy.dialect if name == self.hierarchy.dialect.name else dialect_named(name)
 

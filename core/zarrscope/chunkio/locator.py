@@ -49,7 +49,7 @@ GetMany = Callable[[Sequence[Request], Callable[[], bool]], Iterator[tuple[int, 
 """The signature of Store.get_many."""
 
 SLACK = 64 * 1024
-"""Bytes beyond the largest valid chunk that are still read, so that its codec can report the fault of a longer one."""
+"""Bytes that are read beyond the size of the largest valid chunk, so that a codec can report that one is too long."""
 MAX_STORED_SIZE = 2 << 30
 """The largest stored value that is read when its expected size is unknown."""
 MOST_INNER_SHARDS = 1 << 14
@@ -338,8 +338,8 @@ class Locator:
     def spans(
         self, reader: Reader, key: str, inner: Sequence[Sequence[int]]
     ) -> Sequence[tuple[int, int] | None] | None:
-        """The byte ranges of a region of inner chunks in the shard `key`, as ShardIndex.locate_many; None without the
-        shard."""
+        """The byte ranges of a region of inner chunks in the shard `key`, as ShardIndex.locate_many; None if the
+        shard is not stored."""
         shard = self.tiers[0]
         reader.seek(key)
         encoded = reader.part(shard.index_range)

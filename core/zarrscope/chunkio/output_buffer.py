@@ -1,7 +1,7 @@
 """The memory that a selection is read into.
 
-A result that cannot fit into memory is refused. Where the fill value is zero, zeroed memory saves filling it. Its axes
-lie in memory in the order in which chunks store them. In an application, large results reuse memory
+A result that cannot fit into memory is refused. Where the fill value is zero, zeroed memory saves filling it. The
+axes of a result lie in memory in the order in which chunks store them. In an application, large results reuse memory
 (runtime/memory.py).
 """
 

@@ -70,7 +70,7 @@ def region_of(keys: ChunkKeys, key: str, ndim: int) -> tuple[int | None, ...] | 
 
 
 class ChunkSet:
-    """Chunks of a grid in C order, each once, by their numbers in it: sixteen million of them take 128 MiB."""
+    """A set of chunks of a grid, in C order. Holds the numbers of the chunks: sixteen million chunks take 128 MiB."""
 
     def __init__(self, extent: ChunkIndex, indices: Iterable[ChunkIndex]) -> None:
         self.extent = extent

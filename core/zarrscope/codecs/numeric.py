@@ -50,7 +50,7 @@ class Elementwise(ArrayToArray):
         self.encoded = ArraySpec(decoded.shape, dtype, Fill(np.zeros((), made)[()], defined=False))
 
     def encode_fill(self) -> None:
-        """The fill value of the encoded elements is the encoded fill value, where it can be encoded."""
+        """Sets the fill value of `encoded` to the encoded fill value, if it can be encoded."""
         item = np.empty(1, self.decoded.numpy)
         item[0] = self.decoded.fill.value
         try:
@@ -109,7 +109,7 @@ class NumcodecsBitRound(BitRound):
 
 @codec("numcodecs.quantize")
 class Quantize(Elementwise):
-    """Floats rounded to `digits` decimal places by a power of two."""
+    """Rounds floats to multiples of a power of two that is small enough to keep `digits` decimal places."""
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         dtype = named_dtype(settings, "dtype", decoded.numpy)

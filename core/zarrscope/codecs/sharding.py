@@ -44,8 +44,8 @@ if TYPE_CHECKING:
 
 MAX_ENTRIES = 1 << 24
 SLACK = 64 * 1024
-"""Bytes beyond the largest valid inner chunk that are still read, so that its codec can report the fault of a longer
-one."""
+"""Bytes that are read beyond the size of the largest valid inner chunk, so that a codec can report that one is too
+long."""
 NOWHERE = (1 << 64) - 1
 NAME = "sharding_indexed"
 
@@ -100,7 +100,7 @@ class ShardIndex:
     ) -> None:
         """`most`: the largest possible size of an encoded inner chunk, in bytes."""
         self.entries = entries
-        """uint64, grid + (2,): offset and length."""
+        """The offset and the length of each inner chunk: uint64, of shape grid + (2,)."""
         self._index_size = index_size
         self._at_start = at_start
         self._size = size
@@ -169,8 +169,8 @@ class ShardIndex:
         return ByteRange(offset, length)
 
     def locate_many(self, indices: Sequence[Sequence[int]]) -> Sequence[Span]:
-        """The byte ranges (start, stop) of the inner chunks of a region, in C order; `indices` per axis. Raises as
-        `locate`."""
+        """The byte ranges (start, stop) of the inner chunks of a region, in C order; `indices` are given
+        for each axis. Raises as `locate`."""
         if all(len(some) == 1 for some in indices):
             found = self.locate(tuple(some[0] for some in indices))
             return [None if found is None else found.span(1 << 63)]

@@ -200,7 +200,7 @@ class Zstd(BytesToBytes):
         out[:] = beginning[start:]
 
     def decode_many(self, chunks: Sequence[Buffer], out: Octets, arena: Arena) -> Octets:
-        """Decodes many chunks in one call, so that threads need not take turns for each (full reads of 16³ chunks:
+        """Decodes many chunks in one call, so that threads do not take turns for each chunk (full reads of 16³ chunks:
         benchmark "tiny 16^3"). Chunks that do not begin with a frame of their whole size are decoded one by one.
 
         If all chunks begin so and fill `out` exactly, none was cut off: a cut frame would swallow the beginning of the

@@ -111,8 +111,8 @@ class Defects:
         stored_type: Any = None,
         **others: Any,
     ) -> ArrayMetadata:
-        """The metadata, with stand-ins for members that could not be understood (None). `stored_type` is then the data
-        type as the document names it.
+        """The metadata, with stand-ins for members that could not be understood, which the caller passes as None.
+        `stored_type`: the data type as the document names it, if `dtype` is None.
         """
         parts = {"shape": shape, "dtype": dtype, "grid": grid, "keys": keys, "codecs": codecs, "fill": fill}
         known = shape if shape is not None else ()

@@ -122,7 +122,7 @@ def late_probes() -> tuple[str, ...]:
 
 
 def written_dialects() -> tuple[str, ...]:
-    """The ids of the dialects that can be written: today's, the drafts, those of other packages."""
+    """The ids of the dialects that can be written: current ones, drafts, those of other packages."""
     names = sorted((row.name for row in TABLE if row.writes), key=lambda name: name.startswith("draft"))
     return (*names, *(name for name in registered("dialects") if name not in _BUILT_IN))
 

@@ -299,7 +299,7 @@ def _named(value: JSON, pointer: str) -> NamedCodec:
     match = CODEC_URI.fullmatch(uri)
     name = match[1].lower() if match else uri
     if name == "id" or not (match and (name in CODEC_NAMES or name in ("endian", "transpose"))):
-        name = uri  # codecs/registry.py raises that it is unknown
+        name = uri  # codecs/registry.py raises the error for an unknown codec
     return NamedCodec(
         name, settings, uri, Origin(pointer, pointer if configuration is None else f"{pointer}/configuration")
     )
@@ -314,7 +314,7 @@ def _codecs(
     filters: list[NamedCodec],
     reports: list[ExtensionReport],
 ) -> tuple[DataType, tuple[CodecSpec, ...]]:
-    """Memory layout, filters, codecs. A codec that works on bytes gets an array as little-endian bytes in C order."""
+    """The canonical (data type, codecs) for the memory layout, the filters and the codecs of the document."""
     member = _codec_member(members)
     value = members.get(member, *((dict, type(None)) if member == "compressor" else (list, type(None))))
     items = [] if value is None else value if isinstance(value, list) else [value]

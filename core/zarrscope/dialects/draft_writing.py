@@ -87,7 +87,7 @@ def form(dialect: DraftProtocol, path: str, metadata: ArrayMetadata, attributes:
 def _unshard(
     metadata: ArrayMetadata, title: str, layout: DraftLayout
 ) -> tuple[tuple[int, ...], Sequence[CodecSpec], tuple[int, ...] | None]:
-    """(chunk shape, codecs, chunks per shard): a sharding codec with a plain index at the end, as a transformer."""
+    """Converts a sharding codec to a sharding transformer: returns (chunk shape, codecs, chunks per shard or None)."""
     grid, codecs = metadata.grid.chunk_shape, metadata.codecs
     if not any(spec.name == "sharding_indexed" for spec in codecs):
         return grid, codecs, None

@@ -111,7 +111,7 @@ class Erasure:
 
 @frozen
 class Detected:
-    """The dialect of a hierarchy, the names of others whose documents lie beside its own, and warnings for a person."""
+    """The dialect of a hierarchy, the names of other dialects whose documents lie at its root, too, and warnings."""
 
     dialect: Dialect
     other_dialects: tuple[str, ...] = ()
@@ -140,18 +140,18 @@ class Dialect(Protocol):
     # ------------------------------------------------------------------ options of opening
     @property
     def lenient(self) -> bool:
-        """Opens documents that demand extensions unknown here; nothing may be written then."""
+        """Whether nodes that demand unknown extensions are opened; nothing may be written then."""
 
     @property
     def fallbacks(self) -> bool:
-        """Reads unknown data types as the fallback that their document offers, if the dialect has fallbacks."""
+        """Whether unknown data types are read as the fallback that their document offers."""
         return True
 
     # ------------------------------------------------------------------ layout of documents and keys
     @property
     def implicit(self) -> Literal["prefix", "descendant"]:
-        """When a prefix without documents counts as a group. Always, where nodes have their own key space (drafts, N5);
-        otherwise only if documents of nodes lie somewhere beneath it (v3, v2: with a warning, read-only).
+        """When a prefix without documents counts as a group. "prefix": always (drafts, N5). "descendant": only if
+        documents of nodes lie somewhere beneath the prefix (v3, v2: with a warning, read-only).
         """
         return "descendant"
 

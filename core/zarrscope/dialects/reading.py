@@ -27,7 +27,7 @@ _ABSENT = object()
 
 
 class within:
-    """Adds the place to errors raised inside: `pointer` before their pointer, and `key` if they name no document."""
+    """Adds the place to errors raised in a `with` block: `pointer` before their pointer, `key` if they have none."""
 
     __slots__ = ("key", "pointer")
 
