@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 MANY = 1 << 16
 """In a shard with more inner chunks than this, only those in its index are checked."""
 _large = threading.Lock()
-"""Held while a large shard index (a hundred megabytes) is in memory, so that only one is there at a time."""
+"""Held while a large shard index is in memory: at most one index, of some hundred megabytes, is there at a time."""
 MAX_BITS = 1 << 26
 """A grid of at most this many chunks is kept as an array of flags."""
 MAX_ASKED = 10_000_000

@@ -15,7 +15,7 @@ from zarrscope.nodes.hierarchy import Hierarchy
 
 
 def copies(hierarchy: Hierarchy) -> Mapping[str, StoredDocument] | None:
-    """The documents that the root's consolidated metadata hold, by key; None where there are none to compare."""
+    """The documents that the root's consolidated metadata hold, by key; None if there are none to read."""
     store, dialect = hierarchy.store, hierarchy.dialect
     try:
         return dialect.consolidated({**fetch(store, dialect.documents("/"))})

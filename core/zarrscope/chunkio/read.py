@@ -207,8 +207,8 @@ class _ReadJob:
         return most if self.threads == 1 else max(1, min(most, share))
 
     def _sharded_jobs(self) -> Iterator[Callable[[], None]]:
-        """The jobs for inner chunks, shard by shard. The index is read here, the chunks by the thread that takes the
-        job."""
+        """The jobs for inner chunks, shard by shard. This thread reads the index, and the thread that takes the job
+        reads the chunks."""
         per_shard = self.locator.chunks_per_shard
         axes: list[list[list[AxisPart]]] = []
         for some, n in zip(axis_parts(self.parts), per_shard, strict=True):

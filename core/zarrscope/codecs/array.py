@@ -59,7 +59,7 @@ class BytesCodec(ArrayToBytes):
         size = decoded.nbytes
         if size is None:
             raise settings.unfit(
-                f"cannot store elements of varying size ({decoded.dtype.name!r}): that takes vlen-utf8 or the like"
+                f"cannot store elements of varying size ({decoded.dtype.name!r}): use a codec such as vlen-utf8"
             )
         self.dtype = decoded.numpy
         self.size = size

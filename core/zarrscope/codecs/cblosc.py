@@ -67,7 +67,7 @@ _KNOWN = bytes.fromhex(
 
 @shortcut("c-blosc reading", tried_with="numcodecs 0.15.1, 0.16.6 and 0.17.1")
 def function() -> Callable[..., int]:
-    """blosc_decompress_ctx(source, destination, size of the destination, threads). It releases Python's lock."""
+    """blosc_decompress_ctx(source, destination, size of the destination, threads). It releases the GIL."""
     found = getattr(numcodecs_file("blosc", "blosc_decompress_ctx"), "blosc_decompress_ctx", None)
     need(found is not None, "numcodecs does not show the function")
     assert found is not None
@@ -83,7 +83,7 @@ def function() -> Callable[..., int]:
 
 @shortcut("c-blosc writing", tried_with="numcodecs 0.15.1, 0.16.6 and 0.17.1")
 def compressing() -> Callable[..., int]:
-    """blosc_compress_ctx. It releases Python's lock."""
+    """blosc_compress_ctx. It releases the GIL."""
     found = getattr(numcodecs_file("blosc", "blosc_decompress_ctx"), "blosc_compress_ctx", None)
     need(found is not None, "numcodecs does not show the function")
     assert found is not None

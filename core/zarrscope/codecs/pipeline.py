@@ -431,7 +431,7 @@ class CodecPipeline:
     def encode_many(self, chunks: Elements, which: Sequence[int], arena: Arena) -> list[Buffer]:
         """The bytes to store of several chunks: those numbered `which` along the first axis of `chunks` (contiguous).
 
-        It takes Python's lock less often than encoding one by one. Each result lies in `arena`, or is a copy.
+        This takes the GIL less often than encoding one by one. Each result lies in `arena`, or is a copy.
         """
         if len(self._bytes) == 1 and chunks.dtype == self.dtype and not self._arrays and not self.skipped and which:
             (codec,) = self._bytes

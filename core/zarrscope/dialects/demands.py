@@ -17,7 +17,7 @@ from zarrscope.model.metadata import Configuration, ExtensionOutcome, ExtensionR
 
 
 def missing(point: str, name: str, pointer: str, advice: str) -> ExtensionReport:
-    """The report of a missing piece, such as a codec, without which the values cannot be read."""
+    """The report of a missing feature, such as a codec, without which the values cannot be read."""
     return ExtensionReport(point, name, False, True, ExtensionOutcome.REFUSED, advice, pointer)
 
 

@@ -38,7 +38,7 @@ def form(dialect: DraftProtocol, path: str, metadata: ArrayMetadata, attributes:
         raise Unsupported(f"{title} has only regular chunk grids", feature=f"chunk grid in {title}")
     keys = metadata.keys
     if keys != dialect.chunk_keys(path, ndim, keys.separator):
-        raise Unsupported(f"{title} has other chunk keys", feature=f"chunk keys in {title}")
+        raise Unsupported(f"{title} cannot express these chunk keys", feature=f"chunk keys in {title}")
     chunk_shape, codecs, per_shard = _unshard(metadata, title, layout)
     dtype = metadata.dtype
     order, endian, filters, compressor = to_v2(codecs, dtype, ndim, title)

@@ -255,7 +255,7 @@ class DraftDialect(Dialect):
             raise Unsupported(
                 f"The document is in the metadata encoding {self.encoding!r}, which is not understood here",
                 feature=f"metadata encoding {self.encoding}",
-                advice="Only JSON is; the names of nodes can still be listed.",
+                advice="Only JSON is understood; the names of nodes can still be listed.",
             )
         defects = Defects(key)
         members = defects.attempt(load, documents, key, notes)
@@ -290,7 +290,7 @@ class DraftDialect(Dialect):
         return (_CONSOLIDATED, "/metadata" + token(key)) if self.layout == DRAFT_2020 else None
 
     def consolidate(self, texts: Mapping[str, str], root: bytes | None) -> dict[str, bytes]:
-        """Writes the copies as zarr-python 2 does: their key is also a group, and zarr.json is one of them."""
+        """The copies as zarr-python 2 writes them: with a copy of zarr.json, and a group at the prefix of their key."""
         inner = consolidated_json({BOOTSTRAP: document(self.bootstrap(), indent=4).decode(), **texts})
         text = f'{{\n    "metadata": {inner},\n    "zarr_consolidated_format": 1\n}}'
         group = document({"attributes": {}}, indent=4)
@@ -379,7 +379,7 @@ def from_bootstrap(document: Mapping[str, Any], *, lenient: bool = False) -> tup
             f"The metadata encoding {spell(encoding)} is not understood here",
             feature=f"metadata encoding {spell(encoding)}",
             pointer="/metadata_encoding",
-            advice="Only JSON is.",
+            advice="Only JSON is understood.",
         )
     if suffix is not None and ("/" in suffix or len(suffix) > 64):
         raise BadMetadata(f"{spell(suffix)} cannot end a key", pointer="/metadata_encoding/metadata_key_suffix")

@@ -200,7 +200,7 @@ class V3(Dialect):
         return found
 
     def consolidated_location(self, key: str) -> tuple[str, str] | None:
-        name = key.removesuffix("/" + DOCUMENT)  # the root's document holds the copies, so it is not one of them
+        name = key.removesuffix("/" + DOCUMENT)  # unchanged for the root's document, which holds the copies
         return None if name == key else (DOCUMENT, "/consolidated_metadata/metadata" + token(name))
 
     def consolidate(self, texts: Mapping[str, str], root: bytes | None) -> dict[str, bytes]:

@@ -134,7 +134,7 @@ class DocumentParser:
             dtype = data_type(value)
             if isinstance(value, Mapping) and value.get("must_understand") is False:
                 raise BadMetadata(
-                    "A data type cannot be left ununderstood, whatever must_understand says",
+                    "Values cannot be read without their data type, whatever must_understand says",
                     pointer="/must_understand",
                     advice="Remove must_understand.",
                 )

@@ -149,7 +149,7 @@ def _odd(token: str) -> Any:
 
 
 _HUGE = re.compile(r"[0-9][eE]\+?[0-9]{3}|[0-9]{309}")
-"""Matches numbers that may be too large for a float, such as 1e400; also some that are not."""
+"""Matches numbers that may be too large for a float, such as 1e400, and some smaller ones, too."""
 
 
 def _finite(value: Any) -> bool:

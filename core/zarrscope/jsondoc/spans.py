@@ -103,7 +103,7 @@ class Span:
             self._names, self._children = _Names(children) if self.kind == "object" else (), children
         else:
             self._names, self._children = _found(text, self)
-        self._text = None  # last: other threads may ask meanwhile, and must not see half of the children
+        self._text = None  # set last: another thread that reads it must not see half of the children
 
 
 def _found(text: str, span: Span, limit: int | None = None) -> tuple[list[Name], list[Span]]:

@@ -50,11 +50,11 @@ class CodecRow:
     former: tuple[tuple[str, str], ...] = ()
     """(former name, registered name) of members: both are read, the registered one is written."""
     v3: tuple[str, ...] = ()
-    """Other spellings in existing v3 documents."""
+    """Other names of the codec in existing v3 documents."""
     v2: tuple[str, ...] = ()
-    """Its names in v2 (numcodecs identifiers). Of several names the first is written, here and below."""
+    """Names of the codec in v2 (numcodecs identifiers). The first of them is written; so it is below."""
     draft: tuple[str, ...] = ()
-    """Its names in the drafts of v3, without the URI in front of them."""
+    """Names of the codec in the drafts of v3, without the URI in front of them."""
     n5: tuple[str, ...] = ()
     object_type: str = ""
     """The data type that v2's "|O" stands for if this object codec is among the filters."""

@@ -297,7 +297,7 @@ def record_type(parts: Sequence[tuple[Any, DataType, str | None, tuple[int, ...]
     missing = ""
     for i, (name, kind, order, shape) in enumerate(parts):
         if not isinstance(name, str) or (not name and kind.name != "raw_bytes") or (name and name in seen):
-            raise BadMetadata(f"Field names must be different, non-empty strings; {spell(name)} is not", pointer=here)
+            raise BadMetadata(f"Field names must be different, non-empty strings, unlike {spell(name)}", pointer=here)
         seen.add(name)
         count = 1
         for n in shape:

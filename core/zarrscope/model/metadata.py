@@ -288,7 +288,7 @@ class Defect:
 
     @property
     def error(self) -> BadMetadata | Unsupported:
-        """A new error to raise for this defect: each error gets its own place."""
+        """A new error to raise for this defect. It is new because callers add their place to it."""
         place: dict[str, Any] = {"key": self.key, "pointer": self.pointer or None, "advice": self.advice or None}
         if self.feature is not None:
             return Unsupported(self.message, feature=self.feature, **place)

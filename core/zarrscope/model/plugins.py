@@ -55,7 +55,7 @@ def _points(group: str) -> dict[str, tuple[EntryPoint, ...]]:
     """The entry points of a group by name. They are read once, because a hostile document may contain thousands of
     unknown names.
     """
-    from importlib.metadata import entry_points  # it imports email and zipfile, which takes 15 ms
+    from importlib.metadata import entry_points  # importlib.metadata imports email and zipfile: 15 ms
 
     found: dict[str, tuple[EntryPoint, ...]] = {}
     for point in entry_points(group=f"zarrscope.{group}"):

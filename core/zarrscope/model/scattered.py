@@ -29,7 +29,7 @@ class AxisGroup(NamedTuple):
     within: Positions
     """The positions relative to the chunk's beginning."""
     members: Positions
-    """Their indices in the list of positions, ascending."""
+    """The indices of these positions in the list of all positions, ascending."""
 
 
 class OrthogonalSelection:

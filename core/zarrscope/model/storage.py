@@ -61,7 +61,7 @@ class Version:
 
     @classmethod
     def of(cls, value: bytes) -> Version:
-        from hashlib import sha256  # it loads OpenSSL, which readers do not need
+        from hashlib import sha256  # hashlib loads OpenSSL, which readers do not need
 
         return cls(f"{sha256(value).hexdigest()}.{len(value)}")
 

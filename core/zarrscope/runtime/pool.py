@@ -101,7 +101,7 @@ class Pool:
         return places > 0 and not self._prefetch_held()
 
     def let_go(self) -> None:
-        """Allows prefetching again. It wakes only as many threads as may start, because each needs Python's lock."""
+        """Allows prefetching again. Wakes only as many threads as may start a job, because each needs the GIL."""
         with self._wake:
             if self._heap and self._may_begin():
                 self._wake.notify(min(len(self._heap), self.deferred - self._deferrable))

@@ -55,7 +55,7 @@ def shortcut(name: str, *, tried_with: str) -> Callable[[Callable[[], T]], Calla
     """
 
     def made(load: Callable[[], T]) -> Callable[[], T | None]:
-        @cache  # it is called for each chunk
+        @cache  # because `loaded` is called for each chunk
         def loaded() -> T | None:
             _reasons.pop(name, None)
             if is_off():
