@@ -316,7 +316,7 @@ class _Check:
             keys = dialect.documents(path)
             holds_them = (holder_of(dialect) or "").startswith(
                 dialect.listing(path)
-            )  # the group that exists only to hold the consolidated copy
+            )  # true for the group that exists only to hold the consolidated copy
             if not holds_them and not any(each in self.consolidated_metadata for each in keys):
                 findings.append(
                     Finding(
@@ -347,7 +347,7 @@ class _Check:
         try:
             faults = dialect.faults({**fetch(self.hierarchy.store, dialect.documents(path, kind))})
         except ZarrscopeError:
-            return []  # opening the node reported it
+            return []  # opening the node reported the error
         advice = "It reads here. Other readers may refuse it: correct the document."
         return [
             Finding("warning", "schema", path, f"{pointer or 'The document'} {problem}", key, pointer, advice)
@@ -377,7 +377,7 @@ class _Check:
         try:
             documents = fetch(self.hierarchy.store, dialect.documents(path))
         except ZarrscopeError:
-            return []  # opening the node reported it
+            return []  # opening the node reported the error
         by_kind = {dialect.claimed(path, {key: value}): key for key, value in documents.items()}
         if "array" not in by_kind or "group" not in by_kind:
             return []

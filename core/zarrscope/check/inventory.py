@@ -35,7 +35,7 @@ MOST_INNER = 1 << 16
 UNKNOWN = -1
 """The size of a chunk if the store does not report it."""
 EVERY = 2048
-"""Keys between two reports of progress."""
+"""The number of keys that are listed between two reports of progress."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class Inventory:
     nbytes: int | None
     """The bytes of all stored chunks; None if the size of one of them is not known."""
     outside: int
-    """Keys of chunks beyond the grid."""
+    """The number of chunks that are stored, but lie outside the grid."""
     numbers: NDArray[Any]
     """The numbers of the stored chunks in C order, ascending; at most MOST_KEPT."""
     sizes: NDArray[np.int64]

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
 
 AT_ONCE = 1024
-"""Inner chunks that are read at a time."""
+"""The number of inner chunks that are read at a time."""
 BLOCK = 8 << 20
-"""Bytes that are read at a time if they need not be decoded."""
+"""The number of bytes that are read at a time if they need not be decoded."""
 MAX_GAP = 8 << 10
 """Inner chunks with a smaller gap between them, in bytes, are read as one range."""
 COMPARED = 1000
@@ -54,9 +54,9 @@ class LargeShard:
         self.key = array.metadata.keys.key(chunk)
         self.findings: list[Finding] = []
         self.stored = 0
-        """Inner chunks within the array that are stored according to an index, or whose index cannot be read."""
+        """The number of inner chunks within the array that an index says are stored, or whose index cannot be read."""
         self.total = 0
-        """Inner chunks within the array."""
+        """The number of inner chunks that lie within the array."""
         self._arena = Arena()
         self._reader = array.store.bulk.reader(self._arena, self.locator.max_stored_size)
 

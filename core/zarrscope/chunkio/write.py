@@ -296,7 +296,7 @@ class _ChunkWriter:
         """Whether all values are the fill value; False if the array has no fill value."""
         first = self.scratch.first
         if first is not None and chunk.size and chunk[(0,) * chunk.ndim].tobytes() != first:
-            return False  # for nearly every chunk its first element decides
+            return False  # in most chunks, already the first element differs
         from zarrscope.codecs import is_fill
 
         return self.array.metadata.fill.defined and is_fill(chunk, self.array.metadata.fill)

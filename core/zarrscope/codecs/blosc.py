@@ -44,7 +44,7 @@ class EncodedBlocks(NamedTuple):
     """Decoded bytes of a block; the last block may be shorter."""
     start: int
     size: int
-    """Decoded bytes: `size` of them, from `start` in the chunk."""
+    """The number of decoded bytes; the first one lies at `start` in the decoded chunk."""
     data: Buffer
     places: NDArray[Any]
     """The offset of each block in `data`."""

@@ -23,7 +23,7 @@ from zarrscope.runtime.shortcuts import need, shortcut
 
 HEADER = 16
 LARGEST = (1 << 31) - 1 - HEADER
-"""The most bytes of one buffer."""
+"""The most bytes that can be encoded into one buffer."""
 
 
 def decompress(data: Buffer, out: Octets) -> None:

@@ -123,7 +123,7 @@ class ArrayToArray:
         return None
 
     def view(self, out: Elements) -> Elements | None:
-        """A view of `out` (shape of `decoded`) in the shape of `encoded`: filling it fills `out`.
+        """A view of `out` (shape of `decoded`) in the shape of `encoded`: filling the view fills `out`.
 
         None if no such view is possible.
         """

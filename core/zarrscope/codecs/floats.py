@@ -150,7 +150,7 @@ class Pcodec(ArrayToBytes):
         try:
             progress = needed("pcodec.standalone").simple_decompress_into(bytes(data), target.reshape(-1))
         except BaseException as error:
-            # A panic in the library is not an Exception.
+            # A panic in the Rust library raises a BaseException, which is no Exception.
             if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
                 raise
             raise BadChunk(f"{self.name} cannot decode this chunk: {error}", codec=self.name) from None

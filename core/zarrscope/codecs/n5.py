@@ -39,7 +39,7 @@ class N5Block(ArrayToBytes):
 
     reversed_axes = False
     first = -1
-    """The position of the implicit big-endian `bytes` codec in `codecs`."""
+    """The index of the big-endian `bytes` codec in `codecs`; −1: it is not listed, and comes before the others."""
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
@@ -115,7 +115,7 @@ class N5Block(ArrayToBytes):
 
 @codec("n5_default")
 class N5Default(N5Block):
-    """Configuration: `codecs` = transpose by the full reversal, big-endian bytes, and at most one compression."""
+    """Configuration: `codecs` = a transpose that reverses all axes, big-endian bytes, and at most one compression."""
 
     reversed_axes = True
     first = 1

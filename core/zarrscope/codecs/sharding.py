@@ -51,13 +51,13 @@ NAME = "sharding_indexed"
 
 
 _PIECE = 1 << 20
-"""Index entries that are processed at once: the intermediate arrays take ten times their memory."""
+"""The number of index entries that are processed at once: the intermediate arrays take ten times their memory."""
 _MOST_OVERLAPS = 1000
 """The most overlaps that are reported per shard."""
 
 
 SPANS_AT_ONCE = 1 << 16
-"""Byte ranges of inner chunks that are made at once."""
+"""The number of byte ranges of inner chunks that are computed at once."""
 Span = tuple[int, int] | None
 """The byte range (start, stop) of an inner chunk in its shard; None if it is not stored."""
 
@@ -211,12 +211,12 @@ class Shard:
         self, grid: ChunkIndex, inner: CodecPipeline, index: CodecPipeline, at_start: bool, spec: ArraySpec
     ) -> None:
         self.grid = grid
-        """Inner chunks per shard, per axis."""
+        """The number of inner chunks per shard along each axis."""
         self.inner = inner
         self._index = index
         assert index.encoded.size is not None
         self.index_size: int = index.encoded.size
-        """Bytes of the encoded index."""
+        """The size of the encoded index in bytes."""
         self.at_start = at_start
         self.spec = spec
 

@@ -39,7 +39,7 @@ class ZstdFrame(NamedTuple):
     window: int | None
     """The window size of a frame without a content size, as its header states it; None if it needs a dictionary."""
     blocks: tuple[int, ...]
-    """The offset of each block."""
+    """The offset of each block in the data."""
 
 
 def frames(data: Buffer) -> Iterator[ZstdFrame]:
@@ -186,7 +186,7 @@ class Zstd(BytesToBytes):
             if there >= stop:
                 out[:] = beginning[start:stop]
                 return None
-            wanted *= 2  # blocks may be smaller than the maximum
+            wanted *= 2  # decodes more blocks, because some are smaller than the maximum
         return super().decode_partial(source, out, start)
 
     def _stream_partial(self, data: Buffer, out: Octets, start: int) -> None:

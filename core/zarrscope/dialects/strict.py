@@ -1,9 +1,9 @@
 """Finds violations of the registered schemas in a v3 document. zarrscope reads such a node; other readers may refuse
 it.
 
-Reading accepts more (v3.py). These checks run before zarrscope replaces a document that other readers can read, on
-every document that it writes, and in `check`. They ignore names that model/codec_table.py does not contain; the reports
-in ArrayMetadata say how unknown extensions are handled.
+Reading (v3.py) accepts more than the schemas. These checks run before zarrscope replaces a document that other readers
+can read, on every document that it writes, and in `check`. They ignore names that model/codec_table.py does not
+contain; the reports in ArrayMetadata say how unknown extensions are handled.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ _UNSAFE = (
 _LONGEST = 2000
 _one_line = re.compile(f"[{_UNSAFE}]")
 _lines = re.compile(f"(?![\n\t])[{_UNSAFE}]")
-_ascii_lines = re.compile("[\x00-\x08\x0b-\x1f\x7f]")  # 50 MB in 0.4 s instead of 6.6 (2026-11-23)
+_ascii_lines = re.compile("[\x00-\x08\x0b-\x1f\x7f]")  # quick for ASCII: 50 MB in 0.4 s instead of 6.6 (2026-11-23)
 
 
 def visible(text: str) -> str:

@@ -23,7 +23,7 @@ from zarrscope.runtime.lazy_numpy import np
 NODE_LIMIT = 16 << 20
 """The largest document of a node, in bytes, unless the caller or ZARRSCOPE_DOCUMENT_LIMIT sets another limit."""
 CONSOLIDATED_LIMIT = 64 << 20
-"""The limit for consolidated metadata."""
+"""The largest document with consolidated metadata, in bytes, as NODE_LIMIT."""
 SPARSE = 8
 """A document larger than NODE_LIMIT may contain at most one object, list or member per this many characters, because
 each takes some hundred bytes of memory after parsing."""

@@ -181,7 +181,7 @@ class _Children(Sequence[Span]):
 
 
 class _Names(Sequence[Name]):
-    """The names of the members whose values are a `_Children`, each made when it is asked for."""
+    """The names of the members of a long object, each made when it is asked for. `_Children` holds the values."""
 
     def __init__(self, children: _Children) -> None:
         self._children = children

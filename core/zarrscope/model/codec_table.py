@@ -100,7 +100,7 @@ _LIST: Schema = {"type": "array"}
 _SIGN_FREE = 2**31 - 1
 _PLACE = one_of("start", "end")
 _EFFORT = {"meanings": {-1: 6}}
-"""zlib's −1 is its own default, which is 6; no schema allows it."""
+"""In zlib, −1 stands for the default level, which is 6; no schema allows −1."""
 
 _GZIP = {"level": integer(0, 9, default=5, **_EFFORT)}
 _ZSTD = {"level": integer(-131072, 22, default=3), "checksum": {"type": "boolean", "default": False}}
@@ -296,7 +296,7 @@ _numcodecs(
     n5="xz",
 )
 _numcodecs("numcodecs_streams", BYTES, "lz4", {"acceleration": integer(default=1)}, draft="lz4", needs="numcodecs")
-# without it numcodecs assumes 4, zarr-python 3 the size of the elements
+# without `elementsize`, numcodecs assumes 4, and zarr-python 3 the size of the elements
 _numcodecs("numcodecs_streams", BYTES, "shuffle", {"elementsize": integer(1, 1 << 20, default=4)}, "elementsize")
 _numcodecs("numcodecs_streams", BYTES, "base64", {})
 _numcodecs("numcodecs_streams", BYTES, "crc32", {"location": _PLACE})

@@ -28,7 +28,7 @@ class _Form(NamedTuple):
 
     names: tuple[str, ...]
     known: frozenset[str]
-    """The same names as a set."""
+    """The names of the fields as a set."""
     defaults: dict[str, Any]
     factories: dict[str, Callable[[], Any]]
     compared: Callable[[Any], Any]
@@ -37,7 +37,7 @@ class _Form(NamedTuple):
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type[T]) -> type[T]:
     """Makes a frozen data class; see the module. Methods that the class defines itself stay."""
-    cls.__doc__ = cls.__doc__ or cls.__name__  # without it dataclass computes a signature, its slowest step
+    cls.__doc__ = cls.__doc__ or cls.__name__  # without a docstring, dataclass computes a signature, its slowest step
     made: Any = dataclass(init=False, repr=False, eq=False)(cls)
     every = fields(made)
     names = tuple(each.name for each in every)

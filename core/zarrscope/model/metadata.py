@@ -66,11 +66,11 @@ class Origin:
 
     place: str
     settings: str
-    """The JSON pointer to the object with its configuration."""
+    """The JSON pointer to the object with the codec's configuration."""
     members: tuple[tuple[str, str], ...] = ()
     """(member of the configuration, its place in the document) for members with a place or a name of their own."""
     inner: tuple[Origin | None, ...] = ()
-    """The origins of the codecs in its configuration's `codecs`."""
+    """The origins of the codecs that the member `codecs` of the configuration lists."""
 
     def pointer(self, rest: str) -> str:
         """The pointer in the document for `rest` in the canonical codec: "/configuration/level", for example."""
@@ -98,7 +98,7 @@ class CodecSpec:
     must_understand: bool = True
     spelled: str = field(default="", compare=False)
     origin: Origin | None = field(default=None, compare=False)
-    """The place in the document, if not at /codecs."""
+    """The place of the codec in the document, if it is not in /codecs."""
 
 
 def pointer_in_document(codecs: tuple[CodecSpec, ...], pointer: str | None) -> str | None:
@@ -263,7 +263,7 @@ class ExtensionReport:
     outcome: ExtensionOutcome
     advice: str = ""
     pointer: str = ""
-    """The place in the document, as a JSON pointer."""
+    """The place of the extension in the document, as a JSON pointer."""
     key: str = ""
     """The key of the document, if it is not the node's own."""
     configuration: Configuration = field(default_factory=Configuration)
@@ -276,11 +276,11 @@ class ExtensionReport:
 
 @frozen
 class Defect:
-    """A member of a node's document that breaks the format, or is too new for zarrscope; it is not used for reading."""
+    """A member of a node's document that breaks the format, or is too new for zarrscope. Such a member is not used."""
 
     message: str
     pointer: str
-    """The place in the document, as a JSON pointer."""
+    """The place of the member in the document, as a JSON pointer."""
     key: str
     advice: str = ""
     feature: str | None = None

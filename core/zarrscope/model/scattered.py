@@ -93,7 +93,7 @@ class ScatteredChunkSelection(NamedTuple):
     source: tuple[NDArray[np.intp], ...]
     """Index arrays into the chunk."""
     target: tuple[NDArray[np.intp], ...]
-    """Index arrays into the values."""
+    """Index arrays into the values that are read or written."""
     places: OrthogonalSelection | CoordinateSelection
     """The positions within the chunk, to be divided among its inner chunks."""
     whole: bool = False

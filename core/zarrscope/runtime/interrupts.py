@@ -27,7 +27,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 LOOK_SECONDS = 0.05
-"""Seconds between two checks of a wait for an interrupt."""
+"""Seconds after which a wait is interrupted to check whether a signal arrived."""
 PATIENCE_SECONDS = 3.0
 """If an operation has not stopped after this time, another Ctrl-C interrupts it at any point."""
 

@@ -46,7 +46,7 @@ def memoized(size: int) -> Callable[[Callable[P, T]], Memoized[P, T]]:
     """
 
     def made(call: Callable[P, T]) -> Memoized[P, T]:
-        found = lru_cache(maxsize=size)(call)  # locked, and no slower than a dictionary
+        found = lru_cache(maxsize=size)(call)  # thread-safe, and no slower than a dictionary
         _forget.append(found.cache_clear)
         return update_wrapper(found, call)  # type: ignore[return-value]  # the stub of lru_cache forgets the parameters
 

@@ -52,7 +52,7 @@ class Pool:
             chosen = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
             try:
                 chosen.madvise(mmap.MADV_HUGEPAGE)
-            except (AttributeError, OSError):  # the system lacks the call
+            except (AttributeError, OSError):  # the system has no MADV_HUGEPAGE
                 pass
         return np.asarray(_Lent(chosen, size, self))
 

@@ -149,9 +149,9 @@ LAZY_BLOCK_BYTES = 32 << 20
 """Decoded bytes of one block when a view is converted to a dask array. Not measured: a dask task costs a millisecond,
 and each core holds one block."""
 SHARD_INDEX_BYTES = 32 * 1024 * 1024
-"""Bytes of cached shard indexes per array. Not measured: enough for two million inner chunks."""
+"""The most bytes of cached shard indexes per array. Not measured: enough for two million inner chunks."""
 DOCUMENT_BYTES = 64 * 1024 * 1024
-"""Bytes of cached documents per remote hierarchy. Not measured."""
+"""The most bytes of cached documents per remote hierarchy. Not measured."""
 PARSED_DOCUMENTS = 512
 """The most parsed documents that are cached: the cache saves half of the time for opening an array again (bench
 warm)."""
