@@ -43,7 +43,7 @@ def finding_of(error: ZarrscopeError, path: str, key: str | None = None) -> Find
 
 
 def descendant(dialect: Dialect, array: str, node: str, key: str) -> Finding:
-    """A node beneath an array, which most dialects forbid."""
+    """The finding for a node beneath an array, which most dialects forbid."""
     return Finding(
         "warning" if dialect.nodes_beneath_arrays else "error",
         "array-with-descendants",

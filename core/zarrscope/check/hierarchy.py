@@ -292,7 +292,7 @@ class _Check:
             return None
 
     def _documents(self, path: str, node: Group | Array | ZarrscopeError) -> list[Finding]:
-        """Findings in the node's own documents, and between them when they disagree on its kind."""
+        """Findings in the node's own documents, also if the documents disagree on the node's kind."""
         if isinstance(node, NotFound) and path != "/":
             message = "A prefix is listed here, but nothing lies beneath it: a writer or an erasure was stopped"
             advice = "Nothing has to be done: it goes when something is written and erased there."
@@ -405,7 +405,7 @@ class _Check:
         return findings
 
     def _lost_beneath(self, path: str, node: Group, names: frozenset[str]) -> list[Finding]:
-        """Folders beside the nodes of a group that hold chunks: the document of an array was lost."""
+        """Findings for folders of a group that hold chunks, but no document: the document of an array was lost."""
         store = self.hierarchy.store
         if not store.listable:
             return []

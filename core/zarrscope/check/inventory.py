@@ -60,7 +60,7 @@ class Inventory:
 
     @property
     def absent(self) -> int:
-        """Chunks of the grid that are not stored."""
+        """The number of chunks of the grid that are not stored."""
         return self.total - self.present
 
     def spread(self) -> tuple[int, int, int] | None:
@@ -165,7 +165,7 @@ class _Taken:
         self.add(number_of(index, self.grid), size, twice=len(forms) > 1)
 
     def add(self, number: int, size: int | None, twice: bool = False) -> None:
-        """`twice`: the same chunk may also be stored under another key."""
+        """Adds a stored chunk. `twice`: it may also be stored under another key, and counts once."""
         if twice:
             if number in self._seen:
                 return
@@ -210,7 +210,7 @@ def _keys(array: Array, cancelled: Callable[[], bool]) -> Iterator[tuple[str, in
 
 
 def _ask(array: Array, taken: _Taken, cancelled: Callable[[], bool]) -> None:
-    """Asks for the first byte of each chunk."""
+    """Requests the first byte of each chunk, to find the stored ones."""
     key = array.metadata.keys.key
     requests = [(key(index_at(number, taken.grid)), ByteRange(0, 1)) for number in range(taken.total)]
     for number, answer in array.store.get_many(requests, cancelled):

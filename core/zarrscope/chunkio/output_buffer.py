@@ -59,7 +59,7 @@ def _memory_for(shape: tuple[int, ...], dtype: np.dtype[Any], size: int, zero: b
 
 
 def fill_is_zero(array: ArraySource) -> bool:
-    """Whether memory of zeros is memory of fill values."""
+    """Whether memory of zeros holds the fill value."""
     dtype = array.dtype
     return not dtype.hasobject and not any(np.asarray(array.fill_value, dtype).tobytes())
 

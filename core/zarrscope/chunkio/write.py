@@ -192,7 +192,7 @@ class _ChunkWriter:
         return self.pipeline.spec.shape
 
     def steps(self) -> Iterator[Callable[[], None]]:
-        """The steps of the work, which may run in parallel."""
+        """The steps of writing this chunk, which may run in parallel."""
         shard = shard_of(self.pipeline)
         if not self.piece.covers:
             yield self.change

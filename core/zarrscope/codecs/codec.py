@@ -52,7 +52,7 @@ class ArraySpec:
 
     @property
     def nbytes(self) -> int | None:
-        """Bytes of all elements in memory order; None when their size varies."""
+        """The size of all elements in bytes; None when the size of an element varies."""
         return None if self.dtype.variable else self.count * self.dtype.itemsize
 
     @property
@@ -212,7 +212,7 @@ class BytesToBytes:
         return out.data
 
     def decode_into(self, data: Buffer, out: Octets) -> None:
-        """Fills `out` whole, or raises BadChunk."""
+        """Decodes `data` into `out`, and fills it completely, or raises BadChunk."""
         self._expand_into(data, out)
 
     def supports_partial(self, start: int, stop: int) -> bool:

@@ -59,7 +59,7 @@ def _decompress(functions: Any, context: _Context, data: Buffer, out: Octets) ->
 
 @shortcut("libzstd", tried_with="numcodecs 0.15.1, 0.16.6 and 0.17.1")
 def functions() -> Any:
-    """The library file with the types of its functions set."""
+    """The loaded library file, with the types of its functions set."""
     found = numcodecs_file("zstd", "ZSTD_decompressDCtx")
     where, size = ctypes.c_void_p, ctypes.c_size_t
     for name, takes, gives in (

@@ -25,7 +25,7 @@ def library(name: str) -> Any:
 
 
 def needed(name: str) -> Any:
-    """The module. Raises Unsupported with the name of the package to install."""
+    """The module of this name. Raises Unsupported with the name of the package to install."""
     module = library(name)
     if module is None:
         package = name.partition(".")[0]

@@ -87,7 +87,7 @@ def _check(value: Any, pointer: str, depth: int = 0) -> None:
 
 
 def check_plain_name(name: str, title: str) -> None:
-    """Rules that hold in every dialect. Raises Refused."""
+    """Raises Refused for a name that no dialect allows for a node."""
     if not name or "/" in name or not name.strip("."):
         raise Refused(
             f"{name!r} cannot be the name of a node in {title}",

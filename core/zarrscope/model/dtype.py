@@ -228,7 +228,7 @@ def _sized(kind: str) -> Callable[[str, Configuration], DataType]:
 
 
 def fixed_size(kind: str, count: int) -> DataType:
-    """U, S or V of `count` characters, bytes, bytes."""
+    """The type U of `count` characters, or S or V of `count` bytes."""
     size = count * (4 if kind == "U" else 1)
     name = {"U": "fixed_length_utf32", "S": "null_terminated_bytes", "V": "raw_bytes"}[kind]
     # numpy takes "V0" and "S0" for types without a size, so empty elements are held as one byte of padding.

@@ -84,7 +84,7 @@ class Memo(Generic[T]):
                 self._values.popitem(last=False)
 
     def clear(self) -> None:
-        """Forgets everything."""
+        """Removes all values."""
         with self._lock:
             self._values.clear()
 
