@@ -76,7 +76,7 @@ def test_a_line_of_the_terminal_is_an_answer_too(volume: str, workspace: Workspa
     question = session.credentials
     assert question is not None
     session.use_credentials("lab")
-    mailbox.run_until(lambda: "'lab' says nothing" in session.state.sentence)
+    mailbox.run_until(lambda: "'lab' is no setting" in session.state.sentence)
     assert "credentials" in session.state.offers
     session.use_credentials(f"{question.line} profile=lab")
     mailbox.run_until(lambda: session.state.status is SessionStatus.READY)

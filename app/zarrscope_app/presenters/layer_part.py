@@ -70,7 +70,7 @@ def _range(text: str) -> tuple[int, int | None]:
     else:
         last = None if re.search("[-–:]", text) else first
     if last is not None and last < first:
-        raise Refused(f"The range {first}–{last} is empty", advice="Its first index is not beyond its last.")
+        raise Refused(f"The range {first}–{last} is empty", advice="Type the smaller index first: 10–20.")
     return first, last
 
 

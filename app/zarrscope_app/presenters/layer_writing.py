@@ -32,7 +32,8 @@ TYPES = {"t": "time", "c": "channel"}
 
 @frozen
 class DrawnLayer:
-    """A layer as a viewer shows it. For each axis of `data`: names, scale, translation, units ("pixel": none)."""
+    """A layer as a viewer shows it. Names, scale, translation and units have one entry per axis of `data`; the unit
+    "pixel" means none."""
 
     kind: str
     """ "image" | "labels"."""
@@ -80,7 +81,7 @@ def plan_image(target: str, layers: Sequence[DrawnLayer], version: str = "0.5") 
     for layer in (*channels, *labels):
         if tuple(layer.data.shape) != tuple(first.data.shape) or not np.allclose(layer.scale, first.scale):
             raise Refused(
-                f"{_quoted(layer)} has another shape or size of a pixel than {_quoted(first)}",
+                f"{_quoted(layer)} has another shape or pixel size than {_quoted(first)}",
                 store=target,
                 advice="Write them one by one: channels of one image lie on one grid.",
             )
@@ -147,7 +148,7 @@ def _write(
     for path in ["/"] if plan.channels else [_labels_path(plan, layer) for layer in plan.labels]:
         try:
             rebuilding = convert.plan_rebuild(hierarchy, convert.Pyramid(), path)
-        except Refused:  # no axis in space that could be coarser
+        except Refused:  # this image has no axis in space that a coarser level could reduce
             continue
         convert.rebuild(rebuilding, cancelled=cancelled)
 
@@ -230,7 +231,8 @@ def _channel(layer: DrawnLayer) -> dict[str, Any]:
 
 
 def _axis_names(layer: DrawnLayer) -> tuple[str, ...]:
-    """The names of the axes: the layer's own if they are usual ones (t, c, z, y, x), else by position."""
+    """The names of the axes: the layer's own if they are usual ones (t, z, y, x), otherwise the usual ones by
+    position."""
     usual = ("t", "z", "y", "x")[-layer.data.ndim :]
     if layer.data.ndim > len(usual) or layer.data.ndim < 2:
         raise Unsupported(f"{_quoted(layer)} has {layer.data.ndim} axes", feature="pictures of two to four axes")

@@ -11,8 +11,8 @@ PASSTHROUGH = "Pictures go through tmux: they need its option allow-passthrough 
 def colors_note(colors: str) -> str:
     """The dimmed note that a picture is shown with fewer colours than it has; "" in true colour."""
     return {
-        "256": "256 colours (--color truecolor, where it can)",
-        "16": "16 colours (--color 256, where it can)",
+        "256": "256 colours (for more: --color truecolor)",
+        "16": "16 colours (for more: --color 256)",
         "mono": "no colours",
     }.get(colors, "")
 
@@ -34,10 +34,10 @@ NO_SHELL = "There is no shell that could resume this program: press q to quit."
 PIXELS_FOOT = "any key: back"
 RETURN = "⏎"
 RETURN_IN_ASCII = "RET"
-"""The Enter key in footers; the latter where the encoding of the terminal lacks the sign."""
+"""The Enter key in footers: `RETURN`, or `RETURN_IN_ASCII` if the encoding of the terminal lacks that sign."""
 PIXELS_NOTE = "⏎ shows the picture in pixels"
 PIXELS_COME = "The picture in pixels comes once its chunks are there; any key drops it."
-NO_PIXELS = "This terminal has no pictures of its own (kitty, iTerm2 or sixel; --image says otherwise)."
+NO_PIXELS = "No pixel graphics (kitty, iTerm2, sixel) found in this terminal. If it has them, use --image."
 OPENING = "Opening…"
 NEVER_WRITABLE = "It was opened with --read-only."
 CANCEL_JOB = "^X stops it"

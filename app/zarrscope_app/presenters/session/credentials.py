@@ -1,8 +1,9 @@
 """The question after access was denied, also long after opening: which credentials were tried, and which to use.
 
-The answer becomes part of the address (zarrscope.stores.address_options), which then opens everywhere. It never asks
-for keys and passwords of buckets: these belong in the files and variables of the service's own tools. A web server
-knows who asks by the address alone, so the question asks for another address: a fresh link, or one with a user's name.
+The answer becomes part of the address (zarrscope.stores.address_options), which then opens in every front end. The
+question never asks for keys and passwords of buckets: these belong in the files and environment variables of the
+service's own tools. A web server recognises a person by the address alone, so there the question asks for another
+address: a fresh link, or one with a user's name.
 """
 
 from __future__ import annotations
@@ -143,7 +144,7 @@ def values_of(line: str) -> dict[str, str]:
     for word in line.split():
         name, equals, value = word.partition("=")
         if not equals:
-            raise Refused(f"{word!r} says nothing", advice="Write profile=NAME, endpoint=URL, region=NAME or anon=1.")
+            raise Refused(f"{word!r} is no setting", advice="Write profile=NAME, endpoint=URL, region=NAME or anon=1.")
         found[name] = value
     return found
 
@@ -160,8 +161,8 @@ def _service(url: str) -> str | None:
 class AsksCredentials(SessionPart):
     """Part of a session: if a service denies access, the person is asked for other credentials.
 
-    An open hierarchy goes on with them: what was denied is read again, and all else stays, unsaved changes too. Only an
-    answer that leads to another place opens it anew.
+    An open hierarchy continues with the new credentials: data that were denied are read again, and everything else
+    stays, unsaved changes included. Only an answer that leads to another place opens the hierarchy anew.
     """
 
     _opening: Opening
@@ -171,9 +172,9 @@ class AsksCredentials(SessionPart):
     _tried: str | None = None
     """The credentials that were tried when access was last denied; kept until an answer opens the hierarchy."""
     _answer = ""
-    """The last answer, an address, if it did not help: the next question begins with it."""
+    """The last answer, an address, if it did not help: the next question proposes it."""
     _wrong: tuple[strings.Problem, ...] = ()
-    """What was wrong with the answers so far."""
+    """The faults of the answers so far."""
     _trying = False
 
     @property
@@ -196,13 +197,14 @@ class AsksCredentials(SessionPart):
         return next((each.tried for each in reversed(self.problems.items) if each.tried), self._tried)
 
     def _was_denied(self, error: BaseException, path: str) -> None:
-        """Asks for credentials if these are why a group was not listed, or a document not saved."""
+        """Asks for credentials if the present ones are the reason why a group was not listed, or a document not
+        saved."""
         found = strings.problem(error, path)
         if found.tried:
             self._show_problem(replace(self.problems.add(found), retry=False))
 
     def use_credentials(self, values: Mapping[str, str] | str) -> None:
-        """Goes on with the answer, given by field or as a line. An invalid answer is shown as a problem."""
+        """Continues with the answer, given by field or as a line. An invalid answer is shown as a problem."""
         question = self.credentials
         if question is None:
             return
@@ -228,7 +230,8 @@ class AsksCredentials(SessionPart):
         self.reload()
 
     def _try(self, hierarchy: Hierarchy, url: str) -> None:
-        """Opens the address beside the open hierarchy, which goes on with the credentials if they are accepted."""
+        """Opens the address beside the open hierarchy. If its credentials are accepted, the open hierarchy continues
+        with them."""
         opening, opener = self._opening, self._opener
 
         def work() -> bool:
@@ -240,7 +243,7 @@ class AsksCredentials(SessionPart):
 
         def done(outcome: JobResult[bool]) -> None:
             self._trying = False
-            if self.hierarchy is not hierarchy:  # it was opened anew meanwhile
+            if self.hierarchy is not hierarchy:  # the hierarchy was opened anew meanwhile
                 self._refresh()
             elif outcome.error is not None:
                 self._answer = public(url)
