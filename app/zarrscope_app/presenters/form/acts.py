@@ -72,8 +72,8 @@ class MeaningEditor:
                 return
 
     def place_of(self, pointer: str) -> tuple[str, Way | None]:
-        """The id of the field of a finding, and the view of the form that has it; ("", None) while no form is
-        displayed."""
+        """(id of the field that a finding is about, view of the form that contains this field); ("", None) while no
+        form is displayed."""
         draft = self._drafts.shown
         if draft is None:
             return "", None

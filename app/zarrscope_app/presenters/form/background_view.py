@@ -40,7 +40,8 @@ def shown_of(draft: Draft, way: Way, fold_above: int) -> Shown:
 
 
 class BackgroundView:
-    """`look` gives what is shown now, and asks for what is not made yet; `told()` is called when it has come."""
+    """`look` returns the fields or the text as far as they are made, and requests what is missing; `told()` is called
+    when that is ready."""
 
     def __init__(self, owner: Owner, sections: SectionForm, fold_above: int, told: Callable[[], object]) -> None:
         self._owner, self._sections, self._fold_above, self._told = owner, sections, fold_above, told
@@ -96,12 +97,13 @@ class BackgroundView:
 
 
 def _state_of(path: str, draft: Draft, way: Way) -> tuple[Any, ...]:
-    """All that decides on what is shown."""
+    """All data that determine the displayed fields or text. If one of them changes, these must be made again."""
     folds = frozenset(draft.folded.items()) if way == "fields" else ()
     pages = frozenset(draft.pages.items()) if way == "fields" else ()
     return (path, way, folds, pages, frozenset(draft.errors.items()), draft.now, draft.base)
 
 
 def _same(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
-    """Documents are the same version only if they are one object: comparing them takes long."""
+    """Whether two results of `_state_of` are equal. Documents are compared as objects, because comparing contents takes
+    long."""
     return one[:-2] == other[:-2] and all(a is b for a, b in zip(one[-2:], other[-2:], strict=True))

@@ -22,7 +22,7 @@ from zarrscope_app.presenters.form.view_models import Change, Diff
 
 Made = TypeVar("Made")
 Splice = Callable[[Document, str], Document]
-"""The effect of an edit on a document: (document, pointer into it) → the new document. Raises ZarrscopeError."""
+"""A function that makes one edit: (document, pointer of a value in it) → the edited document. Raises ZarrscopeError."""
 
 
 @frozen
@@ -55,7 +55,7 @@ class BackgroundEdits:
             act()
 
     def change(self, path: str, draft: Draft, pointer: str, change: Splice, text: str) -> None:
-        """As `DraftEditor.change`, for a large document."""
+        """Like `DraftEditor.change`, but in the background, for a large document."""
         if text:
             self.setting[pointer] = text
 
@@ -95,7 +95,7 @@ class BackgroundEdits:
         self._told()
 
     def alter(self, draft: Draft, act: Callable[[Draft], object]) -> None:
-        """Does something to the draft that takes long: to a copy of it, in the background."""
+        """Applies a slow action to a copy of the draft in the background; the draft then takes over the result."""
 
         def start() -> None:
             made = draft.copy()

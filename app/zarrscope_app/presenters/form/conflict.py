@@ -57,7 +57,8 @@ def sides_of(base: Document, mine: Document, theirs: Document, prefix: str) -> S
 def merge(
     theirs: Document, mine: Document, prefix: str, changes: Sequence[Change], choices: Mapping[str, Side]
 ) -> Document:
-    """Their document with my changes made again; `choices`: disputed field → whose value it has."""
+    """The other side's document with my changes applied to it; `choices`: disputed field → the side whose value it
+    gets."""
     merged, done = theirs, set()
     for change in changes:
         pointer, text = change.pointer, change.after
@@ -82,7 +83,7 @@ def put(document: Document, pointer: str, text: str | None) -> Document:
 
 
 def _holders(pointer: str) -> list[str]:
-    """The pointers of all that holds a value, from the whole to the value itself."""
+    """The pointers of a value and of all values that contain it, outermost first."""
     tokens = tokens_of(pointer)
     return [pointer_of(tokens[:depth]) for depth in range(len(tokens) + 1)]
 

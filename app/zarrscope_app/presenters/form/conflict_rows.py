@@ -12,7 +12,7 @@ from zarrscope_app.presenters.form.view_models import Disagreement, EditState, S
 MOST_ROWS = 200
 """The most fields that are listed. Further fields are resolved together, by the choice of one side."""
 _TOLD = 1000
-"""The characters at the beginning of a value from which its row is made."""
+"""The row of a value is made from its first characters, at most this many."""
 ABSENT = "(not there)"
 FIELD, BEFORE, MINE, THEIRS = "Field", "As it was", "Mine", "Theirs"
 CHOOSE = "Choose a side"
@@ -32,7 +32,7 @@ class ConflictRow:
     theirs: str
     choice: Side | Literal[""]
     fixed: bool
-    """Whether only one side changed it, so that there is no choice to make."""
+    """Whether only one side changed the field: then there is no choice to make."""
     note: str = ""
 
 

@@ -27,8 +27,8 @@ def new_act() -> int:
 
 
 class Draft:
-    """`base` is the stored document, as far as is known; `now` is the displayed one. Pointers are
-    relative to `prefix`."""
+    """A document being edited. `base` is the stored document, as far as is known; `now` is the displayed one. Pointers
+    are relative to `prefix`."""
 
     def __init__(self, document: Document, prefix: str) -> None:
         self.prefix = prefix
@@ -44,7 +44,7 @@ class Draft:
         """Long list or object → the position of the first displayed member."""
         self.saving = False
         self.confirmed = b""
-        """The document that is not standard JSON and for which the person was asked to confirm; saving it again writes
+        """A document that is not standard JSON, about which the person was asked; saving the same once more writes
         it."""
         self.failure = ""
         self.note = ""
@@ -65,7 +65,7 @@ class Draft:
 
     @property
     def large(self) -> bool:
-        """Whether everything about it that takes long is done in the background."""
+        """Whether the document is so large that slow work on it is done in the background."""
         versions = (self.now, self.base, self.theirs)
         return any(len(each.bytes) > AT_ONCE for each in versions if each is not None)
 
@@ -103,7 +103,7 @@ class Draft:
         return made
 
     def adopt(self, made: Draft) -> None:
-        """Takes over what was done to a copy; what is folded, and which pages are on show, stays."""
+        """Takes over the edits made to a copy; this draft's collapsed fields and displayed pages stay."""
         mine = {name: getattr(self, name) for name in ("folded", "pages", "saving", "confirmed")}
         self.__dict__.update({**made.__dict__, **mine})
 
@@ -134,7 +134,7 @@ class Draft:
         self.note = strings.SAVED
 
     def diff(self) -> Diff:
-        """The differences as text. Takes long for a large document, unless they are known."""
+        """The differences as text. Takes long for a large document whose differences are not known yet."""
         at = (self.base, self.now)
         if self._diff is None or not _same(self._diff[0], at):
             self.know(*at, diff_of(*at, self.prefix))
@@ -148,23 +148,23 @@ class Draft:
 
     @property
     def known_diff(self) -> Diff | None:
-        """The differences as text; None for a large document whose differences were not yet told."""
+        """The differences as text; None for a large document whose differences are not known yet."""
         told = self.known is not None and _same(self.known, (self.base, self.now))
         return self.diff() if told or not self.large else None
 
     def know_changes(self, base: Document, now: Document, changes: tuple[Change, ...]) -> None:
-        """Stores which fields differ between two of its documents, as found in the background."""
+        """Stores the changed fields between two versions of the document, as found in the background."""
         self._changes = ((base, now), changes)
 
     def know(self, base: Document, now: Document, diff: Diff) -> None:
-        """Stores the difference between two of its documents, as found in the background."""
+        """Stores the difference between two versions of the document, as found in the background."""
         self._diff, self._changes = ((base, now), diff), ((base, now), diff.changes)
 
     # ------------------------------------------------------------------ merging
     @property
     def sides(self) -> Sides:
-        """In a conflict: the fields that both sides changed, and those that one side changed; of a large document, as
-        `meet` found them."""
+        """In a conflict: the fields that both sides changed, and those that one side changed. For a large document:
+        those that `meet` has found."""
         if self.theirs is None or (self.large and self._sides is None):
             return Sides((), ())
         return self._find_sides(self.theirs)
@@ -181,8 +181,8 @@ class Draft:
         return self.sides.chosen(self.choices)
 
     def meet(self, stored: Document) -> bool:
-        """Merges with what somebody else stored meanwhile; returns False if a person has to decide. Takes long for
-        large documents: meet with a copy in the background, and `adopt` it."""
+        """Merges with the document that somebody else stored meanwhile; returns False if a person has to decide. Takes
+        long for a large document: call this for a copy in the background, and `adopt` the copy."""
         if stored.version == self.base.version:
             return True
         self.theirs = stored
@@ -197,7 +197,7 @@ class Draft:
         self.choices[pointer] = side
 
     def resolve(self, whose: Whose) -> None:
-        """`theirs` becomes the base, my changes are made to it again; where both changed a field, `whose` wins. Takes
+        """Makes `theirs` the base, and applies my changes to it again; where both changed a field, `whose` wins. Takes
         long for large documents, as `meet` does."""
         if self.theirs is None:
             return
@@ -217,7 +217,7 @@ def _alike(one: Document, other: Document) -> bool:
 
 
 def _same(known: tuple[Document, ...], at: tuple[Document, ...]) -> bool:
-    """Whether they are the same versions; documents are not compared, which takes long."""
+    """Whether both consist of the same Document objects. Contents are not compared, because that takes long."""
     return all(one is other for one, other in zip(known, at, strict=True))
 
 

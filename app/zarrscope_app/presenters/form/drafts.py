@@ -47,7 +47,8 @@ class Drafts:
         return {path: draft for path, draft in self.by_path.items() if draft.dirty}
 
     def forget_unchanged(self, paths: Collection[str] | None = None) -> None:
-        """Drops drafts without changes, of all nodes or of these: shown again, their documents are read again."""
+        """Drops drafts without changes, of all nodes or of `paths`. If such a node is shown again, its document is read
+        again."""
         for path in [*self.by_path]:
             draft = self.by_path[path]
             if not draft.dirty and (paths is None or (path in paths and not draft.saving)):

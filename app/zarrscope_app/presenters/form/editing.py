@@ -22,7 +22,7 @@ class DraftEditor:
     def draft(self) -> Draft | None:
         """The displayed draft, if it can be edited now."""
         if self._drafts.shown is not None and not self._drafts.writable:
-            self._told()  # the host's editor shows the stored value again
+            self._told()  # repaints the form: the editor shows the stored value again
         return self._drafts.editable
 
     def change(self, pointer: str, change: Splice, text: str = "") -> bool:

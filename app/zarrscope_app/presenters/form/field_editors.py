@@ -41,7 +41,7 @@ class Place:
     attributes: Any
 
     def beside(self, name: str) -> Any:
-        """Another member of the object that holds the value; None without one."""
+        """Another member of the object that contains the value; None if there is none of that name."""
         holder = self.attributes
         for step in self.path[:-1]:
             try:
@@ -61,7 +61,8 @@ def _takes_all(text: str) -> str:
 
 @frozen
 class FieldEditor:
-    """One row. `title` is the field's name for a person; `fits` decides by its place."""
+    """One row of the table. `title` is the field's name for a person; `fits(place)` tells whether the row is for this
+    value."""
 
     id: str
     title: str
@@ -127,13 +128,14 @@ JSON = (
 )
 BUILT_IN = {row.id: row for row in (*DOMAIN, *JSON)}
 failed: dict[str, Unsupported] = {}
-"""Rows of other distributions that raised an error; they are not called again, and are listed among the problems."""
+"""Id of a row of another distribution → the error that it raised. Such rows are not called again, and the errors are
+listed among the problems."""
 
 
 @lru_cache(maxsize=1)
 def plugged_in() -> tuple[tuple[FieldEditor, ...], tuple[Unsupported, ...]]:
-    """The rows of other distributions, and the reasons why some are not used. It imports them: do not call it on a
-    host's thread."""
+    """The rows of other distributions, and the reasons why some are not used. Imports the distributions, so it must not
+    be called on a host's thread."""
     found, faults = [], []
     failed.clear()
     for name in sorted(registered("form_fields")):

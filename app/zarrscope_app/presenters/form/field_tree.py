@@ -18,12 +18,12 @@ from zarrscope_app.presenters.form.view_models import KINDS, Field, FieldKind
 
 MAX_FIELDS = 5000
 _TOLD = 4
-"""Members of an object that its row tells."""
+"""The most members of an object that are shown in its row."""
 _MISSING = object()
 
 
 class _Changed:
-    """The fields that were changed, hold what was changed, or lie within it."""
+    """A set of pointers: of the changed values, of all values that contain one, and of all values within one."""
 
     def __init__(self, pointers: Iterable[str]) -> None:
         self._at = set(pointers)
@@ -34,7 +34,7 @@ class _Changed:
 
 
 def _holders(pointer: str) -> list[str]:
-    """The pointers of all that holds a value."""
+    """The pointers of all values that contain the value at `pointer`."""
     found = []
     while pointer:
         pointer = pointer.rpartition("/")[0]
@@ -60,8 +60,8 @@ class _Walk:
         in_object: bool = True,
         one_of_many: bool = False,
     ) -> None:
-        """`span`: the place of the value in the document; `one_of_many`: of the members of something long, which are
-        folded at first."""
+        """`span`: the place of the value in the document; `one_of_many`: whether the value is a member of a long list
+        or object; it is then collapsed at first."""
         draft = self.draft
         kind = kind_of(value)
         members = len(value) if isinstance(value, dict | list) else 0
@@ -121,7 +121,7 @@ def _parts(span: Span, value: Any, pointer: str, page: range) -> list[tuple[Span
     if len(span.children) == len(value):
         named, children = span.part(page.start, page.stop)
         spans = {name.value: child for name, child in zip(named, children, strict=True)}
-    else:  # of a name that appears twice, the last member counts
+    else:  # a name appears twice in this object: its last member counts
         every = {name.value: child for name, child in zip(span.names, span.children, strict=True)}
         spans = {name: every[name] for name in [*every][page.start : page.stop]}
     return [(child, value[name], pointer + pointer_of([name]), name) for name, child in spans.items()]
@@ -135,7 +135,8 @@ def _short_list(value: list[Any]) -> str:
 
 
 def _short_object(value: dict[str, Any]) -> str:
-    """The first members that hold no others, for a row of a table: label 7 · class nucleus · area 12.5."""
+    """A short list of numbers as JSON, which is easier to read as a whole: [0.5, 0.108, 0.108]; "" for any other
+    list."""
     told = [(name, each) for name, each in islice(value.items(), _TOLD) if not isinstance(each, dict | list)]
     named = [f"{strings.clean(name, 40)} {strings.clean(_plain(each), 40)}" for name, each in told]
     return strings.joined(*named, "…" if len(value) > len(told) else "") if named else ""
@@ -146,7 +147,7 @@ def _plain(value: Any) -> str:
 
 
 def field_at(draft: Draft, pointer: str) -> Field | None:
-    """One field by itself, on show or not, at no cost in a large document; None if there is none."""
+    """One field alone, displayed or not; quick even for a large document. None if there is no value at `pointer`."""
     value = draft.now.get(draft.prefix + pointer, _MISSING)
     if value is _MISSING:
         return None

@@ -29,7 +29,8 @@ MOST = 50
 
 @frozen
 class Mend:
-    """A row of the table: findings whose pointer fits, and the edits that correct one; none if it is not clear."""
+    """A row of the table: the pointers of the findings that it corrects, and the edits that correct one; no edits if
+    the meaning is ambiguous."""
 
     pointer: re.Pattern[str]
     edits: Callable[[Subject, Violation, Sequence[str]], Sequence[Edit]]

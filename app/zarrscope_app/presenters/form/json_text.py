@@ -59,7 +59,7 @@ def _indent(document: Document, raw: str) -> str:
 
 
 def shown(draft: Draft) -> tuple[str, TextFault | None]:
-    """The text of the attributes; and its fault, if the typed text is not JSON."""
+    """The text of the attributes. If the typed text is not JSON: that text, and its fault."""
     typed, sentence = draft.errors.get(WHOLE, ("", ""))
     if not sentence:
         if draft.json is None or draft.json[0] is not draft.now:

@@ -1,6 +1,6 @@
-"""Line ends of texts that were edited where there is only one kind: the document's own are put back. Pure.
+"""Restores the line ends of a document's text after it was edited where all line ends are shown as LF. Pure.
 
-Qt, the terminal and browsers show CR LF, and other signs for the end of a line, as one LF, and return that.
+Qt, terminals and browsers show CR LF, and other characters that end a line, as LF, and return LF.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ def shown(text: str) -> str:
 
 
 def with_own_ends(before: str, edited: str) -> str:
-    """The edited text with the line ends that `before` has where nothing was edited; new lines end as most lines of
-    `before` do. A text that has other ends than LF itself is not changed."""
+    """The edited text with the line ends of `before` where nothing was edited; new lines end as most lines of `before`
+    do. An edited text with other line ends than LF is returned unchanged: its editor keeps them."""
     if _END.search(before) is None or _END.search(edited) is not None:
         return edited
     units, seen = _UNIT.findall(before), shown(before)

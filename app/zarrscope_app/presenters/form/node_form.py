@@ -1,4 +1,4 @@
-"""The form of one node: its sections, its members and its text are three ways to show and edit one draft.
+"""The form of one node. Its sections, its members and its JSON text are three views of the same draft.
 
 Typed text is checked at once: an invalid field keeps its text, shows its error, and blocks saving.
 """
@@ -93,11 +93,12 @@ class NodeForm:
             self._loading = None
 
     def start(self) -> None:
-        """Starts with another node, or with the same one again; the error of the former one is no longer shown."""
+        """Starts with another node, or with the same one again; the error of the previous node is no longer shown."""
         self._failure = ""
 
     def look_again(self) -> None:
-        """Called when the displayed draft, or the data about it, may have changed."""
+        """Called when the displayed draft, or other data about its node, may have changed: the fields must be made
+        again."""
         self._tree = None
         if (draft := self._drafts.shown) is not None:
             self._judge.look_at(draft)
@@ -163,7 +164,7 @@ class NodeForm:
         return EditStatus.CLEAN, draft.hint or draft.note
 
     def _shown(self, draft: Draft, way: Way) -> Shown:
-        """The fields of all members, or the text; of a large document, as far as they are made."""
+        """The fields of all members, or the JSON text; of a large document, the part that has been made so far."""
         if draft.large:
             return self._view.look(self._drafts.path, draft, way)
         if way == "fields":
@@ -207,7 +208,7 @@ class NodeForm:
     # ------------------------------------------------------------------ editing
     @property
     def busy(self) -> bool:
-        """An edit of a large document is being made."""
+        """Whether an edit of a large document is being made."""
         return self._background.busy
 
     def edit(self, pointer: str, text: str) -> None:
@@ -246,7 +247,8 @@ class NodeForm:
             self._editor.change(pointer, lambda d, p: d.set_text(p, spelled), text)
 
     def type_waiting(self) -> None:
-        """Carries out the requests that waited for the selected node's draft, if it can be edited now."""
+        """Carries out the edits that were requested before the selected node's draft could be edited, if it can be
+        edited now."""
         self.meaning.take_waiting()
         if self._drafts.writable and self._drafts.selected is not None:
             self._waiting.type_texts(self.edit)
@@ -268,7 +270,8 @@ class NodeForm:
             self._told()
 
     def why_not(self, pointer: str, text: str) -> Callable[[], str] | None:
-        """The reason why a text is invalid; may be called on any thread. None while no document can be edited."""
+        """A function that returns the reason why a text is invalid; any thread may call it. None while no document can
+        be edited."""
         draft = self._drafts.selected
         if draft is None:
             return None

@@ -116,7 +116,8 @@ class EditPresenter:
         self.select(node.path, node.kind)
 
     def expect(self, path: str) -> None:
-        """Prepares for a node that is being opened: its unsaved edits can be saved before it is open."""
+        """Prepares for a node that is being opened: if it has unsaved edits, they are shown at once, and can be
+        saved."""
         self._expected = path
         self._to_expected()
 
@@ -279,7 +280,7 @@ class EditPresenter:
     # ------------------------------------------------------------------ editing
     @property
     def busy(self) -> bool:
-        """An edit of a large document is being made."""
+        """Whether an edit of a large document is being made."""
         return self._one.busy
 
     def edit(self, pointer: str, text: str) -> None:
@@ -299,7 +300,8 @@ class EditPresenter:
         self._one.edit_json(pointer, text)
 
     def undo(self) -> None:
-        """Undoes the last edit, even one that was saved: save again to write that."""
+        """Undoes the last edit, even one that was saved; the stored document changes only when the form is saved
+        again."""
         self._form.travel(-1)
 
     def redo(self) -> None:
@@ -372,11 +374,12 @@ class EditPresenter:
     # ------------------------------------------------------------------ changes by meaning
     def change(self, asked: Sequence[Asked]) -> None:
         """Makes changes as one action, all of them or none; with several nodes, to each node. If the hierarchy is
-        read-only, they wait until it is open for writing."""
+        read-only, the changes wait until it is open for writing."""
         self._when_writable(lambda: self._form.change(asked))
 
     def mend(self, pointer: str) -> None:
-        """Makes the correction that the finding at `pointer` offers; if the hierarchy is read-only, it waits."""
+        """Makes the correction that the finding at `pointer` offers. If the hierarchy is read-only, the correction
+        waits until it is open for writing."""
         self._when_writable(lambda: self._form.mend(pointer))
 
     def _when_writable(self, act: Callable[[], object]) -> None:
@@ -435,8 +438,8 @@ class EditPresenter:
         return self._drafts.diff(self._one.diff_of)
 
     def resolve(self, whose: Whose) -> None:
-        """Merges with the stored document. If both sides changed a field, the chosen side wins, else this side. The
-        state is then DIRTY or CLEAN."""
+        """Merges with the stored document. A field that both sides changed gets the value that was chosen for it,
+        otherwise that of the side `whose`. The state is then DIRTY or CLEAN."""
         self._form.resolve(whose)
 
     def command_text(self, url: str) -> str:
@@ -455,5 +458,6 @@ class EditPresenter:
             self._refresh()
 
     def choose(self, pointer: str, side: Side, path: str = "") -> None:
-        """Chooses the side whose value a disputed field gets; `path`: of several nodes, the node of the document."""
+        """Chooses the side whose value a disputed field gets. `path`: the node of the field, if several nodes are
+        edited."""
         self._saver.choose(pointer, side, path or self._drafts.path)

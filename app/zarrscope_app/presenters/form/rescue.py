@@ -1,9 +1,9 @@
-"""Keeps unsaved edits when their session ends: in a private file of the host, offered at the next start.
+"""Stores the unsaved edits of a session in a private file of the host, and offers them at the next start.
 
 Edits are stored in the background a moment after they are typed, so that neither a crash nor a lost connection loses
-them. The file is removed when they are saved or discarded. It contains the public address, the changes field by field,
-typed text that is invalid, and the process; edits of a process that still runs are not offered. They are applied to the
-then stored document, as if typed again; nothing is written.
+them. The file is removed when the edits are saved or discarded. It contains the public address, the changed fields,
+typed text that is invalid, and the id of the process: edits of a process that still runs are not offered. Accepted
+edits are applied to the document as it is stored then, as if typed again; nothing is written until the person saves.
 """
 
 from __future__ import annotations
@@ -95,7 +95,8 @@ class Rescue:
 
     # ------------------------------------------------------------------ keeping
     def _keep(self) -> None:
-        """Stores the present unsaved edits, or removes the file; one write after the other, the latest last."""
+        """Stores the present unsaved edits, or removes the file if there are none. One write at a time, the latest
+        edits last."""
         if self._busy or self._closed:
             return
         if not all(draft.settled for draft in self._edit.unsaved_drafts().values()):
@@ -149,7 +150,7 @@ class Rescue:
 
     @property
     def wanted(self) -> bool:
-        """Whether the person accepted them and they wait until the place is open for writing."""
+        """Whether the person accepted the offered edits, and they wait until the hierarchy is open for writing."""
         return self._wanted
 
     def hide(self) -> None:
@@ -164,12 +165,13 @@ class Rescue:
         self.changed.emit()
 
     def accept(self) -> None:
-        """Restores them by `put_back`, as soon as the hierarchy is open for writing."""
+        """Restores the offered edits with `put_back`, as soon as the hierarchy is open for writing."""
         self._wanted = bool(self._found)
         self.changed.emit()
 
     def put_back(self, hierarchy: Hierarchy) -> None:
-        """Applies the edits to the present documents of `hierarchy`. Fields of missing nodes stay in their file."""
+        """Applies the offered edits to the present documents of `hierarchy`. If that fails for one node, the file is
+        kept."""
         self._wanted, found = False, self._found
 
         def work() -> tuple[dict[str, Draft], BaseException | None]:
@@ -193,7 +195,7 @@ class Rescue:
             self._edit.put_back(drafts)
             if failure is None:
                 if not self._closed:
-                    self._write(self._drafts())  # written before the former file is removed
+                    self._write(self._drafts())  # written before older files are removed: nothing gets lost
                 for kept in found:
                     self._keeper.remove(kept.name)
                 self._found = []

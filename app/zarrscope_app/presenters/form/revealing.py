@@ -35,7 +35,7 @@ def reveal(draft: Draft, pointer: str) -> None:
 
 
 def _member(holder: dict[str, Any] | list[Any], token: str) -> tuple[int, Any]:
-    """The position and the value of a member; that of the next one and None if there is none."""
+    """(position, value) of a member; (number of members, None) if there is no such member."""
     if isinstance(holder, list):
         there = token.isdecimal() and int(token) < len(holder)
         return (int(token), holder[int(token)]) if there else (len(holder), None)

@@ -15,8 +15,8 @@ from zarrscope_app.presenters.form.view_models import Side, Whose
 
 
 class Saver:
-    """Writes drafts. `told()` requests a repaint, `saved(path)` is called for each document that was written,
-    `failed(error, path)` for one that could not be."""
+    """Saves drafts. `told()` requests a repaint; `saved(path)` is called for each document that was written,
+    `failed(error, path)` for each that could not be written."""
 
     def __init__(
         self,
@@ -47,7 +47,8 @@ class Saver:
         met = draft.copy()
 
         def work() -> tuple[Document | None, bool]:
-            """(the saved document, or None if another was stored meanwhile; whether `met` is merged with that)."""
+            """(the saved document, or None if somebody else stored another one meanwhile; whether `met` could be merged
+            with that)."""
             try:
                 return hierarchy.save(path, document, allow_nan=met.confirmed == document.bytes), False
             except Conflict:
@@ -56,7 +57,7 @@ class Saver:
         def done(outcome: JobResult[tuple[Document | None, bool]]) -> None:
             draft.saving = False
             saved, merged = outcome.value or (None, False)
-            if isinstance(outcome.error, NotStandard):  # the person is asked once; saving the same again confirms it
+            if isinstance(outcome.error, NotStandard):  # the person is asked; saving the same again confirms it
                 draft.confirmed = document.bytes
                 draft.failure = strings.not_standard(outcome.error.message)
             elif outcome.error is not None:
@@ -67,7 +68,7 @@ class Saver:
                 self._saved(path)
             else:
                 draft.adopt(met)
-                if merged and may_merge:  # another part changed: nobody is asked
+                if merged and may_merge:  # both sides changed different fields: saved without asking
                     self._save(path, draft, may_merge=False)
             self._told()
             self._settled()
@@ -134,7 +135,7 @@ class Saver:
         return next(iter(found or dirty), None)
 
     def _settled(self) -> None:
-        """Called when a save has ended; after the last one, calls those that wait for all."""
+        """Called when a save has ended. After the last one, calls the function that waits for all of them."""
         if self._then is not None and not self.saving:
             then, self._then = self._then, None
             then(self._in_the_way())
@@ -147,8 +148,8 @@ class Saver:
             self._told()
 
     def resolve(self, whose: Whose) -> None:
-        """Merges the displayed draft with the stored document; if both changed a field, the chosen side wins, else
-        `whose`."""
+        """Merges the displayed draft with the stored document. A field that both sides changed gets the value that was
+        chosen for it, otherwise that of the side `whose`."""
         draft = self._drafts.shown
         if draft is not None and draft.theirs is not None:
             draft.resolve(whose)
@@ -160,7 +161,7 @@ def _tell_of(error: BaseException, drafts: Mapping[str, Draft]) -> str:
     key = getattr(error, "key", "")
     path = next((path for path, draft in drafts.items() if draft.now.key == key), next(iter(drafts)))
     draft = drafts[path]
-    if isinstance(error, NotStandard):  # the person is asked once; saving the same again confirms it
+    if isinstance(error, NotStandard):  # the person is asked; saving the same again confirms it
         draft.confirmed = draft.now.bytes
         draft.failure = strings.not_standard(error.message)
     else:

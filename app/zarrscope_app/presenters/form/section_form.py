@@ -29,7 +29,8 @@ def is_section_field(pointer: str) -> bool:
 
 
 class SectionForm:
-    """The sections of each node's attributes. It also stores other data about each node, such as shapes."""
+    """The sections of each node's attributes, and the other data about each node from which they are made, such as
+    shapes."""
 
     def __init__(self) -> None:
         self._around: dict[str, Surroundings] = {}
@@ -128,7 +129,7 @@ def with_typed(section: FormSection, typed: Mapping[str, tuple[str, str]]) -> Fo
 
 
 class Judge:
-    """The verdict on the displayed attributes, made in the background; the latest one wins."""
+    """Checks the displayed attributes in the background; a newer check replaces a running one."""
 
     def __init__(self, owner: Owner, told: Callable[[], object]) -> None:
         self._owner, self._told = owner, told

@@ -41,7 +41,7 @@ Change = Callable[[Sequence[Part]], Mapping[str, Document]]
 
 @frozen
 class _Made:
-    """The results of the background job."""
+    """The results of a background job on the documents of all nodes."""
 
     documents: Mapping[str, Document]
     form: Merged
@@ -50,8 +50,9 @@ class _Made:
 
 
 class SeveralForm:
-    """The form of the nodes at `paths`. `drafts` are those of the whole presenter; `told()` requests a repaint,
-    `saved(path)` is called for each document that was written. Call all methods on the host's thread."""
+    """The form of the nodes at `paths`. `drafts` belong to the presenter, which shares them with the form of one node.
+    `told()` requests a repaint; `saved(path)` is called for each document that was written. Call all methods on the
+    host's thread."""
 
     def __init__(
         self, owner: Owner, drafts: Drafts, told: Callable[[], object], saved: Callable[[str], object]
@@ -108,8 +109,8 @@ class SeveralForm:
         self._told()
 
     def leave(self) -> bool:
-        """Called when other nodes are chosen. Returns False while edits are still being made: call it again when `told`
-        is called."""
+        """Called when other nodes are selected. Returns False while edits are still being made: call `leave` again when
+        `told` is called."""
         if self._loading is not None:
             self._loading.cancel()
             self._loading = None
@@ -181,7 +182,7 @@ class SeveralForm:
             self._drafts.by_path[path].know(*known)
 
     def _soon(self, act: Callable[[], object]) -> None:
-        """Runs it when all earlier requests are done."""
+        """Runs `act` when all earlier requests are done."""
         self._queue.append(act)
         if self._occupied:
             self._told()
@@ -251,7 +252,7 @@ class SeveralForm:
         return ""
 
     def why_not(self, id: str, text: str) -> Callable[[], str]:
-        """The reason why a text is invalid; may be called on any thread."""
+        """A function that returns the reason why a text is invalid; any thread may call it."""
         parts, places = self._parts(), self._form.places.get(id, {})
 
         def work() -> str:
@@ -345,7 +346,8 @@ class SeveralForm:
         return any(draft.theirs is not None for draft in self._chosen())
 
     def resolve(self, whose: Whose) -> None:
-        """Merges every document in conflict; where both sides changed a field, `whose` wins, or as chosen."""
+        """Merges every document in conflict. A field that both sides changed gets the value that was chosen for it,
+        otherwise that of the side `whose`."""
 
         def act() -> None:
             copies = [(draft, draft.copy()) for draft in self._chosen() if draft.theirs is not None]

@@ -30,7 +30,8 @@ class ReadNode:
 def read_nodes(
     hierarchy: Hierarchy, paths: Sequence[str], background: Background, cancelled: Callable[[], bool]
 ) -> dict[str, ReadNode | None]:
-    """The nodes by path; None for one that cannot be read. Blocks; other threads help. Cancelled, some are missing."""
+    """Path → node; None for one that cannot be read. Blocks; other threads help. If it is cancelled, some paths are
+    missing."""
     found: dict[str, ReadNode | None] = {}
 
     def one(path: str) -> None:

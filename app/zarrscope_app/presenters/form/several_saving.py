@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 @frozen
 class Saved:
-    """The result of a save: the documents that are stored now, by path; or, if others stored something meanwhile, the
-    drafts merged with that, which are in conflict where the attributes differ."""
+    """The result of a save, by path: the documents that are stored now; or, if somebody else stored one meanwhile, the
+    drafts after merging with it. These are in conflict where both sides changed a field."""
 
     saved: Mapping[str, Document] = field(default_factory=dict)
     met: Mapping[str, Draft] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from zarrscope_app.presenters.form.json_text import TextFault
 
 
 class TextTrials:
-    """The latest text that is being typed is tried in the background."""
+    """Checks the text that is being typed, in the background; a newer text replaces an older one."""
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner

@@ -38,7 +38,7 @@ KINDS: tuple[FieldKind, ...] = ("text", "number", "bool", "null", "list", "objec
 @frozen
 class Field:
     pointer: str
-    """RFC 6901, within the attributes: "/multiscales/0/axes/2/unit". "" is the whole of them."""
+    """A JSON pointer (RFC 6901) within the attributes: "/multiscales/0/axes/2/unit". "" stands for all attributes."""
     label: str
     """The member's name, or the position in a list."""
     kind: FieldKind
@@ -50,18 +50,19 @@ class Field:
     error: str = ""
     changed: bool = False
     folded: bool = False
-    """Whether it is a list or object whose members are not in the list of fields; `fold(pointer, False)` expands it."""
+    """Whether this is a collapsed list or object, whose members are not in the list of fields; `fold(pointer, False)`
+    expands it."""
     members: int = 0
     kinds: tuple[FieldKind, ...] = ()
-    """The kinds into which it can be converted without loss, including its own."""
+    """The kinds into which the value can be converted without loss, including its own."""
     can_rename: bool = False
-    """Whether it has a name: items of lists and the attributes as a whole have none."""
+    """Whether the field has a name: items of lists and the attributes as a whole have none."""
     can_remove: bool = False
     can_move: bool = False
     editor: Editor = "line"
-    """The editor in a host's table of editors."""
+    """The kind of editor; each host has a widget for each kind."""
     title: str = ""
-    """The name of such a field for a person: "pixel size"; the kind if there is no better name."""
+    """The name of the field for a person: "pixel size"; the kind of its value if there is no better name."""
     choices: tuple[str, ...] = ()
     """The proposed values; another text may be typed too."""
     row: str = ""
@@ -88,9 +89,9 @@ class FormSection:
     title: str
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
-    """Sentences about the whole section: how the levels follow."""
+    """Sentences about the whole section, such as how the other levels of the pyramid follow."""
     command: str = ""
-    """The id of a command that fills it, shown beside the title."""
+    """The id of a command that fills the section, shown beside the title."""
 
 
 @frozen
@@ -149,8 +150,8 @@ class EditState:
     can_undo: bool = False
     can_redo: bool = False
     conflicts: tuple[Disagreement, ...] = ()
-    """Fields that both sides changed: call `choose` for each. May be empty in CONFLICT: both sides can then be
-    merged."""
+    """Fields that both sides changed: call `choose` for each. If there are none in CONFLICT, the changes of both sides
+    can be merged without a choice."""
     fitting: tuple[Disagreement, ...] = ()
     """In CONFLICT: fields that only one side changed. That change is kept."""
     path: str = "/"

@@ -285,7 +285,7 @@ def changes_in(changes: int, documents: int) -> str:
 
 
 def judged_all(verdicts: Mapping[str, tuple[str, bool]]) -> str:
-    """Path → (verdict, whether it is broken); one sentence if all verdicts are equal."""
+    """The verdicts on several nodes as one text; `verdicts`: path → (verdict, whether rules are broken)."""
     told = {sentence for sentence, _ in verdicts.values() if sentence}
     if not told:
         return ""

@@ -25,7 +25,7 @@ def _top(subject: Subject) -> Mapping[str, Any]:
 
 
 def _cf(subject: Subject) -> list[Member]:
-    """The section for an array that has one of the typical members, or for a group that names the convention."""
+    """The members of the CF section: of an array that has a typical one, or of a group whose `Conventions` name CF."""
     top = _top(subject)
     names: tuple[str, ...] = CF_OF_ARRAYS
     if subject.around.kind == "group":

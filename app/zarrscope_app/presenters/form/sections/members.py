@@ -42,7 +42,7 @@ def kind_of(value: Any) -> FieldKind | None:
 def member_section(
     id: str, title: str, listed: Callable[[Subject], Sequence[Member]], notes: Notes = lambda subject: ()
 ) -> Section:
-    """A section of the members that `listed` returns; it does not fit if there are none."""
+    """A section of the members that `listed` returns; it is left out if there are none."""
 
     def rows(subject: Subject) -> list[Row]:
         found: dict[str, list[Any]] = {}

@@ -152,6 +152,6 @@ def _limits(dtype: Any) -> tuple[float, float] | None:
 
 
 def _channels(axes: Sequence[Axis] | None, shape: Sequence[int]) -> int:
-    if axes is None:  # 0.1 and 0.2: t, c, z, y, x
+    if axes is None:  # OME-Zarr 0.1 and 0.2 do not name axes: they are t, c, z, y, x
         return shape[1] if len(shape) == 5 else 1
     return next((shape[i] for i, axis in enumerate(axes) if axis.type == "channel" and i < len(shape)), 1)

@@ -1,4 +1,5 @@
-"""Describes transformations between coordinate systems (OME-Zarr 0.6dev, RFC-5) in words. All fields can edit them.
+"""Describes transformations between coordinate systems (OME-Zarr 0.6dev, RFC-5) in words. They can be edited in the
+view "All fields".
 
 The transformations of levels are scales and translations, which the section of pixel sizes shows.
 """
