@@ -26,10 +26,10 @@ MOST_CHARACTERS = 1 << 12
 
 
 class BeyondPlane:
-    """The members of the displayed view, by name. What draws one adds its name to `drawn`."""
+    """The members of the displayed view, by name. A presenter that can draw a member adds its name to `drawn`."""
 
     asked = Signal()
-    """A restored view has members that `take` returns."""
+    """Emitted when a restored view has members to draw: `take` returns them."""
 
     def __init__(self) -> None:
         self.members: dict[str, dict[str, Any]] = {}
@@ -42,7 +42,7 @@ class BeyondPlane:
         self._asked.clear()
 
     def tell(self, name: str, member: dict[str, Any] | None) -> None:
-        """Called by what draws a member; None: it is not drawn any more."""
+        """Called by the presenter that draws a member, after a change; None: the member is not drawn any more."""
         if member is None:
             self.members.pop(name, None)
         else:
@@ -50,15 +50,15 @@ class BeyondPlane:
         self._asked.discard(name)
 
     def take(self, name: str) -> dict[str, Any] | None:
-        """A member to draw; None: no request. Each request is returned once."""
+        """The member that a restored view asks to draw; None if there is no request. Each request is returned once."""
         if name not in self._asked:
             return None
         self._asked.discard(name)
         return self.members.get(name)
 
     def restore(self, view: Mapping[str, Any]) -> list[str]:
-        """Takes the members from a view; a text from elsewhere may contain anything. Returns sentences about those that
-        this host cannot draw."""
+        """Takes the members from a view. A view may come from a stranger's text and contain anything. Returns sentences
+        about those that this host cannot draw."""
         misfits = []
         for name, read in (("solid", _solid), ("blend", _blend)):
             member = read(view.get(name))

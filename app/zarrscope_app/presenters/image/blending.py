@@ -23,14 +23,15 @@ HALF = 0.5
 
 @frozen
 class BlendView:
-    """`name` of the other image, "" for none; `share` 0 (the picture alone) … 1 (the other alone)."""
+    """The other image over the picture: its `name`, "" for none; its opacity `share`, from 0 (the picture alone) to 1
+    (the other image alone)."""
 
     name: str = ""
     share: float = HALF
     share_text: str = ""
     """ "50 %"."""
     sentence: str = ""
-    """The reason why it cannot be laid over the picture."""
+    """The reason why the other image cannot be laid over the picture."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +68,7 @@ class Blend:
         return self._state
 
     def _asked(self) -> None:
-        """Lays the image over the picture that a restored view names, once it has been opened."""
+        """Opens the image that a restored view names, and lays it over the picture."""
         asked = self.main.beyond.take("blend")
         if asked is None:
             return
@@ -94,7 +95,7 @@ class Blend:
             self._opening = None
 
     def _keep(self) -> None:
-        """Puts what is laid over the picture into its view."""
+        """Records the image over the picture, and its opacity, in the picture's view."""
         hierarchy = self._image.hierarchy if self._image is not None else None
         if self._image is None or hierarchy is None:
             self.main.beyond.tell("blend", None)

@@ -20,7 +20,7 @@ MOST = 5000
 
 @frozen
 class Choice:
-    """One image of several, or one well of a plate: at `path`, the image `number` of that node."""
+    """One of several images, or one well of a plate: the image `number` of the node at `path`."""
 
     path: str
     name: str
@@ -28,7 +28,7 @@ class Choice:
 
 
 class SeveralImages(ZarrscopeError):
-    """One image was requested but there are several: `choices`."""
+    """One image was requested, but there are several; `choices` lists them."""
 
     title = "Several images"
 
@@ -72,7 +72,7 @@ def one_image(node: Group | Array, number: int | None = None, depth: int = 3) ->
 
 
 def _url(node: Group | Array) -> str | None:
-    """The address of its store; None for an array that came from a pickle."""
+    """The address of a node's store; None for an array that came from a pickle."""
     return node.hierarchy.url if node.hierarchy is not None else None
 
 

@@ -14,7 +14,8 @@ from zarrscope_app.presenters.image.planning import View, channel_source
 from zarrscope_app.presenters.image.tile_geometry import Index, Part, cost, sheet, tiling
 
 MAX_CHUNKS, MAX_BYTES = 256, 128 << 20
-"""If the coarsest level costs more to read, the displayed tiles are measured instead."""
+"""The most chunks and bytes of the coarsest level that are read. If it has more, the displayed tiles are measured
+instead."""
 
 
 @frozen

@@ -17,7 +17,7 @@ COLORMAPS = {
 }
 """Title → name in cmap: first perceptually uniform maps, then the rainbow, a diverging map and a cyclic one."""
 CYCLIC = "twilight"
-"""Maps for angles, in which π and −π have the same colour."""
+"""The colour map for angles: π and −π have the same colour."""
 STEPS = 256
 
 

@@ -1,4 +1,4 @@
-"""Pieces of a view: tiles put together as a host would, scale bars, axes and levels in words. Pure."""
+"""Parts of the display: tiles composed into one picture as a host would, scale bars, axes and levels in words. Pure."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ class Contrast:
         self._turn += 1
 
     def fit(self, channel: int | None) -> None:
-        """Fits limits to the displayed plane, measured at its coarsest level, or, if that is too much to read, to the
-        displayed tiles. None: every visible channel."""
+        """Fits contrast limits to the displayed plane: at its coarsest level, or, if that is too much to read, to the
+        displayed tiles. `channel` None: every visible channel."""
         shown = self._channels()
         fitted = [i for i, c in enumerate(shown) if (c.visible if channel is None else i == channel)]
         turn = self._turn

@@ -15,8 +15,8 @@ from zarrscope_app.presenters.image.words import METRES, SECONDS
 
 @frozen
 class Ruler:
-    """An axis of the finest level: `step` and `start` (of the middle of index 0) in metres or seconds; `measure` says
-    which. "" if the file gives no unit; then it counts indices."""
+    """An axis of the finest level: `step` and `start` (the middle of index 0) in metres, if `measure` is "length", or
+    in seconds, if it is "time". "" if the file gives no unit: then both are in indices."""
 
     step: float = 1.0
     start: float = 0.0
@@ -72,7 +72,7 @@ def between(source: Image, target: Image, names: Sequence[str]) -> tuple[Along, 
 
 
 def moved(rect: Rect, down: Along, across: Along) -> Rect:
-    """A rectangle of a plane in another image's plane."""
+    """A rectangle in the plane of one image, converted to the plane of another."""
     return down(rect[0]), across(rect[1]), down(rect[2]), across(rect[3])
 
 
@@ -83,7 +83,7 @@ def index_like(source: Image, target: Image, name: str, index: int) -> int:
     if ways is None:
         return -1
     last = target.shape[axis_like(target, name)] - 1
-    return min(max(0, math.floor(ways[0](index + 0.5) + 1e-6)), last)  # the middle may lie on an edge
+    return min(max(0, math.floor(ways[0](index + 0.5) + 1e-6)), last)  # 1e-6: the middle may lie on an edge
 
 
 def level_like(source: Image, level: int, target: Image, name: str) -> int:

@@ -60,7 +60,7 @@ class Display(ABC):
         if at is None:
             return ""
         shown = at.lo if end == "lo" else at.hi
-        # the text is only rounded for display: the exact limit stays
+        # the displayed text is rounded: if it is typed unchanged, the exact limit stays
         if shown is not None and text.strip() == words.limit(shown):
             self._refuse(Refusal())
             return ""
@@ -141,7 +141,8 @@ class Display(ABC):
         self._plan_soon()
 
     def show_alone(self, channel: int | None) -> None:
-        """Shows one channel and hides the others; called again, or with None, it restores the former channels."""
+        """Shows one channel and hides the others. Called again, or with None: shows the channels that were visible
+        before."""
         shown = [i for i, at in enumerate(self._channels) if at.visible and not at.is_alpha]
         if channel is None or (shown == [channel] and self._before_alone):
             visible, self._before_alone = self._before_alone or tuple(shown), ()

@@ -36,7 +36,7 @@ class ChannelStyle:
     """The parts of complex values that can be drawn."""
     part: str = "magnitude"
     is_alpha: bool = False
-    """Whether it is the opacity of the other channels."""
+    """Whether the channel is the opacity of the other channels."""
 
     def adopt(self, measure: Measure, limits: bool) -> None:
         """Takes over the histogram, and on request the limits."""

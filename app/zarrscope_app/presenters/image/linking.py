@@ -28,10 +28,10 @@ class _Member:
     image: Image | None = None
     lock: int | None = None
     asked: deque[Rect] = field(default_factory=lambda: deque(maxlen=_ASKED))
-    """The rectangles that the host was asked to show. When it reports one of them, that is not a gesture of the
-    person."""
+    """The rectangles that the host was asked to show. If the host reports one of them, the person did not move the
+    picture."""
     fits: bool = False
-    """Whether it has a new image and its host has not yet reported the displayed part."""
+    """Whether the picture has a new image, and its host has not yet reported the displayed part."""
 
 
 @frozen
@@ -124,7 +124,8 @@ class Link:
         member.fits = self._place is not None and self._move(picture, member)
 
     def _move(self, picture: SlicePresenter, member: _Member) -> bool:
-        """Goes to the place in a picture; returns False if it does not exist there. The displayed axes stay."""
+        """Moves a picture to the common place; returns False if the picture does not contain it. The displayed axes
+        stay."""
         place, image = self._place, picture.image
         if place is None or image is None or picture.state.kind != "image":
             return False
@@ -155,7 +156,7 @@ class Link:
         own = picture.painted_pixels if min(picture.painted_pixels) > 0 else place.pixels
         y = min(max((there[0] + there[2]) / 2, 0.0), float(height))
         x = min(max((there[1] + there[3]) / 2, 0.0), float(width))
-        # The same number of screen pixels per pixel; windows differ in size.
+        # All pictures get the same zoom (screen pixels per pixel), although their windows differ in size.
         half_x = (there[3] - there[1]) / place.pixels[1] * own[1] / 2
         half_y = half_x * own[0] / own[1] / picture.frame.aspect
         rect = (y - half_y, x - half_x, y + half_y, x + half_x)

@@ -17,7 +17,8 @@ from zarrscope_app.presenters.image.view_models import AxisView, ProjectionView,
 
 
 class Navigation(ABC):
-    """The part of a slice presenter for moving. It reads nothing: `_moved` is called when another plane is wanted."""
+    """The part of a slice presenter for choosing the plane. It reads nothing; when another plane is chosen, it calls
+    `_moved`."""
 
     moved = Signal(int, int)
     """Emits (axis, index) when an index was set."""

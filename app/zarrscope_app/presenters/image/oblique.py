@@ -1,9 +1,9 @@
 """The maximum of a volume along a line of sight of any direction, by shear and warp (Lacroute and Levoy, 1994).
 
-The slices lie across the axis along which the line of sight crosses most voxels. They are shifted against one another,
-and their maximum is taken: no voxel on the way is left out, even if the voxel's edges differ much in length. The result
-is then turned and stretched onto the screen. Pure functions over numpy arrays; every value is the nearest voxel's, none
-is interpolated.
+The volume is cut into slices across the axis along which the line of sight crosses most voxels. The slices are shifted
+against one another, and their maximum is taken: no voxel on the line is left out, even if the edges of a voxel differ
+much in length. The result is then turned and stretched onto the screen. Pure functions over numpy arrays; every value
+is that of the nearest voxel, none is interpolated.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ def turn(azimuth: float, elevation: float) -> Turn:
 
 @dataclass(frozen=True, eq=False)
 class Sight:
-    """The view of a volume of this shape: `matrix` from voxels (z, y, x) to screen right, down and depth, in one unit
-    of length for all; `along` is the axis whose slices are laid over one another."""
+    """A line of sight through a volume of this `shape`. `matrix` converts voxels (z, y, x) to screen right, screen down
+    and depth, all in one unit of length; the slices lie across the axis `along`."""
 
     shape: tuple[int, int, int]
     matrix: Turn
@@ -52,9 +52,9 @@ class Sight:
 
 
 def sight(shape: tuple[int, int, int], scale: tuple[float, float, float], azimuth: float, elevation: float) -> Sight:
-    """A line of sight; `scale`: the edges of a voxel."""
+    """The line of sight at these angles; `scale`: the lengths of a voxel's edges."""
     turned = turn(azimuth, elevation)
-    voxels = np.abs(turned[2] / scale)  # crossings along each axis, per unit of length
+    voxels = np.abs(turned[2] / scale)  # voxels crossed along each axis, per unit of length
     return Sight(shape, turned * scale, int(np.argmax(voxels)))
 
 
@@ -65,18 +65,17 @@ def radius(shape: tuple[int, int, int], scale: tuple[float, float, float]) -> fl
 
 @dataclass(frozen=True, eq=False)
 class Sheared:
-    """The maximum of slices laid over one another. `empty`: a mask of the pixels without a slice; None:
-    there are none."""
+    """The maximum of the shifted slices. `empty`: a mask of the pixels that no slice covers."""
 
     values: Picture
     empty: npt.NDArray[np.bool_]
     origin: tuple[float, float]
-    """The position of the first pixel, in voxels of a slice."""
+    """The position of the first pixel, in voxels of the first slice."""
 
 
 def shear(volume: Volume, seen: Sight) -> Sheared:
-    """`volume` has the axis `seen.along` first, then those of `seen.across`; it is quick if they have the same order in
-    memory."""
+    """Shifts the slices of a volume, and takes their maximum. `volume` has the axis `seen.along` first, then those of
+    `seen.across`; this is quick if they have the same order in memory."""
     to_screen = seen.matrix[:2, list(seen.across)]
     step = np.linalg.solve(to_screen, seen.matrix[:2, seen.along])
     count, rows, columns = volume.shape
@@ -96,7 +95,8 @@ def shear(volume: Volume, seen: Sight) -> Sheared:
 
 @dataclass(frozen=True, eq=False)
 class Warp:
-    """The sheared pixel for each pixel of the screen; `outside`: a mask of those without one."""
+    """For each pixel of the screen, the row and column of the sheared pixel; `outside`: a mask of the pixels without
+    one."""
 
     rows: npt.NDArray[np.intp]
     columns: npt.NDArray[np.intp]
@@ -113,7 +113,7 @@ def warp(sheared: Sheared, seen: Sight, pixels: tuple[int, int], per_pixel: floa
     middle."""
     to_slice = np.linalg.inv(seen.matrix[:2, list(seen.across)])
     middle = [(seen.shape[axis] - 1) / 2 for axis in (*seen.across, seen.along)]
-    # The middle of the volume lies in the middle slice, which is shifted by half of the way.
+    # The middle of the volume lies in the middle slice, whose shift is half that of the last slice.
     step = np.linalg.solve(seen.matrix[:2, list(seen.across)], seen.matrix[:2, seen.along])
     right = (np.arange(pixels[1]) + 0.5 - pixels[1] / 2) * per_pixel
     down = (np.arange(pixels[0]) + 0.5 - pixels[0] / 2) * per_pixel

@@ -56,7 +56,8 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class OverviewState:
-    """`rows` and `columns` are their names. Names are empty if there are none; cells then show their own."""
+    """`rows` and `columns`: the names of rows and columns. If there are none, they are empty, and each cell shows its
+    own name."""
 
     kind: str = ""
     title: str = ""
@@ -74,7 +75,7 @@ class _Thumbnail:
     planes: tuple[npt.NDArray[Any], ...]
     displays: tuple[ChannelDisplay, ...]
     stated: tuple[bool, ...]
-    """Whether the file states the limits of a channel."""
+    """Whether the file states the contrast limits, for each channel."""
 
 
 @dataclass
@@ -87,7 +88,7 @@ class _Place:
     rgb: npt.NDArray[np.uint8] | None = None
     sentence: str = ""
     drawn: Cell | None = None
-    """The cell as last made: of thousands only a few change at a time."""
+    """The cell that was made last, used again while nothing changed: of thousands only a few change at a time."""
 
     def cell(self) -> Cell:
         if self.drawn is None or self.drawn.rgb is not self.rgb or self.drawn.sentence != self.sentence:
@@ -107,7 +108,7 @@ class OverviewPresenter:
         self._waiting: deque[_Place] = deque()
         self._hierarchy: Hierarchy | None = None
         self._walks: dict[str, tuple[str, ...]] = {}
-        """The cells of the displayed collections, row by row."""
+        """Path of a collection → the paths of its cells, row by row."""
         self._places: list[_Place] = []
         self._limits: tuple[tuple[float, float], ...] = ()
         self._state = OverviewState()

@@ -35,7 +35,7 @@ GREY = 31
 """The grey where there are no data: 12 %."""
 SIGN = (200, 84, 64)
 DOT = 56
-"""How much darker or lighter the dots are that mark chunks that are not stored."""
+"""The difference in grey between a dot and its surroundings. Dots mark chunks that are not stored."""
 
 
 @frozen
@@ -55,11 +55,11 @@ class LabelDisplay:
 
 @frozen
 class DisplaySettings:
-    """The display settings of all sources. A channel's limits may be unknown yet (None): then the painted plane
-    decides."""
+    """The display settings of all sources. While the limits of a channel are not known, they are measured from the
+    plane that is painted."""
 
     channels: tuple[tuple[Key, ChannelDisplay | None, ChannelDisplay], ...]
-    """(source, its display settings, the same settings with limits if they are unknown)."""
+    """(source; its display settings, None while its limits are not known; the same settings without limits)."""
     labels: tuple[tuple[Key, LabelDisplay], ...] = ()
     dots: bool = True
     """Whether chunks that are not stored are marked."""
@@ -96,8 +96,8 @@ class Mark:
 
 @dataclass(frozen=True, eq=False)
 class Bare:
-    """A picture without its signs. In a much enlarged picture the signs are drawn at screen resolution, so that they
-    are not mistaken for data."""
+    """A picture without the signs for missing data. In a much enlarged picture a host draws the signs at screen
+    resolution, so that they are not mistaken for data."""
 
     picture: Picture
     marks: tuple[Mark, ...]
@@ -135,7 +135,7 @@ def assemble(part: Part, results: Mapping[Index, ChunkResult], step: int = 1) ->
             state = "fill"
             if result is not None and result.state is ChunkState.FAILED:
                 state = "undecodable" if isinstance(result.error, Unsupported) else "failed"
-            if gathered is not None and state == "fill":  # of a projection: other planes may be stored
+            if gathered is not None and state == "fill":  # a projection: chunks of its other planes may be stored
                 along, first, stop = part.span or (0, 0, 0)
                 deep = min(stop, spans[along][1]) - max(first, spans[along][0])
                 gathered.add_constant(rows, columns, array.fill_value, deep)
@@ -156,7 +156,7 @@ def assemble(part: Part, results: Mapping[Index, ChunkResult], step: int = 1) ->
 
 
 def _stacked(along: int, y: int, x: int) -> tuple[int, int, int]:
-    """The positions of the projected axis, height and width after all other axes were indexed away."""
+    """The positions of the projected axis, of the height and of the width, counted without all other axes."""
     left = sorted((along, y, x))
     return left.index(along), left.index(y), left.index(x)
 
@@ -191,7 +191,8 @@ def fit_labels(assembled: Assembled, part: Part, tile: Tiling, place: Place) -> 
 def paint(
     planes: Mapping[Key, Plane], marks: Sequence[Mark], settings: DisplaySettings
 ) -> tuple[Picture, dict[Key, Measure], Bare | None]:
-    """Paints a tile, and measures the channels that have no limits yet. Also returns the picture without its signs."""
+    """Paints a tile, and measures the channels that have no limits yet. Also returns the picture without the signs for
+    missing data; None if it has no signs."""
     found: dict[Key, Measure] = {}
     drawn: list[Plane | None] = []
     used: list[ChannelDisplay] = []

@@ -33,14 +33,15 @@ class Place:
 def place_of(image: Image, wanted: str = "") -> Place:
     """The position of an image, if its document contains more than scale and translation.
 
-    It is shown in the first coordinate system that its document lists; if that is the system of its levels and there is
-    exactly one other, in the other. `wanted`: for a label image, the system in which its image is shown.
+    The image is placed in the first coordinate system that its document lists; if that is the system of its own levels,
+    and exactly one other is listed, in the other. `wanted`: for a label image, the system of the image that it belongs
+    to.
     """
     entry = _entry(image)
     if entry is None or image.multiscale is None:
         return Place("", None)
     source = entry["datasets"][0]["path"]
-    first = {"input": source, **_first_step(entry)}  # the input may be left out
+    first = {"input": source, **_first_step(entry)}  # a document may leave out the input
     own, source = _name(first.get("output")), _name(first["input"]) or source
     about = {"multiscales": [{**entry, "datasets": [{"path": source, "coordinateTransformations": [first]}]}]}
     listed = [_name(system) for system in entry["coordinateSystems"]]
@@ -50,7 +51,7 @@ def place_of(image: Image, wanted: str = "") -> Place:
         if name and name != source:
             try:
                 ways[name] = _way(image, about, source, name, len(level.shape))
-            except NotFound as error:  # a system that is listed without a transformation
+            except NotFound as error:  # the document lists this system, but no transformation to it
                 if name == wanted:
                     ways[name] = error
             except ZarrscopeError as error:
@@ -146,8 +147,8 @@ def _beside(image: Image, path: str) -> Array:
 def matrix_of(
     place: Place, kept: list[int], fixed: Mapping[int, int]
 ) -> tuple[np.ndarray[Any, Any] | None, tuple[str, ...]]:
-    """The homogeneous matrix of the axes that a layer has. Each channel is a separate layer, so channels must not be
-    mixed with other axes."""
+    """The homogeneous matrix for the axes of a layer; or None and a warning if the matrix mixes channels with other
+    axes, because each channel is a layer of its own."""
     if place.extra is None:
         return None, ()
     rank = len(place.extra)

@@ -18,8 +18,8 @@ from zarrscope_app.presenters.image.view_models import Rect
 
 @frozen
 class View:
-    """`index`: one number per axis of the image, at level 0. `level` None: the fitting one. `anyway`: regardless of the
-    cost."""
+    """The requested view. `index`: one number per axis of the image, at level 0. `level` None: the level that fits the
+    screen. `anyway`: whether to load it whatever it costs."""
 
     image: Image
     index: tuple[int, ...]
@@ -38,7 +38,7 @@ class View:
 
 @frozen
 class Planned:
-    """`blocked`: the reason why the fitting level is not in the plan; "" if it is."""
+    """The plan for a view. `blocked`: the reason why the fitting level is left out; "" if it is included."""
 
     plan: Plan
     level: int
@@ -50,7 +50,7 @@ class Planned:
 
 
 def plan(view: View, channels: Sequence[ChannelStyle], labels: Sequence[LabelStyle]) -> Planned:
-    """Plans the coarsest level first if it is small, then the fitting level."""
+    """Plans which tiles to load: first the coarsest level if it is small, then the level that fits the screen."""
     image, y, x = view.image, view.y, view.x
     level = fitting(view)
     sources = _sources(view, channels, labels)

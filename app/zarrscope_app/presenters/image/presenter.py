@@ -102,7 +102,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
         self._channels: list[ChannelStyle] = []
         self._labels: list[LabelStyle] = []
         self._own: list[LabelStyle] = []
-        """Whether the image is a label image that is displayed by itself, not over another image."""
+        """The displayed image, if it is a label image shown by itself and not over another image; otherwise empty."""
         self._cursor: tuple[float, float] | None = None
         self._pin: tuple[float, float] | None = None
         self._lock: int | None = None
@@ -162,7 +162,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
 
     @property
     def label_images(self) -> dict[str, Image | None]:
-        """The label images over the picture, in the form for `set_image`."""
+        """The label images over the picture, as `set_image` accepts them."""
         own = {label.path for label in self._own}
         return {label.path: label.image for label in self._labels if label.path not in own}
 
@@ -265,7 +265,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
         self._plan_soon()
 
     def _repaint(self) -> None:
-        self._frame = None  # cleared now, because the frame may be read before the pass ends
+        self._frame = None  # dropped now, because a host may read the frame before the pass ends
         self._paints.soon()
 
     def _paint(self) -> None:
@@ -279,7 +279,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
         """Sets the displayed part of the plane, and the number of screen pixels (height, width) for it."""
         if (rect, pixels) != (self._rect, self._pixels):
             if not self._pixels[0]:
-                self._refresh()  # the cost of a projection is known from now on
+                self._refresh()  # the cost of a projection depends on the number of pixels, which is known from now on
             self._rect, self._pixels = rect, pixels
             self._plan_soon()
             self.looked.emit()
@@ -297,7 +297,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
 
     @property
     def locked_level(self) -> int | None:
-        """The level that the person chose; None if it is chosen by size."""
+        """The level that the person chose; None if the level follows the zoom."""
         return self._lock
 
     def _measure_coarsest(self, wanted: Sequence[Wanted], done: Callable[[dict[Key, Measure]], None]) -> bool:
@@ -324,7 +324,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
         view = self._view(self._index)
         if view is None:
             return "", ""
-        # Part of every state: computed anew only if other chunks would be read.
+        # The cost is part of every state, so it is computed again only if other chunks would be read.
         others = tuple(i for axis, i in enumerate(self._index) if axis != projection.axis)
         shown = tuple(c.visible for c in self._channels), tuple((v.path, v.visible) for v in self._labels)
         key = (projection, others, view.y, view.x, view.rect, view.pixels, view.level, shown)
@@ -350,7 +350,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
             self._blocked, self._level = planned.blocked, planned.level
             self._refresh()
         self._tiles.show(planned.plan, self._settings())
-        if self._cursor is not None:  # the cursor is at the same place of another plane
+        if self._cursor is not None:  # the cursor has not moved, but points at another plane now
             self.hover(*self._cursor)
             self.probed.emit()
 

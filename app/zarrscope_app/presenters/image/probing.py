@@ -57,8 +57,8 @@ class Prober:
         channels: tuple[tuple[str, int], ...],
         labels: tuple[tuple[str, Source], ...] = (),
     ) -> Probe:
-        """Reads the values at `place` (y, x), in indices of level 0; `channels`: (label, position on the channel axis);
-        `labels`: displayed label images by name, which have the same indices of level 0."""
+        """Reads the values at `place` (y, x), in indices of level 0. `channels`: (label, position on the channel axis).
+        `labels`: (name, source) of the displayed label images, which use the same indices."""
         at = list(index)
         for axis, position in zip(shown, place, strict=True):
             at[axis] = math.floor(position)

@@ -101,8 +101,8 @@ class KeepsView(ABC):
         return {**saved, **self.beyond.members}
 
     def restore(self: Settable, view: Any) -> tuple[str, ...]:
-        """Restores the parts of a `view` that fit; a text from elsewhere may contain anything. Returns sentences about
-        the rest."""
+        """Restores the parts of a `view` that fit. A view may come from a stranger's text and contain anything. Returns
+        sentences about the parts that do not fit."""
         return restore_view(self, view)
 
     @property
@@ -185,8 +185,8 @@ def label_view(label: LabelStyle) -> dict[str, Any]:
 
 
 def restore_view(picture: Settable, view: Any) -> tuple[str, ...]:
-    """Restores the parts of a view that fit; a text from elsewhere may contain anything. Returns sentences about the
-    rest."""
+    """Restores the parts of a view that fit. A view may come from a stranger's text and contain anything. Returns
+    sentences about the parts that do not fit."""
     image = picture.image
     if not isinstance(view, dict) or image is None:
         return ()
@@ -313,14 +313,14 @@ class Styles:
                 self.chosen[path] = label
 
     def set_outline(self, path: str, outline: bool) -> None:
-        """Does nothing: viewers that draw by themselves have their own setting."""
+        """Does nothing: viewers that draw by themselves have a setting of their own for outlines."""
 
     def choose_label(self, path: str, chosen: int | None) -> None:
-        """Does nothing, like `set_outline`."""
+        """Does nothing, for the same reason as `set_outline`."""
 
 
 def _numbers(values: Any, many: int) -> list[float] | None:
-    """A list of exactly `count` finite numbers; None for anything else."""
+    """A list of exactly `many` finite numbers; None for anything else."""
     if not isinstance(values, list) or len(values) != many:
         return None
     try:

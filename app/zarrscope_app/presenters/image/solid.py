@@ -114,7 +114,7 @@ class Solid:
         return not busy and (self._state.rgb is not None or bool(self._state.sentence))
 
     def _asked(self) -> None:
-        """Opens it as a restored view wants it."""
+        """Opens the picture in three dimensions if a restored view asks for it."""
         if (asked := self.main.beyond.take("solid")) is not None:
             self._tell(open=True, rgb=None, **asked)
             self._follow()
@@ -135,7 +135,7 @@ class Solid:
             self._tell(open=False, rgb=None, text="", sentence="")
 
     def end(self) -> None:
-        """Closes it for good."""
+        """Closes the picture in three dimensions for good; it no longer follows `main`."""
         self.main.changed.disconnect(self._follow)
         self.main.beyond.asked.disconnect(self._asked)
         self.main.beyond.drawn.discard("solid")
@@ -188,7 +188,7 @@ class Solid:
         wanted = wanted_of(self.main)
         if isinstance(wanted, str):
             if self._wanted is not None and self._wanted.image is not self.main.image:
-                self.close()  # it was not opened for this image
+                self.close()  # it was opened for an image that is no longer displayed
                 return
             self._forget()
             self._tell(rgb=None, text="", sentence=wanted)

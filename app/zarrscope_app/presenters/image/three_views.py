@@ -10,7 +10,8 @@ from zarrscope_app.presenters.image.presenter import SlicePresenter
 
 
 class ThreeViews:
-    """`main` shows two axes of an image; `below` shows its width and `beside` its height, each against the depth.
+    """`main` shows two axes of an image; `below` shows its width against the depth, `beside` its height against the
+    depth.
 
     The crosshair is the pinned pixel of `main` and its index along the depth; hosts pass clicks to `pick`. The display
     settings of channels and labels are set in `main` only.
@@ -23,7 +24,7 @@ class ThreeViews:
         self.main = main
         self.below, self.beside = main.companion(), main.companion()
         self.depth = ""
-        """The third axis; "" while they are closed."""
+        """The third axis; "" while the other planes are closed."""
         self._shown: tuple[object, ...] = ()
         main.changed.connect(self._follow)
 
@@ -43,7 +44,7 @@ class ThreeViews:
             self.changed.emit()
 
     def end(self) -> None:
-        """Closes them for good."""
+        """Closes the other planes for good."""
         self.main.changed.disconnect(self._follow)
         self.close()
 

@@ -119,7 +119,7 @@ class Tiling:
 
     @cached_property
     def stamp(self) -> tuple[Any, ...]:
-        """Equal for tilings whose tiles are interchangeable."""
+        """A key that is equal for two tilings if their tiles are interchangeable."""
         s = self.sheet
         return s.array.path, s.level, s.y, s.x, self.tile_height, self.tile_width, self.step
 
@@ -133,7 +133,7 @@ class Tiling:
         )
 
     def places(self, rect: Rect) -> list[Place]:
-        """The tiles that a rectangle of level 0 touches, nearest its centre first; each with only its
+        """The tiles that a rectangle of level 0 touches, those nearest its centre first. Each tile is cut to its
         visible chunks."""
         rows, columns = self.window(rect)
         y0, x0, y1, x1 = self.sheet.window(rect)
@@ -147,9 +147,10 @@ class Tiling:
         return found
 
     def _in_sight(self, axis: int, low: int, high: int) -> tuple[int, int]:
-        """The range `low` to `high` of pixels of an axis, extended to whole chunks, because these are read anyway."""
+        """The range `low` to `high` of pixels along an axis, extended to whole chunks, because chunks are read as a
+        whole."""
         array = self.sheet.array
-        if low >= high or array.chunks[axis] % self.step:  # every tile must begin with a drawn pixel
+        if low >= high or array.chunks[axis] % self.step:  # a cut tile might not begin with a drawn pixel
             return 0, int(array.shape[axis])
         edges = array.edges(axis)
         first, _ = edges.span(edges.chunk_of(low))
@@ -169,7 +170,7 @@ class Tiling:
 
 
 def tiling(sheet: Sheet, rect: Rect, pixels: tuple[int, int]) -> Tiling:
-    """The tiling of a sheet for a viewport: tiles grow until at most MAX_TILES are visible."""
+    """The tiling of a sheet for a viewport; tiles are so large that at most MAX_TILES are visible."""
     y0, x0, y1, x1 = sheet.window(rect)
     per_pixel = min((y1 - y0) / max(1, pixels[0]), (x1 - x0) / max(1, pixels[1]))
     step = 1 << max(0, math.floor(math.log2(per_pixel))) if per_pixel >= 2 else 1
@@ -207,8 +208,8 @@ def chunks_of(array: Array, axis: int, low: int, high: int) -> range:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """The part of one source in one tile: a window of an array's plane. `index`: one per axis; those of shown axes are
-    ignored."""
+    """The part of one source in one tile: a window of an array's plane. `index`: one number per axis; those of the
+    displayed axes are ignored."""
 
     sheet: Sheet
     index: Index
@@ -244,7 +245,8 @@ class Source:
     projection: Projection | None = None
 
     def part(self, tile: Tiling, place: Place) -> Part:
-        """The tile's window, for one of the picture's own channels; for a label image its window at the same place."""
+        """The part of this source in a tile: for a channel the tile's window, for a label image its window at the same
+        place."""
         own = tile.sheet
         if self.key[0] == "channel":
             at = index_at(self.image, own.level, self.index)

@@ -49,8 +49,8 @@ PREVIEW = 1 << 18
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The tiles to show: layers from coarse to fine, each a tiling and its places; `stamp` identifies the indices and
-    axes."""
+    """The tiles to show, in layers from coarse to fine: each layer has a tiling and the places of its tiles. `stamp`
+    identifies the indices and axes."""
 
     stamp: Hashable
     layers: tuple[tuple[Tiling, tuple[Place, ...]], ...]
@@ -69,9 +69,9 @@ class _Tile:
     planes: dict[Key, Plane] = field(default_factory=dict)
     marks: dict[Key, tuple[Mark, ...]] = field(default_factory=dict)
     errors: dict[Key, tuple[str, bool]] = field(default_factory=dict)
-    """(sentence, whether it can be decoded here)."""
+    """Source → (the reason why its chunks failed, whether they can be decoded here)."""
     reasons: dict[tuple[Key, Index], tuple[str, bool]] = field(default_factory=dict)
-    """Like `errors`, for each chunk that failed."""
+    """(source, chunk) → the same, for each chunk that failed."""
     absent: dict[Key, set[Index]] = field(default_factory=dict)
     """Chunks that are not stored."""
     fills: dict[Key, str] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class _Tile:
     parts: dict[Key, Any] = field(default_factory=dict)
     rgb: Picture | None = None
     bare: Bare | None = None
-    """`rgb` without signs, if it has any."""
+    """`rgb` without the signs for missing data; None if it has no signs."""
     drawn: Place | None = None
     """The place that `rgb` shows: smaller than `place` while more of the tile becomes visible."""
     version: int = 0
@@ -268,7 +268,7 @@ class TileManager:
         while pixels > PREVIEW * every * every:
             every *= 2
         if every == 1 or any(display is None for _, display, _ in settings.channels):
-            return  # the full drawing is as quick, or limits are not yet measured
+            return  # a preview would not be quicker, or needs limits that are not measured yet
         for tile in here:
             self._stop(tile)  # its queued job has older settings
         jobs = [(tile, tile.planes, [m for key in keys for m in tile.marks.get(key, ())]) for tile in here]
@@ -301,7 +301,7 @@ class TileManager:
         if tile.job is not None or self._plan is None:
             return
         if self._preview is not None and tile.fresh and self._has_planes(tile):
-            return  # it is painted again after the running job
+            return  # the tile is painted again after the running preview
         settings, tiling, place = self._settings, tile.tiling, tile.place
         keys = [source.key for source in self._plan.sources]
         known = {key: tile.planes[key] for key in keys if key in tile.planes}
@@ -336,7 +336,7 @@ class TileManager:
                 tile.pieces.pop(key, None)
             if found:
                 self._measured(found)
-            # A tile with limits of its own would differ visibly from its neighbours.
+            # Painted with limits of its own, the tile would differ visibly from its neighbours.
             if not found or tile.rgb is None or settings == self._settings:
                 self._versions += 1
                 tile.rgb, tile.version, tile.settings, tile.fresh, tile.shown = (
@@ -404,8 +404,8 @@ class TileManager:
             self._owner.decode(work, lambda outcome: done(outcome.value or {}))
 
     def why(self, y: float, x: float, names: Mapping[Key, str]) -> str:
-        """The reason for the look of the pixel at a place of level 0, one line for each source without normal data; ""
-        if there are none. `names` of the sources."""
+        """The reasons why there are no normal data at a place of level 0, one line for each source; "" if there are
+        none. `names`: source → name."""
         for tile in reversed(self._order):
             place = tile.tiling.sheet.rect(tile.place.y0, tile.place.x0, tile.place.y1, tile.place.x1)
             if place[0] <= y < place[2] and place[1] <= x < place[3]:
@@ -454,7 +454,7 @@ class TileManager:
 
 
 def _bare(tile: _Tile, rect: Rect) -> tuple[Picture | None, tuple[tuple[TileState, Rect], ...]]:
-    """The picture without signs, and the places of the signs in the plane."""
+    """The picture without the signs for missing data, and the place of each sign in the plane."""
     if tile.bare is None:
         return None, ()
     height, width = tile.bare.picture.shape[:2]
@@ -473,7 +473,7 @@ def _all_fill(marks: tuple[Mark, ...], tile: _Tile) -> bool:
 
 
 def chunk_key(array: Array, index: Index) -> str:
-    """The key in the store of a chunk's bytes."""
+    """The key of a chunk in the store."""
     try:
         at = stored_array(array).locator.grid_index(index)
         return str(array.metadata.keys.key(at))

@@ -23,7 +23,7 @@ Rect = tuple[float, float, float, float]
 
 class TileState(Enum):
     LOADING = "loading"
-    """`rgb` may already show a coarser picture, or that of the index before."""
+    """Data are being loaded; `rgb` may already show a coarser picture, or that of the index before."""
     PRESENT = "present"
     FILL = "fill"
     """No chunk is stored there: the fill value with faint dots."""
@@ -66,7 +66,8 @@ class Frame:
     sentence: str = ""
     """ "12 tiles loading", or the reason why there is no picture."""
     blocked: str = ""
-    """ "4,096 chunks, 3.1 GiB: zoom in, or press Load.": offer `load_anyway()`. "" if the plan is not held back."""
+    """The reason why the plan is held back, "4,096 chunks, 3.1 GiB: zoom in, or press Load.": offer `load_anyway()`;
+    else ""."""
     aspect: float = 1.0
     """Physical height of an index / its width: paint pixels with this ratio."""
 
@@ -127,7 +128,7 @@ class ChannelView:
     part: str = ""
     """The displayed part."""
     is_alpha: bool = False
-    """Whether it is the opacity of the other channels; it then has neither colour nor contrast."""
+    """Whether the channel is the opacity of the other channels; it then has neither colour nor contrast."""
 
 
 @frozen
@@ -185,7 +186,7 @@ class ProjectionView:
     cost: str = ""
     """ "64 planes: 4,096 chunks, 3.1 GiB to read"."""
     text: str = ""
-    """ "maximum of z 0–63" while it is displayed."""
+    """The name of the displayed projection, "maximum of z 0–63"; "" if none is displayed."""
     remark: str = ""
     """A remark for the readout: its values are those of one plane, not of the projection."""
 
@@ -216,7 +217,7 @@ class Measurement:
     length: str = ""
     """The length of a line: "12.3 µm"."""
     low_text: str = ""
-    """The limits of the scale of the profiles, as text."""
+    """The lower and (`high_text`) the upper limit of the scale of the profiles, as text."""
     high_text: str = ""
 
 
@@ -233,7 +234,7 @@ class Refusal:
 
 @frozen
 class SliceState:
-    """`kind`: "image" paint `frame`; "line" paint `line`; "none" show `sentence`."""
+    """The state of a picture. `kind` tells what to show: "image" `frame`, "line" `line`, "none" `sentence`."""
 
     kind: str = "none"
     name: str = ""

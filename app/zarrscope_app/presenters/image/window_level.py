@@ -1,6 +1,5 @@
 """Contrast by dragging over the picture, as radiologists' viewers do: sideways for the width of the window, upwards for
-its level. All channels on show follow, each by its own width. Pure.
-"""
+its level. All visible channels follow, each in proportion to the width of its own window. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +22,7 @@ class Limits:
 
 
 def limits_of(channels: Sequence[ChannelView]) -> tuple[Limits, ...]:
-    """The limits of the visible channels when a drag begins; without those whose data have not arrived."""
+    """The limits of the visible channels when a drag begins; channels whose data have not arrived are left out."""
     return tuple(
         Limits(i, each.lo, each.hi)
         for i, each in enumerate(channels)
@@ -32,8 +31,8 @@ def limits_of(channels: Sequence[ChannelView]) -> tuple[Limits, ...]:
 
 
 def dragged(limits: Sequence[Limits], right: float, up: float) -> tuple[Limits, ...]:
-    """The limits after a drag, given in widths and heights of the picture: to the right, the window gets wider and the
-    contrast less; upwards, its level falls and the picture gets brighter."""
+    """The limits after a drag; `right` and `up` are in widths and heights of the picture. To the right, the window gets
+    wider and the contrast lower; upwards, its level falls and the picture gets brighter."""
     found = []
     for each in limits:
         width, level = each.hi - each.lo, (each.hi + each.lo) / 2

@@ -134,7 +134,7 @@ def statistics(found: Counted) -> str:
 
 
 def scale_of(profiles: Sequence[Any]) -> tuple[str, str]:
-    """The lowest and the highest finite value of all of them, in words."""
+    """The lowest and the highest finite value of all profiles, as text."""
     finite = [value for profile in profiles for value in profile.tolist() if math.isfinite(value)]
     return (strings.short(min(finite)), strings.short(max(finite))) if finite else ("", "")
 
@@ -165,7 +165,7 @@ def region_title(image: Image, y: int, x: int, level: int, window: tuple[int, in
 
 
 def measurement_lines(found: Measurement) -> str:
-    """A measurement as lines of cells separated by tabs; for a line with every value."""
+    """A measurement as lines of cells separated by tabs; the measurement of a line includes every value."""
     heads = [found.title, *(f"{row.label}\t{row.text}" for row in found.rows)]
     profiles = [row for row in found.rows if row.profile is not None]
     if not profiles:
@@ -204,7 +204,7 @@ def loading_tile(key: str) -> str:
 
 
 def by_name(said: Mapping[str, str]) -> str:
-    """Sentences with the names that they are about, each once; without names if all have the same sentence."""
+    """Name → sentence, as one line each; the sentence alone if it is the same for all names."""
     if len(set(said.values())) == 1:
         return next(iter(said.values()))
     return "\n".join(f"{strings.clean(name, 40)}: {sentence}" for name, sentence in said.items())
