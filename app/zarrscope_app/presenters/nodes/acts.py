@@ -37,7 +37,7 @@ class ActField:
     """The typed or chosen text; for a flag "yes" or ""."""
     kind: FieldKind = "text"
     choices: tuple[tuple[str, str], ...] = ()
-    """(text, its name for a person). A "choice" accepts only these."""
+    """(text, its name for a person). A field of kind "choice" accepts only these texts."""
     hint: str = ""
     error: str = ""
 
@@ -92,15 +92,15 @@ class Planned:
     lines: tuple[str, ...]
     sentence: str
     undo: str = ""
-    """The sentence that explains how it can be undone."""
+    """How the action can be undone, as a sentence."""
     final: str = ""
-    """The reason why it cannot be undone, shown as a warning."""
+    """The reason why the action cannot be undone, shown as a warning."""
 
 
 @frozen
 class Done:
-    """The result of an action. `to`: the node to go to, None: the group above an erased node. `moved`: the selected
-    node was moved there."""
+    """The result of an action. `to`: the node to go to, None: the group above an erased node. `moved`: whether the node
+    of the action was moved to that path."""
 
     to: str | None
     moved: bool = False
@@ -114,13 +114,13 @@ class Act(ABC):
 
     id = ""
     danger = False
-    """Whether it removes data: then a key pressed by mistake must not confirm it."""
+    """Whether the action removes data: then a key pressed by mistake must not confirm it."""
     writes_here = True
-    """Whether it changes this hierarchy, which must then be open for writing."""
+    """Whether the action changes this hierarchy, which must then be open for writing."""
     roots = False
-    """Whether it can also be applied to the root."""
+    """Whether the action can also be applied to the root."""
     saved_first = True
-    """Whether nodes beneath it must have no unsaved changes."""
+    """Whether unsaved changes at and beneath the node must be saved before the action."""
     looks = False
     """Whether `fields` reads stored data, and so runs in the background."""
 
@@ -132,7 +132,7 @@ class Act(ABC):
         return True
 
     def refused(self, place: Place, given: Mapping[str, str]) -> str:
-        """The reason why it cannot be carried out; "" if it can be planned."""
+        """The reason why the action cannot be carried out; "" if it can be planned."""
         return ""
 
     def fields(self, place: Place) -> Fields:
@@ -150,12 +150,12 @@ class Act(ABC):
         return Planned(shown(operations, place.hierarchy.url), sentence, undo, final)
 
     def mark(self, place: Place, given: Mapping[str, str]) -> tuple[str, str]:
-        """(how it can be undone, or ""; why it cannot be, or "")."""
+        """(how the action can be undone, or ""; why it cannot be undone, or "")."""
         return words.UNDO, ""
 
     @abstractmethod
     def do(self, place: Place, given: Mapping[str, str], report: Report, cancelled: Cancelled) -> Done:
-        """Does it. Raises ZarrscopeError where it cannot be done."""
+        """Carries out the action. Raises ZarrscopeError if that is not possible."""
 
 
 def shown(operations: tuple[Operation, ...], url: str) -> tuple[str, ...]:
@@ -167,7 +167,7 @@ def shown(operations: tuple[Operation, ...], url: str) -> tuple[str, ...]:
 
 
 def told(*parts: str) -> str:
-    """Notes as sentences."""
+    """The notes as one text, in which each is a sentence."""
     return " ".join(f"{strings.clean(part).rstrip('.')}." for part in parts if part)
 
 

@@ -179,7 +179,7 @@ def _hints(metadata: ArrayMetadata, guessed: bool, sharded: bool) -> dict[str, s
 
 
 def _guilty(error: ZarrscopeError) -> str:
-    """The field that an error is about."""
+    """The id of the form field that an error is about."""
     message = error.message.lower()
     found = next((name for name in ("shards", "chunks", "fill value", "dimension name") if name in message), "shape")
     return {"fill value": "fill", "dimension name": "axes"}.get(found, found)

@@ -47,7 +47,7 @@ class AddLabels(_OfImage):
     id = "add-labels"
 
     def fields(self, place: Place) -> Fields:
-        from zarrscope.convert.label_images import DTYPES  # here and below: applications start without converting
+        from zarrscope.convert.label_images import DTYPES  # here and below: loaded only if it is needed
 
         types = sorted(DTYPES, key=lambda name: name != "uint32")
         return (

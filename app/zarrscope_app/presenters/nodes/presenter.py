@@ -32,19 +32,19 @@ if TYPE_CHECKING:
 
 @frozen
 class NodesState:
-    """The planned action. `act` "": there is none. `ready`: `carry_out` would do what `lines` say."""
+    """The planned action: its id `act`, "" if there is none. `ready`: whether `carry_out` would do what `lines` say."""
 
     act: str = ""
     path: str = ""
     title: str = ""
     label: str = ""
-    """The label of the button that carries it out."""
+    """The label of the button that carries out the action."""
     fields: Fields = ()
     sentence: str = ""
     undo: str = ""
-    """How it can be undone."""
+    """How the action can be undone."""
     final: str = ""
-    """The reason why it cannot be undone, as a warning."""
+    """The reason why the action cannot be undone, as a warning."""
     lines: tuple[str, ...] = ()
     danger: bool = False
     ready: bool = False
@@ -223,7 +223,7 @@ class NodesPresenter:
 
         def work(report: Report, cancelled: Callable[[], bool]) -> Done:
             made = act.do(place, given, report, cancelled)
-            if cancelled():  # a cancelled job makes no callback, but part of its work may be done
+            if cancelled():  # a cancelled job makes no callback, but a part that is done can be undone
                 session.owner.post(lambda: self._done(act, state, made))
             return made
 

@@ -59,7 +59,7 @@ class Consolidate(Act):
 def _put_back(
     hierarchy: Hierarchy, key: str, before: tuple[bytes, Version] | None, after: tuple[bytes, Version] | None
 ) -> None:
-    """Restores the former value, unless another program has stored a new one since."""
+    """Restores the former value of a key. Raises Conflict if another program has stored a new one since."""
     now = hierarchy.store.get_versioned(key)
     if (None if now is None else now[0]) != (None if after is None else after[0]):
         raise Conflict(words.CHANGED_SINCE, store=hierarchy.url, key=key)

@@ -42,7 +42,7 @@ def _next_part(picture: SlicePresenter) -> None:
 
 
 def _lighten(picture: SlicePresenter, by: float) -> None:
-    """Divides the width of the contrast window of every visible channel; its lower end stays."""
+    """Divides the width of the contrast window of every visible channel by `by`; the lower limit stays."""
     for number, channel in enumerate(picture.state.channels):
         if channel.visible and channel.lo is not None and channel.hi is not None:
             picture.set_levels(number, channel.lo, channel.lo + (channel.hi - channel.lo) / by)

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class Changing:
-    """Remembers the shapes of the nodes that were shown. Use it on the host's thread."""
+    """Remembers the shapes of displayed arrays, to notice which have changed. Use it on the host's thread."""
 
     def __init__(self) -> None:
         self._shapes: dict[str, dict[str, tuple[int, ...]]] = {}
@@ -29,7 +29,7 @@ class Changing:
         """A sentence about the changes of the displayed node since it was last shown; "" if there are none."""
 
     def show(self, path: str, arrays: Sequence[Any]) -> None:
-        """The node at `path` is shown, with these arrays."""
+        """Compares the shapes of the `arrays` of the node at `path` with those when the node was last shown."""
         now = {array.path: tuple(array.shape) for array in arrays}
         before = self._shapes.get(path, now)
         self._shapes[path] = now

@@ -1,8 +1,9 @@
-"""Exports of one session: the displayed view, a region or a node; first size and time, then a job.
+"""Exports of one session: the displayed view, a region or a node. An export is prepared (size and time), then run as a
+job.
 
-A view is written as painted; a region and a node as their values (zarrscope.export). `prepare` finds the size and time
-of an export in the background; `run` starts it. No incomplete file ever appears under the final name, and nothing is
-overwritten without asking.
+A view is written as painted; a region and a node are written as values (zarrscope.export). `prepare` finds the size and
+time of an export in the background; `run` starts it. No incomplete file ever appears under the final name, and nothing
+is overwritten without asking.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ class ExportPresenter:
         return tuple(found for found in WHATS if there.get(found[0], node is not None))
 
     def formats(self, what: str) -> tuple[Format, ...]:
-        """The formats that can hold it; a group without an image is copied as a Zarr."""
+        """The formats that can hold `what`; a group without an image can only be copied as a Zarr."""
         node = self._session.node
         if what == "view":
             return tuple(found for found in FORMATS if found.picture)
@@ -143,8 +144,8 @@ class ExportPresenter:
         self.choose(what, self.formats(what)[0].id)
 
     def choose(self, what: str, format: str | None = None, target: str | None = None) -> None:
-        """Sets a choice. If the format cannot hold it, a suitable format replaces it, and a suitable name the former
-        one."""
+        """Sets a choice. If the format cannot hold `what`, a suitable one is used. Without a target, a suitable name is
+        proposed."""
         formats = [found.id for found in self.formats(what)]
         chosen = format if format in formats else self.state.format if self.state.format in formats else formats[0]
         self.prepare(what, chosen, target if target is not None else self.propose(what, chosen))

@@ -12,7 +12,7 @@ class KeepsEdits(SessionPart):
     rescue: Rescue | None = None
 
     def keep_edits(self, keeper: Keeper) -> None:
-        """Starts to keep unsaved edits beyond the end of the process, and offers those of an earlier one."""
+        """Starts to store unsaved edits so that they outlive the process, and offers those of an earlier run."""
         self.rescue = Rescue(self.url, self.edit, self.owner, keeper)
         self.rescue.changed.connect(self._refresh)
         self._refresh()

@@ -20,7 +20,7 @@ from zarrscope_app.presenters.session.state_text import decode_view, encode_view
 from zarrscope_app.presenters.session.view_models import crumbs, place_name
 
 MOST_SEEN = 12
-"""The most images of a session that are offered for laying over another one without searching for them again."""
+"""The most images displayed in a session that are offered for laying over the picture."""
 MOST_IMAGES = 200
 """The most images whose settings are remembered; those displayed longest ago are dropped."""
 
@@ -73,7 +73,7 @@ class KeepsViews(SessionPart):
     _path: str
     _view: tuple[str, Any] | None
     _labels_wanted: Any = None
-    """The settings of label images in a view that have not been found yet."""
+    """The settings that a view contains for label images that have not been found yet."""
     _labels_come = False
     _shown_problem: strings.Problem
     _seen: tuple[Other, ...] = ()
@@ -128,7 +128,7 @@ class KeepsViews(SessionPart):
         self.select(str(view["path"]))
 
     def _settings_on_show(self) -> dict[str, Any]:
-        """Like `view`, but without the displayed part of the plane, which the host keeps anyway."""
+        """The display settings without the displayed part of the plane, which the host keeps anyway."""
         return {name: told for name, told in self.slice.view().items() if name not in ("rect", "crosshair")}
 
     def _restore_view(self) -> None:
@@ -150,7 +150,7 @@ class KeepsViews(SessionPart):
         return self._labels_wanted is None
 
     def _labels_came(self) -> None:
-        """Called with label images that were found after the picture was shown."""
+        """Called when label images were found after the picture was shown: restores their settings."""
         restore_labels(self.slice, self._labels_wanted)
         self._labels_wanted = None
 

@@ -1,4 +1,4 @@
-"""The displayed slice for a program: the array, the selection, lazy data, and the code that reads them."""
+"""The displayed slice, for use in a program: the array, the selection, lazy data, and the code that reads them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def array_on_show(session: Session) -> Array | None:
 
 
 def cut_on_show(session: Session) -> tuple[int | slice, ...]:
-    """The displayed part of `array_on_show`: an index of each axis except those of the plane, and all channels."""
+    """The displayed selection of `array_on_show`: the plane and all channels as slices, an index for every other
+    axis."""
     axes = session.slice.state.axes
     if session.slice.state.kind != "image":
         return session.values.cut()

@@ -18,7 +18,7 @@ from zarrscope_app.presenters.session.part import SessionPart
 
 @frozen
 class Opening:
-    """The person's choices for opening a hierarchy. With `lenient` nothing is written."""
+    """The person's choices for opening a hierarchy. A hierarchy opened with `lenient` cannot be written."""
 
     writable: bool = False
     follow_links: bool = False
@@ -28,7 +28,7 @@ class Opening:
     lenient: bool = False
     """Whether demanded extensions that zarrscope does not understand are ignored, if that is allowed."""
     fallbacks: bool = True
-    """Whether unknown data types are shown as the fallback that their document offers."""
+    """Whether values of an unknown data type are shown as the fallback type that their document offers."""
 
     def open(self, opener: Callable[..., Hierarchy], url: str) -> Hierarchy:
         """Opens the hierarchy. The opener gets only the options that differ from its defaults. Waits for the store."""
@@ -44,7 +44,8 @@ class Opening:
         return opener(url, "r+" if self.writable else "r", **options)
 
     def offers(self, helpful: Collection[str], *, passable: bool, falls_back: bool, kept: bool) -> tuple[str, ...]:
-        """Commands that are offered beside a problem. `helpful`: those that problems name."""
+        """The commands to offer beside a problem. `helpful`: commands that problems name; `passable`, `falls_back`,
+        `kept`: whether opening anyway, a fallback or restoring edits would have an effect."""
         found = {
             "open-anyway": passable,
             "follow-links": "follow-links" in helpful and not self.follow_links,
@@ -98,11 +99,11 @@ class OpensOtherwise(SessionPart):
 
     @property
     def fallbacks(self) -> bool:
-        """Whether unknown data types are shown as the fallback that their document offers."""
+        """Whether values of an unknown data type are shown as the fallback type that their document offers."""
         return self._opening.fallbacks
 
     def set_fallbacks(self, on: bool) -> None:
-        """Opens the same address again, and shows unknown data types by their fallback, or not."""
+        """Opens the same address again, with or without fallbacks for unknown data types."""
         if on != self._opening.fallbacks:
             self._opening = replace(self._opening, fallbacks=on)
             self.reload()

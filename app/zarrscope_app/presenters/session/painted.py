@@ -17,7 +17,7 @@ from zarrscope_app.presenters.session.session import Session
 from zarrscope_app.presenters.session.view_models import SessionStatus
 
 PATIENCE = 600.0
-"""Seconds without an answer after which a picture is given up."""
+"""The most seconds that one wait for data may take."""
 
 
 def pixels_of(rect: Rect, aspect: float, longest: int) -> tuple[int, int]:
@@ -35,11 +35,11 @@ def painted(
     told: Callable[[str], object] = lambda sentence: None,
     **how: Any,
 ) -> npt.NDArray[np.uint8]:
-    """The picture (height, width, 3) of a view (see state_text.py) whose longer side has this many pixels. `told` gets
+    """The picture (height, width, 3) of a view (see state_text.py); its longer side has `longest` pixels. `told` gets
     sentences about settings that do not fit; `how` is passed to Session.
 
-    Raises the error of a hierarchy or a chunk that cannot be read, Unsupported if there is no picture, TooLarge if it
-    would need too much. Waits until it is painted.
+    Raises the error of a hierarchy or a chunk that cannot be read, Unsupported if there is no picture, TooLarge if the
+    view would read too much. Waits until the picture is painted.
     """
     mailbox = Mailbox()
     session = Session(url, mailbox, path=str(view["path"]), **how)
@@ -114,7 +114,7 @@ def _paint(picture: SlicePresenter, mailbox: Mailbox, longest: int) -> npt.NDArr
 
 
 def _wait(mailbox: Mailbox, happened: Callable[[], bool]) -> None:
-    """Runs until then. Raises Unreadable where it takes too long."""
+    """Runs callbacks until `happened()`. Raises Unreadable if that takes too long."""
     try:
         mailbox.run_until(happened, PATIENCE)
     except TimeoutError:

@@ -57,11 +57,11 @@ class SessionPart(ABC):
 
     @abstractmethod
     def _show_problem(self, problem: Problem) -> None:
-        """Shows a problem in the error bar; one without a headline clears it."""
+        """Shows a problem in the error bar; a problem without a headline clears the bar."""
 
     @abstractmethod
     def _go_on(self) -> None:
-        """Reads again what was denied, after other credentials were given. Everything else stays as it is."""
+        """Reads denied data again, after other credentials were given. Everything else stays as it is."""
 
     @abstractmethod
     def _refresh(self) -> None:

@@ -72,10 +72,10 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         loader: ChunkLoader | None = None,
         opener: Callable[..., Any] | None = None,
     ) -> None:
-        """`path`: the node to select first; None: the one in the address. `opener(url, mode)` returns a Hierarchy; with
-        `lenient=True` one that ignores demands that are not understood, with `fallbacks=False` one that shows no data
-        type as another, with `follow_links=True` one that follows links out of the store, with `missing_is_fill=True`
-        one that treats values that a server denies as missing."""
+        """`path`: the node to select first; None: that of the address. `opener(url, mode)` returns a Hierarchy, and
+        accepts four options: `lenient=True` ignores demands that are not understood, `fallbacks=False` shows no data
+        type as another, `follow_links=True` follows links out of the store, `missing_is_fill=True` treats values that a
+        server denies as missing."""
         self.url = public(url)
         self.owner = (background or shared()).owner(post)
         self.loader = loader or chunks.shared()
@@ -98,7 +98,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self._shown = ""
         """The path of the displayed node while it is read again."""
         self._view: tuple[str, Any] | None = None
-        """A node ("": any), and display settings for its picture."""
+        """(path of a node, "" for any; display settings for its picture), to be restored."""
         self._told: SessionState | None = None
         self._notify = CoalescedCall(self.owner.post, self._tell)
 
@@ -166,7 +166,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
             self._go(self._wanted or entry)
 
         def work() -> tuple[Any, str, Any]:
-            for table in (views, field_editors):  # imports plugins in the worker, where no host waits
+            for table in (views, field_editors):  # imports plugins in the worker, so that no host waits for them
                 table.plugged_in()
             hierarchy = patiently(lambda: opening.open(opener, url), bool(again))
             if again:
@@ -177,7 +177,8 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self._refresh()
 
     def _hold(self, *urls: str) -> None:
-        """Tells the chunk loader which store this session shows: by its address, and by those that it had before."""
+        """Tells the chunk loader which store this session shows: the present address of the store, and its former
+        ones."""
         held, self._held = self._held, urls
         for url in urls:
             self.loader.opened(url)
@@ -190,7 +191,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
             self._ticket = None
 
     def retry(self) -> None:
-        """After FAILED: opens again. After a node that could not be read: reads it again."""
+        """Tries again: opens the hierarchy if that has FAILED, otherwise reads the selected node again."""
         if self._status is SessionStatus.FAILED:
             self.problems.clear()
             self._open()
@@ -213,8 +214,9 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self._open()
 
     def follow(self, path: str, to: str | None, *, moved: bool) -> None:
-        """Follows a node that was moved from `path` to `to` (None: it was erased): reads everything again, and goes to
-        the new path of the selected node. After a copy, the selected node stays."""
+        """Reads everything again after an action on the node at `path`, and goes to `to`. With `moved`, the node was
+        moved there (None: it was erased): then only a selected node that was moved is followed to its new path, or to
+        the group above an erased one."""
         if moved and f"{self._path}/".startswith(f"{path}/"):
             self._path = to + self._path[len(path) :] if to is not None else path.rpartition("/")[0] or "/"
         elif to is not None and not moved:
@@ -239,7 +241,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
     def _go_on(self) -> None:
         self._show_problem(strings.Problem("", ""))
         hierarchy = self._hierarchy
-        assert hierarchy is not None  # credentials are exchanged under an open hierarchy
+        assert hierarchy is not None  # other credentials are used only while a hierarchy is open
         self._hold(*dict.fromkeys((*self._held, hierarchy.url)))
         nodes = node_context(hierarchy)
         nodes.forget()
@@ -283,7 +285,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
             self._wanted = path
             return
         if path == self._path and (self._node is not None or self._ticket is not None):
-            # Hosts report a selection back that this session made; reading the node again would make it flicker.
+            # Hosts report back what this session itself selected; reading the node again would make it flicker.
             if self._node is not None:
                 self._restore_view()
             return
@@ -297,7 +299,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self.tree.reveal(path)
         self.edit.expect(path)
         hierarchy = self._hierarchy
-        if self._status is SessionStatus.OPENING or hierarchy is None:  # the node is selected once the place is open
+        if self._status is SessionStatus.OPENING or hierarchy is None:  # the node is selected when that is open
             self._refresh()
             return
         self._stop()
@@ -347,7 +349,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self._changing.show(node.path, self._arrays(node))
 
     def _picture_moved(self, axis: int, index: int) -> None:
-        """Keeps one index for the picture and the table of an array, and for the map of its chunks."""
+        """Moves the table of an array, and the map of its chunks, to the picture's new index."""
         self.chunks.move(axis, index)
         if self._node is not None and self._node.kind == "array":
             self.values.move(axis, index)
@@ -357,7 +359,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
             self.slice.move(axis, index)
 
     def _read_again(self, path: str) -> None:
-        """Shows the saved changes: names of channels, sizes of pixels, and the Info tab."""
+        """Reads a saved node again, to show new names of channels, sizes of pixels, and the Info tab."""
         node, hierarchy = self._node, self._hierarchy
         if node is None or node.path != path or hierarchy is None:
             return
@@ -425,7 +427,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
 
     @property
     def state(self) -> SessionState:
-        """The state, made anew each time: it covers all presenters, and must be as recent as theirs."""
+        """The state, made anew each time, because it covers all presenters and must be as recent as they are."""
         hierarchy = self._hierarchy
         facts = facts_of(hierarchy, self._version, self._opening.lenient, self._changing.sentence)
         unsaved = strings.changes(self.edit.unsaved)
@@ -462,7 +464,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
 
     def _failed(self, error: BaseException, path: str) -> None:
         """Shows chunks that cannot be read at their places; if a command would help, also in the error bar."""
-        if self._status is SessionStatus.OPENING or self._node is None:  # requested again afterwards
+        if self._status is SessionStatus.OPENING or self._node is None:  # the chunks are requested again afterwards
             return
         found = self.problems.add(error, path)
         if (found.offer or found.tried) and not self._shown_problem.headline:
@@ -471,7 +473,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
 
     def _cell_failed(self, error: BaseException, path: str) -> None:
         told = strings.problem(error)
-        if told.offer or told.tried:  # other errors are shown in the table itself
+        if told.offer or told.tried:  # the table itself shows all other errors
             self._failed(error, path)
 
     def _edited(self) -> None:
@@ -489,6 +491,6 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
     def _tell(self) -> None:
         state = self.state
         self.edit.judge(state.tab == "attributes")
-        if state != self._told:  # painting a picture rarely changes the session's state
+        if state != self._told:  # a repainted picture rarely changes the session's state
             self._told = state
             self.changed.emit()

@@ -16,7 +16,7 @@ class SelectsSeveral(SessionPart):
     _matching: Ticket | None = None
 
     def select_several(self, paths: Sequence[str]) -> None:
-        """Sets the nodes that are selected in the tree: with more than one, the form shows all of them."""
+        """Sets the nodes that are selected in the tree. If there are several, the form edits all of them."""
         self.edit.show_several(paths)
 
     def select_matching(self, pattern: str) -> None:

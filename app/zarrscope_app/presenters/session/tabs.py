@@ -68,7 +68,7 @@ class Tabs:
         self.front = self._chosen if self._chosen in fit else leading
 
     def show_again(self, details: NodeDetails) -> None:
-        """Shows the saved state of the same node in plugged-in views."""
+        """Shows the node again in views of other distributions, after it was saved."""
         for view in self.views:
             if view.id not in TITLES and view.id in self._fit:
                 self._ask(view, partial(self.presenters[view.id].show_node, details), None)

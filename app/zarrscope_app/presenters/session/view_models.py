@@ -79,8 +79,8 @@ def place_name(url: str) -> str:
 
 
 def facts_of(hierarchy: Hierarchy | None, version: str, lenient: bool, changing: str = "") -> str:
-    """ "v3 · OME-Zarr 0.5 · read-only"; `version` is that of OME-Zarr, "" for none; `changing`: the shape that has
-    grown."""
+    """ "v3 · OME-Zarr 0.5 · read-only"; `version`: that of OME-Zarr, "" for none; `changing`: a sentence about an array
+    whose shape has changed."""
     if hierarchy is None:
         return ""
     return strings.joined(

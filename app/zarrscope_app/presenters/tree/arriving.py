@@ -75,8 +75,9 @@ class Listed(Protocol):
 class Arrivals:
     """Lists the children of a group in a worker, and sends the results.
 
-    `patient`: the documents of the first children, and all of a small group, are read before their rows are sent,
-    because that costs no round trip; otherwise names are sent first, and those that are not nodes are removed later.
+    `patient`: the documents of the first children, and all documents of a small group, are read before their rows are
+    sent; for stores where this costs no round trip. Otherwise names are sent first, and those that are not nodes are
+    removed later.
     """
 
     def __init__(
@@ -91,7 +92,7 @@ class Arrivals:
         self._keys = Names()
         self._order = array("I")
         self.indexed = False
-        """Whether a server's index named children; it then names all of them."""
+        """Whether children were named by a server's index, which then names all of them."""
 
     def run(self) -> None:
         """Sends all children."""

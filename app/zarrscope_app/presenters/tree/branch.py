@@ -37,13 +37,13 @@ class Branch:
     sentence: str = ""
     retry: bool = False
     denied: bool = False
-    """The service denied the credentials."""
+    """Whether the service denied the credentials."""
     unfolds: int = 0
     """How many groups beneath may be expanded as well if each is the only child of the one above."""
     unlisted: bool = False
     """Whether there may be more children than are known, because no listing names them."""
     dead: bool = False
-    """Whether a refresh has replaced it; the ids of its children are then invalid."""
+    """Whether a refresh has replaced this branch; the ids of its children are then invalid."""
     ticket: Ticket | None = None
     node: Group | None = None
     """The group, after it was opened."""
@@ -58,7 +58,7 @@ class Branch:
     looking: Ticket | None = None
     order: array[int] = field(default_factory=lambda: array("I"))
     gone: set[int] = field(default_factory=set)
-    """Names that turned out not to be nodes."""
+    """The positions of names that turned out not to be nodes."""
     ids: list[tuple[int, int]] = field(default_factory=list)
     """(first child, first id) of each block of ids."""
     below: dict[int, Branch] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Branch:
     """(filter, the order that was searched, the matching children), as found by a worker."""
     searching: Ticket | None = None
     _view: tuple[Any, array[int]] | None = None
-    """(the data from which it was made, the displayed children), if a filter is set."""
+    """If a filter is set: (the data from which the list was made, the displayed children)."""
 
     def child_path(self, child: int) -> str:
         return f"{self.path.rstrip('/')}/{self.names[child]}"
@@ -121,7 +121,7 @@ class Branch:
         self.order = order
 
     def see_again(self) -> None:
-        """Forgets what is wrong with children: it is read again when they are looked at."""
+        """Forgets the faults of children: their documents are read again when they become visible."""
         self.seen = {child: seen for child, seen in self.seen.items() if not seen.badge}
 
     def child(self, child: int) -> Child:
@@ -180,7 +180,7 @@ class Branch:
         return self._at(child, self.shown(needle))
 
     def size(self, needle: str) -> int:
-        """The number of rows beneath this one in a flat list."""
+        """The number of rows of a flat list beneath the row of this branch."""
         if not self.expanded:
             return 0
         count = len(self.shown(needle))
@@ -190,14 +190,14 @@ class Branch:
         return count
 
     def rows_before(self, child: int, needle: str) -> int:
-        """The number of rows, in a flat list, between this row and a child's row."""
+        """The number of rows of a flat list between the row of this branch and the row of a child."""
         place = max(0, self.place(child, needle))
         opened = [(self.place(k, needle), branch) for k, branch in self.below.items() if branch.expanded]
         return place + sum(branch.size(needle) for at, branch in opened if 0 <= at < place)
 
     def flatten(self, needle: str, at: int, start: int, stop: int, found: list[tuple[Branch, int]]) -> int:
-        """Appends the children that fall into a window of a flat list; `at` is the position of the first child. Returns
-        the position after the last. Runs of children without rows beneath them are sliced, not walked."""
+        """Appends the children in the rows `start` to `stop` of a flat list. `at`: the row of the first child; returns
+        the row after the last one. Runs of children without rows beneath them are sliced, not visited one by one."""
         if not self.expanded:
             return at
         shown = self.shown(needle)

@@ -1,5 +1,5 @@
-"""Reads more about the children of one row in workers: the kinds of the visible ones, and those that
-pass the filter."""
+"""Reads more about the children of one row in workers: the kinds of visible children, and which children pass the
+filter."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Inspection:
         self._branches: dict[int, Branch] = {}
 
     def want(self, branch: Branch, child: int) -> None:
-        """Requests a child that is visible and not yet known. A small group sends all children anyway
-        while it loads."""
+        """Requests the documents of a visible child that is not yet known. A small group sends all of them anyway while
+        it loads."""
         if branch.state == "loading" and len(branch.names) <= SMALL:
             return
         branch.wanted.pop(child, None)
@@ -47,7 +47,7 @@ class Inspection:
         branch.wanted = dict.fromkeys(latest)
         asked, group = [(k, branch.child(k)) for k in latest], branch.node
 
-        assert group is not None  # its children were listed
+        assert group is not None  # the group was opened when its children were listed
 
         def work(cancelled: Callable[[], bool]) -> Inspected:
             return inspected(group, asked, cancelled)
@@ -77,7 +77,8 @@ class Search:
         """Casefolded; "" means that no filter is set."""
 
     def begin(self, branch: Branch) -> None:
-        """Searches the children that have not been searched yet. While a search runs, arriving batches wait."""
+        """Searches the children that have not been searched yet. Batches that arrive during a search wait for its
+        end."""
         if branch.searching is not None:
             return
         needle, order = self.needle, branch.order

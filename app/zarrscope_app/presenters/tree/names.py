@@ -60,8 +60,8 @@ class Names:
             self._count += len(block.starts)
 
     def search(self, needle: str, order: array[int]) -> Callable[[Callable[[], bool]], array[int]]:
-        """A function for a worker that searches the present names: it gives the positions in `order` whose name
-        contains `needle`, which is casefolded."""
+        """A function for a worker, which searches the present names: it returns the positions in `order` of the names
+        that contain `needle` (casefolded)."""
         blocks = list(zip(self._firsts, self._blocks, strict=True))
         count = self._count
 

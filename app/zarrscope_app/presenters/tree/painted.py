@@ -14,21 +14,21 @@ from zarrscope_app.presenters.tree.rows import ROOT, Row, RowState
 
 
 class PaintedRows:
-    """Makes rows. What is not known of a row is requested, because a row that is made is visible."""
+    """Makes rows. Unknown facts about a row are requested, because a row that is made is visible."""
 
     def __init__(self, inspection: Inspection, search: Search) -> None:
         self._inspection, self._search = inspection, search
         self.name = ""
         """The name of the hierarchy."""
         self.kind: Literal["group", "array"] = "group"
-        """What its root is."""
+        """The kind of the hierarchy's root."""
         self.open = False
         self.marks: dict[str, str] = {}
-        """More specific icons than that of a group, by path."""
+        """Path → an icon that is more specific than that of a group."""
         self.dirty: frozenset[str] = frozenset()
         """The nodes with unsaved changes."""
         self.asks: Callable[[], bool] = lambda: False
-        """Whether there is a question for other credentials."""
+        """Whether the session offers a question for other credentials."""
 
     def row(self, branch: Branch, child: int) -> Row:
         """The row of a child."""

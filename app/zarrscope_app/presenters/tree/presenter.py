@@ -91,7 +91,8 @@ class TreePresenter:
         self._touch(ROOT)
 
     def ask_by(self, asks: Callable[[], bool]) -> None:
-        """Sets what says whether a row that was denied offers the question for other credentials."""
+        """Sets the function that tells whether the session offers a question for other credentials; denied rows then
+        lead to it."""
         self._painted.asks = asks
 
     def mark(self, path: str, icon: str) -> None:
@@ -287,10 +288,10 @@ class TreePresenter:
             self.refresh(id)
 
     def read_denied_again(self) -> None:
-        """Reads what was denied, with other credentials. Everything else stays as it is."""
+        """Reads denied rows again, after other credentials were given. Everything else stays as it is."""
         for branch in [*self._branches.values()]:
             branch.see_again()
-            if branch.state == "ready":  # a name that was typed may have been denied
+            if branch.state == "ready":  # the sentence may be about a typed name that was denied
                 branch.sentence = strings.UNLISTABLE if branch.unlisted else "" if branch.order else strings.EMPTY_GROUP
             if branch.denied:
                 self.retry(branch.id)
@@ -311,7 +312,8 @@ class TreePresenter:
         self._reach.advance(self._root, self._branches)
 
     def open_child(self, id: int, name: str) -> None:
-        """Adds a child by name, if the store cannot list: "a" or "a/b". For a wrong name the row shows a sentence."""
+        """Adds a child by name, if the store cannot list: "a" or "a/b". If there is no such child, the row shows a
+        sentence."""
         branch = self._branch(id)
         parts = parts_of(name)
         if branch is None or not parts or self._hierarchy is None:
@@ -481,5 +483,5 @@ class TreePresenter:
                 del stale[id]
                 self.changed.emit(id)
         finally:
-            for id in stale:  # one listener failed; the others are still notified
+            for id in stale:  # a listener raised an error: the remaining rows are still reported
                 self._touch(id)

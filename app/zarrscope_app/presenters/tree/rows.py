@@ -40,12 +40,12 @@ class Row:
     depth: int
     """0 for the root."""
     sentence: str
-    """A sentence about its children: loading, empty, or the reason why they could not be read; else ""."""
+    """A sentence about the row's children: loading, empty, or the reason why they could not be read; else ""."""
     retry: bool
     """Whether `retry(id)` may help."""
     offer: str
     """The command that would help, besides another try: "credentials", or ""."""
     dirty: bool
-    """Whether its attributes have unsaved changes."""
+    """Whether the node's attributes have unsaved changes."""
     origin: str
     """How the node was found: "Listed by the store."; for a tooltip."""

@@ -29,7 +29,8 @@ def more_above(n: int) -> str:
 
 
 def note(row: Row) -> str:
-    """The line beneath a row that says what became of its children: first what a click does, if it opens a question."""
+    """The line beneath a row about its children. If a click on it opens a question, it begins with the name of that
+    command."""
     return f"{command(row.offer).label} {row.sentence}" if row.offer else row.sentence
 
 
