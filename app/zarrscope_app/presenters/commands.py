@@ -195,8 +195,9 @@ def is_plain(keys: str) -> bool:
 
 
 def key_sheet(*others: tuple[str, str], can: Container[str] | None = None) -> list[tuple[str, str]]:
-    """(keys, description) for every command that has keys and that the host `can` carry out (None: all), and `others`
-    of the host, whose keys with Ctrl mean what the host says, with Shift too: a terminal sends the same."""
+    """(keys, description) for the list of keys: each command that has keys and that the host `can` carry out (None:
+    all), then MORE_KEYS, then `others`, the host's own keys. A Ctrl key of `others` is left out of the commands, with
+    Shift too, because a terminal sends both as the same character."""
     taken = {key for keys, _ in others for key in keys.split(" · ") if key.startswith("Ctrl")}
     taken |= {key.replace("Ctrl+", "Ctrl+Shift+") for key in taken}
     rows = []

@@ -18,7 +18,7 @@ COMPARED = "difference"
 
 def line(found: Any) -> str:
     """One line for a person: "/0  shape  [4, 6] → [4, 5]"."""
-    from zarrscope.check.diff import ABSENT  # so that an application starts without it
+    from zarrscope.check.diff import ABSENT  # loaded only if it is needed
 
     what = found.what + (f" {found.pointer}" if found.pointer else "")
     if found.what == "node":

@@ -110,7 +110,7 @@ BASIC = (
     "rich",
     "psygnal",
 )
-"""Required distributions, for a zarrscope that runs from a folder and whose metadata cannot be read."""
+"""The required distributions. They are listed here for a zarrscope that runs from a folder without metadata."""
 
 _COLLECTIONS = {"all", "bench", "test"}
 """Extras that combine other extras, or that only developers install."""

@@ -1,8 +1,8 @@
 """Saves labels of a layer, with what was painted into them, as a new image on this machine: for stores that cannot be
 written.
 
-`plan_copy` describes the new image, and `LabelCopies.save` writes it in the background; the layer can then go on from
-the copy, where painted labels are written as usual.
+`plan_copy` describes the new image, and `LabelCopies.save` writes it in the background; the layer can then use the
+copy, where painted labels are written as usual.
 """
 
 from __future__ import annotations

@@ -32,11 +32,11 @@ NOTHING = "The edited labels equal the stored ones."
 NOT_LABELS = "Select a layer of labels that comes from Zarr."
 NO_EDITS = "Nothing was painted into these labels."
 MOST_LABELS = 8
-"""The most labels that a plan names."""
+"""The most labels whose changes a plan lists one by one."""
 
 
 Opener = Callable[[str, Mode], Hierarchy]
-"""Opens a hierarchy in a mode, as `open_place` does."""
+"""A function that opens a hierarchy in a mode, like `open_place`."""
 
 
 @frozen

@@ -53,7 +53,7 @@ NO_LABELS = "Labels must be integers: these are shown as an image."
 @frozen
 class Layer:
     """One layer for a viewer: its data, position and display settings. `data`: lazy levels, finest first, all with the
-    same axes. For each axis of `data`: names, scale, translation, units."""
+    same axes. Names, scale, translation and units have one entry per axis of `data`."""
 
     kind: str
     """ "image" | "labels". An image is never RGB: its colours are those of its channels, as the file states them."""
@@ -115,7 +115,7 @@ def plan(node: Group | Array, view: Any = None, number: int | None = None) -> li
 
 
 def _state(image: Image, view: Any) -> str:
-    """The text of the view of an image. A view from elsewhere may contain values that cannot be encoded; these are left
+    """The text of the view of an image. If the view contains values that cannot be encoded, its settings are left
     out."""
     url = image.hierarchy.url if image.hierarchy is not None else ""
     told: dict[str, Any] = {"url": without_numbers(url), "path": image.path}
@@ -128,7 +128,8 @@ def _state(image: Image, view: Any) -> str:
 
 
 def _as_shown(image: Image, layers: list[Layer], shown: Any) -> list[Layer]:
-    """The layers with colours, contrast and visibility of a view; a text from elsewhere may contain anything."""
+    """The layers with colours, contrast and visibility of a view, which may come from a stranger's text and contain
+    anything."""
     if not isinstance(shown, Mapping) or image.plane[0] < 0:
         return layers
     styles = Styles(channel_styles(image), [LabelStyle(layer.source["path"], None) for layer in layers])
@@ -205,7 +206,7 @@ def _layer(image: Image, number: int | None, kind: str, name: str, place: Place,
     if kind == "image" and dtype.kind in "cmM":
         warnings = (*warnings, AS_MAGNITUDES if dtype.kind == "c" else _as_counts(dtype))
     if kind == "labels" and len(data) == 1:
-        data = (EditableView.of(data[0]),)  # viewers paint into labels of one level
+        data = (EditableView.of(data[0]),)  # viewers can paint only into labels of a single level
     contrast, reach = _contrast(image.channels[number or 0], data) if kind == "image" else (None, None)
     matrix, unsaid = matrix_of(place, kept, fixed)
     return Layer(
@@ -230,7 +231,7 @@ def _layer(image: Image, number: int | None, kind: str, name: str, place: Place,
 
 
 def _contrast(channel: Channel, data: tuple[LazyView, ...]) -> tuple[tuple[float, float], tuple[float, float]]:
-    """The initial contrast, and the range in which it can be changed."""
+    """(the initial contrast limits, the range in which a person can change them)."""
     sample, dtype = _sample(data, channel), data[0].dtype
     low, high = map(float, default_window(channel, dtype, sample))
     high = high if high > low else low + 1
@@ -249,7 +250,7 @@ def _selection(rank: int, fixed: dict[int, int]) -> tuple[int | slice, ...]:
 
 # ---------------------------------------------------------------------- levels that can be layers
 def _levels(image: Image, kept: list[int]) -> tuple[list[Level], tuple[str, ...]]:
-    """The levels that can be shown, and those that are left out. Raises if there is none to show."""
+    """The levels that can be shown, and warnings about those that cannot. Raises if there is none to show."""
     usable: list[Level] = []
     warnings: list[str] = []
     first: ZarrscopeError | None = None
@@ -350,8 +351,8 @@ class UnreadPlanes:
         self._found: WeakKeyDictionary[Any, strings.Problem] = WeakKeyDictionary()
 
     def tell(self, layer: Any, error: ZarrscopeError | None, path: str = "") -> bool:
-        """Records that the displayed plane of a layer from the node `path` cannot be read; or (None) that it can, or is
-        no longer displayed. Returns True if that is new."""
+        """Records why the displayed plane of a layer cannot be read; None: it can be read, or is no longer displayed.
+        `path`: the node of the layer. Returns True if this is new."""
         before = self._found.pop(layer, None)
         if error is not None:
             self._found[layer] = strings.problem(error, path)
@@ -402,13 +403,13 @@ class Layers:
         room: Room | None = None,
         only: Callable[[list[Layer]], list[Layer]] = list,
     ) -> None:
-        """Calls `done` with the layers of the selected node, or of `choice`; or `choose` if there are several images. A
-        failure becomes a problem of the session. An earlier request is cancelled.
+        """Calls `done` with the layers of the selected node, or of `choice`; if there are several images, calls
+        `choose` instead. A failure becomes a problem of the session. An earlier request is cancelled.
 
-        `room`: the display of the viewer; its planes are read in advance, so that the viewer does not wait for them.
-        `only`: selects the wanted layers of the image.
+        `room`: the display of the viewer; the planes that it shows first are read in advance, so that the viewer does
+        not wait. `only`: selects the wanted layers of the image.
 
-        Right after a selection the session has not yet read the node; then this opens it.
+        If the session has not yet read the selected node, this method opens it.
         """
         hierarchy, node, path = session.hierarchy, session.node, session.state.path
         if hierarchy is None:
@@ -431,7 +432,7 @@ class Layers:
         def planned() -> list[Layer]:
             if choice is not None:
                 chosen = plan(hierarchy[choice.path], None, choice.number)
-                # The fields of different wells have the same names.
+                # Fields of different wells have equal names, so the name of the well is added.
                 return chosen if choice.path == path else [replace(v, name=f"{choice.name}: {v.name}") for v in chosen]
             return plan(node if node is not None else hierarchy[path], view)
 
@@ -446,8 +447,9 @@ class Layers:
         self._ticket = self._owner.fetch(work, finished)
 
     def renew(self, session: Session, views: list[LazyView], done: Callable[[dict[int, LazyView]], None]) -> None:
-        """Calls `done` with views of the arrays as the session has now opened them, by the ids of the old ones. An
-        array that is gone, or has another shape, is left out; its layer raises an error when it is read."""
+        """Calls `done` with views of the same arrays in the hierarchy that the session has opened now, by the ids of
+        the old views. An array that is gone, or has another shape, is left out; its layer raises an error when it is
+        read."""
         hierarchy = session.hierarchy
         if hierarchy is None or not views:
             return

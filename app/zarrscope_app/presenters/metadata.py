@@ -1,4 +1,4 @@
-"""The Info tab: the description of a node at once, its documents on request."""
+"""The Info tab: shows the description of a node at once, and reads its documents on request."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ class MetadataPresenter:
         self._set(info)
 
     def measure(self) -> None:
-        """Finds the stored size of the chunks, on stores of this machine, for at most a few seconds; a host calls it
-        whenever it paints."""
+        """Finds the stored size of the chunks, for stores of this machine, in at most PATIENCE seconds. A host calls
+        this whenever it paints; an array is measured once."""
         array, self._array = self._array, None
         if array is None:
             return

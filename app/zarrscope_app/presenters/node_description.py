@@ -245,7 +245,7 @@ def _collection(collection: Collection) -> Section:
 def _node(node: Group | Array) -> Section:
     hierarchy = node.hierarchy
     items = [Item("Path", strings.clean(node.path))]
-    if hierarchy is None:  # an array made from its document alone
+    if hierarchy is None:  # an array that was made from its document alone has no store
         return Section("Node", tuple(items))
     items.append(Item("Format", strings.clean(hierarchy.dialect.title)))
     items.append(Item("Store", strings.clean(hierarchy.url)))
@@ -282,7 +282,7 @@ def _done(report: ExtensionReport) -> str:
 
 
 def _meant(found: Inherited) -> str:
-    """The meaning of a reference, or of an inherited extension."""
+    """An explanation of an extension that a group above declares; "" if the node declares it itself."""
     if found.form == "copy":
         return "It repeats the declaration of a group above."
     if found.form == "own":
@@ -310,7 +310,7 @@ _POINTS = {
     "extension": "An addition to the format that the node's document names.",
     "from above": "An extension that a group above names. Its own specification says whether it applies here.",
 }
-"""Explanations of extension points for a person who does not know the word."""
+"""Explanations of the extension points of Zarr, for a person who does not know these terms."""
 
 
 def ratio(nbytes: int, stored: int) -> str:

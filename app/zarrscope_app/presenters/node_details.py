@@ -34,13 +34,13 @@ class NodeDetails:
     ones."""
     icon: str = ""
     passable: bool = False
-    """Whether opening it leniently would show it, or more of it."""
+    """Whether opening the node leniently would show it, or more of it."""
     collection: Collection | None = None
     """The plate, well, series or label group that the node is."""
     members: tuple[Member, ...] = ()
-    """The images of a series whose document does not list them."""
+    """The images of a series, if its document does not list them."""
     fallback: ExtensionReport | None = None
-    """A sentence about the fallback of its data type, used or not; "" if it has none."""
+    """The report on the data type of the node, if its document offers a fallback, used or not; otherwise None."""
 
     @property
     def has_picture(self) -> bool:

@@ -1,9 +1,9 @@
-"""The warnings and errors of one session, each with its place and the next step; the check for more faults, and the
-comparison with another hierarchy.
+"""The warnings and errors of one session, each with its place and the next step. It can also check a hierarchy for more
+faults, and compare it with another one.
 
 Opened and displayed nodes report their problems by themselves. `check` examines everything else: documents, consistency
-and every stored chunk of the selected node and everything beneath it. It states what was checked, can be resumed after
-a stop, and never claims more than was examined.
+and every stored chunk of the selected node and everything beneath it. A check says what it has examined, and never
+claims more; it can be resumed after a stop.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class ProblemsPresenter:
         self._whole = False
         self._told = ""
         self._further = 0
-        """Findings that are only information."""
+        """The number of findings that are only information."""
         self._comparison: Comparison | None = None
         self._comparing: Ticket | None = None
 
@@ -167,7 +167,8 @@ class ProblemsPresenter:
             self.changed.emit()
 
     def clear_denied(self, answers: Collection[Problem] = ()) -> None:
-        """Removes those for which credentials were tried, after others were given; and those of wrong `answers`."""
+        """Removes the problems of denied access, after other credentials were given, and the problems about wrong
+        `answers`."""
         for key in [key for key, item in self._items.items() if item.tried or item in answers]:
             del self._items[key]
         self.changed.emit()
@@ -201,7 +202,7 @@ class ProblemsPresenter:
         self._whole = False
 
         def work(cancelled: Callable[[], bool]) -> bool:
-            from zarrscope.check.hierarchy import check  # so that an application starts without it
+            from zarrscope.check.hierarchy import check  # loaded only if it is needed
 
             def progress(state: CheckProgress) -> None:
                 share = percent(state.done / state.total) if state.total else ""

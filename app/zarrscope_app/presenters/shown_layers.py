@@ -44,8 +44,8 @@ def view_of_layers(
     level: int | None,
     solid: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """A view with the viewer's settings in place of its own: `index` by axis, the axes as height and width, the locked
-    level, the direction in three dimensions. Settings that the viewer lacks stay."""
+    """A view with the viewer's settings in place of its own. `index`: by axis; `show`: the axes of height and width;
+    `level`: the locked level; `solid`: the direction in three dimensions. Settings that the viewer lacks stay."""
     shown = dict(view.get("slice") or {})
     axes = set(shown.get("index", {})) | set(shown.get("show", ()))
     if show is not None and set(show) <= axes and tuple(shown.get("show", ())) != show:
@@ -108,7 +108,7 @@ def _channel_change(layer: ShownLayer, channel: int) -> Change:
 
 
 def _held(attributes: Any, channel: int) -> Mapping[str, Any]:
-    """The metadata of a channel in the attributes."""
+    """The metadata of a channel in the attributes; empty if there are none."""
     omero = block(attributes)[0].get("omero")
     listed = omero.get("channels") if isinstance(omero, Mapping) else None
     held = listed[channel] if isinstance(listed, list) and channel < len(listed) else None
@@ -116,7 +116,8 @@ def _held(attributes: Any, channel: int) -> Mapping[str, Any]:
 
 
 def _unlike(layer: ShownLayer, held: Mapping[str, Any]) -> ChannelEdit:
-    """The settings that differ from the attributes; equal ones keep their spelling in the document."""
+    """The settings of a layer that differ from the attributes. Equal ones are left out, so that their spelling in the
+    document stays."""
     stated = held.get("window")
     ends = (stated.get("start"), stated.get("end")) if isinstance(stated, Mapping) else None
     window = (_number(layer.contrast[0]), _number(layer.contrast[1])) if layer.contrast is not None else None

@@ -76,7 +76,7 @@ def snippets(node: Group | Array, image: Image | None = None) -> tuple[Snippet, 
 
 
 def as_text(found: tuple[Snippet, ...]) -> str:
-    """All of them, each beneath its title; one reason if no library opens the node."""
+    """All snippets, each beneath its title; the reason alone if no library opens the node."""
     if len(reasons := {each.why for each in found}) == 1 and "" not in reasons:
         return f"# {reasons.pop()}"
     return "\n\n".join(f"# {each.title}\n{each.text or '# ' + each.why}" for each in found)

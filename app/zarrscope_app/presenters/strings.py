@@ -119,7 +119,7 @@ def clean_lines(text: str) -> str:
 
 
 def document(data: bytes, limit: int) -> str:
-    """A document as text of at most this many characters; a document that is not text as its bytes."""
+    """A document as text of at most `limit` characters; if it is not UTF-8, its bytes in hexadecimal."""
     try:
         return clean_lines(data.decode("utf-8")[:limit])
     except UnicodeDecodeError:
@@ -147,7 +147,7 @@ def copy_name(name: str) -> str:
 
 
 def ended(name: str, sentence: str) -> str:
-    """The result of a job in words: what was found or made, or else its name."""
+    """The result of a job in words. The name of the job is added if the sentence alone does not say what was done."""
     return f"{name}: {sentence}" if sentence == DONE else sentence
 
 
@@ -396,14 +396,14 @@ class Problem:
     place: str = ""
     """The place in the store: key, pointer, store URL."""
     path: str = ""
-    """The path of its node; "" if it concerns the whole session."""
+    """The path of the node with the problem; "" if the problem concerns the whole session."""
     retry: bool = False
     """Whether another attempt may succeed: offer it."""
     offer: str = ""
     """The command that would help; "" if there is none: "follow-links" if a link leads out of the store,
     "missing-is-fill" if a server does not distinguish missing from denied values."""
     mend: str = ""
-    """The command that corrects it, or leads to the place of the correction."""
+    """The command that corrects the problem, or leads to the place of the correction."""
     tried: str = ""
     """The credentials that a bucket denied; "" for any other problem."""
 

@@ -14,12 +14,12 @@ BRING_BACK = "Bring it back"
 
 
 def question(names: Sequence[str]) -> str:
-    """Asked before layers with painted labels go."""
+    """The question before layers with unwritten labels are removed."""
     return f"What was painted into {_listed(names)} is not written yet. Without writing it is lost."
 
 
 def removed(names: Sequence[str]) -> str:
-    """Told of layers that are gone already."""
+    """The sentence about layers that were removed with unwritten labels."""
     were = "were" if len(names) > 1 else "was"
     return f"{_listed(names)} {were} removed with painted labels that are not written."
 

@@ -59,7 +59,7 @@ class Table:
 
 NUMBER_FORMATS = ("decimal", "scientific", "hexadecimal")
 ONE_COLUMN = "one column"
-"""The choice of no column axis: a cut along one axis."""
+"""The choice to have no column axis: the table then shows the values along one axis."""
 WAITING = "…"
 MAX_CELLS = 20_000
 MAX_COPIED = 250_000
@@ -68,7 +68,8 @@ MAX_CHUNKS = 512
 
 
 class ValuesPresenter:
-    """The table of the selected array. `changed()`: the array or frame is another one, or cells have arrived."""
+    """The table of the selected array. `changed()` is emitted when another array or part is shown, or cells have
+    arrived."""
 
     changed = Signal()
     failed = Signal(object, str)
@@ -99,8 +100,8 @@ class ValuesPresenter:
         self.clear(sentence)
 
     def show_array(self, array: Array, plane: tuple[int, int] = (-1, -1), names: tuple[str, ...] = ()) -> None:
-        """Shows the table of an array, or its problem if it cannot be decoded. `plane`: the axes of its picture;
-        `names`: of all axes."""
+        """Shows the table of an array, or its problem if it cannot be decoded. `plane`: the axes of the array's
+        picture; `names`: the names of all axes."""
         self._names = names or axis_names(None, array)
         problem = array.problem
         if problem is not None:

@@ -38,7 +38,7 @@ from zarrscope_app.presenters.values import ValuesPresenter
 
 
 class ViewPresenter(Protocol):
-    """The presenter of a row, made once in each session. It emits `changed` when there is something new to paint.
+    """The presenter of a view, made once in each session. It emits `changed` when there is something new to paint.
 
     Plugged-in presenters also have `text() -> str`, which hosts show if `widgets` has no factory for them.
     """
@@ -46,15 +46,16 @@ class ViewPresenter(Protocol):
     changed: ClassVar[Signal]
 
     def show_node(self, details: NodeDetails) -> None:
-        """Called when a node that the view fits was selected. Must not block: run slow work by `owner.fetch`."""
+        """Called when a node that fits the view was selected. Must not block: run slow work by `owner.fetch`."""
 
     def show_nothing(self, sentence: str = "") -> None:
-        """Called when the selected node does not fit; `sentence` gives the reason."""
+        """Called when a node was selected that does not fit the view; `sentence` gives the reason."""
 
 
 @frozen
 class View:
-    """One row: its `id`, the `title` of the tab, `when` it fits a node, and a function that makes its presenter."""
+    """One row: its `id`, the `title` of the tab, the condition `when` for a node, and a function that makes the
+    presenter."""
 
     id: str
     title: str
@@ -62,7 +63,7 @@ class View:
     """Called on the host's thread with the data that were read about the node; it must not read anything."""
     presenter: Callable[[Owner, ChunkLoader], ViewPresenter]
     leads: bool = False
-    """Whether it comes to the front when it fits, unless the person has chosen another tab."""
+    """Whether the tab comes to the front when the view fits a node, unless the person has chosen another tab."""
     otherwise: str = ""
     """The sentence that is shown if the view does not fit."""
     widgets: Mapping[str, str] = field(default_factory=dict, compare=False)
@@ -110,15 +111,15 @@ VIEWS = (
     View("info", "Info", lambda details: True, lambda owner, loader: MetadataPresenter(owner)),
     View("problems", "Problems", lambda details: True, lambda owner, loader: ProblemsPresenter(owner)),
 )
-"""The views in the order of all hosts, followed by those of other distributions, sorted by name."""
+"""The built-in views, in the order of every host. Views of other distributions follow, sorted by name."""
 _NAME = re.compile("[a-z][a-z0-9_-]{0,39}")
 TITLES = {view.id: view.title for view in VIEWS}
 
 
 @lru_cache(maxsize=1)
 def plugged_in() -> tuple[tuple[View, ...], tuple[Unsupported, ...]]:
-    """The views of other distributions, and the reasons why some cannot be shown. It imports them: do not call it on a
-    host's thread."""
+    """The views of other distributions, and the reasons why some cannot be shown. Imports the distributions, so it must
+    not be called on a host's thread."""
     found, faults = [], []
     for name in sorted(registered("views")):
         try:
@@ -132,7 +133,8 @@ def plugged_in() -> tuple[tuple[View, ...], tuple[Unsupported, ...]]:
 
 
 def text_of(view: View, presenter: Any) -> str:
-    """The text of a view of another distribution, for hosts without a widget for it. It contains errors of the view."""
+    """The text of a view of another distribution, for hosts without a widget for it. If its code fails, the text says
+    so."""
     try:
         return strings.clean_lines(str(presenter.text()))
     except Exception as error:

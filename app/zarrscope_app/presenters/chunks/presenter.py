@@ -81,7 +81,7 @@ class ChunksPresenter:
         if image is not None and min(image.plane) >= 0:
             self._rows, self._columns = image.plane
         grid = self._grid
-        # the shown axes have one chunk: other axes show more
+        # the picture's axes have one chunk each: shows the axes with the most chunks instead
         if len(grid) > 1 and grid[self._rows] == grid[self._columns] == 1:
             self._rows, self._columns = sorted(sorted(range(len(grid)), key=lambda axis: -grid[axis])[:2])
 
@@ -410,7 +410,7 @@ class ChunksPresenter:
         high = np.minimum(step[0], rows - np.arange(there.shape[0]) * step[0])
         wide = np.minimum(step[1], columns - np.arange(there.shape[1]) * step[1])
         if there.shape != (-(-rows // step[0]), -(-columns // step[1])):
-            return None, None  # counted for another part; new counts follow
+            return None, None  # counted for another part of the plane; the new counts will follow
         cells = np.where(there == 0, ABSENT, np.where(there < high[:, None] * wide, PARTLY, PRESENT)).astype(np.uint8)
         if not self._inventory.known:
             cells[...] = UNTOLD

@@ -38,7 +38,8 @@ class Chosen:
 
 @dataclass(frozen=True, eq=False)
 class ChunkMap:
-    """The map for a host to paint. `cells` (rows, columns) of states; `shades` 0 … 1: the size of a cell's chunks."""
+    """The map for a host to paint. `cells`: an array (rows, columns) of states; `shades`: the stored size of each
+    cell's chunks, from 0 to 1."""
 
     levels: tuple[str, ...] = ()
     level: int = 0
