@@ -11,7 +11,8 @@ __all__ = ["CoalescedCall", "Post"]
 
 
 class CoalescedCall:
-    """`soon()` posts `act` unless it is posted already. Use on the host's thread only."""
+    """A call that is made once in each pass of the event loop: `soon()` posts `act` unless it is posted already. Use on
+    the host's thread only."""
 
     def __init__(self, post: Post, act: Callable[[], None]) -> None:
         self._post = post

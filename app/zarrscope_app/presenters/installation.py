@@ -145,8 +145,8 @@ def _version(distribution: str) -> str | None:
 
 
 def _shortcuts() -> list[str]:
-    """The native shortcuts past a Python library or several system calls: whether each is used in this process, or why
-    not, and the versions that it was tried with."""
+    """The native shortcuts, which replace a Python library or several system calls: for each, whether this process uses
+    it or why not, and the versions that it was tried with."""
     from zarrscope.codecs import cblosc, czstd  # noqa: F401 - importing them registers their shortcuts
     from zarrscope.runtime.shortcuts import states
     from zarrscope.stores.local import linux  # noqa: F401 - likewise

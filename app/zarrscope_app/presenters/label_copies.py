@@ -41,7 +41,7 @@ def plan_copy(target: str, layer: DrawnLayer) -> PlannedImage:
 
 
 def sentence(layer: DrawnLayer, why: str = "") -> str:
-    """What will be written, and why it is offered."""
+    """A sentence about what will be written, and why a copy is offered."""
     size = strings.size(int(layer.data.size) * layer.data.dtype.itemsize)
     told = f"All labels, painted ones included ({size}), are read and written to a new image. Its levels are built."
     return f"{why} {told}" if why else told

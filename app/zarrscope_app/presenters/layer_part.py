@@ -32,7 +32,8 @@ _RANGE = re.compile(r"\s*(\d+)?\s*(?:[-–:]\s*(\d+)?)?\s*")
 
 @frozen
 class Part:
-    """The wanted part of an image. Empty: the whole image. `ranges`: axis → (first, last) index, None: to the end."""
+    """The wanted part of an image. Empty: the whole image. `ranges`: axis → (first, last) index; last None: to the
+    end."""
 
     channels: tuple[int, ...] = ()
     levels: tuple[int, int | None] | None = None

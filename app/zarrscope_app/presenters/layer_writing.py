@@ -164,7 +164,7 @@ def _made(
 
 
 def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
-    """Parts of a few planes each, at the edges of chunks."""
+    """Blocks of a few planes each, cut at the edges of chunks."""
     limits = (1,) * (len(shape) - 3) + (CHUNK[0], BLOCK_ROWS, max(shape[-1:], default=1))[-len(shape) :]
     starts = [range(0, n, max(1, limit)) for n, limit in zip(shape, limits, strict=True)]
     for corner in product(*starts):

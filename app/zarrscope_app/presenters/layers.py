@@ -82,7 +82,7 @@ class Layer:
     label_colors: dict[int, tuple[int, int, int, int]] = field(default_factory=dict)
     label_properties: dict[int, dict[str, Any]] = field(default_factory=dict)
     source: dict[str, str] = field(default_factory=dict)
-    """The origin: url, path, and as "state" the text of the view with which it was opened."""
+    """The origin of the layer: url, path, and as "state" the text of the view with which it was opened."""
     warnings: tuple[str, ...] = ()
     """Sentences about information in the file that the layer does not show."""
 

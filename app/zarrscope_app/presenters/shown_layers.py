@@ -31,7 +31,7 @@ class ShownLayer:
     opacity: float
     contrast: tuple[float, float] | None = None
     color: tuple[int, int, int] | None = None
-    """None: its colour map has more than one colour."""
+    """The colour; None if the colour map has more than one."""
     gamma: float = 1.0
     label_colors: Mapping[int, tuple[int, int, int, int]] = field(default_factory=dict)
 
@@ -85,7 +85,7 @@ def _channel(layer: ShownLayer) -> dict[str, Any]:
 
 # ---------------------------------------------------------------------- into the metadata
 Change = Callable[[Subject], Sequence[Edit]]
-"""A change to a node's attributes, applied to their state at that time."""
+"""A change to a node's attributes: a function that makes the edits for their state at that time."""
 
 
 def changes_of(layers: Sequence[ShownLayer]) -> list[Change]:

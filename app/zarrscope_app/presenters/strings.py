@@ -362,7 +362,7 @@ def keeps_kind(name: str) -> str:
 
 
 def dumb_terminal(term: str) -> str:
-    """(TERM) The reason why nothing can be drawn on such a terminal."""
+    """The reason why nothing can be drawn on a terminal whose TERM is `term`."""
     kind = f"TERM={clean(term, 40)}" if term else "TERM is not set"
     return f"This terminal cannot place a cursor ({kind}). Use zarrscope tree, info, ls or render, or set TERM."
 

@@ -41,7 +41,8 @@ class Probe:
 
 @frozen
 class Table:
-    """The table's frame; cells come from `cells`. Columns are those of an axis, or the fields of a structure."""
+    """The table without its cells, which `cells` returns. Columns are those of an axis, or the fields of a
+    structure."""
 
     rows: int = 0
     columns: int = 0

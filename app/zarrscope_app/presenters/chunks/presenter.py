@@ -172,7 +172,7 @@ class ChunksPresenter:
         return strings.clean(self._names[axis], 24) if axis < len(self._names) else f"axis {axis}"
 
     def show(self, row_axis: str, column_axis: str) -> None:
-        """Shows the map along other axes; equal names swap."""
+        """Shows these axes as the rows and columns of the map. If both names are equal, rows and columns swap."""
         names = [self._name(axis) for axis in range(len(self._grid))]
         if row_axis in names and column_axis in names and len(names) > 1:
             rows, columns = names.index(row_axis), names.index(column_axis)
@@ -256,7 +256,7 @@ class ChunksPresenter:
 
     # ------------------------------------------------------------------ progress
     def live(self) -> None:
-        """Draws chunks that have arrived, or are being loaded."""
+        """Repaints the map, because chunks have arrived or are being loaded."""
         if self._looked:
             self._notify.soon()
 
@@ -430,7 +430,7 @@ class ChunksPresenter:
     def _place(
         self, index: ChunkIndex, fixed: ChunkIndex, first: tuple[int, int], step: tuple[int, int]
     ) -> tuple[int, int] | None:
-        """The cell of a chunk; None for one that is not on this plane."""
+        """The cell of the map in which a chunk lies; None for a chunk that is not on the displayed plane."""
         shown = (self._rows, self._columns)
         if any(i != f for axis, (i, f) in enumerate(zip(index, fixed, strict=True)) if axis not in shown):
             return None

@@ -58,8 +58,8 @@ class DraftEditor:
             self._told()
 
     def make(self, make: Callable[[Draft], Document]) -> bool:
-        """Replaces the displayed document. Returns False, and shows the reason, if `make` refuses; of a large document,
-        True before it is made."""
+        """Replaces the displayed document by the result of `make`. Returns False, and shows the reason, if `make`
+        refuses. For a large document returns True before `make` has run."""
         draft = self.draft()
         if draft is None:
             return False
@@ -75,7 +75,7 @@ class DraftEditor:
         return True
 
     def travel(self, by: Literal[-1, 1]) -> None:
-        """Undoes the latest edit, or redoes it."""
+        """Undoes the latest edit (-1), or redoes it (1)."""
 
         def act() -> None:
             draft = self.draft()

@@ -22,7 +22,7 @@ class JudgeOfSeveral:
     def __init__(self, owner: Owner, told: Callable[[], object]) -> None:
         self._owner, self._told = owner, told
         self.on = False
-        """Whether the form is visible."""
+        """Whether the form is visible: only then documents are checked."""
         self._ticket: Ticket | None = None
         self._judged: dict[str, tuple[Document, Verdict]] = {}
 

@@ -66,7 +66,7 @@ class _Section:
 
     title: str
     rows: dict[RowKey, dict[str, dict[str, Field]]] = field(default_factory=dict)
-    """Row → title of a field → path → the node's field."""
+    """Row → title of a field → path of a node → the node's field."""
     row_notes: dict[RowKey, list[str]] = field(default_factory=dict)
     notes: list[Sequence[str]] = field(default_factory=list)
     changed: set[tuple[RowKey, str]] = field(default_factory=set)

@@ -293,7 +293,7 @@ class NodeForm:
         return id
 
     def travel(self, by: Literal[-1, 1]) -> None:
-        """Undoes the latest edit, or redoes it."""
+        """Undoes the latest edit (-1), or redoes it (1)."""
         self._editor.travel(by)
 
     def revert(self) -> None:

@@ -158,7 +158,7 @@ class EditPresenter:
         self._refresh()
 
     def select(self, path: str, kind: Literal["group", "array"]) -> None:
-        """Shows the form of a node, unless several are chosen together."""
+        """Shows the form of a node, unless several nodes are edited in one form."""
         drafts = self._drafts
         if self._several is not None:
             drafts.path, drafts.kind = path, kind
@@ -218,7 +218,7 @@ class EditPresenter:
         self._refresh()
 
     def tell(self, sentence: str) -> None:
-        """Shows a sentence in the form that is not about one of its fields."""
+        """Shows in the form a sentence that is not about one of its fields."""
         if (draft := self._drafts.selected) is not None:
             draft.hint = sentence
         self._refresh()
@@ -326,14 +326,15 @@ class EditPresenter:
             self._several.show(drafts.hierarchy, self._several.asked)
 
     def try_text(self, pointer: str, text: str, told: Callable[[str], None]) -> None:
-        """Checks a text that is being typed into a section: `told(sentence)`, "" if it is valid."""
+        """Checks a text that is being typed into a field of a section: calls `told(sentence)`, with "" if the text is
+        valid."""
         ask = self._form.why_not(pointer, text)
         if ask is not None:
             self._trials.ask(ask, told)
 
     def try_json(self, text: str, told: Callable[[int, str], object]) -> None:
-        """Finds the faulty line of a text that is being typed, and the reason: `told(line, sentence)`; 0 and "" if it
-        is valid."""
+        """Checks a JSON text that is being typed: calls `told(line, sentence)` with the faulty line and the reason, or
+        with 0 and "" if the text is valid."""
         if (draft := self._drafts.selected) is not None:
             self._trials.ask_json(text, draft, told)
 

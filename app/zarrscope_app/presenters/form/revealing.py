@@ -22,7 +22,7 @@ def turn(draft: Draft, pointer: str, by: int) -> bool:
 
 def reveal(draft: Draft, pointer: str) -> None:
     """Expands every list and object around a field, at the page that contains it. A member that is still being added
-    is the last one."""
+    counts as the last one."""
     value = draft.now.get(draft.prefix, None)
     tokens = tokens_of(pointer)
     for depth, token in enumerate(tokens):

@@ -48,7 +48,8 @@ class SectionForm:
         return Subject(document.get(draft.prefix, {}), around, self._linked.get(path))
 
     def sections(self, path: str, draft: Draft, waiting: Mapping[str, str] = _NOTHING) -> tuple[FormSection, ...]:
-        """The sections that fit, with invalid typed text, and marks on fields that differ from the stored ones.
+        """The sections that fit the attributes. Invalid typed text is shown in its field; fields that differ from the
+        stored document are marked.
 
         `waiting`: field → text that is not yet applied.
         """

@@ -24,7 +24,7 @@ class ReadNode:
     prefix: str
     around: Surroundings
     fits: bool
-    """Whether there is a section for its attributes."""
+    """Whether there is a section of the form for the node's attributes."""
 
 
 def read_nodes(

@@ -22,12 +22,12 @@ class TextTrials:
             self._ticket.cancel()
 
     def ask(self, why_not: Callable[[], str], told: Callable[[str], None]) -> None:
-        """Checks the text of a field: `told(sentence)`, "" if it is valid."""
+        """Checks the text of a field: calls `told(sentence)`, with "" if the text is valid."""
         self._drop_former()
         self._ticket = self._owner.fetch(why_not, lambda outcome: told(outcome.value or ""))
 
     def ask_json(self, text: str, draft: Draft, told: Callable[[int, str], object]) -> None:
-        """Checks the text of all attributes: `told(line, sentence)`; 0 and "" if it is valid."""
+        """Checks the text of all attributes: calls `told(line, sentence)`, with 0 and "" if the text is valid."""
 
         def done(outcome: JobResult[TextFault | None]) -> None:
             fault = outcome.value

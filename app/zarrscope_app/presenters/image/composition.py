@@ -14,7 +14,8 @@ from zarrscope_app.presenters.image.view_models import AxisView, LevelView, Rect
 
 
 def compose(tiles: Iterable[Tile], rect: Rect, height: int, width: int) -> Picture:
-    """The tiles in a rectangle of the plane as (height, width, 3): nearest pixels, grey without data."""
+    """The tiles in a rectangle of the plane as one picture (height, width, 3): nearest pixels, grey where there are no
+    data."""
     canvas = np.full((height, width, 3), GREY, np.uint8)
     y0, x0, y1, x1 = rect
     if height < 1 or width < 1 or y1 <= y0 or x1 <= x0:
@@ -53,7 +54,8 @@ def scale_bar(image: Image, axis: int, indices: float) -> ScaleBar | None:
 
 
 def aspect(image: Image, y: int, x: int) -> float:
-    """Height of an index / width of an index; 1 if the units differ or the file's values are not usable."""
+    """The physical height of a pixel divided by its width; 1 if the units differ or the file's values are not
+    usable."""
     scale = image.levels[0].scale
     if image.axes[y].unit != image.axes[x].unit or not scale[x] or not scale[y]:
         return 1.0

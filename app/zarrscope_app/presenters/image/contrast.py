@@ -25,7 +25,7 @@ class Contrast:
         self._tiles, self._channels, self._restyle, self._changed = tiles, channels, restyle, changed
         self._counting: set[int] = set()
         self._turn = 0
-        """Counts the displayed images, to drop measurements of a former one."""
+        """Counts the displayed images, so that measurements of an earlier image are dropped."""
 
     def clear(self) -> None:
         """Forgets everything, before another image is shown."""

@@ -25,8 +25,8 @@ class Ruler:
 
 @frozen
 class Along:
-    """Converts coordinates along one image's axis to those of another's, with pixel i spanning i … i+1: factor x v +
-    shift."""
+    """Converts coordinates along an axis of one image to those of another: factor · v + shift. Pixel i spans i …
+    i+1."""
 
     factor: float = 1.0
     shift: float = 0.0

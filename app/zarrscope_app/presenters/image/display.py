@@ -202,14 +202,14 @@ class Display(ABC):
                 self._plan_soon()
 
     def set_outline(self, path: str, outline: bool) -> None:
-        """Draws only the edges of labels, or all of them."""
+        """Sets whether only the edges of labels are drawn, instead of their whole area."""
         for label in self._labels:
             if label.path == path:
                 label.outline = outline
                 self._restyle()
 
     def choose_label(self, path: str, chosen: int | None) -> None:
-        """Draws only one label; None: all."""
+        """Draws only the label `chosen`; None: all labels."""
         for label in self._labels:
             if label.path == path:
                 label.chosen = chosen

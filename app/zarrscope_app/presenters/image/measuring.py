@@ -239,7 +239,7 @@ def _window(plane: Plane, place: Rect) -> tuple[int, tuple[int, int, int, int]]:
 
 
 def _pieces(array: Array, plane: Plane, window: tuple[int, int, int, int]) -> Iterator[tuple[slice, slice]]:
-    """A window cut at the edges of chunks."""
+    """The blocks of a window that is cut at the edges of chunks."""
     y0, x0, y1, x1 = window
     for rows in _cut(array, plane.y, y0, y1):
         for columns in _cut(array, plane.x, x0, x1):

@@ -280,8 +280,8 @@ def _thumbnail(image: Image) -> _Thumbnail:
 
 
 def _joined(limits: tuple[tuple[float, float], ...], found: _Thumbnail) -> tuple[tuple[float, float], ...]:
-    """The common limits of each channel: those of the file, else the union of the former limits and this
-    thumbnail's."""
+    """The common limits of each channel: those of the file, else the range of the former limits and this thumbnail's
+    together."""
     joined = list(limits)
     for i, (display, stated) in enumerate(zip(found.displays, found.stated, strict=True)):
         if i >= len(joined):

@@ -173,7 +173,8 @@ def _overlap(low: int, high: int, span: tuple[int, int], step: int) -> tuple[int
 
 
 def fit_labels(assembled: Assembled, part: Part, tile: Tiling, place: Place) -> Plane:
-    """A label plane stretched over a tile's pixels: nearest, because labels are names, not amounts."""
+    """A label plane stretched over a tile's pixels. Each pixel gets the nearest label, because labels cannot be
+    averaged."""
     rows = np.arange(place.y0, place.y1, tile.step)
     columns = np.arange(place.x0, place.x1, tile.step)
     own, other = tile.sheet, part.sheet

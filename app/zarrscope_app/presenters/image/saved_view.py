@@ -24,7 +24,7 @@ from zarrscope_app.presenters.image.view_models import Rect
 from zarrscope_app.presenters.strings import clean, count, counted
 
 MOST_NAMED = 3
-"""The most settings that are named because they do not fit."""
+"""The most settings that a sentence names because they do not fit."""
 
 
 class Stylable(Protocol):
@@ -136,7 +136,8 @@ def saved_view(
     rect: Rect | None = None,
     cursor: tuple[float, float] | None = None,
 ) -> dict[str, Any]:
-    """`plane`: the axes shown as height and width. `level`: the level that the person chose."""
+    """The view of a picture, as JSON. `plane`: the axes shown as height and width. `level`: the level that the person
+    chose."""
     names = [axis.name for axis in image.axes]
     view: dict[str, Any] = {
         "index": {name: index[i] for i, name in enumerate(names) if i not in plane},

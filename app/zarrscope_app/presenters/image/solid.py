@@ -41,7 +41,8 @@ FRONT = (0.0, 0.0)
 
 @dataclass(frozen=True, eq=False)
 class SolidView:
-    """`open`: it is displayed in place of the plane. `rgb` (h, w, 3), or None; then `sentence` gives the reason."""
+    """The picture in three dimensions. `open`: whether it is displayed in place of the plane. `rgb` (h, w, 3), or None;
+    then `sentence` gives the reason."""
 
     open: bool = False
     rgb: npt.NDArray[np.uint8] | None = None
@@ -142,7 +143,7 @@ class Solid:
         self.close()
 
     def turn(self, azimuth: float, elevation: float) -> None:
-        """Turns the line of sight by this many degrees; it stops at the vertical."""
+        """Turns the line of sight by this many degrees. The elevation stops at the vertical."""
         upright = min(90.0, max(-90.0, self._state.elevation + elevation))
         self.look((self._state.azimuth + azimuth + 180.0) % 360.0 - 180.0, upright)
 

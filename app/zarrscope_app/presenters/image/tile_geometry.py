@@ -110,7 +110,8 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Tiling:
-    """`step`: every step-th pixel is drawn if the screen has fewer pixels than the level."""
+    """The tiles into which a sheet is cut. `step`: every step-th pixel is drawn if the screen has fewer pixels than the
+    level."""
 
     sheet: Sheet
     tile_height: int
@@ -235,7 +236,8 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """`key`: ("channel", n) or ("label", path). `index` at level 0 of `image`; None for shown axes."""
+    """One layer of the tiles. `key`: ("channel", n) or ("label", path). `index`: at level 0 of `image`; None for the
+    displayed axes."""
 
     key: tuple[str, Any]
     image: Image

@@ -35,8 +35,8 @@ class TileState(Enum):
 
 @dataclass(frozen=True, eq=False)
 class Tile:
-    """`key` identifies the place (the same from frame to frame); a new `version` under the same key has another
-    picture."""
+    """One tile to paint. `key` identifies its place, the same from frame to frame; a new `version` under the same key
+    has another picture."""
 
     key: tuple[int, int, int]
     """(level, row, column) in the grid of tiles."""
@@ -69,7 +69,7 @@ class Frame:
     """The reason why the plan is held back, "4,096 chunks, 3.1 GiB: zoom in, or press Load.": offer `load_anyway()`;
     else ""."""
     aspect: float = 1.0
-    """Physical height of an index / its width: paint pixels with this ratio."""
+    """The physical height of a pixel divided by its width: paint pixels with this ratio."""
 
 
 @frozen
@@ -108,7 +108,7 @@ class ChannelView:
     gamma: float
     inverted: bool
     low: float
-    """The range of the contrast strip."""
+    """The lowest and (`high`) the highest value on the strip where contrast is set."""
     high: float
     histogram: tuple[int, ...] = ()
     """Counts over low … high in a coarse sample; empty until known."""
@@ -193,7 +193,7 @@ class ProjectionView:
 
 @dataclass(frozen=True, eq=False)
 class Row:
-    """The measured values of one channel; `profile` along a line."""
+    """The measured values of one channel; `profile`: the values along a line."""
 
     label: str
     color: tuple[int, int, int]

@@ -174,7 +174,7 @@ def chunks_hint(grid: int, chunk: Sequence[int], nbytes: int | None, guessed: bo
 
 
 def shards_hint(files: int, inside: int, nbytes: int | None) -> str:
-    """The number of files with these shards."""
+    """The number of files that these shards would make."""
     if inside == 1:
         many = " Shards would make them fewer." if files > 10_000 else ""
         return f"Empty: each chunk is a file of its own, {strings.counted(files, 'file')}.{many}"

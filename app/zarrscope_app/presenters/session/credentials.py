@@ -48,7 +48,8 @@ class CredentialsField:
 
 @frozen
 class CredentialsQuestion:
-    """`line` and `line_label` are for hosts with a single line of input: "profile=lab region=eu-west-1"."""
+    """The question as a form. `line` and `line_label` are for hosts with a single line of input: "profile=lab
+    region=eu-west-1"."""
 
     title: str
     sentence: str

@@ -41,7 +41,7 @@ WHATS = (
     ("table", "The table: its cut of values"),
     ("node", "The whole node: its values"),
 )
-"""(id, its name for a person)."""
+"""The parts that can be exported: (id, name for a person)."""
 
 
 class Session(Protocol):
@@ -138,7 +138,7 @@ class ExportPresenter:
         return os.path.join(self.folder, name)
 
     def begin(self) -> None:
-        """Starts again, for the present display."""
+        """Starts again, with proposals for what is displayed now."""
         what = self.whats()[0][0] if self.whats() else "node"
         what = "table" if self._session.state.tab == "values" else what
         self.choose(what, self.formats(what)[0].id)
@@ -228,7 +228,7 @@ class ExportPresenter:
 
 
 def already_there(target: str) -> str:
-    """Asks before something is overwritten."""
+    """The question whether to overwrite an existing file."""
     return f"{strings.clean(target, 200)} is there already. Overwrite it, or choose another name."
 
 
@@ -260,7 +260,7 @@ def region_on_screen(session: Session) -> tuple[tuple[Any, ...], int]:
 
 
 def prepared_picture(picture: npt.NDArray[np.uint8], target: str) -> Prepared:
-    """A picture as PNG or TIFF."""
+    """Prepares to write a picture as PNG or TIFF."""
     height, width = picture.shape[:2]
     tiff = not target.lower().endswith(".png")
     if tiff:
@@ -284,7 +284,7 @@ def prepared_picture(picture: npt.NDArray[np.uint8], target: str) -> Prepared:
 
 
 def prepared_values(source: export.Source, target: str, format: Format) -> Prepared:
-    """Values in a file. Reads one block to estimate the time."""
+    """Prepares to write values to a file. Reads one block to estimate the time."""
     plan = export.plan(source, target, format)
     seconds = export.estimate(plan)
 
@@ -306,8 +306,8 @@ def values_text(plan: export.ExportPlan, seconds: float | None = None) -> str:
 
 
 def prepared_copy(hierarchy: Hierarchy, path: str, target: str) -> Prepared:
-    """A node and everything beneath it as a new Zarr of the same format, or of v3 if zarrscope does not write that
-    format."""
+    """Prepares to copy a node, and everything beneath it, to a new Zarr: of the same format, or of v3 if zarrscope does
+    not write that format."""
     place = export.Target(target, folder=True)
     try:
         plan = convert.plan(hierarchy, os.fspath(place.path), hierarchy.dialect.name, path=path)

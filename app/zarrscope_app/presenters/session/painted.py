@@ -21,7 +21,7 @@ PATIENCE = 600.0
 
 
 def pixels_of(rect: Rect, aspect: float, longest: int) -> tuple[int, int]:
-    """(height, width) of a picture of a part of a plane whose longer side has this many pixels."""
+    """(height, width) of a picture that shows a part of a plane; its longer side has `longest` pixels."""
     tall, wide = (rect[2] - rect[0]) * aspect, rect[3] - rect[1]
     scale = longest / max(tall, wide)
     return max(1, round(tall * scale)), max(1, round(wide * scale))

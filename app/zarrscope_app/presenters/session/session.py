@@ -299,7 +299,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self.tree.reveal(path)
         self.edit.expect(path)
         hierarchy = self._hierarchy
-        if self._status is SessionStatus.OPENING or hierarchy is None:  # the node is selected when that is open
+        if self._status is SessionStatus.OPENING or hierarchy is None:  # the node is selected once opening ends
             self._refresh()
             return
         self._stop()
@@ -463,7 +463,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         return self._opening.offers(self.helpful, passable=self._passable, falls_back=self._falls_back, kept=kept)
 
     def _failed(self, error: BaseException, path: str) -> None:
-        """Shows chunks that cannot be read at their places; if a command would help, also in the error bar."""
+        """Lists the error of a chunk among the problems; if a command would help, shows it in the error bar, too."""
         if self._status is SessionStatus.OPENING or self._node is None:  # the chunks are requested again afterwards
             return
         found = self.problems.add(error, path)

@@ -21,7 +21,7 @@ OTHER = TypeVar("OTHER")
 class Tabs:
     """The tabs of a session.
 
-    `presenters` by the ids of their views. Errors of a view of another distribution are passed to `failed`.
+    `presenters`: id of a view → its presenter. Errors of a view of another distribution are passed to `failed`.
     """
 
     def __init__(self, owner: Owner, loader: ChunkLoader, failed: Callable[[BaseException], object]) -> None:

@@ -24,7 +24,7 @@ def changes_of_view(picture: SlicePresenter, path: str) -> Sequence[Asked]:
 
 def _asked(place: int, shown: ChannelView) -> Asked:
     def change(subject: Subject) -> Sequence[Edit]:
-        """Only the values that differ from the metadata."""
+        """The edits of the values that differ from the metadata."""
         omero = block(subject.attributes)[0].get("omero")
         listed = omero.get("channels") if isinstance(omero, Mapping) else None
         held = listed[place] if isinstance(listed, list) and place < len(listed) else None

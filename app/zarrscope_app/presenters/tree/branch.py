@@ -85,7 +85,7 @@ class Branch:
         return natural(self.names[child])
 
     def _at(self, child: int, among: array[int]) -> int:
-        """The position of a child; -1 if there is none."""
+        """The position of a child in `among`; -1 if it is not there."""
         at = bisect_left(among, self._key(child), key=self._key)
         return at if at < len(among) and among[at] == child else -1
 

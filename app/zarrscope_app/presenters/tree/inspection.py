@@ -96,7 +96,7 @@ class Search:
         branch.searching = self._owner.decode(work, done)
 
     def anew(self, branch: Branch) -> None:
-        """Searches for another needle."""
+        """Searches the children for another text."""
         if branch.searching is not None:
             branch.searching.cancel()
             branch.searching = None

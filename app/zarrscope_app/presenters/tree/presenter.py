@@ -219,7 +219,7 @@ class TreePresenter:
 
     # ------------------------------------------------------------------ gestures
     def expand(self, id: int) -> None:
-        """Shows the children; fetches them the first time. A group that turns out to be the only child is expanded as
+        """Shows the children of a row; fetches them the first time. A group that turns out to be the only child is expanded as
         well, and so on."""
         self._open(id, UNFOLDED)
 
@@ -254,7 +254,7 @@ class TreePresenter:
             self.expand(id)
 
     def refresh(self, id: int = ROOT) -> None:
-        """Reads the children again. Ids beneath are new afterwards."""
+        """Reads the children of a row again. All rows beneath get new ids."""
         old = self._branches.get(id)
         if old is None or self._hierarchy is None:
             return
@@ -275,13 +275,13 @@ class TreePresenter:
         self._touch(id)
 
     def cancel(self, id: int) -> None:
-        """Stops fetching the children; those that have arrived stay."""
+        """Stops fetching the children of a row; those that have arrived stay."""
         branch = self._branches.get(id)
         if branch is not None and branch.ticket is not None:
             self._settle(branch, "failed", strings.CANCELLED, retry=True)
 
     def retry(self, id: int) -> None:
-        """Fetches again, after FAILED or a cancel."""
+        """Fetches the children of a row again, after FAILED or a cancel."""
         branch = self._branches.get(id)
         if branch is not None and branch.retry:
             branch.expanded = True
@@ -353,7 +353,7 @@ class TreePresenter:
 
     @property
     def finds(self) -> bool:
-        """Whether a name passes the filter, or may still turn out to pass."""
+        """Whether any name passes the filter, or the search for one still runs."""
         return self._root.searching is not None or bool(self._root.shown(self._search.needle))
 
     # ------------------------------------------------------------------ fetching

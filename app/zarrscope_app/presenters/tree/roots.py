@@ -170,7 +170,7 @@ class RootsPresenter:
 
     @property
     def finds(self) -> bool:
-        """Whether a name passes the filter, or may still turn out to pass."""
+        """Whether any name passes the filter, or the search for one still runs."""
         return any(tree.finds for tree in self._numbers.values())
 
     # ------------------------------------------------------------------ gestures
@@ -185,12 +185,12 @@ class RootsPresenter:
             tree.collapse(own)
 
     def retry(self, id: int) -> None:
-        """Fetches again, after FAILED or a cancel."""
+        """Fetches the children of a row again, after FAILED or a cancel."""
         tree, own = self._of(id)
         tree.retry(own)
 
     def cancel(self, id: int) -> None:
-        """Stops fetching the children; those that have arrived stay."""
+        """Stops fetching the children of a row; those that have arrived stay."""
         tree, own = self._of(id)
         tree.cancel(own)
 

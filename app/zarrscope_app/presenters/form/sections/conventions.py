@@ -1,4 +1,5 @@
-"""Conventions of other programs: CF, names of dimensions (xarray, netCDF), resolutions of N5 (Fiji, BigDataViewer)."""
+"""Sections for conventions of other programs: CF, names of dimensions (xarray, netCDF), resolutions of N5 (Fiji,
+BigDataViewer)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of a section, and the data from which it is made."""
+"""The parts of a section of the form, and the data from which a section is made."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class Surroundings:
     """The length of the channel axis; 1 if there is none, 0 if it is not known."""
 
     def shape_of(self, path: str) -> tuple[int, ...] | None:
-        """The shape of the array at a level's path, as the document spells the path."""
+        """The shape of the array of a level; `path`: its path, as the document spells it."""
         place = resolve(self.path, path)
         return None if place is None else self.shapes.get(place)
 
 
 @frozen
 class Subject:
-    """The attributes as edited now, with their surroundings."""
+    """The attributes as edited now, with other data about their node."""
 
     attributes: Any
     around: Surroundings = Surroundings()
