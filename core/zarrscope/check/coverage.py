@@ -22,7 +22,7 @@ class Coverage:
     >>> import numpy as np, zarrscope
     >>> from zarrscope.check.coverage import Coverage
     >>> from zarrscope.check.hierarchy import check
-    >>> h = zarrscope.open("memory://", "w")
+    >>> h = zarrscope.open({}, "w-")
     >>> h.create_array("/a", shape=(4,), dtype="u1", chunks=(2,))[...] = np.arange(4)
     >>> coverage = Coverage()
     >>> list(check(h, coverage=coverage))

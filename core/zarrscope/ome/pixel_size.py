@@ -322,9 +322,9 @@ def set_pixel_sizes(
     >>> axes = [{"name": "y", "type": "space"}, {"name": "x", "type": "space"}]
     >>> entry = {"axes": axes, "datasets": [level("0", 1.0), level("1", 2.0)]}
     >>> for edit in set_pixel_sizes({"ome": {"version": "0.5", "multiscales": [entry]}}, {1: "0.25"}):
-    ...     print(edit.pointer[-60:], edit.text)
-    /multiscales/0/datasets/0/coordinateTransformations/0/scale/1 0.25
-    /multiscales/0/datasets/1/coordinateTransformations/0/scale/1 0.5
+    ...     print(edit.pointer, edit.text)
+    /ome/multiscales/0/datasets/0/coordinateTransformations/0/scale/1 0.25
+    /ome/multiscales/0/datasets/1/coordinateTransformations/0/scale/1 0.5
     """
     found = _pyramid(attributes, index, shape_of)
     if found.obstacle:
