@@ -7,14 +7,14 @@
 
 A chunk whose bytes mean the same in both dialects is copied unchanged (reference.md H.8); any other is decoded and
 encoded anew. planning.py decides this, carrying.py converts attributes and OME-Zarr metadata, and copying.py does the
-work in pieces (work.py), on the threads of this process or the workers of a Dask cluster (executors/executor.py).
+work in independent parts (work.py), on the threads of this process or on a Dask cluster (executors/executor.py).
 
     plan = convert.plan(source, "new.zarr", "v3", pyramid=convert.Pyramid())    # images get new levels on the way
-    convert.rebuild(convert.plan_rebuild(image, convert.Pyramid()))             # or where they are
+    convert.rebuild(convert.plan_rebuild(image, convert.Pyramid()))             # new levels in place
 
-    convert.upgrade(convert.plan_upgrade(old))            # v2 becomes v3 where it is, no chunk touched (upgrading.py)
+    convert.upgrade(convert.plan_upgrade(old))            # v2 becomes v3 in place, no chunk changes (upgrading.py)
 
-    convert.add_label_image(image, "/", "cells")                                # empty, and fits it (label_images.py)
+    convert.add_label_image(image, "/", "cells")                                # empty, of its size (label_images.py)
 
 patching.py writes edited elements of an image into all of its levels.
 

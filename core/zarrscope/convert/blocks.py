@@ -34,8 +34,9 @@ def region_shape(
 ) -> tuple[int, ...]:
     """The number of chunks of `metadata`'s grid in a region, along each axis.
 
-    Values are read from an array that is larger by `factors` and is decoded in units of the shape `unit`. A region
-    takes at most `max_bytes` bytes, or one unit if that is larger; if units are small, it spans `many` of them.
+    The source array has `factors` times as many elements along each axis, and is decoded in blocks of the shape
+    `unit`. A region reads at most `max_bytes` bytes of the source, or one block if that is larger; of small blocks it
+    covers about `many`.
     """
     grid = metadata.grid
     extent = grid.grid_shape(metadata.shape)
@@ -59,7 +60,7 @@ def region_shape(
 def regions(
     metadata: ArrayMetadata, steps: Sequence[int], chosen: Iterable[ChunkIndex] | None = None
 ) -> Iterator[ChunkRegion]:
-    """Splits the grid into regions of `steps` chunks along each axis; all of them, or those with the numbers
+    """Splits the chunk grid into regions of `steps` chunks along each axis. Yields all regions, or those at the indices
     `chosen`."""
     extent = metadata.grid.grid_shape(metadata.shape)
     if chosen is None:
@@ -78,8 +79,8 @@ def spans_of(metadata: ArrayMetadata, region: ChunkRegion) -> ElementRegion:
 
 
 def slabs(spans: ElementRegion, unit: Sequence[int], itemsize: int, factors: Sequence[int]) -> Iterator[ElementRegion]:
-    """Cuts `spans` into parts whose source values take at most REGION_BYTES, or one unit; along whole units if
-    possible."""
+    """Cuts `spans` into parts whose source values take at most REGION_BYTES, or one block of the shape `unit`; at the
+    edges of such blocks if possible."""
     units = [max(1, min(len(s), u // f)) for s, u, f in zip(spans, unit, factors, strict=True)]
     steps = list(units)
     size = itemsize * prod(steps) * prod(factors)

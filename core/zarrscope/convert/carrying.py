@@ -50,7 +50,7 @@ def attributes(
 
 
 def _drop_names(own: Attributes, metadata: ArrayMetadata, before: Dialect, after: Dialect) -> None:
-    """Removes the names of dimensions from attributes when the other dialect keeps them elsewhere."""
+    """Removes the names of dimensions from the attributes if the dialect `after` keeps them elsewhere."""
     if metadata.dimension_names is not None and before.names_in is not None and before.names_in != after.names_in:
         own.pop(before.names_in, None)
 
@@ -64,12 +64,12 @@ def _is_filters(value: Any, metadata: ArrayMetadata) -> bool:
 
 # ---------------------------------------------------------------------------------------------- strict JSON
 MOST_POINTERS = 100
-"""The most places that are named per node."""
+"""The most replaced values of a node whose places `strict` returns."""
 
 
 def strict(value: Any) -> tuple[Any, list[str]]:
-    """Replaces NaN and infinities in `value` by text, as JSON has no such numbers. Returns it, and pointers to the
-    first.
+    """Replaces NaN and infinities in `value` by text, as JSON has no such numbers. Returns the new
+    value, and JSON pointers to the first replaced values.
 
     It works without recursion, because attributes may be nested to any depth, and copies only the parts that change.
     """

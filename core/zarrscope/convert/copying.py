@@ -3,7 +3,7 @@
 Memory holds one region per thread, of at most REGION_BYTES or one chunk of the destination, whichever is more. Nothing
 is overwritten: every value is stored with the condition ABSENT. Stores write a whole value or nothing, so a killed run
 leaves whole chunks behind, and the next run of the same plan skips them; the comparison at the end reads all of them
-again. work.py defines the pieces of work; executors/executor.py distributes them.
+again. work.py cuts the work into independent parts; executors/executor.py distributes these.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Result:
     cancelled: bool = False
     assumed: int = 0
     """Values that the source denied and that count as missing at the caller's request, so nobody has read them. On a
-    cluster this is a lower limit."""
+    cluster there may be more than this number."""
 
 
 def run(
@@ -110,7 +110,7 @@ class DestinationWriter:
     def result(self, *, verified: bool, cancelled: bool) -> Result:
         n = self.sum
         assumed = max((node.array.store.taken_as_missing for node in self.nodes if node.array is not None), default=0)
-        assumed += n.assumed if self.executor.may_repeat else 0  # counts of other processes
+        assumed += n.assumed if self.executor.may_repeat else 0  # on a cluster, other processes counted these
         return Result(n.copied, n.encoded, n.blank, n.kept, verified, cancelled, assumed)
 
     def begin(self, journal: bytes, *, empty: bool) -> None:

@@ -38,7 +38,7 @@ def middle(factor: int, method: Method) -> float:
 
 
 def check_method(method: Method, dtype: DataType) -> None:
-    """Raises Refused for a data type that has no mean, or for the mode no order."""
+    """Raises Refused if the values of a data type have no mean, or cannot be counted for the mode."""
     numpy = dtype.numpy
     numbers = numpy is not None and (numpy.kind in "iufc" or _is_small_float(numpy))
     if method == "mean" and not numbers:
@@ -66,7 +66,7 @@ Slices = tuple[slice, ...]
 
 
 def _alike(shape: Sequence[int], factors: Sequence[int]) -> Iterator[tuple[Slices, Slices, tuple[int, ...]]]:
-    """(where in the source, where in the result, shape of a block): parts in which all blocks have one shape."""
+    """Yields parts in which all blocks have the same shape: (part of the source, part of the result, that shape)."""
     per_axis: list[list[tuple[slice, slice, int]]] = []
     for n, f in zip(shape, factors, strict=True):
         whole, rest = divmod(n, f)
@@ -97,7 +97,7 @@ def _mean(parts: list[NDArray[Any]], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _whole_mean(parts: list[NDArray[Any]], dtype: np.dtype[Any], count: int) -> NDArray[Any]:
-    """The exact mean of integers, rounded once: quotients and remainders apart where the sum could overflow."""
+    """The exact mean of integers, rounded once. Where their sum could overflow, it adds quotients and remainders."""
     signed = dtype.kind == "i"
     if (dtype.itemsize * 8 - signed) + (count - 1).bit_length() < 31:
         wide: Any = np.int32
@@ -124,7 +124,7 @@ def _whole_mean(parts: list[NDArray[Any]], dtype: np.dtype[Any], count: int) -> 
 
 
 def _divided(total: NDArray[Any], count: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """(floor of the quotient, remainder): by shifting for a power of two, which is several times as fast."""
+    """(quotient rounded down, remainder). A power of two divides by shifting, which is several times as fast."""
     if count & (count - 1) == 0:
         return total >> total.dtype.type(count.bit_length() - 1), total & total.dtype.type(count - 1)
     return np.divmod(total, total.dtype.type(count))
@@ -144,5 +144,5 @@ def _mode(parts: list[NDArray[Any]], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def block_bytes(factors: Sequence[int], itemsize: int) -> int:
-    """The bytes of the finer level that are reduced to one element."""
+    """The size in bytes of a block of the finer level, which is reduced to one element."""
     return prod(factors) * itemsize

@@ -31,7 +31,7 @@ class Layout:
     def __post_init__(self) -> None:
         for name, lengths in (("chunks", self.chunks), ("shards", self.shards)):
             if lengths is not None and any(n < 1 for n in lengths):
-                raise Refused(f"{name} {lengths} cannot be: each length is at least 1")
+                raise Refused(f"{name} {lengths} are not possible: each length must be at least 1")
 
     def candidates(self, draft: ArrayMetadata, notes: list[str]) -> Iterator[tuple[ArrayMetadata, list[str]]]:
         """Yields layouts with the notes that apply to each, the closest to the source first."""
@@ -76,8 +76,8 @@ class Layout:
 
 
 def laid(draft: ArrayMetadata) -> ArrayMetadata:
-    """Turns the blocks of N5 into plain values with N5's compression for any other dialect. Other metadata stay as they
-    are.
+    """For a dialect without N5's block format: replaces the codec of N5 blocks by `bytes` and the compression of the
+    blocks. Other metadata stay as they are.
     """
     if dialect_named(draft.dialect).blocks or not _is_block(draft.codecs):
         return draft

@@ -34,9 +34,9 @@ DESCRIPTIONS: dict[Method, str] = {
 class Pyramid:
     """The options for building pyramids. Raises Refused for impossible ones.
 
-    `levels` counts the finest one; None: until y and x are at most SMALL. `factors`: one number for all spatial axes,
-    or a number by name of axis, where axes that are not named get 2. `method` None: mean, for labels nearest. `axes`:
-    the names of a plain array's axes.
+    `levels`: their number, with the finest one; None: until y and x are at most SMALL. `factors`: one number for all
+    spatial axes, or a mapping from axis names to numbers (2 for other axes). `method` None: mean, and nearest for
+    labels. `axes`: the names of a plain array's axes.
     """
 
     levels: int | None = None
@@ -51,7 +51,7 @@ class Pyramid:
             raise Refused(f"There is no method {self.method!r}", advice=f"The methods are {', '.join(METHODS)}.")
         for factor in [self.factors] if isinstance(self.factors, int) else self.factors.values():
             if not 1 <= factor <= 64:
-                raise Refused(f"A factor of {factor} cannot be: 1 to 64 can")
+                raise Refused(f"A factor of {factor} is not possible: it must be from 1 to 64")
 
     def factor(self, axis: Axis) -> int:
         """The factor by which an axis shrinks from level to level."""
@@ -175,7 +175,7 @@ def image_attributes(name: str, axes: Sequence[Axis], version: str) -> dict[str,
 
 
 def named_axes(names: Sequence[str | None] | None, rank: int, stated: tuple[str, ...] | None) -> tuple[Axis, ...]:
-    """The axes of a plain array: as the caller names them, else as its dimensions are named. Raises Refused."""
+    """The axes of a plain array, named as the caller states, else by its dimension names. Raises Refused."""
     chosen: Sequence[str | None] | None = stated if stated is not None else names
     if stated is not None and len(stated) != rank:
         raise Refused(f"{len(stated)} axes ({', '.join(stated)}) do not fit an array of {rank}")

@@ -121,8 +121,8 @@ def _with_axes(listed: Any, path: str, shape_of: ShapeOf) -> list[Attributes] | 
 
 
 def _times(fine: int, coarse: int) -> float:
-    """The factor from a fine length to a coarse one: the whole number that gives the coarse length (rounded up or
-    down), else the exact quotient.
+    """The factor by which a coarse length is shorter than a fine one: a whole number if dividing by it, rounded up or
+    down, gives the coarse length; else the exact quotient.
     """
     near = max(1, round(fine / coarse)) if coarse else 1
     return float(near) if not coarse or coarse in (fine // near, -(-fine // near)) else fine / coarse
@@ -174,7 +174,7 @@ def _version(found: Mapping[str, Any]) -> str:
 
 
 def _has_axes(entries: Any) -> bool:
-    """Whether the axes are objects, as since 0.4; true also where there are no multiscales."""
+    """Whether the axes are objects, as in 0.4 and later; also true if there are no multiscales."""
     if entries is None:
         return True
     return isinstance(entries, list) and all(

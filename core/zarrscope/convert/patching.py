@@ -174,7 +174,7 @@ def _pieces(array: Array, edits: Edits, cancelled: Callable[[], bool]) -> Iterat
 
 
 def _within_chunks(region: Region, edges: list[Any]) -> Iterator[tuple[tuple[int, ...], list[tuple[int, int]]]]:
-    """(place of a chunk, the part of it that a region covers)."""
+    """Yields (index of a chunk, the part of the region within it) for each chunk that the region touches."""
     spans = []
     for part, along in zip(region, edges, strict=True):
         spans.append(range(along.chunk_of(part.start), along.chunk_of(part.stop - 1) + 1))
@@ -201,14 +201,14 @@ def _factors(above: Array, array: Array) -> tuple[int, ...] | None:
 
 
 def _blocks(edits: Edits, factors: tuple[int, ...], shape: tuple[int, ...]) -> Iterator[Region]:
-    """The parts of a coarser level of `shape` that lie beneath the edits."""
+    """The regions of a coarser level of `shape` that cover the edited elements of the level above."""
     for block in edits.blocks:
         found = np.nonzero(block.was_set)
         region = []
         for at, corner, f, n in zip(found, block.corner, factors, shape, strict=True):
             lo, hi = (int(np.min(at)) + corner) // f, -(-(int(np.max(at)) + 1 + corner) // f)
             region.append(slice(lo, min(hi, n)))
-        if all(part.start < part.stop for part in region):  # a partial last block may have no coarser element
+        if all(part.start < part.stop for part in region):  # the coarser level may leave out a partial last block
             yield tuple(region)
 
 

@@ -43,7 +43,7 @@ from zarrscope.stores.store import Store
 T = TypeVar("T")
 
 JOURNAL_LIMIT = 64 << 20
-"""The most bytes of a journal: that of a rebuild names every group."""
+"""The most bytes of a journal. The journal of a rebuild may be long, because it names every group."""
 
 OME_XML = "OME/METADATA.ome.xml"
 OME_XML_LIMIT = 256 << 20
@@ -244,7 +244,7 @@ class _Planner:
         pyramid: Pyramid | None,
         chunks_stay: bool = False,
     ) -> None:
-        """`chunks_stay`: the new documents describe the chunks under their present keys."""
+        """`chunks_stay`: the new documents describe the existing chunks, which keep their keys."""
         self.source, self.dialect, self.root, self.layout = source, dialect, root, layout
         self.chunks_stay = chunks_stay
         self.tree = source.tree(root)
@@ -335,7 +335,7 @@ class _Planner:
 
     # ------------------------------------------------------------------ pyramids
     def _levels(self, base: NodePlan) -> Iterator[NodePlan]:
-        """The levels to build from an array that was planned."""
+        """The plans of the levels to build from the array of the plan `base`."""
         assert self.pyramids is not None
         assert base.metadata is not None
         for made in self.pyramids.levels(base.path, base.target, base.metadata, self._separator(base.metadata)):
@@ -426,7 +426,7 @@ class _Planner:
         return NodePlan(array.path, target, how, documents, key, array, after, fill_moves, notes=tuple(notes))
 
     def _separator(self, before: ArrayMetadata) -> str | None:
-        """The separator in chunk keys: "/" in v2 if the source has none, as OME-Zarr 0.4 and file systems like it."""
+        """The separator in chunk keys. An array that becomes v2 gets "/", as in OME-Zarr 0.4."""
         wanted = self.dialect.wanted_separator
         return before.keys.separator if wanted and before.dialect == self.dialect.name else wanted
 
@@ -484,7 +484,7 @@ def _is_nan(fill: Fill) -> bool:
 
 
 def _consolidated(dialect: Dialect, nodes: tuple[NodePlan, ...]) -> tuple[NodePlan, ...]:
-    """The plan of a hierarchy that carries a copy of all its documents at its root, where the dialect has a form."""
+    """The plans of `nodes`, where the root gets a consolidated copy of all documents if the dialect has one."""
     root = nodes[0]
     documents = {key: value for node in nodes for key, value in node.documents.items()}
     copied = {

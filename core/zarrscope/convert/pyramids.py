@@ -44,7 +44,7 @@ class PlannedPyramid:
 
 @dataclass(frozen=True)
 class PlannedArray:
-    """One level: its path, its metadata there, how it is made, and the path of the array that it replaces."""
+    """One level: its path in the destination, its metadata, how it is made, and the path of the array it replaces."""
 
     target: str
     metadata: ArrayMetadata
@@ -56,8 +56,8 @@ class PyramidPlanner:
     """Collects the pyramids to build, group by group, and gives the levels of each array."""
 
     def __init__(self, dialect: Dialect, wanted: Pyramid, named: Mapping[str, Sequence[str]] | None = None) -> None:
-        """`named`: paths for new levels, by the path of the finest level. A level that is not named gets a free path
-        beside the present levels. None: new levels may take the paths of the former ones.
+        """`named`: for the path of each finest level, the paths of its new levels; further ones get unused paths beside
+        the present levels. None: new levels may take the paths of the former ones.
         """
         if not dialect.ome_zarr:
             raise Refused(
@@ -151,7 +151,7 @@ class PyramidPlanner:
 
     # ------------------------------------------------------------------ the levels themselves
     def levels(self, path: str, target: str, base: ArrayMetadata, separator: str | None) -> Iterator[PlannedArray]:
-        """The levels to be built of the array at `path`, which is at `target` with metadata `base`."""
+        """The levels to build from the array at `path`, which gets the path `target` and the metadata `base`."""
         built = self.built.get(path)
         if built is None:
             return

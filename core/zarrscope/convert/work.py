@@ -1,8 +1,8 @@
-"""The conversion of one array, cut into pieces that any thread or process can do, in any order, and more than once.
+"""The conversion of one array, cut into pieces: parts that any thread or process can do, in any order, even twice.
 
-A Work holds everything that a piece needs, and its pickle is small; the result of a piece is a few numbers. Every value
-is stored only where nothing is stored yet (ABSENT). So when a worker dies and its piece is done again, nothing that is
-already stored changes.
+An ArrayWork holds everything that a piece needs, and its pickle is small; the result of a piece is a few numbers. Every
+value is stored only where nothing is stored yet (ABSENT). So if a worker dies and its piece is done again, nothing that
+is already stored changes.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ WorkItem = TypeVar("WorkItem", list[ChunkIndex], ChunkRegion)
 
 
 def _counted(do: Callable[[ArrayWork, WorkItem], WorkCount]) -> Callable[[ArrayWork, WorkItem], WorkCount]:
-    """Adds the number of values that were taken as missing meanwhile. Only the process that reads the
-    source knows it."""
+    """Makes `do` also count the values that the source denied and that were taken as missing: only the process that
+    reads the source knows their number."""
 
     @wraps(do)
     def counted(work: ArrayWork, what: WorkItem) -> WorkCount:
@@ -86,8 +86,8 @@ def _counted(do: Callable[[ArrayWork, WorkItem], WorkCount]) -> Callable[[ArrayW
 
 @dataclass(frozen=True)
 class ArrayWork:
-    """The work of making `target` from `source`, which is the array to convert, or the level above. The documents of
-    `target` need not exist yet. `again`: parts of it may exist already, from an earlier run or a worker that died.
+    """The work of making the array `target` from `source`: the array to convert, or the next finer level. The documents
+    of `target` need not exist yet. `again`: some of its chunks may exist, from an earlier run or a worker that died.
     """
 
     source: Array
@@ -99,7 +99,7 @@ class ArrayWork:
 
     # ------------------------------------------------------------------ pieces
     def batches(self) -> Iterator[list[ChunkIndex]]:
-        """The pieces for `copy`: single chunks, or groups of chunks where each request costs a round trip."""
+        """The chunks to `copy`: one by one, or several at a time if each request costs a round trip."""
         grid = self.target.metadata.grid
         stored = stored_chunks(self.source._stored)
         indices = iter(stored) if stored is not None else product(*map(range, grid.grid_shape(self.target.shape)))
@@ -111,7 +111,7 @@ class ArrayWork:
             yield batch
 
     def regions(self, *, written: bool = False) -> Iterator[ChunkRegion]:
-        """The pieces for `encode`; and, once everything is `written`, the pieces for `compare`.
+        """The regions to `encode`; if everything is `written`, the regions to `compare`.
 
         For a sparse array these are only the regions with stored chunks: elsewhere both arrays hold the same fill
         value.
@@ -164,7 +164,7 @@ class ArrayWork:
 
     @property
     def region_bytes(self) -> int:
-        """The approximate bytes that one region reads, so that several can share a task."""
+        """The approximate bytes that one region reads; small regions share a task of a cluster."""
         first = next(regions(self.target.metadata, self._region_shape()), None)
         if first is None:
             return 1

@@ -1,4 +1,4 @@
-"""Executors run the pieces of a job: on threads of this process, or on the workers of a Dask cluster."""
+"""Executors run a job that is cut into pieces: on threads of this process, or on the workers of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ __all__ = ["Cancelled", "Executor", "ThreadExecutor", "executor_for"]
 
 
 def executor_for(scheduler: Any) -> Executor:
-    """The executor for a scheduler: None gives this process, an address the Dask cluster there
-    (cluster.DaskExecutor)."""
+    """The executor for `scheduler`: the threads of this process for None, a Dask cluster (cluster.DaskExecutor) for the
+    address of its scheduler."""
     if scheduler is None:
         return ThreadExecutor()
     from zarrscope.executors.cluster import DaskExecutor

@@ -1,4 +1,4 @@
-"""Runs the pieces of a job on the workers of an existing Dask cluster.
+"""Runs a job, cut into pieces (executor.py), on the workers of an existing Dask cluster.
 
 A worker takes part once it has given the right answers: it must run the same zarrscope as this process and find the
 same bytes of a document at the same address. Workers that join later are asked as well. A worker that may not take part
@@ -45,15 +45,15 @@ Piece = TypeVar("Piece")
 T = TypeVar("T")
 
 CONNECT_SECONDS = 4.0
-"""A scheduler is given up if it does not answer within this time: first its port, then its greeting."""
+"""Connecting to a scheduler fails after this time, and so does waiting for its first bytes."""
 FIRST_WORKER_SECONDS = 8.0
-"""A cluster without workers is given up after this time, unless `wait_for_workers` states another."""
+"""A job fails if its cluster has no worker after this time, unless `wait_for_workers` states another."""
 NOBODY_SECONDS = 60.0
-"""A cluster that has lost all its workers is given up after this time."""
+"""A job fails if its cluster has lost all workers for this time."""
 ASK_AGAIN_SECONDS = 30.0
 """A worker that did not answer is asked again after this time."""
 SILENT_SECONDS = 20.0
-"""A worker is named if its scheduler has received nothing from it for this time."""
+"""A worker is reported as silent if its scheduler has received nothing from it for this time."""
 
 _log = logging.getLogger("zarrscope.executors.cluster")
 
@@ -94,12 +94,12 @@ class DaskExecutor:
         self._unfit: dict[str, str] = {}
         """Worker → the reason why it may not take part."""
         self._heard: dict[str, tuple[float, float]] = {}
-        """Worker → the time at which its scheduler last received something from it, by the scheduler's clock; and by
-        this process' clock, the time since when that value has not changed."""
+        """Worker → (when the scheduler last received something from it, by the scheduler's clock; when this process
+        first saw that time, by its own clock)."""
         self._told: set[str] = set()
-        """Workers that were named as silent."""
+        """Workers that were reported as silent."""
         self._asked: dict[str, float] = {}
-        """Worker that did not answer → the time of the question."""
+        """Worker that did not answer → when it was asked."""
         self._own = isinstance(scheduler, str | os.PathLike)
         if not self._own:
             self.client = scheduler
@@ -146,7 +146,7 @@ class DaskExecutor:
         return sum(there[worker] for worker in self._fit)
 
     def _ask(self, workers: list[str]) -> None:
-        """Asks each worker, accepts those with the right answers, and names the others with the reason."""
+        """Asks each worker, accepts those with the right answers, and reports why the others may not take part."""
         place = self._place
         asked_for = question(place)
 
@@ -234,7 +234,7 @@ class DaskExecutor:
         _Job(self, call, pieces, done, cancelled, piece_bytes).run()
 
     def tell_of_silent_workers(self) -> None:
-        """Names each worker from which its scheduler has received nothing for a while, once."""
+        """Reports, once, each worker from which its scheduler has received nothing for a while."""
         try:
             workers = self.client.scheduler_info()["workers"]
         except (OSError, KeyError, TypeError):
@@ -313,7 +313,7 @@ class _Job:
         try:
             while True:
                 while error is None and not stopped and len(self.running) < max(1, self.threads * TASKS_PER_THREAD):
-                    # small tasks first, so that a small job is shared by all; larger ones for a large job
+                    # tasks begin small, so that all workers share a small job, and grow in a large one
                     size = max(1, min(self.most, self.begun // (4 * max(1, self.threads))))
                     batch = list(islice(self.waiting, size))
                     if not batch:
@@ -377,7 +377,7 @@ class _Job:
                 )
 
     def _give_to_others(self) -> None:
-        """Sends tasks again if all of their workers have left, because the scheduler would wait for these workers."""
+        """Gives a task to other workers if all that it was sent to have left: the scheduler would wait for them."""
         fit = self.cluster._fit
         left = [future for future, (_, workers) in self.running.items() if fit and not workers & fit]
         for future in left:
@@ -423,7 +423,7 @@ def _need_answer(scheduler: str) -> None:
     try:
         host, port = get_address_host_port(scheduler)
         with socket.create_connection((host, port), CONNECT_SECONDS) as connection:
-            if not scheduler.startswith("tls:") and not connection.recv(8):  # a scheduler sends the first bytes
+            if not scheduler.startswith("tls:") and not connection.recv(8):  # a scheduler speaks first
                 raise ConnectionError("the program at this address is not a Dask scheduler")
     except TimeoutError as error:
         raise _nobody(scheduler, TimeoutError(f"silence for {CONNECT_SECONDS:g} seconds")) from error

@@ -1,5 +1,5 @@
-"""The code that runs on the workers of a Dask cluster: a question that decides whether a worker may take part, and the
-tasks.
+"""The code that runs on the workers of a Dask cluster: a question to each worker, whose answer decides whether it may
+take part, and the tasks.
 
 A worker imports this module from its own zarrscope. That may be another version, or missing, so the question is sent as
 text.
@@ -48,8 +48,8 @@ def identity() -> Build:
     return Build(__version__, found.hexdigest()[:16])
 
 
-# The question to a worker. It is text, because a worker with another zarrscope, or none, could not unpickle a function
-# of ours.
+# The question to a worker. It is text, because a worker with another zarrscope, or none,
+# could not unpickle one of our functions.
 _QUESTION = """
 def answer(url, key, how):
     import socket, sys

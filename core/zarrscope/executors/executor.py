@@ -1,9 +1,10 @@
 """Executors run the pieces of a job: ThreadExecutor in this process, DaskExecutor on a Dask cluster (cluster.py).
 
-Workers take pieces from one iterator when they are free. `done` is called for each result, by one thread at a time. The
-first error stops the job and is raised by `run`. Once `cancelled()`, no piece starts any more. Pieces that have started
-are waited for, so nothing is written after `run` has returned. A cluster may run a piece twice, because its scheduler
-gives it to another worker when one dies: pieces must be idempotent.
+A piece is a part of a job that can be done apart from the others, such as the conversion of one region. Workers take
+pieces from one iterator when they are free. `done` is called for each result, by one thread at a time. The first error
+stops the job and is raised by `run`. Once `cancelled()` is true, no piece starts any more. `run` waits for the pieces
+that have started, so nothing is written after it has returned. If a worker of a cluster dies, another one runs its
+piece again, so pieces must be idempotent.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ class Executor(Protocol):
     """Runs pieces of work, with the guarantees in the module's docstring."""
 
     may_repeat: bool
-    """Whether a piece may run again after an unfinished run."""
+    """Whether a piece may run twice in one job, because the worker that began it died."""
 
     def run(
         self,
@@ -45,7 +46,7 @@ class Executor(Protocol):
         """Calls `done(call(piece))` for every piece. Raises the first error, or Cancelled."""
 
     def check_shared(self, store: Store, key: str, value: bytes) -> None:
-        """Raises Refused when no worker finds `value` at `key`: the workers see other files than this process."""
+        """Raises Refused if no worker finds `value` at `key`: the workers then have other files than this process."""
 
     def close(self) -> None: ...
 

@@ -4,7 +4,7 @@
     plan = export.plan(source, "cells.ome.tif")         # size and shape; reads nothing
     export.run(plan)                                    # values are read in blocks and written as they come
 
-Formats are rows of `FORMATS`: TIFF, OME-TIFF, npy, CSV and Zarr; presenters make pictures (PNG, TIFF of colours). An
+`FORMATS` lists the formats: TIFF, OME-TIFF, npy, CSV and Zarr; presenters make pictures (PNG, TIFF of colours). An
 export never leaves a partial file: it writes to a temporary file in the same folder, which gets the final name at the
 end. An existing file is overwritten only on request, an existing Zarr never.
 """

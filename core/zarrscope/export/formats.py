@@ -37,7 +37,7 @@ CELLS = 10_000_000
 CELL_BYTES = 9
 """The approximate bytes of a value in a CSV, with its comma."""
 LETTERS = "TZC"
-"""The letters of the axes of a TIFF besides Y and X."""
+"""TIFF's letters for the axes besides Y and X: time, depth, channel."""
 MICROMETERS = {
     "angstrom": 1e-4,
     "centimeter": 1e4,
@@ -49,7 +49,7 @@ MICROMETERS = {
     "nanometer": 1e-3,
     "picometer": 1e-6,
 }
-"""The units of length that a file may name, in micrometers."""
+"""Micrometers per unit of length, for the units that metadata may name."""
 
 
 @dataclass(frozen=True)
@@ -62,17 +62,17 @@ class ExportPlan:
     format: Format
     target: str
     letters: str
-    """For a TIFF: the letters of the values' axes, in their order."""
+    """For a TIFF: one letter for each axis of the values, such as "CYX"."""
     nbytes: int
     file_nbytes: int
     exact: bool
-    """Whether the size of the file is known up to some kilobytes."""
+    """Whether `file_nbytes` is right to a few kilobytes."""
     notes: tuple[str, ...]
     """Sentences about information that the format cannot hold."""
 
 
 def format_of(target: str, id: str | None = None) -> Format:
-    """The format of a name, or of an id. Raises Refused."""
+    """The format with this id; without an id, the format that the ending of `target` means. Raises Refused."""
     for found in FORMATS:
         if found.id == id if id is not None else target.lower().endswith(found.endings):
             return found
@@ -118,7 +118,7 @@ def need_tifffile() -> None:
 
 
 def tiff_letters(source: Source, notes: list[str]) -> str:
-    """T, Z, C, Y or X for each axis. Raises Refused for more axes than a TIFF has."""
+    """T, Z, C, Y or X for each axis of the values. Raises Refused for fewer than two axes or more than five."""
     axes = source.axes
     if len(axes) < 2:
         raise Refused("A TIFF needs two axes or more", advice="Export npy or CSV.")

@@ -24,7 +24,7 @@ BLOCK_BYTES = 1 << 25
 
 @dataclass(frozen=True)
 class Part:
-    """The part of one axis: `count` elements start, start + step, …; `kept`: the result has this axis."""
+    """The selection along one axis: `count` elements, from `start` in steps of `step`. `kept`: the result has the axis."""
 
     start: int
     step: int
@@ -32,13 +32,13 @@ class Part:
     kept: bool = True
 
     def slice(self, low: int, high: int) -> slice:
-        """The elements `low` to `high` of the part, as a slice of the array; steps are positive."""
+        """The slice of the array that gives the selected elements number `low` to `high`."""
         return slice(self.start + low * self.step, self.start + (high - 1) * self.step + 1, self.step)
 
 
 @dataclass(frozen=True)
 class Source:
-    """Values to export. `axes`, `scale`, `translation` are those of the kept axes, in units of the file."""
+    """Values to export. `axes`, `scale` and `translation` have one item per axis of the result, in the axes' units."""
 
     array: Array
     parts: tuple[Part, ...]
@@ -117,7 +117,7 @@ class Source:
         return np.asarray(self.array[index])
 
     def blocks(self) -> Iterator[tuple[tuple[int, int], ...]]:
-        """Regions of at most about 32 MiB in C order, along the edges of chunks where possible."""
+        """The regions to read one after the other, in C order: at most about 32 MiB each, whole chunks if possible."""
         shape = self.shape
         if not all(shape):
             return
@@ -128,7 +128,7 @@ class Source:
             if part.kept
         ]
         itemsize = max(1, self.dtype.itemsize)
-        for axis in range(len(shape)):  # the slowest axes are cut first, so that blocks follow one another in the file
+        for axis in range(len(shape)):  # the first axes are cut first, so that blocks follow one another in the file
             if prod(sides) * itemsize <= BLOCK_BYTES:
                 break
             rest = prod(sides) // sides[axis] * itemsize

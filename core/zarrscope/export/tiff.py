@@ -88,7 +88,7 @@ def _regions(plan: ExportPlan, letters: str) -> Iterator[list[tuple[int, int]]]:
 
 
 def _flat(plan: ExportPlan, values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """(rows, columns) of a region of one plane."""
+    """The values of a region of one plane as an array of rows and columns."""
     rows, columns = plan.letters.index("Y"), plan.letters.index("X")
     plane = values.reshape([n for axis, n in enumerate(values.shape) if axis in (rows, columns)])
     return np.ascontiguousarray(plane.T if rows > columns else plane, dtype)
@@ -131,7 +131,7 @@ def _metadata(plan: ExportPlan, letters: str, *, imagej: bool, ome: bool) -> dic
         z = micrometers(source, plan.letters.index("Z")) if "Z" in plan.letters else None
         metadata |= {"spacing": z} if z is not None else {}
         if micrometers(source, plan.letters.index("X")) is not None:
-            metadata["unit"] = "micron"  # as Fiji spells it: some versions lose a µ
+            metadata["unit"] = "micron"  # the spelling of Fiji, of which some versions cannot read "µm"
         time = plan.letters.find("T")
         if time >= 0 and source.axes[time].unit == "second":
             metadata["finterval"] = source.scale[time]
@@ -152,7 +152,7 @@ def _metadata(plan: ExportPlan, letters: str, *, imagej: bool, ome: bool) -> dic
 
 
 def _rgba(color: tuple[int, int, int] | None) -> int:
-    """A colour in the form of OME: a signed 32-bit number, red first, opaque."""
+    """An opaque colour as OME-XML states it: RGBA in a signed 32-bit integer."""
     red, green, blue = color or (255, 255, 255)
     value = red << 24 | green << 16 | blue << 8 | 255
     return value - (1 << 32) if value >= 1 << 31 else value

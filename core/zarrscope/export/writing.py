@@ -112,8 +112,8 @@ def _write_npy(plan: ExportPlan, path: str, read: Callable[[], Iterator[Block]])
 
 
 def _write_csv(plan: ExportPlan, path: str, read: Callable[[], Iterator[Block]]) -> None:
-    """Writes up to two axes as rows and columns; of more axes, one value per row with its index. Fields of structures
-    are columns.
+    """Writes values of up to two axes as rows and columns. With more axes, each row has one value and its index. Each
+    field of a structured data type gets a column.
     """
     source = plan.source
     names = source.dtype.names

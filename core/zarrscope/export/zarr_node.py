@@ -37,7 +37,8 @@ def write_zarr(plan: ExportPlan, path: str, read: Callable[..., Iterator[Any]]) 
 
 
 def _is_image(source: Source) -> bool:
-    """Whether OME-Zarr can describe the values: two or more axes of space, and names that differ."""
+    """Whether to write an OME-Zarr image: the source is an image with two or more axes of space, and its values are
+    numbers."""
     spaces = [axis for axis in source.axes if axis.type == "space"]
     return len(spaces) >= 2 and source.node.kind == "group" and source.dtype.kind in "buif"
 
