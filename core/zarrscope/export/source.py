@@ -24,7 +24,7 @@ BLOCK_BYTES = 1 << 25
 
 @dataclass(frozen=True)
 class Part:
-    """The selection along one axis: `count` elements, from `start` in steps of `step`. `kept`: the result has the axis."""
+    """The selection on one axis: `count` elements from `start` in steps of `step`. `kept`: the result has the axis."""
 
     start: int
     step: int

@@ -253,7 +253,7 @@ class Array:
         return out[()] if selection.scalar else out
 
     def _need_sound(self) -> None:
-        """Raises the fault in the documents before an index is compared with a shape, which may be a stand-in."""
+        """Raises the first fault of the documents: if they are broken, the shape may be a stand-in."""
         if self.metadata.defects:
             raise self._stored.located(self.metadata.defects[0].error)
 

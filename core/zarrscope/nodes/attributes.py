@@ -43,7 +43,7 @@ class Attributed(Protocol):
 
 
 class Attributes(MutableMapping[str, Any]):
-    """The attributes of a node, as they were read when it was opened, or last saved through it.
+    """The attributes of a node as they were read when the node was opened, or as this node last saved them.
 
     Values are copies: to change a list or an object, assign the whole value again.
 
@@ -269,7 +269,7 @@ def need_object(document: Document, pointer: str, path: str, url: str) -> None:
 
 
 def read_document(context: NodeContext, key: str) -> Document:
-    """The JSON file at `key`, as stored now; "{}" of version ABSENT when there is none."""
+    """The JSON file at `key`, as stored now; if there is none, "{}" with the version ABSENT."""
     found = context.store.get_versioned(key, document_limit(context.store, "zarr.json"))
     if found is None:
         return Document(b"{}", key, ABSENT)

@@ -36,8 +36,8 @@ def follow(
     *,
     gone: tuple[Collection[str], Iterable[str]] = ((), ()),
 ) -> None:
-    """Updates the copies of changed documents (None: erased), and removes the copies at the keys and beneath the
-    prefixes in `gone`. If it fails, it adds a warning.
+    """Updates the copies of the documents in `changes` (None: the document was erased), and removes the copies at the
+    keys and beneath the prefixes in `gone`. A failure only adds a warning to the hierarchy.
     """
     gone = frozenset(gone[0]), tuple(gone[1])
     if hierarchy.consolidated_metadata is not None:
@@ -65,7 +65,7 @@ def _holders(hierarchy: NodeContext, keys: Collection[str]) -> list[str]:
 
 
 def has_copies(hierarchy: NodeContext, path: str) -> bool:
-    """Whether the root, or a group above `path` whose copies are updated with it, holds copies of documents."""
+    """Whether the root, or a group above `path` whose copies an edit there would update, holds copies of documents."""
     if hierarchy.consolidated_metadata is not None:
         return True
     holders = _holders(hierarchy, [hierarchy.dialect.documents(path)[0]])
@@ -83,7 +83,7 @@ def _repeat(
     """Makes the same changes in the copies that the group at the prefix `within` holds. Raises Conflict, Unreadable,
     BadMetadata.
 
-    If opening did not parse the document that holds the copies, it is parsed once; it is read through once more.
+    The document that holds the copies may be large. It is parsed only if opening the hierarchy has not parsed it.
     """
     store, dialect = hierarchy.store, hierarchy.dialect
     holder = _need_holder(dialect)
@@ -135,7 +135,7 @@ def _need_holder(dialect: Dialect) -> str:
 def _changed(
     stored: ParsedBytes, within: str, holder: str, dialect: Dialect, changes: Mapping[str, bytes | None]
 ) -> bytes:
-    """`stored` with the copies of these keys replaced (None: removed)."""
+    """The document `stored`, with copies replaced by the documents in `changes` (None: the copy is removed)."""
     wanted: dict[tuple[str, ...], dict[str, Any]] = {}
     odd = False
     for key, value in changes.items():
@@ -165,7 +165,7 @@ def _changed_anyhow(stored: bytes, key: str, above: Sequence[str], copies: Mappi
         for name, value in copies.items():
             pointer = pointer_of([*above, name])
             if isinstance(value, Document):
-                document = document.set_text(pointer, value.text.strip())  # with the spelling of the document
+                document = document.set_text(pointer, value.text.strip())  # its own text, which is not standard JSON
             elif value is not None:
                 document = document.set(pointer, value)
             elif document.has(pointer):

@@ -12,7 +12,7 @@ MAX_DEPTH = 64
 
 
 def _own(dialect: Dialect) -> set[str]:
-    """The root's documents, without a document that exists only to hold the copies."""
+    """The keys of the root's documents, without that of a document that exists only to hold the copies."""
     return {*dialect.documents("/", "array"), *dialect.documents("/", "group")}
 
 
@@ -40,7 +40,7 @@ class KeyTree:
             entry = Entry(name, True)
 
     def list_dir(self, prefix: str) -> Iterator[Entry]:
-        """One level of the tree of keys: the names directly beneath a prefix."""
+        """Lists the names directly beneath a prefix, as a store with these keys would."""
         return iter(self._beneath.get(prefix, ()))
 
 

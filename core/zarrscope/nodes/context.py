@@ -101,7 +101,7 @@ class NodeContext:
         folder: bool = False,
         asked: Collection[str] = (),
     ) -> None:
-        """`asked`: keys at the root that were requested; a key that is not in `documents` is absent."""
+        """`asked`: the keys that were requested at the root; those that are not in `documents` are absent."""
         self.store = store
         self.dialect: Dialect = detected.dialect
         self.dialects: tuple[Dialect, ...] = PlainFolder.dialects() if folder else (detected.dialect,)
@@ -212,7 +212,7 @@ class NodeContext:
         return replace(node, warnings=(*node.warnings, *told))
 
     def _fetched(self, keys: Sequence[str], passed_over: list[Unreadable]) -> dict[str, bytes]:
-        """The existing documents, and the keys to which access was denied. The first other failure is raised."""
+        """The existing documents. Errors of denied or too large ones go to `passed_over`; others are raised."""
         found: dict[str, bytes] = {}
         for key, answer in self.answers(keys).items():
             if isinstance(answer, Denied | TooLarge):
@@ -317,7 +317,7 @@ class NodeContext:
         return self._ruled(Node(path, metadata, UnreadAttributes(defect)))
 
     def dialect_of(self, node: Node) -> Dialect:
-        """The dialect of one node; in a plain folder of several hierarchies, nodes may differ in it."""
+        """The dialect of one node. In a plain folder of several hierarchies, each node has its own."""
         return next((each for each in self.dialects if each.name == node.metadata.dialect), self.dialect)
 
     def implicit_group(self, path: str, *, listed: bool = False) -> Node | None:
@@ -341,7 +341,7 @@ class NodeContext:
         return self._ruled(Node(path, group, {}, warnings))
 
     def has_nodes(self, path: str) -> bool:
-        """Whether documents of nodes lie anywhere beneath, as far as a search of limited size finds."""
+        """Whether there are nodes anywhere beneath `path`, as far as a search of limited size finds."""
         queue = [path]
         for _ in range(10 if self.store.remote else PlainFolder.searched):
             if not queue:

@@ -26,7 +26,7 @@ CHUNK_BYTES = 1 << 20
 PLANE_BYTES = 2 << 20
 """The most bytes of a chunk that is a part of one plane: 1024 x 1024 pixels of two bytes."""
 FEW_BYTES = 1 << 18
-"""Chunks of whole planes hold as many planes as fit into this."""
+"""A chunk of several whole planes holds as many planes as fit into this many bytes."""
 
 
 def new_array(
@@ -42,7 +42,7 @@ def new_array(
     dimension_names: Sequence[str | None] | None,
     separator: str | None,
 ) -> ArrayMetadata:
-    """Metadata that `dialect` can write. Raises Refused for shapes that do not fit, Unsupported for unknown types."""
+    """Metadata of a new array that `dialect` can write. Raises Refused (wrong shape), Unsupported (unknown type)."""
     shape = tuple(int(n) for n in shape)
     kind = from_numpy(dtype)
     if kind.numpy is not None and not kind.variable and not kind.itemsize:

@@ -71,10 +71,10 @@ def fetch(
     cancelled: Callable[[], bool] = never,
     passed_over: list[Unreadable] | None = None,
 ) -> dict[str, bytes]:
-    """The existing documents, fetched in parallel. The first failure is raised.
+    """The existing documents at `keys`, fetched in parallel. Raises the first error.
 
-    If `passed_over` is given, it gets the documents that are too large or to which access is denied, instead of an
-    error: another document may be enough.
+    If `passed_over` is given, errors of documents that are too large or denied are added to it instead of raised,
+    because the other documents may be enough.
     """
     found: dict[str, bytes] = {}
     for key, answer in documents_at(store, store.bulk.filter_existing(keys), cancelled):
@@ -102,7 +102,7 @@ def need_telling(store: Store) -> None:
 
 
 def is_untold(error: Unreadable) -> bool:
-    """Whether the value may be absent rather than denied."""
+    """Whether access was denied, but the value may as well be absent."""
     return isinstance(error, Denied) and error.untold
 
 
@@ -122,8 +122,8 @@ def told_of(passed_over: Sequence[Unreadable]) -> tuple[str, ...]:
 def detected_in(
     store: Store, documents: dict[str, bytes], dialect: str | None, lenient: bool, passed_over: list[Unreadable]
 ) -> Detected | None:
-    """Adds the documents that it fetches to `documents`. Raises Denied if no dialect is found and access to a document
-    was denied.
+    """Detects the hierarchy in a store, and adds the documents that it fetches to `documents`. If none is found and a
+    document could not be read, raises the error of that document.
     """
     detected = _detected_in(store, documents, dialect, lenient, passed_over)
     if detected is None and passed_over:
@@ -286,7 +286,7 @@ def found_in(
 
 
 def _tell_all(documents: dict[str, bytes], lenient: bool, consolidated: bool) -> bool:
-    """Whether the first documents identify the dialect and contain everything needed of the root."""
+    """Whether the documents of FIRST suffice: they identify the dialect, and no others of the root are needed."""
     try:
         detected = remembered.detected(documents, lenient)
         if detected is None:

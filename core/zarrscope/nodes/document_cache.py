@@ -23,7 +23,7 @@ from zarrscope.runtime.tuning import DOCUMENT_BYTES as MOST_BYTES
 from zarrscope.stores.store import Store
 
 EACH = 200
-"""Memory of one entry besides its value, in bytes."""
+"""The memory in bytes that an entry of the cache takes besides its value."""
 
 
 class DocumentCache:

@@ -119,7 +119,7 @@ def need_nothing_beneath(hierarchy: NodeContext, path: str) -> None:
 
 
 def create_groups(hierarchy: NodeContext, paths: list[str]) -> None:
-    """Writes the documents of groups, under the lock for changing nodes. A group that others created
+    """Writes the documents of groups. The caller holds the lock for changing nodes. A group that others created
     meanwhile is kept."""
     for path in paths:
         documents = hierarchy.dialect.write(path, GroupMetadata(hierarchy.dialect.name), {})
@@ -208,7 +208,7 @@ def _resize(hierarchy: NodeContext, path: str, metadata: ArrayMetadata, shape: t
             key=hierarchy.dialect_of(node).documents(path, "array")[0],
             advice="Open it again, then resize it.",
         )
-    if metadata.problem is not None:  # the chunk grid may be one of the parts that are not understood
+    if metadata.problem is not None:  # for example, the chunk grid is not understood
         raise metadata.problem.located(store=hierarchy.url, key=hierarchy.dialect_of(node).documents(path, "array")[0])
     for key, members in _resized(hierarchy.dialect_of(node), path, metadata, changed):
         stored = hierarchy.store.get_versioned(key, document_limit(hierarchy.store, "zarr.json"))
@@ -224,11 +224,11 @@ def _resize(hierarchy: NodeContext, path: str, metadata: ArrayMetadata, shape: t
 def _resized(
     dialect: Dialect, path: str, before: ArrayMetadata, after: ArrayMetadata
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(key, members and their new values) of each document that states the shape."""
+    """Yields (key, changed members with their new values) for each document that states the shape."""
     try:
         old, new = (
             dialect.write(path, each, {}) for each in (before, after)
-        )  # attributes may be large, and stay as they are
+        )  # without attributes, which may be large and do not change
     except Unsupported:  # the codec is unknown, but the shape can still be changed
         yield dialect.documents(path, "array")[0], {"shape": [*after.shape]}
         return

@@ -100,7 +100,7 @@ def of_array(array: _Array) -> str:
 
 
 def _known(group: _Node) -> list[str]:
-    """The tree beneath a group, as far as consolidated metadata show it without a request."""
+    """The lines of a tree of the nodes beneath a group; none without consolidated metadata, to send no request."""
     hierarchy = group.hierarchy
     copied = hierarchy._nodes.consolidated_metadata if hierarchy is not None else None
     if hierarchy is None or copied is None:

@@ -40,7 +40,7 @@ def of_chunks(
         )
     ]
     called = [_named(names[axis] if names else None, shape[axis]) for axis in range(first, len(shape))]
-    if len(axes) == 1:  # a line is drawn as a strip
+    if len(axes) == 1:  # an array of one axis is drawn as a strip
         axes.insert(0, (1, 1, 0, LEAST))
         called.insert(0, "")
     depth = axes[0] if len(axes) == 3 else None
@@ -95,12 +95,12 @@ def _lengths(shape: Sequence[int]) -> list[float]:
 
 
 def _cuts(axis: tuple[int, int, int, float]) -> list[tuple[float, bool]]:
-    """(place in pixels, whether it is the edge of a shard) of the lines across an axis; only some of very many."""
+    """(position in pixels, whether it is a shard's edge) for each line across an axis; only for some of very many."""
     extent, chunk, shard, length = axis
     step = max(1, chunk)
     many = -(-extent // step) - 1
     every = -(-many // MOST_LINES) if many > MOST_LINES else 1
-    if shard and every > 1:  # edges of shards rather than of chunks
+    if shard and every > 1:  # not all lines are drawn: edges of shards rather than of chunks
         step, every = shard, max(1, -(-(-(-extent // shard) - 1) // MOST_LINES))
     places = range(step * every, extent, step * every)
     return [(place / extent * length, bool(shard) and place % shard == 0) for place in places]
@@ -115,7 +115,7 @@ def _text(x: float, y: float, text: str, anchor: str) -> str:
 
 
 def tree_lines(root: str, keys: Iterable[str], documents: Sequence[str]) -> list[str]:
-    """The nodes beneath `root` whose documents are among `keys`, each indented; only the first ones."""
+    """One indented line for each node beneath `root` whose documents are among `keys`; only the first MOST_NODES."""
     inside = root.strip("/") + "/" if root.strip("/") else ""
     found = {
         folder

@@ -91,7 +91,7 @@ class OrthogonalIndexer:
 
 
 class PointIndexer:
-    """`vindex[[0, 5], [1, 2]]`: a list of integers for each axis, broadcast together, or a mask of its shape.
+    """`vindex[[0, 5], [1, 2]]`: a list of integers for each axis, broadcast together, or a mask of the array's shape.
 
     Values are broadcast as in numpy. An element that is named twice keeps the last value.
 
@@ -147,7 +147,7 @@ class PointIndexer:
             self._array.write(CoordinateSelection(points, shape, not shape), values)
 
     def _points(self, index: object) -> tuple[list[NDArray[np.intp]], tuple[int, ...]]:
-        """The positions along each axis, and the shape that they were given in. Raises IndexError."""
+        """The flat positions along each axis, and the shape of the broadcast lists. Raises IndexError."""
         array, parts = self._array, index if isinstance(index, tuple) else (index,)
         if len(parts) == 1 and np.asarray(parts[0]).dtype == bool:
             mask = np.asarray(parts[0])

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def node_context(hierarchy: Hierarchy) -> NodeContext:
-    """The store of a hierarchy with its dialect and the documents that were fetched."""
+    """The NodeContext of a hierarchy: its store, its dialect and the documents that were fetched."""
     return hierarchy._nodes
 
 

@@ -149,7 +149,7 @@ def _told_by(hierarchy: NodeContext, path: str) -> tuple[str, ...]:
 def _surveyed(
     hierarchy: NodeContext, path: str, names: tuple[str, ...], cancelled: Callable[[], bool]
 ) -> Iterator[Child]:
-    """Children from one survey. If the name of a document shows the kind, no document is read."""
+    """The children, from one pass over the folder. If the name of a document shows the kind, no document is read."""
     dialect = hierarchy.dialect
     prefix = dialect.listing(path)
     read = not all(each.named_kinds for each in hierarchy.dialects)
@@ -186,7 +186,7 @@ def _surveyed(
 
 
 def _undocumented(hierarchy: NodeContext, path: str, name: str, names: tuple[str, ...]) -> Child | None:
-    """The implicit group of that name, for a child without any of these documents; None if it is not a group."""
+    """The implicit group of that name, for a child that has none of the documents `names`; None if it is no group."""
     where = join_path(path, name)
     prefix = hierarchy.dialect.listing(where)
     try:
@@ -241,8 +241,8 @@ def _with_kinds(
 def _child(
     hierarchy: NodeContext, path: str, name: str, documents: Mapping[str, StoredDocument], *, whole: bool = True
 ) -> Child | None:
-    """The child that these documents describe, None if they describe no node. If the kind is evident, the rest is
-    parsed on demand, after reading the remaining documents unless these are the `whole` set."""
+    """The child that these documents describe, None if they describe no node. If its kind is evident, its metadata are
+    parsed on demand; its other documents are then read first, unless `documents` are the `whole` set."""
     where = join_path(path, name)
     kind = _claimed(hierarchy, where, documents) if documents else None
     if kind is not None:
@@ -268,7 +268,7 @@ def looking(hierarchy: NodeContext, path: str, child: Child) -> Child:
 def _look(
     hierarchy: NodeContext, path: str, name: str, documents: Mapping[str, StoredDocument] | None = None
 ) -> Insight:
-    """Parses a child's documents into the node or an error. With None it reads them first."""
+    """Parses a child's documents into its metadata or an error. If `documents` is None, reads them first."""
     where = join_path(path, name)
     try:
         node = hierarchy.own_node(where) if documents is None else hierarchy.described(where, documents)
@@ -280,7 +280,7 @@ def _look(
 
 
 def _wrong_with(hierarchy: NodeContext, metadata: ArrayMetadata | GroupMetadata) -> ZarrscopeError | None:
-    """The faults in the documents of a node that can still be opened."""
+    """The first fault in the documents of a node that can still be opened; None without faults."""
     return metadata.defects[0].error.located(store=hierarchy.url) if metadata.defects else None
 
 

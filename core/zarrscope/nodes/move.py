@@ -306,7 +306,7 @@ class _Carrying:
         return own + [pair for pair in self._keys() if pair[0].startswith(listing) and pair not in own]
 
     def _followed(self, gone: tuple[tuple[str, ...], tuple[str, ...]]) -> None:
-        """Updates copies and caches in both hierarchies after folders were renamed."""
+        """Updates consolidated metadata and caches of both hierarchies after folders were renamed."""
         from zarrscope.chunkio.watchers import forget_beneath
 
         if self.source is self.target:
@@ -330,7 +330,7 @@ class _Carrying:
             if not self.keys:
                 raise self._gone()
         except BaseException as error:
-            if not isinstance(error, Conflict) or isinstance(error, _Gone):  # otherwise another process writes there
+            if not isinstance(error, Conflict) or isinstance(error, _Gone):  # else another process writes there
                 with suppress(ZarrscopeError):
                     erase_node(self.target, self.target.dialect, self.to, self.kind)
             raise
@@ -391,7 +391,7 @@ class _Carrying:
         )
 
     def _settle(self) -> None:
-        """Copies values again that others changed during the move, until both places hold the same."""
+        """Copies values again that others changed during the move, until old and new place hold the same values."""
         source, target = self.source.store, self.target.store
         for _ in range(ROUNDS):
             again: list[str] = []

@@ -68,7 +68,7 @@ class Opened:
         if not isinstance(now, ArrayMetadata) or _stored(now) != _stored(self.metadata):
             raise Conflict(f"Something else is at {self.path} since the array was opened", advice=advice, **place)
         smaller = len(now.shape) != len(shape) or any(n < m for n, m in zip(now.shape, shape, strict=True))
-        if smaller and not (self.copied and not writing):  # a consolidated copy may become visible before the document
+        if smaller and not (self.copied and not writing):  # the consolidated copy may be newer
             raise Conflict(f"The array {self.path} became smaller since it was opened", advice=advice, **place)
 
 

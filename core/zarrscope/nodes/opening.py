@@ -252,8 +252,8 @@ def _found_besides(address: Address, options: Mapping[str, Any] | None) -> str:
 
 
 def _at_node(given: Given, store: Store, mode: Mode, how: tuple[str | None, bool, bool, bool]) -> Hierarchy:
-    """Opens the hierarchy around the node of an object. If no hierarchy around it contains the node, opens one that
-    begins at it.
+    """Opens the hierarchy that contains the node of a Python object that `open` was given. If there is none, opens one
+    whose root is that node.
     """
     if given.path == "/":
         return _opened(store, mode, *how)

@@ -57,7 +57,7 @@ class StoredArray:
         self.path = path
         self.warnings = warnings
         self.context = context
-        """The hierarchy in which it was opened, if there is one."""
+        """The hierarchy in which the array was opened, if there is one."""
         self.set_metadata(metadata)
 
     def set_metadata(self, metadata: ArrayMetadata) -> None:
@@ -172,7 +172,7 @@ class StoredArray:
         return read(self, selection)
 
     def _with_chosen_keys(self, chunk: ChunkIndex, payload: EncodedChunk, used: ChunkKeys) -> EncodedChunk:
-        """The payload, after choosing one of the possible key encodings for this array.
+        """The encoded chunk; if `payload` is None, looked up under the other key encodings that are possible.
 
         Writers used several encodings for the same metadata; the first chunk found decides for the whole array.
         """
@@ -195,12 +195,10 @@ class StoredArray:
         if keys is not self.metadata.keys:
             self.warnings += (f"Chunks are stored under keys like {keys.key((0,) * self.ndim)}",)
         self.set_metadata(replace(self.metadata, keys=keys, alternative_keys=()))
-        self._identity = identity  # the array still shows the same chunks, so caches stay valid
+        self._identity = identity  # the same array with the same chunks, so caches stay valid
 
     def choose_keys(self, selection: Selection | OrthogonalSelection | CoordinateSelection) -> None:
-        """Chooses the key encoding before writing: a chunk written under other keys than the existing ones would hide
-        them.
-        """
+        """Chooses the key encoding before writing, because a chunk stored by another encoding would hide the others."""
         if self.metadata.alternative_keys and selection.size:
             at = tuple(int(p[0]) for p in selection.positions)
             edges = [self.locator.edges(axis) for axis in range(self.ndim)]
@@ -284,7 +282,7 @@ class StoredArray:
                 yield sound
 
     def _is_stale(self, chunk: ChunkIndex, forgotten: set[str]) -> bool:
-        """Whether a cached shard index may have been outdated. It is dropped once; a second failure is final."""
+        """Whether a chunk may have failed because a cached shard index is outdated. Drops that index, once."""
         if not self.store.remote:
             return False  # indexes of local shards are not cached
         key = self.locator.key(chunk)
@@ -346,7 +344,7 @@ class StoredArray:
 
         context = self.context or context_of(self.store)
         context.need_writing(context.dialect.documents(self.path)[0])
-        with context.store.lock():  # a writer that enlarges it again meanwhile would have its chunks erased
+        with context.store.lock():  # else the chunks of a writer that enlarges the array meanwhile would be erased
             outside = keys_outside(self, shape)  # a failure to list them must come before any change
             metadata = resize(context, self.path, self.metadata, shape)
             erase_outside(self, outside, lambda: resize(context, self.path, metadata, self.shape))
@@ -372,7 +370,7 @@ class StoredArray:
     def need_unchanged(self, *, writing: bool) -> None:
         """Raises NotFound or Conflict if the array was erased or replaced since it was opened (opened.py).
 
-        For an array without a hierarchy this cannot be checked.
+        An array without a hierarchy is not checked.
         """
         if self.opened is not None:
             self.opened.check(self.documents, self.shape, writing=writing)

@@ -30,8 +30,8 @@ class DocumentEdit:
 
 
 def rehearse_together(edits: Sequence[DocumentEdit]) -> list[tuple[Hierarchy, list[Operation]]]:
-    """For each edit, the hierarchy of a dry run and the operations that saving it would carry out. Raises the errors of
-    `save_together`, as far as they can be known in advance.
+    """For each edit: a hierarchy for a dry run, and the operations that saving the edit would carry out. Raises the
+    errors of `save_together`, as far as they can be known in advance.
     """
     told = []
     for edit in edits:

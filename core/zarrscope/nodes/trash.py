@@ -327,7 +327,7 @@ class _Carrier:
             raise
 
     def need_room(self) -> None:
-        """Raises Conflict if a place that must be free is not."""
+        """Raises Conflict if other values are stored where those of the entry must go."""
         for key, to in self.keys:
             value = self.trash.get(to)
             if value is not None and self.store.get(key) not in (None, value):

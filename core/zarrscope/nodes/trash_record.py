@@ -65,7 +65,7 @@ def listed(trash: Store) -> list[Thrown]:
 
 
 def read(trash: Store, id: str) -> Thrown:
-    """The entry of that id. Raises NotFound, and BadMetadata if its record would move other files."""
+    """The entry of that id. Raises NotFound, and BadMetadata if its record names other files than the node's."""
     found = trash.get(f"{id}/{RECORD}", None, RECORD_LIMIT) if id and "/" not in id else None
     if found is None:
         raise NotFound(f"There is no {id!r} in the trash", store=trash.url, advice="zarrscope trash list names them.")
@@ -87,7 +87,7 @@ def read(trash: Store, id: str) -> Thrown:
     except (KeyError, TypeError, ValueError, ZarrscopeError) as error:
         raise _bad(trash, id) from error
     if moment.tzinfo is None or {*erasure.keys} != {*thrown.keys} or erasure.prefixes != thrown.prefixes:
-        raise _bad(trash, id)  # it would move other files
+        raise _bad(trash, id)  # the record names other files than the node's
     return thrown
 
 

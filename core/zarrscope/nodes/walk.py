@@ -82,7 +82,7 @@ class Tree:
         return sorted(self.children(path), key=lambda child: natural(child.name))
 
     def _listed(self) -> KeyTree | None:
-        """All keys of documents, or None where each level is listed by itself."""
+        """All keys of documents, from one listing; None if the store must be listed level by level."""
         if self._by_level:
             return None
         if self._keys is None:

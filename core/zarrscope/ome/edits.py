@@ -214,7 +214,7 @@ def _changed(
 
 
 def _window(typed: tuple[str, str], held: Mapping[str, Any], limits: tuple[float, float] | None) -> dict[str, str]:
-    """The members of a window that change, as JSON text. Its slider's ends always contain both limits."""
+    """The members of a window that change, as JSON text. The slider's range is widened to contain the window."""
     start, end = (_finite(text) for text in typed)
     if not start < end:
         raise Refused(f"The window {typed[0]} to {typed[1]} is empty", advice="Its start is less than its end.")
@@ -252,7 +252,7 @@ def _added(
     change: ChannelEdit,
     limits: tuple[float, float] | None,
 ) -> list[Edit]:
-    """Adds the missing channels up to the last one, because readers identify channels by position."""
+    """Adds a channel and the others that the list lacks, because readers identify channels by position."""
     made = [item if isinstance(item, Mapping) else _new_channel(i, limits) for i, item in enumerate(listed)]
     made += [_new_channel(i, limits) for i in range(len(listed), total)]
     new = {**made[channel], **members}

@@ -51,7 +51,7 @@ class PixelSizes:
     upgrades: str = ""
     """The version of the image, if it cannot state pixel sizes: setting one converts it to 0.4."""
     obstacle: str = ""
-    """The reason why they cannot be changed here; "" if they can."""
+    """The reason why the pixel sizes cannot be changed here; "" if they can."""
 
 
 @dataclass(slots=True)
@@ -145,7 +145,7 @@ class _Pyramid:
     outer: _Steps
     version: str
     modern: bool
-    """Whether it uses coordinate systems (0.6): one transformation per level; further ones lead to other systems."""
+    """Whether the entry has coordinate systems (0.6). The entry's own transformations then do not apply to levels."""
 
     @property
     def rank(self) -> int:
@@ -196,7 +196,7 @@ class _Pyramid:
 
 
 def _by_shapes(fine: int, coarse: int) -> Fraction:
-    """The factor of a level by its shape: a whole number if dividing by it, rounded up or down, gives that length."""
+    """How much shorter a level is: a whole number if dividing by it, rounded up or down, gives `coarse`."""
     if not fine or not coarse:
         return _ONE
     near = max(1, round(fine / coarse))
@@ -368,7 +368,7 @@ def positive(text: str) -> Fraction:
 
 
 def _level_edits(found: _Pyramid, level: int, wanted: Mapping[int, tuple[Fraction, str]]) -> list[Edit]:
-    """Scale and translation of one level."""
+    """The edits of the scale and the translation of one level."""
     steps = found.levels[level]
     scales = {axis: size * found.factor(level, axis)[0] for axis, (size, _) in wanted.items()}
     typed = {axis: text for axis, (_, text) in wanted.items() if level == 0}

@@ -121,7 +121,7 @@ def _graph(ome: Mapping[str, Any]) -> tuple[_Graph, dict[str, int | None]]:
 
 
 def _end(value: Any) -> str | None:
-    """The name of a system; early texts wrote it as plain text. For a system of another group: "path#name"."""
+    """The name of a coordinate system, stated as an object or, early on, as text; "path#name" for another group's."""
     if isinstance(value, str):
         return value
     if not isinstance(value, Mapping):
@@ -382,7 +382,7 @@ def _rank_after(step: Mapping[str, Any], source: Rank) -> Rank:
     """The number of axes after a (checked) transformation; None if only its parameter array shows it."""
     kind = str(step["type"])
     own = step.get(kind)
-    if kind in _KEEPS or kind == "affine":  # a vector, a matrix or an order, with one entry for each axis of the result
+    if kind in _KEEPS or kind == "affine":  # their parameter has one entry for each axis of the result
         return len(own) if isinstance(own, list) else None if kind == "affine" else source
     if kind == "projectAxis":
         dropped, created = (len(step.get(name, ())) for name in ("droppedInputs", "createdOutputs"))

@@ -90,7 +90,7 @@ class _Checker:
 
     # ------------------------------------------------------------------ shapes of JSON
     def objects(self, owner: Mapping[str, Any], name: str, at: str, *, needed: bool = True) -> list[Mapping[str, Any]]:
-        """The objects of a list that must not be empty."""
+        """The objects in the list `name` of `owner`; other items are violations, and so is an empty list."""
         if name not in owner and not needed:
             return []
         value = owner.get(name)
@@ -126,7 +126,7 @@ class _Checker:
             self.must(at, f"every {what} must be there once only")
 
     def own_version(self, owner: Mapping[str, Any], at: str) -> None:
-        """The version of one object: 0.4 keeps one in each object, later versions keep one for the group."""
+        """Checks the version of one object in 0.4. Later versions of OME-Zarr state it once for the group."""
         if self.version != "0.4":
             return
         if "version" not in owner:
@@ -448,12 +448,12 @@ _MODELS = {
 
 
 _MOST_OF_MODELS = 100
-"""The most findings of these models that are reported, because each is searched for in the whole text."""
+"""The most violations taken from ome-zarr-models, because finding the place of each takes a search."""
 
 
 def _with_version(ome: Mapping[str, Any], name: str, version: str) -> dict[str, Any]:
-    """The metadata with a version in its plate or well: 0.5 has it above them, and the models warn if it is missing
-    there.
+    """The metadata with a version in the plate or well. 0.5 states the version above them, but the models warn if it is
+    not in them.
     """
     part = ome[name]
     if name in ("plate", "well") and isinstance(part, Mapping) and "version" not in part:
@@ -487,7 +487,7 @@ def _models(attributes: Mapping[str, Any], ome: Mapping[str, Any], version: str)
             if len(told) > _MOST_OF_MODELS:
                 more = len(told) - _MOST_OF_MODELS
                 found.append(Violation(f"/{name}", f"ome-zarr-models: and {more:,} more such findings"))
-        except Exception as error:  # its models fail in unexpected ways on metadata that are badly wrong
+        except Exception as error:  # ome-zarr-models fails in unexpected ways on metadata that are badly wrong
             message = f"ome-zarr-models cannot judge this: {type(error).__name__}: {error}"
             found.append(Violation(f"/{name}", message, "should"))
     return found
