@@ -75,7 +75,7 @@ _ODD = re.compile(r"[\0:|~$%\"'`<>“”„‘’«»]|\s$|^\s").search
 
 
 def split_address(text: str) -> Address:
-    """The store and the node that `text` names. Apart from checking local paths, it is pure.
+    """The store and the node that `text` names. Reads nothing, but checks which local files exist.
 
     An existing path is used as that path, even if it contains "::", "|" or spaces. Raises Refused for text that is not
     an address, Unsupported for a scheme that zarrscope cannot open.
@@ -149,8 +149,8 @@ def open_store(url: str, mode: Mode = "r", options: Options = None, *, follow_li
 
 
 def parents(address: Address) -> Iterator[Address]:
-    """Yields `address`, then the same place as seen from each store above it: ("…/x.zarr/a", ""),
-    ("…/x.zarr", "a") …"""
+    """Yields `address`, then addresses of the same place with shorter store URLs and longer node paths:
+    ("…/x.zarr/a", ""), ("…/x.zarr", "a") …"""
     yield address
     url, node = address.store_url, address.node_path
     for _ in range(_MOST_PARENTS):

@@ -39,9 +39,8 @@ _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|([A-Za-z_]\w*))")
 
 
 class Step(NamedTuple):
-    """A step into the contents of a place: "node" leads to a node, "archive" to a folder in an archive inside it,
-    "folder" to a folder in the archive that the place itself is, "references" to a folder in the contents of a
-    reference file."""
+    """One step from a place to the node in it. `kind` says what `path` is: "node", the path of a node; "archive" or
+    "folder", a folder in an archive (address|zip:path, zip://path::address); "references", one in a reference file."""
 
     kind: Literal["node", "archive", "folder", "references"]
     path: str
@@ -64,7 +63,7 @@ class Parts(NamedTuple):
 
 
 class Cleaned(NamedTuple):
-    """The text without its surroundings: quotes, the viewer of a link, the format before it."""
+    """The address in a text, without quotes around it, without a link to a viewer and without a format before it."""
 
     text: str
     dialect: str = ""
@@ -89,7 +88,7 @@ def cleaned(text: str) -> Cleaned:
     text, dialect = _bare(text), ""
     remarks: tuple[str, ...] = ()
     if text[:4].lower() == "http":
-        from zarrscope.stores.pasted_links import volume_in  # plain paths need neither json nor urllib
+        from zarrscope.stores.pasted_links import volume_in  # here, as plain paths need no json and urllib
 
         if (found := volume_in(text)) is not None:
             text, remarks = _bare(found.address), (found.remark,)
@@ -156,7 +155,7 @@ def _chain(text: str, windows: bool) -> tuple[Place, list[Step]]:
 
 
 def place_in(text: str, *, windows: bool = False) -> Place:
-    """The path that a text without chains is; otherwise its address. Raises Refused for a text that is neither."""
+    """The place that a text without chains names: a path or an address. Raises Refused if it is neither."""
     if re.match(SCHEME, text):
         return Place(text, False)
     if text.lower().startswith("file:"):

@@ -36,13 +36,13 @@ class Listed(NamedTuple):
 
 
 class Backend:
-    """The inner interface of a store: flags for its abilities, and methods that do the work."""
+    """The inner interface of a store: attributes that state its abilities, and methods that do the work."""
 
     url: str = PublicAddress()  # type: ignore[assignment]  # assigning keeps only the public form of the address
     listable: bool = True
     writable: bool = True
     remote: bool = False
-    """Each request costs a round trip: ask for little, many at once."""
+    """Whether each request costs a round trip, so that callers should send few, many at once."""
     document_limit: int | None = None
     """The largest metadata document in bytes; None: the limit of jsondoc/parse.py."""
     allow_outside: bool = False

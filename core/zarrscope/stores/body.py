@@ -20,13 +20,13 @@ from zarrscope.stores.network import Network
 MOST = 4 << 30
 """The most bytes of a value if the caller sets no limit."""
 MOST_UNTOLD = 1 << 28
-"""The same if the server does not announce the length either."""
+"""The most bytes of a value if neither the caller sets a limit nor the server announces the length."""
 MOST_IN_VAIN = 1 << 30
 """The most bytes that are skipped before a part, from a server that does not support ranges."""
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,19})-(\d{1,19})/(\d{1,19}|\*)").fullmatch
 _ENCODINGS = ("gzip", "x-gzip", "deflate")
 FIRST = 64
-"""Bytes needed to recognise a web page."""
+"""The number of first bytes that suffice to recognise a web page."""
 _BLANK = (b"<", b" ", b"\t", b"\r", b"\n")
 _PAGE_STARTS = (b"<!doctype html", b"<html", b"<head")
 
@@ -112,10 +112,10 @@ class _BodyReader:
         self._clock = asyncio.get_running_loop().time
         self._since, self._came = 0.0, 0
         self.first = b""
-        """The first bytes."""
+        """The first bytes of the body, at most FIRST."""
 
     async def between(self, start: int, end: int, *, stop: bool = False) -> bytes:
-        """The bytes from `start` to `end`, perhaps followed by more; with `stop` exactly these."""
+        """The bytes from `start` to `end`; without `stop` at least one more if the body is longer, which shows that."""
         pieces: list[bytes] = []
         at = 0
         while at < end or (at == end and not stop):
@@ -212,7 +212,7 @@ def _beyond(response: Any, part: ByteRange | None) -> bytes:
         raise Unreadable("The server answered 416 when asked for the whole value")
     total = total_of(response)
     if total is None:
-        if not part.start:  # a range from 0 is beyond the end only of an empty value
+        if not part.start:  # a range from 0 can only begin beyond the end if the value is empty
             raise NeedsWhole
         return b""
     start, stop = part.span(total)
@@ -222,8 +222,8 @@ def _beyond(response: Any, part: ByteRange | None) -> bytes:
 
 
 def _length_of_part(response: Any, part: ByteRange) -> int | None:
-    """The number of bytes that the response's headers announce, after checking that they announce the requested part;
-    None if they name no part and it does not matter. Raises Unreadable."""
+    """The number of bytes that the response's headers announce; None if they name no part and the request was for one
+    from byte 0. Raises Unreadable if they announce another part than the requested one."""
     text = response.headers.get("Content-Range", "").strip()
     found = _CONTENT_RANGE(text)
     if found is None:

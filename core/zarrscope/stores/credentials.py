@@ -157,7 +157,7 @@ def _given(keys: Mapping[str, str]) -> Callable[[], Any]:
 
 
 def _s3_place_of(told: Options) -> dict[str, Any]:
-    """Region and endpoint, which S3's own tools read from the environment and the profile."""
+    """The region and the endpoint for S3, from the environment and the profile, as S3's own tools read them."""
     environ = os.environ
     region = environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or told.get("region")
     endpoint = environ.get("AWS_ENDPOINT_URL_S3") or environ.get("AWS_ENDPOINT_URL") or told.get("endpoint_url")

@@ -48,7 +48,7 @@ class Operation:
 
 
 def ordered(log: Sequence[Operation]) -> tuple[Operation, ...]:
-    """The operations; those of one kind that run in parallel are sorted by their keys."""
+    """The operations in order, except that consecutive copies, which run in parallel, are sorted by key."""
     found: list[Operation] = []
     for _, alike in groupby(log, lambda each: (each.act, each.store, each.source_url)):
         group = list(alike)
@@ -70,7 +70,7 @@ class Rehearsal(Wrapper):
 
     @property
     def operations(self) -> tuple[Operation, ...]:
-        """All operations so far, in order. Operations of one kind that run in parallel are sorted by key."""
+        """All operations so far, in order, except that consecutive copies, which run in parallel, are sorted by key."""
         return ordered(self.log)
 
     def _record(
@@ -91,7 +91,7 @@ class Rehearsal(Wrapper):
     def _get_many(
         self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None = None
     ) -> Iterator[tuple[int, Answer]]:
-        """Sends requests for values of the store itself in parallel, as the store would."""
+        """Answers requests; those for values that the rehearsal has not written go to the store, in parallel."""
         elsewhere: dict[int, tuple[str, ByteRange | None]] = {}
         for i, (key, part) in enumerate(requests):
             if cancelled():
@@ -132,7 +132,7 @@ class Rehearsal(Wrapper):
     _scan_children = Store._scan_children
 
     # ------------------------------------------------------------------ writing
-    # None of these reaches the store beneath.
+    # The methods of Store, not those of Wrapper, so that none of these reaches the store beneath.
     _put, _flush, _lock_key = Store._put, Store._flush, Store._lock_key
     _stale_temporaries = Store._stale_temporaries
 

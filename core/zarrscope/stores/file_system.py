@@ -70,7 +70,7 @@ class FileSystemStore(FsspecStore):
 
 
 def unwrapped(files: Any, root: str) -> tuple[Any, str]:
-    """The file system beneath those of fsspec that only change paths or the way of calling, and the folder in it."""
+    """(file system, folder in it), without fsspec's wrappers that only change paths or make calls asynchronous."""
     while True:
         kind = type(files).__name__
         if kind == "DirFileSystem":

@@ -57,7 +57,7 @@ class FsspecStore(RemoteStore):
             with self._naming(""):
                 files, root = fsspec.core.url_to_fs(
                     place,
-                    # paramiko takes every option as its own
+                    # for sftp, every option goes to paramiko, which does not know this one
                     **({} if scheme == "sftp" else {"use_listings_cache": False}),
                     **{**self._bounded(scheme), **asked},
                 )
@@ -68,7 +68,7 @@ class FsspecStore(RemoteStore):
                 store=url,
                 advice="Install the package that fsspec names.",
             ) from cause(error)
-        if hasattr(files, "retries"):  # s3fs repeats requests itself, five times whatever its client is told
+        if hasattr(files, "retries"):  # s3fs itself also repeats requests, five times by default
             files.retries = self.network.attempts
         self._hold(files, root, self.network)
         self._public_options = public_options(others(options))
@@ -85,7 +85,7 @@ class FsspecStore(RemoteStore):
         """Whether the file system does not support ranges from the end."""
 
     def _bounded(self, scheme: str) -> dict[str, Any]:
-        """Options that give the service's own client our time limits and attempts."""
+        """Options that set the time limits and attempts of `network` in the service's own client."""
         if scheme not in ("s3", "s3a"):
             return {}
         silent = self.network.timeout
@@ -142,7 +142,7 @@ class FsspecStore(RemoteStore):
                 value = bytes(await cat(path, **_bounds_of(asked)))
             except (*_ABSENT, PermissionError, asyncio.CancelledError):
                 raise
-            except Exception:  # the range begins beyond the end, or counts from the end, which some do not support
+            except Exception:  # beyond the end, or counted from the end, which not all file systems support
                 self._asks_sizes = self._asks_sizes or asked.start is None
         if value is None:
             found = await info(path)

@@ -214,7 +214,7 @@ class HTTPStore(RemoteStore):
                         await self._check_bucket(response)
                         return None
                     if status in _DENIED and asker != (self._host, self._query):
-                        continue  # other credentials came meanwhile (renewal.py)
+                        continue  # the credentials were exchanged meanwhile (renewal.py)
                     if status in _DENIED:
                         denied = await self._denial(response)
                         break
@@ -296,7 +296,7 @@ class HTTPStore(RemoteStore):
             page = self._bucket_page(folder, page.following) if page.following else None
 
     async def _page(self, url: str) -> _PageAnswer | None:
-        """Requests a page that may be an index; None if there is no page."""
+        """Requests a page that may be a folder's index; None if there is no page."""
         from yarl import URL
 
         connections = await _connections()
@@ -329,7 +329,7 @@ class HTTPStore(RemoteStore):
 
     @property
     def _told_by_address(self) -> str:
-        """The credentials in use: for a web server they are part of the address."""
+        """The name of the credentials in use, for messages: those of a web server are in the address."""
         user, query = "@" in self._host, bool(self._query)
         return f"the {'password' if user else 'token'} of the address" if user or query else "without a login"
 
@@ -347,7 +347,7 @@ class HTTPStore(RemoteStore):
         of_nothing = await self._answer_of_nothing()
         catches_all = of_nothing is not None and of_nothing.page
         begins = begins_as_page(first) or first.lstrip()[:1] == b"<"
-        if not begins:  # it may be part of a page, or a value from a server that labels everything HTML
+        if not begins:  # a part of a page, or a value that the server labels as HTML, like everything
             if not catches_all:
                 return False
             tag = response.headers.get("ETag")

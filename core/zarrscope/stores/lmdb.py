@@ -30,9 +30,9 @@ from zarrscope.stores.value_reader import HeldReader, Reader
 RENEWED_SECONDS = 1.0
 """The age of a Reader's transaction after which it is renewed: LMDB cannot reuse old pages while it lasts."""
 PAGE = 1024
-"""Keys that are listed in one transaction: a long read transaction prevents the reuse of old pages."""
+"""The most keys listed in one transaction, because a long read transaction keeps LMDB from reusing old pages."""
 MOST = 1 << 30 if sys.platform == "win32" else 1 << 40
-"""Address space for the values. On Windows the file gets this size."""
+"""Bytes of address space for the database, its largest size. On Windows the file gets this size at once."""
 
 _lock = threading.Lock()
 

@@ -51,12 +51,12 @@ class LoopbackServer:
         return "/".join([self.url, *(quote(part) for part in path.split("/") if part)])
 
     def opened(self, connection: socket.socket) -> None:
-        """A browser has connected."""
+        """Records the connection of a browser, so that `close` can end it."""
         with self._guard:
             self._connections.add(connection)
 
     def ended(self, connection: socket.socket) -> None:
-        """A browser has disconnected."""
+        """Removes a connection that has ended from the record."""
         with self._guard:
             self._connections.discard(connection)
 

@@ -68,7 +68,7 @@ class MappingStore(Store):
         for key in keys:
             try:
                 yield check_key(key)
-            except (Refused, TypeError):  # a key that no hierarchy uses
+            except (Refused, TypeError):  # not a valid key, so no hierarchy uses it
                 continue
 
     def _set(self, key: str, value: bytes, expect: Version | None) -> Version:

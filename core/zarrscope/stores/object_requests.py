@@ -46,7 +46,7 @@ from zarrscope.stores.service_answers import (
 T = TypeVar("T")
 
 _TOO_MANY = (429, 503)
-"""Status codes of a service that receives too many requests; it has not carried out the request."""
+"""Status codes by which a service says that it gets too many requests. It has not carried out the request."""
 _AGAIN = (408, 429, 500, 502, 503, 504)
 LOOK_AGAIN = 2.0
 """The least seconds between two attempts to look up credentials again."""
@@ -73,9 +73,9 @@ class BucketRequests(RemoteStore):
     _found_logins = 0
     """How often the credentials were looked up again."""
     _worked = False
-    """Whether a request succeeded since then."""
+    """Whether a request succeeded since the credentials were last looked up again."""
     _look_again = 0.0
-    """The earliest time for looking up rejected credentials again, which may have been renewed."""
+    """The earliest time for looking up rejected credentials again, unless `_worked`: they may have been renewed."""
 
     def __init__(self, url: str, *, writable: bool = False, **options: Any) -> None:
         place, told = split_options(url)
@@ -105,7 +105,7 @@ class BucketRequests(RemoteStore):
         self._told = {**named, **others(options)}
         self._logins = [*logins(self._service, self._told)]
         self._login = 0
-        """The credentials in use, or being tried."""
+        """The index of the credentials in use, or being tried."""
         self._settled = len(self._logins) == 1
         self._region_asked = False
         self._config: dict[str, Any] = {}
@@ -207,7 +207,7 @@ class BucketRequests(RemoteStore):
             return answer
 
     def _attempts(self, error: Exception, failed: ZarrscopeError, attempt: int, *, harmless: bool, lists: bool) -> int:
-        """The number of attempts for a request that failed with this error."""
+        """The most attempts for a request that failed with this error."""
         status = status_of(error)
         if lists or type(failed) is not Unreadable or is_about_range(failed):
             return 1
@@ -218,18 +218,18 @@ class BucketRequests(RemoteStore):
         return self.network.attempts if status in (_AGAIN if harmless else _TOO_MANY) else 1
 
     async def _another_login(self, error: Exception, tried: int, known: int, *, again: bool) -> bool:
-        """Whether to try other credentials after these were denied."""
+        """Whether a request that was denied with the credentials number `tried` should be sent again with others."""
         if known != self._found_logins:
-            return True  # they were looked up again meanwhile
+            return True  # another request has looked up the credentials again meanwhile
         if not self._settled:
             if tried + 1 < len(self._logins):
                 if tried == self._login:
                     self._login = tried + 1
                 return True
-            self._login = 0  # no credentials work: the first refusal is the most informative
+            self._login = 0  # no credentials work: use the first ones, whose refusal is the most informative
             self._settled = True
             return False
-        if code_of(error) not in ABOUT_LOGINS or not again:  # once for each request
+        if code_of(error) not in ABOUT_LOGINS or not again:  # one request looks up credentials once at most
             return False
         if not self._worked and time.monotonic() < self._look_again:
             return False
@@ -240,7 +240,7 @@ class BucketRequests(RemoteStore):
         self._logins, self._login = found, 0
         self._settled = len(found) == 1
         self._clients.clear()
-        clients.clear()  # they may hold tokens
+        clients.clear()  # the old clients may hold expired tokens
         self._found_logins += 1
         return True
 
@@ -258,7 +258,7 @@ class BucketRequests(RemoteStore):
         self._settled, self._worked, self._look_again = other._settled, other._worked, 0.0
         self._config, self._region_asked = other._config, other._region_asked
         self._clients = other._clients
-        self._found_logins += 1  # requests that are denied just now are repeated
+        self._found_logins += 1  # so that requests that are being denied now are sent again with these
 
     def _looked_up(self) -> list[Login]:
         """The credentials, looked up again."""

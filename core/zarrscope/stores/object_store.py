@@ -34,7 +34,7 @@ T = TypeVar("T")
 LONG_LISTING = 0.4
 """Seconds after which listing one level counts as slow: four thousand names at 100 ms a request."""
 _LONGEST = 1 << 40
-"""Beyond the end of every value."""
+"""An offset beyond the end of every value."""
 _WHOLE = 64 << 20
 """Larger values are uploaded in parts, which the service combines in one step."""
 
@@ -51,7 +51,7 @@ class ObjectStore(BucketRequests):
     # ------------------------------------------------------------------ reading
     async def _fetch(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
         try:
-            async with asyncio.timeout(self._longest(part, limit)):  # wait_for would make a task of it
+            async with asyncio.timeout(self._longest(part, limit)):  # asyncio.wait_for would start another task
                 value = await self._value(key, part, limit)
         except Denied as denied:
             denied.untold = denied.untold and bool(await self._answer_of_nothing())
@@ -84,7 +84,7 @@ class ObjectStore(BucketRequests):
                 value = await self._found(read, key)
                 too_long = value is not None and limit is not None and len(value) > limit
                 if value is None or not (too_long or (start == 0 and begins_as_page(value))):
-                    return value  # otherwise the head of the answer says more
+                    return value  # otherwise the headers of the response are needed
             except Unreadable as failed:
                 if not is_about_range(failed):
                     raise
@@ -111,7 +111,7 @@ class ObjectStore(BucketRequests):
             if start == 0 and begins_as_page(value) and _is_page(found.attributes, key):
                 raise Unreadable(
                     "The service sent a web page in place of the value",
-                    advice="Something between here and it answers, as a login page does: open one in a browser.",
+                    advice="The network may ask for a login: open any web page in a browser.",
                 )
             return value, _version(found.meta)
 
@@ -274,7 +274,7 @@ class ObjectStore(BucketRequests):
     async def _put_if(self, key: str, value: bytes, expect: Version | None) -> Version:
         mode: Any = "overwrite"
         if expect is not None:
-            # Most services compare themselves; some accept the condition and ignore it.
+            # Most services compare the versions themselves, but some accept the condition and ignore it.
             await self._compare(key, expect)
             mode = "create" if expect == ABSENT else _conditions(expect)
         multipart = len(value) > _WHOLE and expect is None
@@ -374,7 +374,7 @@ def _is_page(attributes: Mapping[str, Any], key: str) -> bool:
 
 
 def _bounds(part: ByteRange | None, limit: int | None) -> tuple[int, int]:
-    """The first byte of the value that is needed, and the first one after; equal if only its size tells them."""
+    """(first byte that is needed, first byte after those); equal if they depend on the size of the value."""
     if part is None:
         return 0, _LONGEST if limit is None else limit + 1
     if part.start is None:

@@ -65,7 +65,7 @@ def path_text(path: os.PathLike[str]) -> str:
     text = os.fspath(path)
     head = text.replace("\\", "/").partition("/")[0]
     if head.endswith(":") and head[:-1].lower() in known_schemes() and not os.path.lexists(head):
-        return text  # Path("s3://bucket") lost a slash; address_text.py raises that
+        return text  # Path("s3://bucket") drops a slash; address_text.py refuses the text and says so
     return file_url(os.path.abspath(text)) if set(text) & _NAMED else text
 
 
@@ -103,7 +103,7 @@ def _is(value: Any, package: str, *names: str) -> bool:
 
 # ------------------------------------------------------------------ stores
 def _folder(root: str, what: str, mode: Mode) -> Store:
-    """A folder on this computer as our own store, which writes atomically and locks."""
+    """A folder on this computer as a LocalStore, which writes atomically and has locks."""
     if root in ("", "/"):
         raise Refused(f"The {what} names no folder", advice="Give the folder itself, as a path.")
     from zarrscope.stores.address import open_store
@@ -129,8 +129,8 @@ def _bucket(client: Any, mode: Mode) -> Store:
 
 
 def _of_zarr_python(store: Any, mode: Mode) -> Store:
-    """Folders, archives and buckets become our own stores, which write and list them better; others are used by their
-    methods."""
+    """A store of zarr-python as a store of zarrscope. Folders, archives and buckets get zarrscope's own stores, which
+    write and list better; of other stores the methods are called."""
     kind = type(store)
     own = kind.__module__.startswith("zarr.storage.")
     if own and kind.__name__ == "LocalStore":

@@ -64,7 +64,7 @@ class Puts:
         self._operation = None if operation is None or operation.told else operation
 
     def put(self, key: str, parts: Sequence[Buffer]) -> None:
-        """Stores the parts, one after the other, as the value of `key`. They may change afterwards."""
+        """Stores the parts, one after the other, as the value of `key`. Their memory may be reused afterwards."""
         check_key(key)
         if not self._beside:
             self._store._put(key, parts)
@@ -123,7 +123,7 @@ class Puts:
             if self._error is None and not self._over:
                 with adopt(self._operation):
                     act()
-        except BaseException as error:  # raised where the block is
+        except BaseException as error:  # raised later, in the thread of the `with` block
             failed = error
         finally:
             self._ended(size, None, failed)

@@ -114,7 +114,7 @@ class ReferenceStore(FsspecStore):
             name, slash, _ = keys[i][len(prefix) :].partition("/")
             if name:
                 yield Entry(name, bool(slash))
-            i = bisect_left(keys, f"{prefix}{name}0", i) if slash else i + 1  # "0" comes after "/"
+            i = bisect_left(keys, f"{prefix}{name}0", i) if slash else i + 1  # "0" follows "/": skip its keys
 
     def _keys(self) -> list[str]:
         if self._sorted is None:

@@ -41,7 +41,7 @@ class StoreKind:
         needed. "r" may open it for writing, because the result is wrapped. "r+" needs an existing store, "w-" a new
         one.
     abilities
-        The abilities of the best stores of this kind; each store states its own by flags. "conditional": a value is
+        The abilities of the best stores of this kind; attributes of a store state its own. "conditional": a value is
         stored only if the stored version is still the one that was read.
     form
         How an address is split into a store and a node in it. "bucket": host and path, nothing escaped; the beginning

@@ -141,12 +141,12 @@ class RemoteStore(Store):
         return True
 
     def _place_of(self) -> Hashable:
-        """What tells the place from others, whoever asks; None if credentials cannot be exchanged."""
+        """Identifies the place of the values, whatever the credentials; None if credentials cannot be exchanged."""
         return None
 
     def _take(self, other: Any) -> None:
-        """Takes over the credentials of `other`, which leads to the same place. On the event loop, so that no
-        request is made from both."""
+        """Takes over the credentials of `other`, which leads to the same place. Runs on the event loop, so
+        that no request is made with parts of both."""
         self.url = other.url
         self._public_options = other._public_options
         self._of_nothing = other._of_nothing
@@ -157,7 +157,7 @@ class RemoteStore(Store):
         return self._of_nothing is None or not self._hides(self._of_nothing)
 
     def _hides(self, of_nothing: Any) -> bool:
-        """Whether the answer of `_ask_for_nothing` fails to say that the value is absent."""
+        """Whether `of_nothing`, the result of `_ask_for_nothing`, leaves open whether the value is absent or denied."""
         raise NotImplementedError  # each service sends its own requests
 
     @property
@@ -194,7 +194,7 @@ class RemoteStore(Store):
         raise error
 
     async def _still_readable(self) -> bool:
-        """Whether a value that was read before can be read now; an attempt that began earlier does not count."""
+        """Whether a value that was read before can be read now: by an attempt that begins after this call."""
         if self._read_before is None:
             return False
         if self._trying is None or self._trying.begun or self._trying.is_over():
@@ -236,7 +236,7 @@ class RemoteStore(Store):
                 done, _ = concurrent.futures.wait([future], LOOK_SECONDS)
                 if done:
                     return future.result()
-                check()  # the server may never answer
+                check()  # lets the user interrupt, because the server may never answer
         finally:
             future.cancel()
 
@@ -313,7 +313,7 @@ class _Shared:
         return await work
 
     def is_over(self) -> bool:
-        """Whether it can no longer be awaited: it is done, or was begun on a loop that others used."""
+        """Whether the work can no longer be awaited: it is done, or belongs to another event loop."""
         return self._task.done() or self._loop is not asyncio.get_running_loop()
 
     async def wait(self) -> Any:

@@ -29,8 +29,9 @@ from zarrscope.stores.value_reader import Reader
 class Store(ReadableStore):
     """A map from keys to values.
 
-    It is one class with flags instead of one protocol per capability, because a wrapper or a server learns only at run
-    time what it can do: an isinstance test on a wrapper would describe the wrapper, not the wrapped store.
+    It is one class whose attributes state its abilities, because a wrapper or a server learns only at run time what it
+    can do. With one protocol for each ability, an isinstance test on a wrapper would describe the wrapper, not the
+    wrapped store.
 
     Attributes
     ----------
@@ -39,7 +40,7 @@ class Store(ReadableStore):
     listable, writable
         Whether the store can list, and whether it can be written.
     remote
-        Each request costs a round trip: send few requests, many at once.
+        Whether each request costs a round trip, so that callers should send few, many at once.
     document_limit
         The largest size of one metadata document, in bytes, if the opener of the store set one.
     allow_outside

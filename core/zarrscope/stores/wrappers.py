@@ -1,7 +1,7 @@
 """Stores on top of stores: a part of a store, a read-only one, or for tests one that counts, delays or fails.
 
-A wrapper passes every operation on to the same operation of the wrapped store, so native operations stay native, and it
-takes over the flags. `url` is that of the wrapped store unless stated otherwise.
+A wrapper passes every operation on to the same operation of the wrapped store, so native operations stay native. Its
+attributes, such as `listable`, `remote` and `url`, are those of the wrapped store unless stated otherwise.
 """
 
 from __future__ import annotations

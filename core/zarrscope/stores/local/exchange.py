@@ -34,9 +34,9 @@ class Changed(Exception):
 
 
 def replace_expected(unfinished: str, path: str, old: os.stat_result, expected: Version, *, exchanges: bool) -> None:
-    """Replaces `path` by the file `unfinished` if it still holds `expected`, as `old` did. Raises Changed, OSError.
+    """Replaces `path` by the file `unfinished` if `path` still holds `expected`. Raises Changed, OSError.
 
-    `exchanges` False forces the method for systems that cannot exchange files.
+    `old`: the stat of the file that held it. `exchanges` False forces the method for systems without exchange.
     """
     swap = exchange() if exchanges else None
     deadline = time.monotonic() + PATIENCE
@@ -76,8 +76,8 @@ def _came_out(path: str, size: int, expected: Version) -> tuple[bool, bool]:
     except OSError:
         return False, False
     try:
-        # Checked before reading: a process that had it open may have written before we read; no other process can open
-        # it now.
+        # Checked before reading: a process that had it open may have written before we read;
+        # no other process can open it now.
         busy = bool(open_for_writing(handle))
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode) or found.st_size != size:

@@ -47,7 +47,7 @@ def failure(error: OSError, act: str, *, store: str, key: str, too_long: bool = 
     )
     kind = Denied if error.errno in DENIED else Unreadable
     failed = kind(f"The file could not be {act}: {reason}", store=store, key=key, advice=advice)
-    failed.errno = error.errno or failed.errno  # it distinguishes a full disk from a broken one
+    failed.errno = error.errno or failed.errno  # the number distinguishes a full disk from a broken one
     return failed
 
 

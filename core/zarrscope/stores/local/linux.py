@@ -31,7 +31,7 @@ _HANDLES = "/proc/self/fd"
 _LINK = b"/proc/self"
 _EXCHANGE = 2
 _SINCE = (5, 19)
-"""Older versions of Linux ignore the umask for such files on some file systems."""
+"""The first Linux on which nameless files are used: older versions ignore the umask for them on some disks."""
 
 Open = Callable[[bytes], int]
 """Opens a path that contains no symbolic link: returns a handle, or the negative error number."""
@@ -144,7 +144,7 @@ def open_for_writing(handle: int) -> bool | None:
     known, because the file is another user's or on a network drive.
 
     The system refuses a read lease while a process has the file open for writing. The lease is released at once; a
-    process that opens the file for writing meanwhile waits that long, and the signal about it is one that is ignored.
+    process that opens the file for writing meanwhile waits that long. The signal that reports this to us is ignored.
     """
     if sys.platform != "linux":
         return None

@@ -117,7 +117,7 @@ def _lock_folder(folder: str, timeout: float, shared: bool = False) -> int | Non
             if not _acquire(handle, folder, timeout, shared):
                 os.close(handle)
                 return None
-            # If the folder was removed and created again while we waited, our lock is on a folder that no longer
+            # If the folder was removed and created again while we waited, our lock is on one that no longer
             # exists.
             if os.path.samestat(os.fstat(handle), os.stat(folder)):
                 return handle
@@ -187,7 +187,7 @@ def _release(handle: int | None) -> None:
     if sys.platform == "win32":
         os.lseek(handle, 0, os.SEEK_SET)
         msvcrt.locking(handle, msvcrt.LK_UNLCK, 1)
-    else:  # closing alone would not unlock, if a forked child holds a copy of the descriptor
+    else:  # closing alone does not unlock if a forked child has a copy of the descriptor
         fcntl.flock(handle, fcntl.LOCK_UN)
     os.close(handle)
 

@@ -130,7 +130,7 @@ class LocalStore(Store):
             raise broken_link(path, store=self.url, key=key)
 
     def _need_no_broken_link(self, path: str, key: str) -> None:
-        """If a value was not found: raises Unreadable if the reason is a broken link, at the value or in its path."""
+        """Raises Unreadable if a value was not found because of a broken link, at its file or in the path."""
         while len(path) > len(self._stem):
             try:
                 found = os.lstat(path)

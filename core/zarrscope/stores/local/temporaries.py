@@ -127,8 +127,8 @@ def remove(path: str) -> None:
 
 
 def remove_beneath(folder: str) -> None:
-    """Removes everything in `folder`; of links the links themselves, not their targets. Other processes may do so at
-    the same time. Raises OSError."""
+    """Removes everything in `folder`. Links are removed, not their targets. Other processes may remove the same files
+    meanwhile. Raises OSError."""
     folders = [folder]
     for each in folders:
         with os.scandir(each) as entries:

@@ -25,7 +25,7 @@ def trash_folder(store: Backend) -> str | None:
 
 
 def writable_trash(store: Backend) -> bool:
-    """Whether entries can be put there, as far as can be found without trying."""
+    """Whether entries can be put into the store's trash, as far as can be found without trying."""
     folder = trash_folder(store)
     if folder is None:
         return False

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MOST_TOLD = 64 << 20
 """The most bytes of another writer's value that a Conflict contains."""
 ATTEMPTS = 3
-"""Attempts if the file changed but not its content, or if another process has it open."""
+"""The most attempts to replace a file that was touched but has the same content, or that a process has open."""
 _NO_NAMELESS = {-errno.EOPNOTSUPP, -errno.EISDIR, -errno.EINVAL}
 """Errors of file systems without support for unnamed files."""
 
@@ -161,7 +161,7 @@ def _replace(
 
 def _supersede(store: Folder, unfinished: str, path: str, key: str, expect: Version | None) -> None:
     """Gives the new file the name and the properties of the old one, if there is one."""
-    # Writers without `expect` may share the lock; those that compare first need it alone.
+    # Writers without `expect` may share the lock; one that compares first must hold it alone.
     with folder_lock(os.path.dirname(path), on_folder=store._lock_on_folder, shared=expect is None):
         for _ in range(ATTEMPTS):
             if is_link(path):  # a link out of the folder; `_target` followed all others
@@ -215,7 +215,7 @@ def _version_of(store: Folder, handle: int, size: int, expect: Version) -> Versi
 
 
 def _old(store: Folder, path: str, key: str) -> os.stat_result | None:
-    """The file to replace. Raises ReadOnly, IsADirectoryError."""
+    """The stat of the file to replace; None if there is none. Raises ReadOnly, IsADirectoryError."""
     try:
         old = os.stat(path)
     except FileNotFoundError:

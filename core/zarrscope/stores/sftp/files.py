@@ -39,7 +39,7 @@ def read(channel: Any, path: str, part: ByteRange | None, limit: int | None) -> 
 def read_sized(
     channel: Any, path: str, span: Callable[[int], tuple[int, int]], limit: int | None
 ) -> tuple[bytes, int] | None:
-    """The bytes in the range `span(size)`, and the size."""
+    """(the bytes in the range that `span` gives for the size of the file, that size); None if there is no file."""
     try:
         file = channel.open(path, "rb")
     except OSError as error:
@@ -99,7 +99,7 @@ def look(channel: Any, path: str, *, follow: bool = True) -> Any:
 
 
 def is_absent(channel: Any, path: str, error: OSError) -> bool:
-    """Whether `error` means that there is nothing at `path`: some servers say so only of its last name."""
+    """Whether `error` means that nothing is at `path`. If the folder above is missing, some servers say "Failure"."""
     if isinstance(error, FileNotFoundError):
         return True
     if isinstance(error, (PermissionError, TimeoutError)):
@@ -182,7 +182,7 @@ def write_new(channel: Any, path: str, parts: Sequence[Any]) -> Any:
             file.write(part)
     finally:
         file.close()
-    found = channel.stat(path)  # writes in a row are not confirmed one by one
+    found = channel.stat(path)  # single writes were not confirmed, so the size is checked
     if found.st_size != length:
         raise Unreadable(
             f"Only {found.st_size:,} of {length:,} bytes could be written",
@@ -198,7 +198,7 @@ def _opened(channel: Any, path: str) -> Any:
         except OSError as error:
             if isinstance(error, (PermissionError, TimeoutError)):
                 raise
-        make_folders(channel, path.rpartition("/")[0])  # another program's erase may remove it again
+        make_folders(channel, path.rpartition("/")[0])  # in a loop, because another program may remove the folder again
     return channel.open(path, "wx")
 
 

@@ -58,7 +58,7 @@ class SFTPStore(RemoteStore):
         conceal(options)
         self.url = url.rstrip("/")
         self.writable = writable
-        # the path of the key, not its content
+        # key_filename is the path of a private key, so it is not secret
         keys = {"key_filename": options["key_filename"]} if "key_filename" in options else {}
         self._public_options = {**public_options(others(options)), **keys, "writable": writable}
         path = url.partition("://")[2].partition("/")[2].strip("/")
@@ -95,7 +95,7 @@ class SFTPStore(RemoteStore):
 
     def _result(self, future: Future[T], key: str, what: str) -> T:
         while not wait_for([future], LOOK_SECONDS).done:
-            check()  # the server may never answer
+            check()  # lets the user interrupt, because the server may never answer
         try:
             return future.result()
         except ZarrscopeError as error:
@@ -208,7 +208,7 @@ class SFTPStore(RemoteStore):
                     for found in (*entries, *self._followed(folder, links)):
                         if not found.is_prefix:
                             yield folder + found.name
-                        elif found.name not in links:  # the target of a link may lead back
+                        elif found.name not in links:  # linked folders are left out: they may lead back here
                             waiting.append(f"{folder}{found.name}/")
         finally:
             for future in running:

@@ -286,7 +286,7 @@ def wait(answers: queue.SimpleQueue[Frame | None], cancelled: Callable[[], bool]
         try:
             return answers.get(timeout=LOOK_SECONDS)
         except queue.Empty:
-            check()  # the other side may never answer
+            check()  # lets the user interrupt, because the other side may never answer
             if cancelled is not None and cancelled():
                 return _CANCELLED
 

@@ -23,11 +23,11 @@ END_RECORD = struct.Struct("<4s4H2LH")
 END64_RECORD = struct.Struct("<4sQ2H2L4Q")
 LOCATOR_RECORD = struct.Struct("<4sLQL")
 REACH = 0xFFFF + END_RECORD.size
-"""The last bytes of a file in which its end record is searched."""
+"""The number of last bytes of a file in which the end record is searched."""
 FURTHER = 1 << 28
-"""The same for a local file, if the end record is not there."""
+"""The number of last bytes of a local file in which it is searched if it is not in the last REACH bytes."""
 MORE16, MORE32 = 0xFFFF, 0xFFFFFFFF
-"""The values of a field whose number does not fit and is stored elsewhere."""
+"""The values of fields of 16 and 32 bits whose number does not fit, and is stored in a field of 64 bits."""
 IN_UTF8 = 0x800
 
 

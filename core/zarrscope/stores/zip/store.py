@@ -154,11 +154,10 @@ class ZipStore(Store):
     def _answers(
         self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None
     ) -> Iterator[tuple[int, Answer]]:
-        """Answers requests: reads all bytes that are known to be needed at once, then those that turned out to be
-        needed as well."""
+        """Answers requests in rounds. Each round reads, in parallel, all bytes that are known to be needed by then."""
         if cancelled():
             return
-        pending = self._pending  # read before the directory: values that leave it are in the directory by then
+        pending = self._pending  # read before the directory: a value that leaves it is then in the directory
         index = self._indexed()
         waiting: list[tuple[int, Steps, list[Span]]] = []
         for i, (key, part) in enumerate(requests):
@@ -317,7 +316,7 @@ class ZipStore(Store):
             raise failure(error, "written", store=self.url, key=key) from error
 
     def _prepared(self, path: str, key: str, added: Mapping[str, bytes], expect: Version | None) -> Index:
-        """The current archive, after checking that it holds the version that the writer expects."""
+        """The directory of the archive, after checking that it has the expected version and can take the new names."""
         with self._lock:
             if self._index is not None and self._stat() != self._index.ranges.state:
                 self._index = None  # nothing is appended to a damaged archive

@@ -45,11 +45,11 @@ from zarrscope.stores.zip.directory import (
 )
 
 STEP = REACH - 32
-"""The most bytes between two end records that are written."""
+"""The most bytes that are written between two end records."""
 LONGEST = 30_000
-"""The most bytes of a directory of which copies are written between pieces."""
+"""A longer directory, in bytes, is not copied between the parts of a long write (see above)."""
 _LEFT = (LOCAL, CENTRAL, END, END64, bytes(4))
-"""The possible beginnings of bytes that an interrupted write left after the end of an archive."""
+"""How bytes may begin that an interrupted write left after the end of an archive."""
 _PERMISSIONS = 0o100644 << 16
 
 Order: TypeAlias = Callable[[Sequence[Member]], Sequence[Member]]
@@ -164,7 +164,7 @@ def _fill(write: WriteAt, pieces: Sequence[bytes], start: int, from_: int, to: i
 
 
 def _aligned(start: int, length: int, count: int, comment: bytes, old: Directory) -> int:
-    """The next offset at which the mark of a directory's end record falls within one disk sector."""
+    """The first offset from `start` for a directory at which the mark of its end record lies in one disk sector."""
     tail = end_records(count, length, start, comment, shift=old.shift, always_64=old.is_64)
     mark = start + length + tail.rindex(END, 0, len(tail) - len(comment))
     return start + -mark % 4
@@ -293,4 +293,4 @@ def _settle_all() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_waiting.clear)  # the parent process writes them
+    os.register_at_fork(after_in_child=_waiting.clear)  # the parent process writes the waiting values
