@@ -1,7 +1,7 @@
 """A cache of decoded chunks by array and index; the least recently used are dropped first.
 
 Guarantees: it never holds more than `limit` bytes, counting the whole buffer that a chunk keeps alive; a chunk larger
-than `limit` is not kept. It has no lock of its own; chunks.ChunkLoader locks it.
+than `limit` is not kept. It has no lock of its own; loader.ChunkLoader locks it.
 """
 
 from __future__ import annotations

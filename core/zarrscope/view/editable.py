@@ -139,8 +139,8 @@ class Edits:
 
 
 def _meeting(block: Block, axes: Sequence[Axis]) -> tuple[Block, list[NDArray[Any]], tuple[Any, ...]] | None:
-    """(block, positions within the result, index within the block) for the part of a block in `axes`; None if there is
-    none."""
+    """(block, positions in the result, index in the block) of the elements of a block that `axes` select; None if there
+    are none."""
     outer: list[NDArray[Any]] = []
     inner: list[NDArray[Any]] = []
     for axis, corner, size in zip(axes, block.corner, block.values.shape, strict=True):
@@ -235,7 +235,7 @@ class EditableView(LazyView):
         held = values.astype(self._array.dtype)
         if values.dtype != held.dtype and not np.array_equal(values, held):
             raise Refused(
-                f"{self._array.path} holds values of type {self._array.dtype}: {values.max()} is none",
+                f"{self._array.path} has the type {self._array.dtype}, which cannot hold these values",
                 key=self._array.path,
             )
         if self._is_basic(selection):

@@ -122,7 +122,7 @@ class Image:
             return _open_plain(self.plain)
         assert self.multiscale is not None  # an image has either a multiscale or an array
         assert self.hierarchy is not None
-        with parsed_once():  # each missing level examines the groups above it
+        with parsed_once():  # missing levels make the same groups above be parsed repeatedly
             return _open_levels(self.hierarchy, self.multiscale, self.path)
 
     def node_at(self, path: str) -> Group | Array:

@@ -23,19 +23,19 @@ if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
 
 Axis = int | range | np.ndarray[Any, Any]
-"""An index, the remaining indices of an axis, or a list of indices in any order."""
+"""The elements that a view takes from one axis: one index, a range, or a list of indices in any order."""
 Shown = tuple[np.dtype[Any], Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]]
-"""The data type and the function by which values are converted after reading."""
+"""The function that converts values after reading, after the data type of its results."""
 
 
 class LazyView(Computing):
     """A part of an array that is read only when its values are asked for.
 
-    The part of `array` that `axes` select; None: all of it. It reads through the loader that all viewers of a process
-    share.
+    It shows the part of `array` that `axes` select (None: all of it), and reads through the loader that all viewers of
+    a process share.
 
-    `layout`: for each axis of the view the axis of the array, or None for an axis of length one; None: the same axes in
-    the same order.
+    `layout`: for each axis of the view, the axis of the array that it shows, or None for a new axis of length one.
+    Without `layout`, the view has the axes of the array in their order.
     """
 
     def __init__(
@@ -104,13 +104,13 @@ class LazyView(Computing):
             place, axis = next(remaining)
             chosen = _chosen(item, place, range(1) if axis is None else self._indices(axis))
             if axis is None:
-                if not isinstance(chosen, int) and len(chosen) != 1:  # an empty list, or the one element several times
+                if not isinstance(chosen, int) and len(chosen) != 1:  # a list that is empty or repeats the one element
                     return self.lazy()[tuple(items)]
                 layout += [] if isinstance(chosen, int) else [None]
             else:
                 axes[axis] = chosen
                 layout += [] if isinstance(chosen, int) else [axis]
-                if _is_list(item) and _apart(items):  # by numpy's rule the list's axis then comes first
+                if _is_list(item) and _apart(items):  # by numpy's rule, the axis of the list then comes first
                     layout = [layout.pop(), *layout]
         return self._like(tuple(axes), self._shown, tuple(layout))
 
@@ -119,7 +119,7 @@ class LazyView(Computing):
         return LazyView(self._array, axes, shown, layout)
 
     def _filled(self, items: list[Any]) -> list[Any]:
-        """An item for each axis, and the new axes."""
+        """The items of an index, with one for each axis: an ellipsis becomes full slices. None, a new axis, stays."""
         count = sum(item is not None and item is not Ellipsis for item in items)
         if count > self.ndim:
             raise IndexError(f"too many indices: the view has {self.ndim} axes, {count} were indexed")
@@ -279,7 +279,7 @@ def _positions(item: Any, length: int) -> np.ndarray[Any, Any]:
 
 
 def _chosen(item: Any, place: int, indices: range | np.ndarray[Any, Any]) -> Axis:
-    """Applies one item of an index to the indices of an axis."""
+    """Applies one item of an index to the `indices` that the view has along the axis number `place`."""
     if isinstance(item, slice):
         return indices[item]
     if _is_list(item):

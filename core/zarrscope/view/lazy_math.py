@@ -32,11 +32,11 @@ class Computing(np.lib.mixins.NDArrayOperatorsMixin, ABC):
 
     @abstractmethod
     def edges(self, axis: int) -> list[int]:
-        """Where the chunks along an axis begin, and its length."""
+        """The positions at which chunks begin along an axis, and its length as the last one."""
 
     @abstractmethod
     def __getitem__(self, selection: Any) -> Computing:
-        """A part of the view, read no sooner than it."""
+        """A part of the view, lazy if possible."""
 
     @abstractmethod
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:

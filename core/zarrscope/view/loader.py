@@ -52,14 +52,14 @@ __all__ = [
 ]  # fmt: skip
 
 REMOTE_KEYS, REMOTE_KEYS_AHEAD = 16, 4
-"""Keys that one thread fetches together: with one key each, 32 threads would need several round trips for a plane. Not
-more, because they can only be cancelled together."""
+"""The most keys of a remote store, visible ones and prefetched ones, that one job fetches in parallel. With one key for
+each job, 32 threads need several round trips for a plane. Not more keys, because a job is cancelled as a whole."""
 
 VISIBLE, NEARBY = Priority.VISIBLE, Priority.NEARBY
 
 
 class _PrefetchHold:
-    """A waiting read, for which prefetching is held back."""
+    """Marks a call of `read`, while which no prefetching starts."""
 
 
 class ChunkLoader:
@@ -155,8 +155,8 @@ class ChunkLoader:
     def _enter(
         self, array: Array, wanted: Sequence[ChunkIndex], ticket: ChunkTicket | None, priority: int
     ) -> tuple[list[ChunkResult], list[PendingChunk]]:
-        """Called under the lock: the cached chunks, and the entries of others that wait for a thread
-        with less urgency."""
+        """(cached chunks, entries of other chunks to submit: those that are queued, or become more urgent). Called
+        under the lock."""
         at_hand: list[ChunkResult] = []
         begin: list[PendingChunk] = []
         identity = array._stored.identity
@@ -178,8 +178,8 @@ class ChunkLoader:
         return at_hand, begin
 
     def _submit(self, entries: Sequence[PendingChunk], priority: int) -> None:
-        """Submits one job for all chunks of one key, because the chunks of a shard are fetched together; of a remote
-        store for several keys, which are requested in parallel. Fetched chunks are then decoded."""
+        """Submits jobs that fetch chunks, which are then decoded. A job has all chunks of one key, because those of a
+        shard are fetched together; for a remote store the chunks of several keys, requested in parallel."""
         groups: dict[ChunkIndex, list[PendingChunk]] = {}
         for entry in entries:
             if entry.stage is Stage.QUEUED:
@@ -255,7 +255,7 @@ class ChunkLoader:
             failure = error
         except Exception as error:
             failure = ZarrscopeError(f"Fetching a chunk failed: {type(error).__name__}: {error}", store=url)
-        except Interrupted as error:  # other requests may still want it
+        except Interrupted as error:  # other requests may still want the chunks
             given_up, interrupted = True, error
         for entry in absent or ():
             if failure is None and interrupted is None:
@@ -325,8 +325,8 @@ class ChunkLoader:
             ticket.arrived.clear()
 
     def _leave(self, entry: PendingChunk) -> None:
-        """Called under the lock: one request fewer wants the chunk. The last one drops its bytes, so that no thread
-        decodes them."""
+        """Records that one request does not want the chunk any more. When no request wants it, its bytes are dropped,
+        so that no thread decodes them. Called under the lock."""
         entry.wanted_by -= 1
         if not entry.wanted_by and entry.stage in (Stage.QUEUED, Stage.FETCHED):
             entry.payload = None

@@ -25,7 +25,7 @@ class Stage(Enum):
     QUEUED = auto()
     FETCHING = auto()
     FETCHED = auto()
-    """Its bytes have arrived and will be decoded."""
+    """The bytes of the chunk have arrived and will be decoded."""
     DECODING = auto()
     DONE = auto()
 
@@ -45,7 +45,7 @@ class PendingChunk:
         self.payload: bytes | memoryview | None = None
         self.result: ChunkResult | None = None
         self.priority: int = Priority.IDLE
-        """The most urgent priority among its requests."""
+        """The most urgent priority of the requests for this chunk."""
         self.wanted_by = 0
         self.watchers: list[ChunkTicket] = []
         self.stale = False
@@ -90,7 +90,7 @@ class ChunkTicket(Ticket):
             self.loader.background.release_prefetch(self)
 
     def arrive(self, results: Iterable[ChunkResult]) -> bool:
-        """Adds a chunk, under the loader's lock. Returns True when the owner must be notified."""
+        """Adds loaded chunks, under the loader's lock. Returns True when the owner must be notified."""
         self.arrived += results
         first, self.posted = not self.posted, True
         return first
