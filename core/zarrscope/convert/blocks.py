@@ -1,8 +1,8 @@
 """Regions: blocks of destination chunks that are processed together. Pure geometry, and a comparison of elements.
 
 A region consists of whole chunks (or shards) of the destination, so two workers never write the same key. Where memory
-allows, it also covers whole chunks of the source, so none is decoded twice; for a remote source, it covers as many as
-fill the requests.
+allows, it also covers whole chunks of the source, so none is decoded twice; for a remote source, it covers as many
+chunks as are requested in parallel.
 """
 
 from __future__ import annotations

@@ -114,7 +114,8 @@ class DestinationWriter:
         return Result(n.copied, n.encoded, n.blank, n.kept, verified, cancelled, assumed)
 
     def begin(self, journal: bytes, *, empty: bool) -> None:
-        """Marks the destination as belonging to this run: it must be `empty`, or hold the same journal."""
+        """Stores the journal, which reserves the destination for this run. Raises Conflict if another run's journal is
+        there, or, with `empty`, anything else."""
         if self.store.get(JOURNAL, None, JOURNAL_LIMIT) is None:
             if empty and next(self.store.list(), None) is not None:
                 raise Conflict(

@@ -111,14 +111,14 @@ def unfolded(draft: ArrayMetadata) -> tuple[tuple[int, ...], tuple[int, ...], tu
 
 
 def _serializer(dtype: DataType) -> tuple[CodecSpec, ...]:
-    """The array→bytes codec alone."""
+    """The array→bytes codec for a data type, as a list of codecs without compression."""
     if dtype.variable:
         return default_codecs(dtype)[:1]
     return (bytes_codec(dtype, "little"),)
 
 
 def _completed(codecs: Sequence[CodecLike], dtype: DataType) -> tuple[CodecSpec, ...]:
-    """The codecs as asked for; a list of mere compressors gets the default codecs of the data type before it."""
+    """The codecs that the caller asked for. If all are bytes→bytes, an array→bytes codec is added before them."""
     specs = tuple(with_defaults(as_spec(codec), dtype) for codec in codecs)
     if any(kind_of(spec.name) in ("array→bytes", "array→array") for spec in specs):
         return specs

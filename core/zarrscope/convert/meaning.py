@@ -1,4 +1,7 @@
-"""When the same bytes mean the same elements, so that chunks are copied as they are (reference.md H.8)."""
+"""Decides when the same bytes mean the same elements in two arrays, so that chunks need not be decoded to be copied.
+
+Specification: reference.md H.8.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from zarrscope.nodes.create import as_spec
 
 
 def meaning(metadata: ArrayMetadata) -> tuple[Any, ...]:
-    """Equal for two arrays of one grid when the same bytes mean the same elements."""
+    """A value that is equal for two arrays with the same grid if the same bytes mean the same elements in both."""
     undefined = None if metadata.dtype.numpy is None else metadata.dtype.numpy.descr
     return (metadata.dtype.name, str(undefined), _decoding(metadata.codecs, metadata.dtype, metadata.ndim))
 

@@ -49,9 +49,7 @@ def axis_names(attributes: Mapping[str, Any], group: str) -> dict[str, tuple[str
 
 
 def upgraded(own: Attributes, path: str, shape_of: ShapeOf = nothing_known) -> tuple[Attributes, str]:
-    """(OME-Zarr 0.1 to 0.4 at the top as 0.5 under "ome", a note on the conversion); the note is "" where there is
-    none.
-    """
+    """(attributes with OME-Zarr 0.5 under "ome" instead of 0.1 to 0.4 at their top, a note on the conversion or "")"""
     found = {name: own[name] for name in _OME_04 if name in own}
     if not {"multiscales", "plate", "well", "image-label", "bioformats2raw.layout"} & found.keys() and not (
         path.endswith(_ENDINGS) and {"labels", "series"} & found.keys()
@@ -147,7 +145,7 @@ def _with_places(plate: Mapping[str, Any]) -> Attributes:
 
 
 def downgraded(own: Attributes) -> tuple[Attributes, str]:
-    """OME-Zarr 0.5 under "ome" as 0.4 at the top."""
+    """(attributes with OME-Zarr 0.4 at their top instead of 0.5 under "ome", a note on the conversion or "")"""
     ome = own["ome"]
     version = ome.get("version")
     if version != "0.5" or any(name in own for name in ome if name != "version"):

@@ -43,7 +43,7 @@ def plan_upgrade(hierarchy: Hierarchy) -> Plan:
         except NotFound:
             if store.get(".zattrs") is None and store.get(".zmetadata") is None:
                 raise Refused("It is Zarr v3 already, and has no documents of v2", store=store.url) from None
-            return Plan(hierarchy, store.url, store, hierarchy.dialect, (), ())  # a removal was interrupted at the root
+            return Plan(hierarchy, store.url, store, hierarchy.dialect, (), ())  # to continue a removal at the root
     if hierarchy.dialect.name != "v2":
         raise Refused(
             f"Only Zarr v2 can become Zarr v3 in place, not {hierarchy.dialect.title}",

@@ -124,7 +124,7 @@ class ArrayWork:
             if total > MOST:
                 raise self.target._stored.located(
                     Refused(
-                        f"{total:,} chunks of a fill value would have to be stored: the destination has another",
+                        f"{total:,} chunks would have to be stored, because the destination has another fill value",
                         advice="Choose a dialect that can state this fill value, or convert a smaller array.",
                     )
                 )

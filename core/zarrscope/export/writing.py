@@ -144,7 +144,7 @@ def read_rows(source: Source, read: Callable[..., Iterator[Block]]) -> Iterator[
 
 
 def cell(value: Any) -> str:
-    """A value that reads back the same: integers with all digits, floats as the shortest text, nan and inf."""
+    """The text of a value, which reads back as the same value: all digits of integers, the shortest text of floats."""
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
     if isinstance(value, bytes):

@@ -105,7 +105,7 @@ class Array:
 
     @property
     def store(self) -> Store:
-        """The store of its chunks."""
+        """The store that holds the chunks."""
         return self._stored.store
 
     @property
@@ -115,7 +115,7 @@ class Array:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings from opening and using it."""
+        """Warnings from opening and using the array."""
         return self._stored.warnings
 
     @property

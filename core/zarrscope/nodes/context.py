@@ -229,7 +229,7 @@ class NodeContext:
             copies = self.consolidated_metadata.documents if self.consolidated_metadata is not None else {}
             wanted: list[str] = []
             for path in paths:
-                with suppress(Refused):  # opening the node raises it
+                with suppress(Refused):  # opening the node will raise the error
                     keys = self.keys_of(clean_path(path))
                     wanted += keys if not any(key in copies for key in keys) else ()
             self.answers(wanted)

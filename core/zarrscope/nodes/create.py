@@ -173,7 +173,7 @@ def sharding(chunks: Sequence[int], codecs: Sequence[CodecSpec]) -> CodecSpec:
 
 
 def as_fill(value: Any, dtype: DataType) -> Fill:
-    """The fill value with its exact bits. None gives zero, empty or False; or undefined if the dialect allows it."""
+    """The fill value with its exact bits. None gives an undefined fill value, which reads as zero, "" or False."""
     if value is None:
         return undefined(dtype)
     if isinstance(value, Fill):

@@ -91,7 +91,7 @@ class Hierarchy(ChangingHierarchy):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings from opening and using it."""
+        """Warnings from opening and using the hierarchy."""
         return self._nodes.warnings
 
     @property

@@ -188,7 +188,7 @@ def _apply(step: Mapping[str, Any], points: Points, forward: bool, read: ReadArr
         f"The transformation {kind!r} is not supported here",
         feature=f"transformation {kind}",
         pointer="/type",
-        advice="Read are: " + ", ".join(sorted(_CHECKS)) + ".",
+        advice="Supported are: " + ", ".join(sorted(_CHECKS)) + ".",
     )
 
 

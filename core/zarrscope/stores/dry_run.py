@@ -208,7 +208,7 @@ class Rehearsal(Wrapper):
 
 @dataclass(frozen=True)
 class _Stored:
-    """A value that lies in a store, perhaps in another one."""
+    """A value that is not in memory: the store that has it, perhaps not the rehearsed one, and its key there."""
 
     store: Backend
     key: str

@@ -81,7 +81,7 @@ def is_repository(store: Store) -> bool:
 
 
 def _session(beneath: Store) -> Any:
-    """The store of zarr-python. Raises Unsupported if the package is not installed, or cannot open the address."""
+    """Icechunk's own store of the repository. Raises Unsupported if icechunk is missing or cannot open the address."""
     if find_spec("icechunk") is None or find_spec("zarr") is None:
         raise Unsupported(
             "This is an Icechunk repository, which is read through a package that is not installed: icechunk",

@@ -1,6 +1,6 @@
 """A store in this process's memory: for tests, scratch hierarchies and `memory://name` addresses.
 
-Promises of store.py; safe from any thread. The specification's operations: spec B.
+It keeps the promises of store.py, and is safe from any thread. The specification's operations: spec B.
 """
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ class ObjectStore(BucketRequests):
     # ------------------------------------------------------------------ listing
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
         """Yields one level. obstore returns it as a whole, after one request per thousand names. If that takes long,
-        the first folders come from a page of all keys meanwhile."""
+        the folders in the first page of all keys are yielded meanwhile."""
 
         async def listed(client: Any) -> Any:
             level = asyncio.ensure_future(self._obstore.list_with_delimiter_async(client, prefix.rstrip("/") or None))

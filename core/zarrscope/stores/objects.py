@@ -238,7 +238,7 @@ def _arrays_of(data: Any) -> Iterator[Any]:
         if _is(data, "dask", "Array"):
             for layer in data.dask.layers.values():
                 for name, task in layer.items():
-                    if isinstance(name, str):  # a source array has a name as its key; blocks have tuples
+                    if isinstance(name, str):  # in dask's graph, the key of a source is a name, that of a block a tuple
                         yield from _arrays_of(getattr(task, "value", task))
             return
         inner = getattr(data, "_array", None)

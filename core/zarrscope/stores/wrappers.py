@@ -384,7 +384,7 @@ class Gate(Wrapper):
 
 
 class Latency(Wrapper):
-    """Delays each operation by `seconds`, those of one get_many together: a remote store."""
+    """Acts like a remote store: delays each operation by `seconds`, and all requests of one get_many together."""
 
     def __init__(self, store: Store, seconds: float, wait: Callable[[float], None] = time.sleep) -> None:
         super().__init__(store)

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
 
 EDGE = 256
-"""Elements of a block along the last two axes; one along the others."""
+"""The length of a block along the last two axes; along the others a block is one element long."""
 BOX_LIMIT = 1 << 22
-"""The most elements of the box around scattered positions for which the whole box is read, through the cache."""
+"""Of scattered positions, the whole box around them is read through the cache if it has at most this many elements."""
 
 
 @frozen

@@ -120,7 +120,7 @@ METHODS = frozenset(
     "all any argmax argmin clip compute conj cumprod cumsum dot flatten imag max mean min nonzero persist prod"
     " ravel rechunk real repeat reshape round squeeze std sum swapaxes trace var view".split()
 )
-"""The methods that a view provides. Without dask, those that only dask has read the values at once, or do not exist."""
+"""The methods that a view provides. Without dask they are numpy's, which read the values at once."""
 
 
 def is_lazy(value: object) -> bool:

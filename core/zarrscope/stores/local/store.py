@@ -437,7 +437,7 @@ class LocalStore(Store):
         except Conflict as error:
             if any(True for _ in self.list_prefix(to)):
                 raise
-            # Temporary files of a killed or an active writer do not disturb a copy value by value.
+            # Only temporary files of writers are there. Then the caller can still copy value by value.
             raise Unsupported(
                 "Something unfinished lies there", feature="moving a folder", store=self.url, key=to
             ) from error

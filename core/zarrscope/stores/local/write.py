@@ -112,7 +112,7 @@ def _store_nameless(store: Folder, key: str, parts: Sequence[Buffer]) -> bool:
             return False
         try:
             write(handle, parts)
-            # A new name needs no lock: holders of the lock compare with the file that they found under it.
+            # To create a file needs no lock: those who hold the lock compare with a file that exists already.
             error = give(handle, os.fsencode(path))
             if error != errno.EEXIST or is_link(path):
                 return not error

@@ -164,7 +164,7 @@ def make_folders(channel: Any, folder: str) -> None:
     for each in reversed(missing):
         try:
             channel.mkdir(each)
-        except OSError:  # another program made it, or it may not be made
+        except OSError:  # another program made the folder, or the server refuses
             found = look(channel, each)
             if found is None:
                 raise
@@ -275,7 +275,7 @@ def remove(channel: Any, path: str, root: str) -> None:
     for above in _above(path, root):
         try:
             channel.rmdir(above)
-        except OSError:  # something lies in it
+        except OSError:  # the folder is not empty
             return
 
 

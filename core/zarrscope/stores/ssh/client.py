@@ -191,7 +191,7 @@ class SSHStore(Store):
         return self._connection()
 
     def _write(self, op: str, told: Mapping[str, Any], body: bytes = b"") -> Frame:
-        """Sends a request once."""
+        """Sends a request that changes data. It is never repeated."""
         self._lively()
         try:
             return self._one(op, told, body, again=False)

@@ -58,7 +58,8 @@ def read_frame(file: IO[bytes]) -> Frame | None:
     head, body = _LENGTHS.unpack(start)
     if head > MAX_HEAD:
         raise Unreadable(
-            "The other machine did not answer in the protocol of zarrscope", advice="Is its shell's start-up silent?"
+            "The other machine did not answer in the protocol of zarrscope",
+            advice="Check that its login shell prints no text.",
         )
     text, value = _exactly(file, head), _exactly(file, body)
     if len(text) < head or len(value) < body:

@@ -47,7 +47,7 @@ class Member(NamedTuple):
 
     @property
     def likely_begin(self) -> int:
-        """The offset of its bytes if its local header is as long as the directory suggests."""
+        """The offset of the entry's bytes if its local header is as long as the directory suggests."""
         return self.offset + LOCAL_RECORD.size + self.raw_name + self.extra
 
 

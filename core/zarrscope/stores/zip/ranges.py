@@ -131,7 +131,7 @@ class GivenRanges(Ranges):
 
 
 class RemoteFile(Ranges):
-    """The one value of a distant store, read by ranges: an archive that ZipStore opens.
+    """A remote file, such as an archive that ZipStore opens, read by ranges. It is the value of `store` at the key "".
 
     The end of the file, which contains an archive's directory, is read first, together with the size: by one request if
     the server supports ranges from the end, by two if not.
