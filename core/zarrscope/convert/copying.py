@@ -37,7 +37,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a run, in chunks. `cancelled`: it was stopped; running the same plan again continues it."""
+    """The result of a run: numbers of chunks. `cancelled`: the run was stopped; run the same plan again to continue."""
 
     copied: int
     encoded: int

@@ -97,7 +97,7 @@ def _mean(parts: list[NDArray[Any]], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _whole_mean(parts: list[NDArray[Any]], dtype: np.dtype[Any], count: int) -> NDArray[Any]:
-    """The exact mean of integers, rounded once. Where their sum could overflow, it adds quotients and remainders."""
+    """The exact mean of integers, rounded once. If their sum could overflow, quotients and remainders are summed."""
     signed = dtype.kind == "i"
     if (dtype.itemsize * 8 - signed) + (count - 1).bit_length() < 31:
         wide: Any = np.int32
@@ -144,5 +144,5 @@ def _mode(parts: list[NDArray[Any]], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def block_bytes(factors: Sequence[int], itemsize: int) -> int:
-    """The size in bytes of a block of the finer level, which is reduced to one element."""
+    """The bytes of one block, the elements of the finer level that are reduced to one element."""
     return prod(factors) * itemsize

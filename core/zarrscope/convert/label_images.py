@@ -88,7 +88,7 @@ def _image(hierarchy: Hierarchy, path: str) -> tuple[Group, Image]:
 
 
 def label_levels(image: Image) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]:
-    """The (shape, chunk lengths) of each level of a label image of this one."""
+    """The (shape, chunk lengths) of each level of a label image for `image`."""
     return tuple((shape, chunks) for shape, chunks, _ in _levels(image))
 
 

@@ -62,7 +62,7 @@ class Pyramid:
 
 @dataclass(frozen=True)
 class PyramidLevel:
-    """How one level is made of the array at `above` in the destination, whose metadata is `metadata`."""
+    """How one level is made from the level above: the array at `above` in the destination, with metadata `metadata`."""
 
     above: str
     metadata: ArrayMetadata
@@ -122,7 +122,7 @@ def level_names(base: str, taken: set[str]) -> list[str]:
 
 # ---------------------------------------------------------------------------------------------- metadata
 def entries(attributes: Mapping[str, Any]) -> list[Any]:
-    """The list of multiscales of a group, wherever its version keeps it."""
+    """The list of multiscales in a group's attributes, whose place depends on the version of OME-Zarr."""
     found = ome.block(attributes)[0].get("multiscales")
     return found if isinstance(found, list) else []
 

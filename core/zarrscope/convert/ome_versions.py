@@ -80,7 +80,7 @@ def upgraded(own: Attributes, path: str, shape_of: ShapeOf = nothing_known) -> t
         if name == "multiscales":
             value = [_without_version(entry) for entry in value]
         elif name == "plate" and isinstance(value, Mapping):
-            value = {**value, "version": "0.5"}  # the specification demands it there, though its example lacks it
+            value = {**value, "version": "0.5"}  # demanded by the specification, though missing in its example
         elif name in _VERSIONED:
             value = _without_version(value)
         ome[name] = value

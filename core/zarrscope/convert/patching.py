@@ -56,7 +56,7 @@ class PatchLevel:
     array: Array
     pieces: tuple[PatchPiece, ...]
     method: Method | None = None
-    """The method by which it is made from the level above; None for the finest level."""
+    """The method by which the level is made from the level above; None for the finest level."""
 
     @property
     def path(self) -> str:
@@ -70,7 +70,7 @@ class PatchLevel:
 
 @dataclass(frozen=True)
 class Patch:
-    """The plan. `left`: (path, why) of levels that stay as they are."""
+    """The plan of a patch. `left`: (path, reason) of each level that stays unchanged."""
 
     levels: tuple[PatchLevel, ...]
     left: tuple[tuple[str, str], ...] = ()
@@ -192,7 +192,7 @@ def _digest(values: NDArray[Any]) -> bytes:
 
 # ---------------------------------------------------------------------- coarser levels
 def _factors(above: Array, array: Array) -> tuple[int, ...] | None:
-    """The number of elements of the level above per element, along each axis; None where it is not a whole number."""
+    """The factor from the level above along each axis; None if the shapes do not fit whole factors."""
     if above.dtype != array.dtype or above.ndim != array.ndim or not prod(array.shape):
         return None
     factors = tuple(max(1, round(n / m)) for n, m in zip(above.shape, array.shape, strict=True))

@@ -66,7 +66,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class NodePlan:
-    """One node: `path` in the source, `target` in the destination, its documents there by key."""
+    """The plan of one node: its `path` in the source, its path `target` in the destination, its new documents."""
 
     path: str
     target: str
@@ -81,14 +81,14 @@ class NodePlan:
     fill_moves: bool = False
     """Whether absent chunks are written, because they would read as other values in the destination."""
     level: PyramidLevel | None = None
-    """For a level of a new pyramid: how it is made from the level above. `path` is then that of the finest level."""
+    """For a level of a new pyramid: how it is made from the level above. `path` is then the finest level's."""
     notes: tuple[str, ...] = ()
     files: Mapping[str, bytes] = field(default_factory=dict)
     """Files that are copied although they are not Zarr documents, by key."""
 
     @property
     def chunks(self) -> int:
-        """The number of chunks in the destination's grid; those that are all fill value are not stored."""
+        """The number of chunks in the destination's grid; chunks of nothing but the fill value are not stored."""
         return prod(self.metadata.grid.grid_shape(self.metadata.shape)) if self.metadata is not None else 0
 
     @property
@@ -125,7 +125,7 @@ class Plan(Amount):
 
     @property
     def digest(self) -> str:
-        """A digest: equal for two plans that write the same source in the same way."""
+        """A digest of the plan, which is equal for two plans that write the same source in the same way."""
         told = hashlib.sha256(without_numbers(self.source.url).encode())
         for node in self.nodes:
             told.update(f"\n{node.path} {node.target} {node.how}".encode("utf-8", "surrogatepass"))
@@ -300,7 +300,7 @@ class _Planner:
         node = self.source.open_node(path)
         if node.problem is not None:
             raise node.problem
-        if path in self.source._nodes.passed_over:  # its content would be lost without notice
+        if path in self.source._nodes.passed_over:  # a document that could not be read would be lost without notice
             raise self.source._nodes.passed_over[path]
         return node, self._array(node, target) if isinstance(node, Array) else self._group(node, target)
 

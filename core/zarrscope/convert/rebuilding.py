@@ -54,7 +54,7 @@ class Rebuild(Amount):
     path: str
     wanted: Pyramid
     nodes: tuple[NodePlan, ...]
-    """The plans of the new levels, and of groups for them."""
+    """The plans of the new levels, and of new groups that contain them."""
     switches: tuple[Switch, ...]
 
     @property

@@ -93,7 +93,7 @@ class ArrayWork:
     source: Array
     target: Array
     factors: tuple[int, ...] | None = None
-    """Source elements per element of the target, if it is a level of a pyramid; None: the same elements."""
+    """If the target is a level of a pyramid: elements of the source per element of the target. None: same elements."""
     method: Method = "nearest"
     again: bool = False
 

@@ -2,8 +2,8 @@
 
 A worker takes part once it has given the right answers: it must run the same zarrscope as this process and find the
 same bytes of a document at the same address. Workers that join later are asked as well. A worker that may not take part
-is named with the reason, and the job goes on with the others; if none may take part, the job is refused. Before `run`
-returns or raises, it waits for the pieces that have begun, so nothing is written afterwards.
+is reported with the reason, and the job goes on with the others; if none may take part, the job is refused. Before
+`run` returns or raises, it waits for the pieces that have begun, so nothing is written afterwards.
 
 How to start a cluster: https://docs.dask.org/en/stable/deploying.html
 """
@@ -118,7 +118,7 @@ class DaskExecutor:
 
     # ------------------------------------------------------------------ workers
     def _workers(self) -> dict[str, int]:
-        """Threads of every worker. Raises Unreadable."""
+        """Worker → the number of its threads. Raises Unreadable."""
         try:
             if self.client.status == "running":
                 return dict(self.client.nthreads())
@@ -256,7 +256,7 @@ class DaskExecutor:
                 )
 
     def halt(self, job: str) -> None:
-        """Waits until no worker works on the job any more; names the workers that do not answer."""
+        """Waits until no worker works on the job any more; reports the workers that do not answer."""
         try:
             there = [worker for worker in self._workers() if worker in self._fit]
         except Unreadable:

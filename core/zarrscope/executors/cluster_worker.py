@@ -85,7 +85,7 @@ _ASK = "(lambda space: (exec({question!r}, space), space['answer']({url!r}, {key
 
 
 class ProbedKey(NamedTuple):
-    """A value that every worker must find."""
+    """A value that every worker must find, given by its place and a digest of its bytes."""
 
     url: str
     key: str

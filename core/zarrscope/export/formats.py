@@ -15,7 +15,7 @@ from zarrscope.export.source import Source
 
 @dataclass(frozen=True)
 class Format:
-    """`endings`: file name endings, the usual one first. `picture`: the format holds colours as painted."""
+    """`endings`: file name endings, the usual one first. `picture`: it holds colours as on screen, no values."""
 
     id: str
     title: str
@@ -114,7 +114,11 @@ def need_tifffile() -> None:
     from importlib.util import find_spec
 
     if find_spec("tifffile") is None:
-        raise Unsupported("TIFF is written by tifffile", feature="tifffile", advice="Install zarrscope[export].")
+        raise Unsupported(
+            "Writing a TIFF needs a package that is not installed: tifffile",
+            feature="tifffile",
+            advice="Install zarrscope[export].",
+        )
 
 
 def tiff_letters(source: Source, notes: list[str]) -> str:

@@ -128,7 +128,7 @@ class Source:
             if part.kept
         ]
         itemsize = max(1, self.dtype.itemsize)
-        for axis in range(len(shape)):  # the first axes are cut first, so that blocks follow one another in the file
+        for axis in range(len(shape)):  # cut the first axes first, so that blocks follow one another in the file
             if prod(sides) * itemsize <= BLOCK_BYTES:
                 break
             rest = prod(sides) // sides[axis] * itemsize

@@ -31,7 +31,7 @@ class Target:
             raise Conflict(f"{self.path} is there already", advice=advice)
 
     def __enter__(self) -> Target:
-        if self._folder:  # a new path inside, because a hierarchy is created where nothing is yet
+        if self._folder:  # a new path in the folder, because a hierarchy can only be created at an unused path
             self._holder = Path(tempfile.mkdtemp(dir=self.path.parent, prefix=f".{self.path.name}-"))
             self.part = self._holder / self.path.name
         else:

@@ -110,7 +110,7 @@ class Array:
 
     @property
     def metadata(self) -> ArrayMetadata:
-        """The canonical metadata, the same for every format."""
+        """The metadata in one form for all formats, which is independent of the stored documents."""
         return self._stored.metadata
 
     @property
@@ -150,7 +150,7 @@ class Array:
 
     @property
     def nbytes(self) -> int:
-        """The decoded size in bytes; for types of varying length the size of the references. 0 if it is not known."""
+        """The decoded size in bytes; for types of varying length that of the references to values. 0 if not known."""
         numpy = self.metadata.dtype.numpy
         return self.size * (numpy.itemsize if numpy is not None else self.metadata.dtype.itemsize)
 
@@ -162,7 +162,7 @@ class Array:
 
     @property
     def dimension_names(self) -> tuple[str | None, ...] | None:
-        """A name for each axis, or None for an axis without one; None where the format or the document has none."""
+        """A name for each axis, or None for an axis without one; None if the format or the document states no names."""
         return self.metadata.dimension_names
 
     @property
@@ -326,9 +326,9 @@ class Array:
         self._stored.write(select(index, self.shape), values)
 
     def resize(self, shape: tuple[int, ...]) -> None:
-        """Changes the shape, then erases the chunks that lie wholly outside.
+        """Changes the shape, then erases the chunks that lie wholly outside the new one.
 
-        A chunk that lies partly outside keeps its values there, and shows them again if the array grows back.
+        A chunk that lies partly outside is kept, so all its values can be read again if the array grows back.
 
         Parameters
         ----------
@@ -374,7 +374,7 @@ class Array:
 
     def __reduce__(self) -> tuple[Any, ...]:
         attributes = self.attributes if isinstance(self.attributes, UnreadAttributes) else dict(self.attributes)
-        # A remote store pickles with its settings, and is opened again with them (stores/remote.py).
+        # The pickle of a remote store has its settings, with which another process opens it (stores/remote.py).
         knows = any("__reduce__" in kind.__dict__ for kind in type(self.store).__mro__[:-1])
         store = self.store if knows else self.store.url
         links = self.store.allow_outside

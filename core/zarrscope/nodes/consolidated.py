@@ -115,7 +115,7 @@ def _repeat(
 
 
 def holder_of(dialect: Dialect) -> str | None:
-    """The key of the document that holds the copies, relative to its group; None where the dialect has none."""
+    """The key, relative to a group, of the document that holds copies; None if the dialect has no such document."""
     keys = dialect.documents("/any", "array")
     place = dialect.consolidated_location(keys[0]) if keys else None
     return place[0] if place is not None else None

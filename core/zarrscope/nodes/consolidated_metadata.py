@@ -68,7 +68,7 @@ class ConsolidatedMetadata:
     def from_documents(
         cls, dialect: Dialect, documents: Mapping[str, bytes], copies: Mapping[str, StoredDocument]
     ) -> ConsolidatedMetadata:
-        """The documents in `copies`, and the root's documents that hold these copies."""
+        """Consolidated metadata of the documents in `copies` and of the root's documents, which hold these copies."""
         return cls(dialect, {**{key: documents[key] for key in _own(dialect) if key in documents}, **copies})
 
     def list_dir(self, prefix: str) -> Iterator[Entry]:

@@ -192,8 +192,8 @@ class NodeContext:
         return dict(documents_at(self.store, keys, cancelled))
 
     def _told(self, node: Node | None, passed_over: Sequence[Unreadable]) -> Node | None:
-        """The node, with warnings about documents to which access was denied. Raises Denied if no node is left without
-        these.
+        """The node, with warnings about documents that could not be read. Raises the first of their errors if the other
+        documents describe no node.
         """
         if not passed_over:
             return node
@@ -241,7 +241,7 @@ class NodeContext:
         return self._told(self.parsed(path, {key: self.held(key, each) for key, each in found.items()}), passed_over)
 
     def held(self, key: str, value: bytes) -> ParsedBytes:
-        """The parsed form of `value` from opening the hierarchy, if the bytes are still the same."""
+        """`value` as it was parsed when the hierarchy was opened, if the bytes are still the same; else unparsed."""
         known = self._parsed.get(key)
         return known if known is not None and known == value else ParsedBytes(value)
 
@@ -254,8 +254,8 @@ class NodeContext:
     def drop_stale_copies(self, path: str) -> bool:
         """Stops using consolidated metadata if it is older than the documents of the node at `path`.
 
-        A program that extends an array rarely updates consolidated metadata. Costs one request for each document of the
-        node, or none if no consolidated metadata is in use. Raises Unreadable, BadMetadata.
+        A program that extends an array rarely updates consolidated metadata. This takes a request for each document of
+        the node, or none if no consolidated metadata is in use. Raises Unreadable, BadMetadata.
         """
         if self.consolidated_metadata is None or self.prefers_own:
             return False
@@ -321,8 +321,8 @@ class NodeContext:
         return next((each for each in self.dialects if each.name == node.metadata.dialect), self.dialect)
 
     def implicit_group(self, path: str, *, listed: bool = False) -> Node | None:
-        """The implicit group at `path`: no document, but nodes beneath it; None when there are none. `listed`: its
-        prefix was seen in a listing."""
+        """The implicit group at `path`: a group without a document, but with nodes beneath it; None if there are
+        no nodes. `listed`: a listing has shown its prefix."""
         group = GroupMetadata(self.dialect.name, implicit=True, extensions=self.dialect.extensions)
         if (path == "/" or listed) and self.dialect.implicit == "prefix":
             return self._ruled(Node(path, group, {}))
@@ -384,7 +384,7 @@ class NodeContext:
 
 
 def context_of(store: Store) -> NodeContext:
-    """The context of the hierarchy in a store, for an array without one, such as an unpickled array. Raises
+    """The context of the hierarchy in a store, for an array that has no context, such as an unpickled one. Raises
     NotFound."""
     detected, documents, asked = found_in(store)
     if detected is None:

@@ -107,7 +107,7 @@ def _planes(shape: Sequence[int], axes: Sequence[str], itemsize: int) -> tuple[i
 
 
 def as_spec(codec: CodecSpec | Mapping[str, Any] | str) -> CodecSpec:
-    """A codec as the caller names it: a CodecSpec, {"name": …, "configuration": …}, or a bare name."""
+    """The CodecSpec for a codec that the caller gives as a CodecSpec, {"name": …, "configuration": …}, or a name."""
     if isinstance(codec, CodecSpec):
         return codec
     if isinstance(codec, str):
@@ -192,7 +192,7 @@ def as_fill(value: Any, dtype: DataType) -> Fill:
             raise ValueError("a text")
         if dtype.numpy.kind in "iu" and isinstance(value, int):
             bounds = np.iinfo(dtype.numpy)
-            if not bounds.min <= value <= bounds.max:  # numpy 1 would wrap it around
+            if not bounds.min <= value <= bounds.max:  # numpy 1 would store another number, modulo 2**bits
                 raise OverflowError(f"it is not from {bounds.min} to {bounds.max}")
         scalar = np.array(value, dtype.numpy)[()]
     except (ValueError, TypeError, OverflowError) as error:

@@ -45,7 +45,7 @@ def _declared_beneath(hierarchy: NodeContext, path: str) -> Iterator[str]:
         for declared in declared_paths(attributes):
             try:
                 full = clean_path(join_path(above, declared))
-            except Refused:  # the path leads out of the group, so it is none of its nodes (F.10)
+            except Refused:  # a path that leads out of the group names none of its nodes (F.10)
                 continue
             if full.startswith(path.rstrip("/") + "/") and full != path:
                 names[full[len(path.rstrip("/")) + 1 :].partition("/")[0]] = None

@@ -43,7 +43,7 @@ DOCUMENT_LIMIT = "ZARRSCOPE_DOCUMENT_LIMIT"
 
 
 def document_limit(store: Store, *keys: str) -> int:
-    """The most bytes that the documents at these keys may have: more where one may hold copies of others."""
+    """The most bytes that each document at these keys may have: more if one may be consolidated metadata."""
     limit = store.document_limit
     if limit is None:
         told = os.environ.get(DOCUMENT_LIMIT, "")
@@ -223,7 +223,7 @@ def not_zarr(store: Store) -> NotFound:
 
 
 def look_above(address: Address) -> str | None:
-    """The error for an address inside a hierarchy at which there is no node."""
+    """The advice for an address inside a hierarchy, where there is no node; None if no hierarchy is around it."""
     from zarrscope.stores.address import open_store, parents
 
     for above in islice(parents(address), 1, MAX_PARENTS + 1):
@@ -240,14 +240,14 @@ class Found(NamedTuple):
     """The contents of a store's root: the detected dialect, and the documents that were read."""
 
     detected: Detected | None
-    """None: there is no hierarchy."""
+    """The dialect and what else was detected; None if there is no hierarchy."""
     documents: dict[str, bytes]
     asked: frozenset[str]
-    """Requested keys; those that are not in `documents` are absent."""
+    """The requested keys; those that are not in `documents` are absent."""
 
 
 FIRST = ("zarr.json", ".zmetadata", ".zgroup")
-"""The probes that are sent first to a remote store: they suffice for v3, and for v2 with consolidated metadata."""
+"""The keys that are requested first from a remote store. They suffice for v3, and for v2 with consolidated metadata."""
 FIRST_OF_N5 = ("attributes.json", "zarr.json", ".zgroup")
 
 
@@ -258,7 +258,7 @@ def found_in(
     fallbacks: bool = True,
     consolidated: bool = True,
 ) -> Found:
-    """The detected hierarchy of the store and its root documents. `consolidated`: copies of documents are used."""
+    """The detected hierarchy of the store and its root documents. `consolidated`: consolidated metadata are used."""
     passed_over: list[Unreadable] = []
     documents: dict[str, bytes] = {}
     asked: list[str] = []

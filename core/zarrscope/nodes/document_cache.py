@@ -102,7 +102,7 @@ class DocumentCache:
 
 
 def _lasts(error: ZarrscopeError) -> TypeGuard[Denied]:
-    """Whether this denial is the server's answer for every absent value, so that asking again is useless."""
+    """Whether the server denies every absent value in this way, so that requesting it again is useless."""
     return isinstance(error, Denied) and error.untold
 
 

@@ -75,9 +75,9 @@ def need_place(hierarchy: NodeContext, path: str, *, instead_of: str = "") -> li
     hierarchy.need_writing(key_of(hierarchy, path))
     if len(hierarchy.dialects) > 1:
         raise Refused(
-            "New nodes need a hierarchy, and this is a folder of several",
+            "New nodes need a hierarchy, and this is a folder of several hierarchies",
             store=hierarchy.url,
-            advice="Open one of those beneath it and create the node there.",
+            advice="Open one of the hierarchies in it and create the node there.",
         )
     need_understanding_above(hierarchy, path)
     missing: list[str] = []
@@ -101,8 +101,8 @@ def need_place(hierarchy: NodeContext, path: str, *, instead_of: str = "") -> li
 
 
 def need_nothing_beneath(hierarchy: NodeContext, path: str) -> None:
-    """Raises Conflict if keys exist under which an array at `path` would store its chunks, or if nodes
-    lie beneath it."""
+    """Raises Conflict if values exist where an array at `path` would store its chunks, or nodes lie beneath
+    `path`."""
     if not hierarchy.store.listable or path == "/":
         return
     # attributes without a node are the remains of a killed creation: see _store_new

@@ -89,12 +89,12 @@ class Group:
 
     @property
     def problem(self) -> ZarrscopeError | None:
-        """The error for a broken document, or for an extension that this group demands and zarrscope lacks; else
-        None."""
+        """The error for a broken document, or for an extension that this group demands and zarrscope does not know;
+        else None."""
         return self.metadata.problem
 
     def children(self, cancelled: Callable[[], bool] = never, *, tree: Tree | None = None) -> Iterator[Child]:
-        """Lists every child once, with its kind, in the order of arrival: the first ones before all are listed.
+        """Lists every child once, with its kind. The first children are yielded before the last are listed.
 
         Parameters
         ----------
@@ -131,8 +131,8 @@ class Group:
         return self._listed(self.problem, cancelled, tree)
 
     def names(self, cancelled: Callable[[], bool] = never, *, tree: Tree | None = None) -> Iterator[Child]:
-        """Lists the children as `children` does, even if the metadata encoding is unknown: their kinds follow from
-        keys.
+        """Lists the children as `children` does, even if the metadata encoding is unknown: keys then show the
+        kinds.
 
         Parameters
         ----------

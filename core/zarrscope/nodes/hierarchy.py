@@ -263,7 +263,7 @@ class Hierarchy(ChangingHierarchy):
         return demands_above(self._nodes, clean_path(path))
 
     def children(self, path: str, cancelled: Callable[[], bool] = never) -> Iterator[Child]:
-        """Lists one level: see `Group.children`, which also checks the group's own demands.
+        """Lists the children of a group. `Group.children` also checks which extensions the group demands.
 
         Parameters
         ----------

@@ -95,7 +95,7 @@ def of_array(array: _Array) -> str:
     try:
         drawing = of_chunks(array.shape, array.chunks, array.shards, array.dimension_names)
     except ZarrscopeError:
-        drawing = ""  # the text beside it names the problem
+        drawing = ""  # the summary names the problem in text
     return _node("Array", array, list(_array(array)), drawing)
 
 

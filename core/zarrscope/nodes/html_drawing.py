@@ -17,7 +17,7 @@ MOST_LINES = 24
 SIDE, LEAST = 150.0, 18.0
 """Pixels along the longest and the shortest side."""
 SLANT = 0.45
-"""The horizontal and vertical offset of the depth axis, as a fraction of its length."""
+"""The slant of the depth axis: its horizontal and vertical extent, as a fraction of its length."""
 MOST_NODES = 24
 _COLOR = "#3a86c8"
 

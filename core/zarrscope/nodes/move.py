@@ -320,7 +320,7 @@ class _Carrying:
 
     # ------------------------------------------------------------------ value by value
     def _carry(self) -> None:
-        """Copies everything, chunks first; removes the copies again if it is cancelled or fails."""
+        """Copies everything, chunks first. If this is cancelled or fails, the copies are removed again."""
         store = self.target.store
         store.set(self.claim, b'{"zarrscope": "an unfinished copy"}', expect=ABSENT)
         try:
@@ -337,7 +337,7 @@ class _Carrying:
         store.erase(self.claim)
 
     def _chunks(self, documents: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-        """Yields all keys except those of documents, which are appended to the list."""
+        """Yields all (old key, new key) except those of documents, which are appended to the list `documents`."""
         own = _Own(self.dialect, self.path)
         for pair in self._keys():
             if own.is_document(pair[0]):

@@ -168,7 +168,7 @@ class StoredArray:
 
     # ------------------------------------------------------------------ reading
     def read(self, selection: Selection) -> NDArray[Any]:
-        """The selected elements in the shape of `selection.extent`: one axis per axis of the array."""
+        """The selected elements, in the shape `selection.extent`, which has all axes of the array."""
         return read(self, selection)
 
     def _with_chosen_keys(self, chunk: ChunkIndex, payload: EncodedChunk, used: ChunkKeys) -> EncodedChunk:
@@ -207,8 +207,8 @@ class StoredArray:
                     pass
 
     def decode(self, chunk: ChunkIndex, data: Buffer, out: NDArray[Any] | None) -> NDArray[Any]:
-        """One chunk of `locator.stored_chunk_shape(chunk)`; in `out` when given. Raises BadChunk, Unsupported,
-        Refused."""
+        """Decodes `data` as a chunk of shape `locator.stored_chunk_shape(chunk)`, into `out` if given. Raises BadChunk,
+        Unsupported, Refused."""
         shape = self.locator.stored_chunk_shape(chunk)
         self.check_size(shape)
         try:
@@ -345,7 +345,7 @@ class StoredArray:
         context = self.context or context_of(self.store)
         context.need_writing(context.dialect.documents(self.path)[0])
         with context.store.lock():  # else the chunks of a writer that enlarges the array meanwhile would be erased
-            outside = keys_outside(self, shape)  # a failure to list them must come before any change
+            outside = keys_outside(self, shape)  # before any change, because listing them may fail
             metadata = resize(context, self.path, self.metadata, shape)
             erase_outside(self, outside, lambda: resize(context, self.path, metadata, self.shape))
         self.set_metadata(metadata)

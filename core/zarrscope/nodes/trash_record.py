@@ -56,7 +56,7 @@ def files_of(trash: Store, id: str) -> str:
 
 
 def listed(trash: Store) -> list[Thrown]:
-    """All entries, including empty ones, which remain if a process was killed before or after moving the files."""
+    """All entries, including those without files: a process may have been killed before or after moving the files."""
     found = []
     for id in sorted(entry.name for entry in trash.list_dir("") if entry.is_prefix):
         with suppress(NotFound, BadMetadata):  # files of other programs are left alone

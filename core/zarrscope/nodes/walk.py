@@ -41,7 +41,7 @@ class Tree:
         )
 
     def children(self, path: str) -> Iterator[Child]:
-        """The children of a group within the tree, from the one listing if there is one."""
+        """The children of a group within the tree, from the listing of the store if there is one."""
         path = clean_path(path)
         keys = self._listed()
         if keys is None:
@@ -51,7 +51,7 @@ class Tree:
         return self.hierarchy.shown(path, (looking(self.hierarchy, path, child) for child in found))
 
     def list_names(self, path: str) -> Iterator[Child]:
-        """The names beneath a group within the tree, without documents; from the one listing if there is one."""
+        """The names beneath a group of the tree, without documents, from the listing of the store if there is one."""
         if self._listed() is None:
             return list_names(self.hierarchy, path, self.cancelled)
         return self.children(path)
@@ -92,6 +92,6 @@ class Tree:
                     if self.cancelled():
                         break
                     self._keys.add(key)
-            except Unreadable:  # one unreadable folder must not hide all the others
+            except Unreadable:  # one unreadable folder must not hide the nodes of all others
                 self._by_level, self._keys = True, None
         return self._keys

@@ -281,7 +281,7 @@ def _step(step: Mapping[str, Any], warnings: list[str]) -> Affine:
 
 
 def _diagonal(value: Any) -> Affine | None:
-    """Scale and translation of an N x (N+1) matrix that only scales and shifts."""
+    """Scale and translation of an N x (N+1) matrix that only scales and shifts; None for another one."""
     rows = [_vector(row) for row in value] if isinstance(value, list) and 0 < len(value) <= MAX_RANK else []
     n = len(rows)
     if not n or any(row is None or len(row) != n + 1 for row in rows):

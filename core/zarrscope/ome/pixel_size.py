@@ -45,11 +45,11 @@ class PixelSizes:
     paths: tuple[str, ...]
     """The levels as the document names them."""
     factors: tuple[tuple[Fraction, ...], ...]
-    """Per level and axis: the ratio of its pixel size to that of the finest level."""
+    """For each level and axis: the level's pixel size divided by that of the finest level."""
     doubtful: tuple[tuple[int, int, Fraction], ...] = ()
     """(level, axis, stated factor) where the shapes of the arrays imply another factor."""
     upgrades: str = ""
-    """The version of the image, if it cannot state pixel sizes: setting one converts it to 0.4."""
+    """The version of an image that cannot state pixel sizes, and that setting one converts to 0.4; "" for others."""
     obstacle: str = ""
     """The reason why the pixel sizes cannot be changed here; "" if they can."""
 
@@ -103,7 +103,7 @@ def _steps_at(value: Any, at: str) -> _Steps:
 
 
 def _flat(value: Any, at: str, depth: int = 0) -> list[tuple[Mapping[str, Any], str]]:
-    """Transformations and their pointers, from a list, one object, or a sequence (0.6)."""
+    """A flat list of (transformation, JSON pointer), from a list, one object (0.6), or a sequence (0.6)."""
     if isinstance(value, Mapping):
         if value.get("type") == "sequence" and depth < 8:
             return _flat(value.get("transformations"), f"{at}/transformations", depth + 1)
@@ -114,7 +114,7 @@ def _flat(value: Any, at: str, depth: int = 0) -> list[tuple[Mapping[str, Any], 
 
 
 def _diagonal(value: Any, at: str) -> tuple[_Vector, _Vector] | None:
-    """Scale and translation of an N x (N+1) matrix that does nothing else."""
+    """Scale and translation of an N x (N+1) matrix that only scales and shifts; None for another one."""
     rows = value if isinstance(value, list) else []
     n = len(rows)
     if not n or any(not isinstance(row, list) or len(row) != n + 1 for row in rows):

@@ -379,7 +379,7 @@ _KEEPS = ("scale", "translation", "identity", "rotation", "mapAxis")
 
 
 def _rank_after(step: Mapping[str, Any], source: Rank) -> Rank:
-    """The number of axes after a (checked) transformation; None if only its parameter array shows it."""
+    """The number of axes after a transformation that was checked; None if only the array of its parameters shows it."""
     kind = str(step["type"])
     own = step.get(kind)
     if kind in _KEEPS or kind == "affine":  # their parameter has one entry for each axis of the result

@@ -55,7 +55,7 @@ def validate(attributes: Mapping[str, Any], strict: bool = False) -> None:
 
 
 def check(attributes: Mapping[str, Any]) -> list[Violation]:
-    """All findings of one group's attributes. If these hold no OME-Zarr metadata, that is one finding."""
+    """All violations in the attributes of one group. Attributes without OME-Zarr metadata are one violation."""
     if "node_type" in attributes and isinstance(attributes.get("attributes"), Mapping):
         return [Violation("/attributes" + f.pointer, f.message, f.strength) for f in check(attributes["attributes"])]
     inside = isinstance(attributes.get("ome"), Mapping)

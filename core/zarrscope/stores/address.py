@@ -125,8 +125,8 @@ def absolute_address(text: str) -> str:
 
 
 def address_with(text: str, options: Mapping[str, Any]) -> str:
-    """The address with these options for a bucket added (address_options.py). Raises Refused if it is
-    not a bucket's."""
+    """The address with these options for a bucket added (address_options.py). Raises Refused for
+    another address than a bucket's."""
     found = split_address(text)
     return replace(found, store_url=with_options(found.store_url, options)).text
 
@@ -248,7 +248,7 @@ def _other_s3(scheme: str, rest: str) -> Address:
 
 
 def _file(scheme: str, kind: StoreKind, rest: str) -> Address:
-    """Splits a path into a store, which is a file or a folder with a certain file in it, and a node path after it."""
+    """Splits a path after the part that is the store: a file, or a folder that contains a certain file."""
     if not rest.strip("/"):
         raise Refused(f"{scheme}://{rest} names no file", advice=f"Write {scheme}:///folder/file")
     drive = sys.platform == "win32" and re.match(r"/[A-Za-z]:", rest)
@@ -270,7 +270,7 @@ def _local(path: str) -> Address:
         path = os.path.dirname(path)
     inner: list[str] = []
     place = path
-    # The search ends early only at a file (an archive); missing names at the end do not stop it.
+    # Missing names at the end are cut off until a file (an archive) or a folder is found.
     while not os.path.exists(place) and (above := os.path.dirname(place)) != place:
         inner.insert(0, os.path.basename(place))
         place = above

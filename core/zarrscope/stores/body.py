@@ -115,7 +115,7 @@ class _BodyReader:
         """The first bytes of the body, at most FIRST."""
 
     async def between(self, start: int, end: int, *, stop: bool = False) -> bytes:
-        """The bytes from `start` to `end`; without `stop` at least one more if the body is longer, which shows that."""
+        """The bytes from `start` to `end`; without `stop` more of a longer body, to show that it is longer."""
         pieces: list[bytes] = []
         at = 0
         while at < end or (at == end and not stop):

@@ -47,8 +47,8 @@ class BulkOperations:
         return self._store._scans_children
 
     def filter_existing(self, keys: Sequence[str]) -> Sequence[str]:
-        """Filters keys to those that may hold a value. Absent ones are removed only if that is cheaper than requesting
-        each.
+        """Filters keys to those that may hold a value. Keys without a value are removed only if that is
+        cheaper than requesting each.
 
         Parameters
         ----------
@@ -73,7 +73,7 @@ class BulkOperations:
         return self._store._filter_existing(keys)
 
     def reader(self, arena: Arena, limit: int | None = None) -> Reader:
-        """A reader for many values in a row, in one thread. Close it at the end.
+        """A reader for many values, one after the other, in one thread. The caller closes it.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class BulkOperations:
     def scan_children(
         self, prefix: str, names: Sequence[str], *, read: bool, limit: int | None = None
     ) -> Iterator[ScannedChild]:
-        """Streams each prefix directly beneath `prefix` with the first of `names` that holds a value in it.
+        """Streams each prefix directly beneath `prefix`, with the first of the keys `names` in it that has a value.
 
         Parameters
         ----------

@@ -120,7 +120,7 @@ class _SqliteTable:
         self._connection.close()
 
     def __del__(self) -> None:
-        if hasattr(self, "_connection"):  # opening it may have failed
+        if hasattr(self, "_connection"):  # opening the file may have failed
             self.close()  # Python 3.13 warns of a connection that is dropped without being closed
 
 
@@ -142,7 +142,7 @@ class DbmStore(MappingStore):
         self._file = _files.at(path)
         slash = "" if path.startswith("/") else "/"
         super().__init__(self._file, f"dbm://{slash}{path.replace(os.sep, '/')}")
-        self._lock = self._file._lock  # all stores on the file share it
+        self._lock = self._file._lock  # all stores on the file share its lock
         self.writable = writable
         if writable:
             self._file.write()

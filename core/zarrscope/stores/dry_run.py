@@ -279,8 +279,8 @@ class _State:
     def level(self, prefix: str) -> Iterator[Entry]:
         """Lists one level: the store's own listing with the changes of this layer applied."""
         touched: dict[str, None] = {}
-        """Names directly beneath the prefix at or under which this layer differs from the one below; names of prefixes
-        end in a slash."""
+        """The names directly beneath the prefix where this layer differs from the layer below; those of prefixes end in
+        a slash."""
         arrived = () if self.arrived is None else (self.arrived[2],)
         if prefix.startswith((*self.gone, *arrived)):
             for key in self.keys(prefix):

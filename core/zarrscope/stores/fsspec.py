@@ -332,8 +332,8 @@ def _credentials(scheme: str, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def file_system_options(scheme: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The options of addresses and commands under the names of s3fs, gcsfs and adlfs, others unchanged; and the options
-    that make a public bucket readable if no credentials are known."""
+    """The options for fsspec: those of addresses and commands get the names of s3fs, gcsfs and adlfs. If no credentials
+    are known, options are added that make a public bucket readable."""
     found = dict(options)
     found.pop("backend", None)
     anonymous, endpoint, region = (found.pop(name, None) for name in ("anon", "endpoint", "region"))

@@ -95,8 +95,8 @@ def _end(where: asyncio.AbstractEventLoop, session: Any) -> None:
 
 @dataclass(frozen=True)
 class _AbsentAnswer:
-    """A server's answer for a key that does not exist. `page`: it sends a web page, with this e-tag and
-    size if stated."""
+    """A server's answer for a key that does not exist. `page`: whether that is a web page; `tag` and
+    `size` are its e-tag and size, if stated."""
 
     status: int
     page: bool = False
@@ -250,8 +250,8 @@ class HTTPStore(RemoteStore):
 
     @asynccontextmanager
     async def _asked(self, key: str, part: ByteRange | None, *, beside: bool = False) -> AsyncIterator[Any]:
-        """Sends one request. `beside`: it runs outside the limit on requests at once, because requests within that
-        limit wait for it."""
+        """Sends one request. `beside`: the request does not count for the limit on parallel requests, because
+        requests that do count wait for it."""
         from yarl import URL
 
         connections = await _connections()
@@ -260,7 +260,7 @@ class HTTPStore(RemoteStore):
         async with nullcontext() if beside else connections.host(self._host):
             # The whole response head must arrive within this time.
             async with asyncio.timeout(self.network.timeout + min(self.network.timeout, _CONNECT)):
-                # aiohttp follows redirects to http and https only, and no more than these.
+                # aiohttp follows redirects only to http and https, and at most this number.
                 response = await connections.session.get(url, headers=headers, max_redirects=5, timeout=self._timeout)
             async with response:
                 yield response

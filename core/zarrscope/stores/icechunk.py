@@ -45,7 +45,7 @@ class IcechunkStore(ZarrPythonStore):
         return await _if_key(super()._size(key))
 
     async def _part(self, key: str, part: ByteRange | None) -> bytes | None:
-        """Requests ranges within the value only, because icechunk 1.1 panics beyond its end."""
+        """Requests only ranges within the value, because icechunk 1.1 panics at ranges beyond its end."""
         if part is None or key.rpartition("/")[2] == "zarr.json":
             value = await self._asked(key, None)
             return value if value is None or part is None else part.of(value)
@@ -57,7 +57,7 @@ class IcechunkStore(ZarrPythonStore):
 
 
 async def _if_key(asked: Awaitable[T]) -> T | None:
-    """The answer, or None for a key that Zarr v3 does not use: icechunk raises an error for those."""
+    """The answer of icechunk; None for a key that Zarr v3 does not use, for which icechunk raises an error."""
     try:
         return await asked
     except ZarrscopeError:

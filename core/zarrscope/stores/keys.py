@@ -14,7 +14,7 @@ _plain = re.compile(r"\.?[A-Za-z0-9_-][\w.-]*(/\.?[A-Za-z0-9_-][\w.-]*)*", re.AS
 
 def check_key(key: str) -> str:
     """Returns `key` if it is valid. Raises Refused otherwise (spec F.8, B "Valid keys")."""
-    if len(key) <= MAX_KEY_BYTES and _plain(key):  # true of nearly all keys; this check runs for every chunk
+    if len(key) <= MAX_KEY_BYTES and _plain(key):  # quick, and true of nearly all keys: it runs for every chunk
         return key
     _check_segments(key, key.split("/"), "key")
     return key

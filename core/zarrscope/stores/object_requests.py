@@ -1,8 +1,8 @@
 """Requests to a bucket through obstore: their credentials, region and retries, and the meaning of the service's errors.
 
-Credentials are found by trying them in the order of credentials.py until one may read; it is used from then on. If the
-service says that they expired, they are looked up once more, because the person may have logged in again: at the first
-refusal, and at later requests, but not for each of many that fail together.
+Credentials are tried in the order of credentials.py; the first ones that may read are used from then on. If the service
+says that they expired, credentials are looked up again, because the person may have logged in again: at the first
+refusal, and at later requests, but only once for many requests that fail together.
 
 A request that fails for a temporary reason is repeated, after a pause that doubles each time or that the service asks
 for (Retry-After), within the limits of network.Network. obstore does not show headers, so Retry-After is read by a
@@ -71,7 +71,7 @@ class BucketRequests(RemoteStore):
     """The state that all requests to a bucket share. Raises Unsupported if obstore is not installed."""
 
     _found_logins = 0
-    """How often the credentials were looked up again."""
+    """How many times the credentials were looked up again."""
     _worked = False
     """Whether a request succeeded since the credentials were last looked up again."""
     _look_again = 0.0

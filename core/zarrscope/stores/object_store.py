@@ -32,7 +32,7 @@ from zarrscope.stores.service_answers import CONDITIONS, NO_BUCKET, is_about_ran
 T = TypeVar("T")
 
 LONG_LISTING = 0.4
-"""Seconds after which listing one level counts as slow: four thousand names at 100 ms a request."""
+"""Seconds after which listing one level counts as slow. Four thousand names take this long at 100 ms a request."""
 _LONGEST = 1 << 40
 """An offset beyond the end of every value."""
 _WHOLE = 64 << 20
@@ -306,7 +306,7 @@ class ObjectStore(BucketRequests):
         return found[1]
 
     async def _compare(self, key: str, expect: Version) -> None:
-        """Raises Conflict, with the stored value, unless the stored version is `expect`. If they are equal, the value
+        """Raises Conflict, with the stored value, unless the stored version is `expect`. If it is, the value
         is not read."""
         meta = await self._head(key)
         if (ABSENT if meta is None else _version(meta)) != expect:
@@ -368,7 +368,7 @@ def open_bucket(url: str, mode: str, options: Mapping[str, Any] | None) -> Remot
 
 
 def _is_page(attributes: Mapping[str, Any], key: str) -> bool:
-    """Whether the response is labelled as a web page, though the key does not end like one."""
+    """Whether the response is labelled as a web page, though the key does not end in .html or .htm."""
     said = str(attributes.get("Content-Type", "")).lower()
     return said.startswith("text/html") and not key.lower().endswith((".html", ".htm"))
 

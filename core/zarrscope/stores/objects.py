@@ -224,7 +224,7 @@ def _of_arrays(value: Any, mode: Mode) -> Given:
 
 
 def _store_key(array: Any) -> str:
-    """A key that is equal for stores of the same place: xarray may open one store for each variable."""
+    """A text that is equal for stores of the same place, because xarray may open one store for each variable."""
     store = getattr(array, "store_path", array).store
     return str(getattr(store, "root", "") or getattr(store, "path", "") or id(store))
 

@@ -44,8 +44,8 @@ class Target(Protocol):
 
 
 class Puts:
-    """`with Puts(store) as puts: puts.put(key, value) …`: all values are stored when the block ends, or its error is
-    raised."""
+    """`with Puts(store) as puts: puts.put(key, value) …`: at the end of the block all values are stored, or the first
+    error is raised."""
 
     def __init__(self, store: Target) -> None:
         self._store = store

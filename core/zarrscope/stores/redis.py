@@ -65,7 +65,7 @@ class RedisStore(Store):
 
     @contextmanager
     def _asking(self, key: str) -> Iterator[Any]:
-        """A context with the client; its errors become zarrscope's."""
+        """A context with the client of redis, whose errors become zarrscope's."""
         import redis
 
         try:
@@ -135,7 +135,7 @@ class RedisStore(Store):
         return answers
 
     def _ask(self, asked: Any, key: str, part: ByteRange | None, most: int | None) -> None:
-        """Requests whether a value exists, and the requested bytes of it."""
+        """Adds two requests to the round trip `asked`: whether the value exists, and its bytes."""
         name = self._name(key)
         asked.exists(name)
         if part is None:

@@ -107,14 +107,14 @@ class ReferenceStore(FsspecStore):
             yield keys[i]
 
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
-        """Lists one level; skips from name to name in the sorted keys."""
+        """Lists one level, by a search in the sorted keys for each name."""
         keys = self._keys()
         i = bisect_left(keys, prefix)
         while i < len(keys) and keys[i].startswith(prefix):
             name, slash, _ = keys[i][len(prefix) :].partition("/")
             if name:
                 yield Entry(name, bool(slash))
-            i = bisect_left(keys, f"{prefix}{name}0", i) if slash else i + 1  # "0" follows "/": skip its keys
+            i = bisect_left(keys, f"{prefix}{name}0", i) if slash else i + 1  # "0" follows "/" in order
 
     def _keys(self) -> list[str]:
         if self._sorted is None:

@@ -115,7 +115,7 @@ class RemoteStore(Store):
         raise NotImplementedError  # each service sends its own requests
 
     def read_end(self, key: str, length: int) -> tuple[bytes, int] | None:
-        """The last `length` bytes of a value, all of a shorter one, and its size; None when absent."""
+        """The last `length` bytes of a value (all if it is shorter), and its size; None when absent."""
         size = self.size(key)
         if size is None:
             return None
@@ -194,7 +194,7 @@ class RemoteStore(Store):
         raise error
 
     async def _still_readable(self) -> bool:
-        """Whether a value that was read before can be read now: by an attempt that begins after this call."""
+        """Whether a value that was read before can be read now. Results of attempts that began before do not count."""
         if self._read_before is None:
             return False
         if self._trying is None or self._trying.begun or self._trying.is_over():

@@ -1,4 +1,4 @@
-"""Other credentials for a store that is in use."""
+"""Gives a store that is in use other credentials."""
 
 from __future__ import annotations
 

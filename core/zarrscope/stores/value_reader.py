@@ -35,7 +35,7 @@ class Reader:
         return None
 
     def read(self, start: int, stop: int) -> Buffer:
-        """Reads these bytes of the value; fewer at its end. Only if `size` is known."""
+        """Reads the bytes from `start` to `stop`, fewer at the end of the value. Only works if `size` is known."""
         raise NotImplementedError  # each store has its own reader
 
     def __init__(self, store: Readable, limit: int | None = None) -> None:

@@ -65,8 +65,8 @@ class _Links(HTMLParser):
 
 
 def _in_html(text: str, url: str) -> list[str] | None:
-    """The folders to which an HTML page links; None if no link leads one level down: it is not an index, or the folder
-    is empty."""
+    """The folders to which an HTML page links; None if no link leads one level down, because the page is not an
+    index or the folder is empty."""
     parser = _Links()
     parser.feed(text)
     here = urlsplit(url)

@@ -116,7 +116,7 @@ class Wrapper(Store):
         return version
 
     def _put(self, key: str, parts: Sequence[Buffer]) -> None:
-        if type(self)._set is not Wrapper._set:  # a transformer of values must transform these too
+        if type(self)._set is not Wrapper._set:  # the wrapper changes values, so these must be changed too
             super()._put(key, parts)
             return
         self.before("set", key)
@@ -405,7 +405,7 @@ class Latency(Wrapper):
 
 @dataclass
 class Fault:
-    """The operations that fail: the first `times` (None: all) that `matches`, after `skip` successful ones."""
+    """Which operations fail: of those that match, the first `skip` succeed, and the next `times` fail (None: all)."""
 
     error: Callable[[], ZarrscopeError] = field(
         default=lambda: Unreadable("The network failed", advice="This fault was made for a test.")

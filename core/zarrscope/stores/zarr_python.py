@@ -81,7 +81,7 @@ class ZarrPythonStore(RemoteStore):
             return value
         if part.start is not None and value:
             return value if part.length is None else value[: part.length]
-        # Stores return different results for a range that exceeds the value: read it again by its size.
+        # Stores differ in what they return for a range beyond the end of the value: read a range within its size.
         size = await self._size(key)
         if size is None:
             return None

@@ -69,7 +69,7 @@ def _again(kept: bytes | str, read_only: bool) -> Any:
 
 @cache
 def adapter() -> Any:
-    """The class, made when zarr-python is installed. Raises Unsupported if it is missing, or older than 3."""
+    """The class ZarrscopeStore, made on first use. Raises Unsupported if zarr-python is missing, or older than 3."""
     try:
         theirs: Any = import_module("zarr.abc.store")
         buffers: Any = import_module("zarr.core.buffer")

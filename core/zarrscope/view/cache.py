@@ -36,7 +36,7 @@ PRESENT, FILL, FAILED = ChunkState.PRESENT, ChunkState.FILL, ChunkState.FAILED
 
 @frozen
 class ChunkResult:
-    """One chunk of an array. `data` is clipped to the array's edge and read-only; only PRESENT has it."""
+    """One chunk of an array. `data` is clipped to the array's edge and read-only; only PRESENT chunks have `data`."""
 
     index: ChunkIndex
     state: ChunkState

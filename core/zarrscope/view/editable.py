@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 EDGE = 256
 """The length of a block along the last two axes; along the others a block is one element long."""
 BOX_LIMIT = 1 << 22
-"""Of scattered positions, the whole box around them is read through the cache if it has at most this many elements."""
+"""If the box around scattered positions has at most this many elements, all of it is read, through the cache."""
 
 
 @frozen

@@ -85,12 +85,12 @@ class Level:
 
 @frozen
 class Image:
-    """An n-D image: levels from fine to coarse, axes, channels, labels. The module's docstring says which of them may
-    wait."""
+    """An n-D image: levels from fine to coarse, axes, channels, labels. The module's docstring says which of these
+    may wait for a store."""
 
     name: str
     path: str
-    """The path of its node."""
+    """The path of the image's node."""
     hierarchy: HierarchyLike | None = field(compare=False, repr=False)
     """None for an array that came from a pickle."""
     multiscale: Multiscale | None = None
@@ -444,7 +444,7 @@ def _factor(stated: float, ratio: float) -> float:
 
 
 def _fit_axes(axes: tuple[Axis, ...] | None, array: Array, warnings: list[str]) -> tuple[Axis, ...]:
-    """The stated axes if they fit the array; else its dimension names; else the last ones of t, c, z, y, x."""
+    """The stated axes if they fit the array; else axes by its dimension names; else the last ones of t, c, z, y, x."""
     rank = array.ndim
     if axes is not None and len(axes) == rank:
         return axes

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Axis = int | range | np.ndarray[Any, Any]
 """The elements that a view takes from one axis: one index, a range, or a list of indices in any order."""
 Shown = tuple[np.dtype[Any], Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]]
-"""The function that converts values after reading, after the data type of its results."""
+"""(data type of converted values, function that converts values after reading)."""
 
 
 class LazyView(Computing):
@@ -69,7 +69,7 @@ class LazyView(Computing):
 
     @property
     def chunks(self) -> tuple[int, ...]:
-        """Elements per chunk along each remaining axis: viewers align their tiles to it."""
+        """Elements per chunk along each axis of the view. Viewers align their tiles to chunks."""
         return tuple(1 if i is None else self._array.chunks[i] for i in self._layout)
 
     @property
@@ -130,7 +130,7 @@ class LazyView(Computing):
         return [*items[:at], *[slice(None)] * (self.ndim - count), *items[at + 1 :]]
 
     def _points(self, items: list[Any], lists: list[int]) -> NDArray[Any]:
-        """Several lists at once: their positions along each axis are read once, then numpy selects from these."""
+        """Indexes with several lists: reads the positions that they name along each axis, then selects with numpy."""
         outer: Any = self
         places = [sum(item is not None for item in items[:n]) for n in lists]
         picked = list(items)
@@ -246,7 +246,7 @@ def _converted(shown: Shown | None, dtype: np.dtype[Any], values: np.ndarray[Any
 
 # ---------------------------------------------------------------------- indices
 def _is_mask(item: Any) -> bool:
-    """Whether this is a mask over several axes or none, or an index array that is itself lazy."""
+    """Whether an item of an index is a mask over several axes or none, or an index array that is itself lazy."""
     if is_lazy(item) or isinstance(item, bool | np.bool_):
         return True
     return isinstance(item, np.ndarray) and item.dtype.kind == "b" and item.ndim != 1

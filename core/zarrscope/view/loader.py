@@ -126,8 +126,8 @@ class ChunkLoader:
         on_done: Callable[[], None] | None = None,
         priority: Priority = VISIBLE,
     ) -> Ticket:
-        """Delivers each chunk once, on the owner's thread, as it becomes available; then calls `on_done`. Call it on
-        that thread."""
+        """Delivers each chunk once, on the owner's thread, as it becomes available; then calls `on_done`. Must be
+        called on the owner's thread."""
         ticket = ChunkTicket(self, owner, on_chunk, on_done)
         owner.adopt(ticket)
         if ticket.cancelled:
@@ -188,7 +188,7 @@ class ChunkLoader:
                 self._submit_decoding(entry)
         remote = bool(entries) and entries[0].array.store.remote
         background = self.background
-        # Prefetched chunks of local stores are decoded by the thread that reads them, on spare cores.
+        # Prefetched chunks of local stores are decoded on spare cores, by the thread that has read their bytes.
         local = background.file_pool if priority <= VISIBLE else background.decode_pool
         pool = background.fetch_pool if remote else local
         together = 1 if not remote else REMOTE_KEYS if priority <= VISIBLE else REMOTE_KEYS_AHEAD

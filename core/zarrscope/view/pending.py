@@ -31,7 +31,7 @@ class Stage(Enum):
 
 
 class PendingChunk:
-    """One chunk in progress. All changes happen under the loader's lock."""
+    """A chunk that is being loaded. Its attributes only change under the loader's lock."""
 
     __slots__ = (
         "array", "index", "key", "payload", "priority", "result", "stage", "stale", "wanted_by", "watchers",

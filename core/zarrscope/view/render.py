@@ -27,7 +27,7 @@ Plane = np.ndarray[Any, Any]
 Picture = np.ndarray[Any, np.dtype[np.uint8]]
 
 STEPS = 4096
-"""Steps for types without a table of their own: finer than a screen, so that gamma causes no visible bands."""
+"""Steps for types without a table of their own: more than a screen has, so that gamma causes no visible bands."""
 
 COMPLEX_PARTS: dict[str, Callable[[Plane], Plane]] = {
     "magnitude": np.abs,
@@ -242,8 +242,8 @@ def overlay(picture: Picture, labels: Picture, opacity: float = 0.5) -> Picture:
 
 
 def _label_slot(plane: Plane) -> np.ndarray[Any, np.dtype[np.uint16]]:
-    """A palette entry per label: the low 16 bits, mixed with the high ones if there are any. Consecutive numbers, which
-    segmentations give to neighbouring cells, get hues a golden angle apart."""
+    """The palette entry of each label: the low 16 bits, mixed with the high bits if there are any. Consecutive labels,
+    which segmentations give to neighbouring cells, get hues a golden angle apart."""
     if plane.dtype.itemsize <= 2:
         return plane.astype(np.uint16, copy=False)
     bits: Plane = np.ascontiguousarray(plane).view(f"u{plane.dtype.itemsize}")
@@ -283,8 +283,8 @@ def _edges(plane: Plane) -> np.ndarray[Any, np.dtype[np.bool_]]:
 class Histogram:
     """A histogram: the number of values in each bin.
 
-    `counts` per bin, `edges` (one more) in data values. NaN and infinities are not in `counts`; their numbers are given
-    apart.
+    `counts` per bin, `edges` (one more) in data values. `not_finite` is the number of NaN and infinities, which no
+    bin counts.
     """
 
     counts: np.ndarray[Any, np.dtype[np.int64]]
@@ -324,7 +324,7 @@ def histogram(sample: Plane, bins: int = 128, limits: tuple[float, float] | None
     lo, hi = limits
     if not lo < hi:
         hi = lo + max(1.0, abs(lo) * 1e-6)
-    # Not np.histogram: it refuses ranges whose edges cannot all differ, because they are too narrow or too wide.
+    # Not np.histogram, which refuses ranges that are too narrow or too wide for distinct edges.
     with np.errstate(all="ignore"):
         place = (values.astype(np.float64) / 2 - lo / 2) / (hi / 2 - lo / 2)
         inside = place[(place >= 0) & (place <= 1)]

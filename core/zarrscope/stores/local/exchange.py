@@ -63,7 +63,7 @@ def replace_expected(unfinished: str, path: str, old: os.stat_result, expected: 
             return
         if not found or time.monotonic() > deadline:
             raise Changed
-        time.sleep(0.01)  # it is unchanged but open: wait, because the other process may be about to close it
+        time.sleep(0.01)  # the file is unchanged but open: wait, because the other process may be about to close it
     if not _same(old, os.stat(path)):
         raise Changed
     rename_over(unfinished, path)

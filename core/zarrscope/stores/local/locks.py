@@ -32,7 +32,7 @@ TIMEOUT = 30.0
 """Seconds to wait for another process. It needs the lock only for a comparison and a rename, so a longer wait means
 that it was stopped."""
 SLOTS = 256
-"""The number of lock files, shared by all keys. Two keys with one lock file sometimes wait for each other without
+"""The number of lock files, shared by all keys. Two keys that share one sometimes wait for each other without
 need."""
 
 _folders, _keys = KeyedLocks(), KeyedLocks()
@@ -81,7 +81,7 @@ def folder_lock(
 
 @contextmanager
 def key_lock(name: str) -> Iterator[None]:
-    """Holds the lock of `name` between this user's threads and processes; continues without after TIMEOUT seconds."""
+    """Holds the lock of `name` between this user's threads and processes; goes on without it after TIMEOUT seconds."""
     from hashlib import blake2b
 
     slot = f"slot-{int.from_bytes(blake2b(os.fsencode(name), digest_size=4).digest()) % SLOTS:03d}"
@@ -117,8 +117,8 @@ def _lock_folder(folder: str, timeout: float, shared: bool = False) -> int | Non
             if not _acquire(handle, folder, timeout, shared):
                 os.close(handle)
                 return None
-            # If the folder was removed and created again while we waited, our lock is on one that no longer
-            # exists.
+            # Our lock is on a folder that no longer exists if, while we waited, the folder was removed and created
+            # again by another process.
             if os.path.samestat(os.fstat(handle), os.stat(folder)):
                 return handle
         except BaseException:

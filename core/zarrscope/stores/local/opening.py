@@ -1,4 +1,4 @@
-"""From a file:// address to the store: a folder, or an archive that is one file."""
+"""Opens the store at a file:// address: a folder, or an archive that is one file."""
 
 from __future__ import annotations
 

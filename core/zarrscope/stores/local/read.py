@@ -31,7 +31,7 @@ _KIND = 0o170000
 
 
 class FileReader(Reader):
-    """Reads the files of a LocalStore into `arena`."""
+    """Reads the files of a LocalStore into the memory of `arena`, which is reused."""
 
     follows_no_links = sys.platform == "linux"
     """Whether the system may be able to open a path only if it contains no link. Tests force both cases."""
@@ -132,8 +132,8 @@ class FileReader(Reader):
 class _Open:
     """An open file. It is closed when it is no longer used, at the latest by `close`.
 
-    A duplicated handle shares the offset of the other one. Without positional reads, a thread that seeks therefore
-    holds the lock `offset` until it has read.
+    Duplicated handles share one file position. So on a system without positional reads, a thread holds the lock
+    `offset` from its seek to the end of its read.
     """
 
     __slots__ = ("__weakref__", "file", "offset", "size")

@@ -17,7 +17,7 @@ _later = threading.local()
 
 @contextmanager
 def removal_at_the_end() -> Iterator[None]:
-    """A context: folders that this thread removes within it are deleted for good at its end, which may take long."""
+    """A context at whose end the folders that this thread removed in it are deleted for good, which may take long."""
     outer: list[str] | None = getattr(_later, "paths", None)
     if outer is not None:
         yield
@@ -48,7 +48,7 @@ def remove_folder(folder: str, root: str, *, sync: bool) -> None:
         with suppress(OSError):
             os.rmdir(aside)
         if sys.platform == "win32" and isinstance(error, PermissionError):
-            raise  # a file in it is open: removing the others would leave a part of the folder
+            raise  # a file in the folder is open: removing the other files would leave a part of the folder
         remove_beneath(folder)
         with suppress(OSError):
             os.rmdir(folder)

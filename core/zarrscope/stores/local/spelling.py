@@ -35,7 +35,7 @@ def check_windows_name(name: str) -> None:
 
 
 def check_spelling(path: str, names: int, *, store: str, key: str) -> None:
-    """Raises Refused if an existing one of the last `names` names of `path` has another spelling."""
+    """Raises Refused if one of the last `names` names of `path` exists in another spelling."""
     if _is_right(path, names, store, key):
         return
     while names > 1:  # the file is new, so check the folder that exists
@@ -65,7 +65,7 @@ def _is_right(path: str, names: int, store: str, key: str) -> bool:
 
 
 def _names(path: str, count: int) -> list[str]:
-    """The names in a folder in one Unicode form: macOS returns another form than it was given."""
+    """The names in a folder in one Unicode form: macOS lists names in another form than they were given."""
     import unicodedata  # only needed where the file system ignores spelling
 
     return [unicodedata.normalize("NFC", name) for name in path.split(os.sep)[-count:]]

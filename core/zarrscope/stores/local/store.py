@@ -152,7 +152,7 @@ class LocalStore(Store):
 
     # ------------------------------------------------------------------ reading
     def _filter_existing(self, keys: Sequence[str]) -> Sequence[str]:
-        """Filters keys at the root by one listing. If the folder may not be listed, `get` raises the error."""
+        """Removes absent keys at the root, by one listing. If the folder may not be listed, `get` raises the error."""
         folder = self._stem + os.sep
         found = [key for key in keys if "/" in key or os.access(folder + key, os.F_OK, **_LINK_ITSELF)]
         return found if found or os.access(self._base, os.X_OK) else keys
@@ -255,7 +255,7 @@ class LocalStore(Store):
         return self._walk(prefix, strict=True)
 
     def _walk(self, prefix: str, strict: bool = False) -> Iterator[Listed]:
-        """Lists keys. `strict`: a broken link is an error; otherwise it counts as a key, and reading it is an error."""
+        """Lists keys. A broken link raises an error with `strict`; else it is listed, and reading it fails."""
         pending: list[tuple[str, str, tuple[tuple[int, int], ...]]] = [(self._folder(prefix), prefix, ())]
         while pending:
             folder, prefix, above = pending.pop()
@@ -322,8 +322,8 @@ class LocalStore(Store):
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """The lock for adding, moving and removing nodes. Folders that its holder removes are deleted for good when it
-        is released, which may take long."""
+        """Holds the lock for adding, moving and removing nodes. Folders that are removed under the lock are deleted for
+        good when the lock is released, which may take long."""
         with removal_at_the_end(), ExitStack() as held:
             made = self._enter(held)
             try:
@@ -346,7 +346,7 @@ class LocalStore(Store):
             except ZarrscopeError:
                 raise
             except OSError as error:
-                # Another process removed the folder when it released its lock.
+                # Another process, which held the lock, has removed the folder.
                 if not isinstance(error, FileNotFoundError) or attempt == 19:
                     raise self._failure(error, "", "written") from error
         raise AssertionError("unreachable")

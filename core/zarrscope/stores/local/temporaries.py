@@ -44,7 +44,7 @@ def is_temporary(name: str) -> bool:
 
 
 def new_name(folder: str) -> str:
-    """An unused path in `folder`: a random part for the process, and a counter within it."""
+    """An unused path in `folder`: its name has a random part for the process, and a counter."""
     return f"{folder}{os.sep}.zs-{_series}{next(_counted) & 0xFFFFFF:06x}.partial"
 
 
@@ -74,7 +74,7 @@ def is_stale_temporary(path: str) -> bool:
         return False
     age = time.time() - found.st_mtime
     if stat.S_ISDIR(found.st_mode):
-        return age > GRACE  # another process may still be removing it; that does no harm
+        return age > GRACE  # if another process is still removing the folder, that does no harm
     return age > GRACE and (age > STALE if (free := unused(path)) is None else free)
 
 

@@ -49,7 +49,7 @@ def put(store: Folder, key: str, parts: Sequence[Buffer], expect: Version | None
         except ZarrscopeError:
             raise
         except FileNotFoundError as error:
-            # Another thread or process erased a value and removed the folder that this one had just made.
+            # Another thread or process, which erased a value, removed the folder that this one had just made.
             if attempt == 19:
                 raise store._failure(error, key, "written") from error
         except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:

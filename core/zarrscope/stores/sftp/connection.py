@@ -55,7 +55,7 @@ class Connection:
         self._session: _Session | None = None
         self._connecting = False
         self._closed = 0
-        """How often it was closed; a request that was running then is not repeated."""
+        """How many times the connection was closed. A request that was running then is not repeated."""
         self._pool = Pool("sftp", CHANNELS, 0)
         self.users: WeakSet[Any] = WeakSet()
 

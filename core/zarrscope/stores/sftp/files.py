@@ -154,7 +154,7 @@ def entry(each: Any) -> Entry | None:
 
 # ---------------------------------------------------------------------- writing
 def make_folders(channel: Any, folder: str) -> None:
-    """Makes a folder and the folders above it. Raises Refused if a file has one of these names."""
+    """Makes a folder and the folders above it. Raises Refused if one of them is a file."""
     missing = []
     while folder and (found := look(channel, folder)) is None:
         missing.append(folder)
@@ -264,7 +264,7 @@ def supersede(channel: Any, unfinished: str, path: str, written: Any) -> None:
 
 
 def remove(channel: Any, path: str, root: str) -> None:
-    """Removes a file, and then empty folders above it up to `root`."""
+    """Removes a file, then the folders above it that became empty, but not `root`."""
     try:
         channel.remove(path)
     except OSError as error:

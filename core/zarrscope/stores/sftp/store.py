@@ -288,8 +288,8 @@ class SFTPStore(RemoteStore):
 
     @contextmanager
     def _marked(self, key: str, now: float) -> Iterator[None]:
-        """A context: other writers of zarrscope that expect a version of the same value wait. `now`: a time of the
-        server's clock."""
+        """A context during which other writers of zarrscope that expect a version of the same value wait. `now`: the
+        time by the server's clock."""
         path = self._path(key)
         folder, _, name = path.rpartition("/")
         mark = f"{folder}/.zs-{sha256(name.encode()).hexdigest()[:16]}.partial"

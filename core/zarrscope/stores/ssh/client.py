@@ -38,7 +38,7 @@ _connections: dict[tuple[str, ...], Connection] = {}
 _users: dict[tuple[str, ...], int] = {}
 _guard = threading.RLock()  # reentrant: the garbage collector may close a store in this thread
 _holding = threading.local()
-"""`locks`: connection and number of the remote locks that this thread holds, the innermost last."""
+"""`locks`: (connection, number) of each remote lock that this thread holds, the innermost last."""
 _FRESH_SECONDS = 15.0
 """If the connection received something within this time, a write does not first check whether it is alive."""
 
@@ -156,7 +156,7 @@ class SSHStore(Store):
         *,
         again: bool = True,
     ) -> Iterator[Frame]:
-        """The answers to a request. `again`: it only reads, so it may be repeated if no answer came."""
+        """The answers to a request. `again`: the request only reads, so it may be repeated if no answer came."""
         try:
             begun = False
             for last in (False, True):
@@ -186,7 +186,7 @@ class SSHStore(Store):
                 self._one("life", {})
             except ConnectionEnded:
                 raise
-            except ZarrscopeError:  # an older version does not know this request, but answers
+            except ZarrscopeError:  # an older version does not know this request, but its error is a sign of life
                 pass
         return self._connection()
 

@@ -69,13 +69,13 @@ class Connection:
     def __init__(self, host: str, command: Sequence[str], timeout: float) -> None:
         self._host, self._timeout = host, timeout
         self.lived = time.monotonic()
-        """The time at which it last received something."""
+        """The time at which the connection last received something."""
         self._silent = False
         self._over = threading.Event()
         try:
             self._process = subprocess.Popen(
                 [*command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                start_new_session=True,  # Ctrl-C reaches only us, and we end it in an orderly way
+                start_new_session=True,  # so that Ctrl-C does not reach ssh, which this process ends in an orderly way
             )  # fmt: skip
         except OSError as error:
             raise Unsupported(

@@ -91,7 +91,7 @@ def described(error: ZarrscopeError) -> Frame:
 
 
 def rebuilt(frame: Frame, store: str) -> ZarrscopeError:
-    """The error that a frame describes, as one of `store`."""
+    """The error that a frame describes, as an error of the store `store`."""
     kind = getattr(errors, str(frame.head["error"]), Unreadable)
     if not (isinstance(kind, type) and issubclass(kind, ZarrscopeError)):
         kind = Unreadable

@@ -57,7 +57,7 @@ class _Serving:
                     if op == "cancel":
                         self._cancelled.add(number)
                         continue
-                    if op == "life":  # at once, even while other requests are running
+                    if op == "life":  # answered at once, even while other requests are running
                         self._send({"id": number, "last": True})
                         continue
                     if op == "unlock":

@@ -25,7 +25,7 @@ LOCATOR_RECORD = struct.Struct("<4sLQL")
 REACH = 0xFFFF + END_RECORD.size
 """The number of last bytes of a file in which the end record is searched."""
 FURTHER = 1 << 28
-"""The number of last bytes of a local file in which it is searched if it is not in the last REACH bytes."""
+"""The number of last bytes of a local file in which an end record is searched that is not in the last REACH bytes."""
 MORE16, MORE32 = 0xFFFF, 0xFFFFFFFF
 """The values of fields of 16 and 32 bits whose number does not fit, and is stored in a field of 64 bits."""
 IN_UTF8 = 0x800
@@ -76,7 +76,7 @@ EMPTY = Directory((), b"", 0, 0, 0, 0, b"", False)
 
 
 def parse(ranges: Ranges, *, further: bool = False) -> Directory:
-    """The directory of an archive; `further`: also searched for beyond the last 64 KiB. Raises Unreadable."""
+    """The directory of an archive. `further`: searches the end record in the last FURTHER bytes. Raises Unreadable."""
     from_ = max(0, ranges.size - REACH)
     tail = exactly(ranges, from_, ranges.size - from_) if ranges.size else b""
     found = _last(ranges, tail, from_, nested=True)
@@ -130,7 +130,7 @@ def _ended_at(ranges: Ranges, tail: bytes, from_: int, at: int) -> Directory | N
 
 
 def _members(data: bytes, shift: int) -> tuple[Member, ...] | None:
-    """The entries that these records describe; None if they are not records of a directory."""
+    """The entries that the records in `data` describe; None if these are not records of a directory."""
     found = []
     at, size = 0, len(data)
     header, unpack = CENTRAL_RECORD.size, CENTRAL_RECORD.unpack_from

@@ -22,7 +22,7 @@ _ENCRYPTED = 0x1
 _TO_SPARE = 64
 """Bytes by which a local header may be longer than expected: fields for times and owners take up to 40."""
 _PASSED_OVER = 1 << 16
-"""A part of an entry that begins before this offset is read in one range with the header, to save a request."""
+"""A part that begins before this offset of an entry is read in one range with the header, to save a request."""
 
 Steps: TypeAlias = Generator[list[Span], list[bytes], bytes]
 """Reads one value: yields the spans that it needs, receives their bytes, and returns the value."""

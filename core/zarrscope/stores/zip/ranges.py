@@ -39,11 +39,11 @@ class Ranges:
     state: State | None = None
     """For a local file: a value that changes when the file changes."""
     remote = False
-    """Whether each read costs a round trip, and many at once cost as much as one."""
+    """Whether each read costs a round trip, so that many parallel reads cost as much as one."""
 
     def read_at(self, offset: int, length: int) -> bytes:
         """Reads bytes at an offset: fewer if the file ends before, or if the system returns fewer at once."""
-        raise NotImplementedError  # each kind of file has its own
+        raise NotImplementedError  # each kind of file reads in its own way
 
     def read_many(
         self, spans: Sequence[Span], cancelled: Callable[[], bool] = never
@@ -178,7 +178,7 @@ class RemoteFile(Ranges):
         return value if len(value) == length else Unreadable("The archive ends within an entry", store=self._store.url)
 
     def renew(self, other: RemoteFile) -> bool:
-        """Reads with the credentials of `other`, if that is the same file, unchanged."""
+        """Takes over the credentials of `other` if that is the same, unchanged file. Returns whether it did."""
         same = (self.size, self._tail) == (other.size, other._tail)
         return same and self._store._renew(other._store)
 

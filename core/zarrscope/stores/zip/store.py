@@ -88,8 +88,8 @@ class ZipStore(Store):
 
     # ------------------------------------------------------------------ the archive
     def _indexed(self) -> Index:
-        """The current directory. If a local archive was changed or replaced, its new directory, or the former one while
-        the new one is incomplete."""
+        """The current directory. That of a local archive is read again if the file has changed; while a writer has not
+        finished it, the former one is returned."""
         with self._lock:
             if self._index is None:
                 self._index = self._read_index(self._ranges or self._open())
