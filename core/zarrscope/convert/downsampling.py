@@ -97,7 +97,7 @@ def _mean(parts: list[NDArray[Any]], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _whole_mean(parts: list[NDArray[Any]], dtype: np.dtype[Any], count: int) -> NDArray[Any]:
-    """The exact mean of integers, rounded once. If their sum could overflow, quotients and remainders are summed."""
+    """The exact mean of integers, rounded once. If their sum could overflow, it sums quotients and remainders."""
     signed = dtype.kind == "i"
     if (dtype.itemsize * 8 - signed) + (count - 1).bit_length() < 31:
         wide: Any = np.int32

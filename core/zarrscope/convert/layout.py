@@ -76,8 +76,8 @@ class Layout:
 
 
 def laid(draft: ArrayMetadata) -> ArrayMetadata:
-    """For a dialect without N5's block format: replaces the codec of N5 blocks by `bytes` and the compression of the
-    blocks. Other metadata stay as they are.
+    """The metadata, where a dialect other than N5 gets the codec `bytes` and the blocks' compression in place of N5's
+    block codec.
     """
     if dialect_named(draft.dialect).blocks or not _is_block(draft.codecs):
         return draft

@@ -75,7 +75,7 @@ _ODD = re.compile(r"[\0:|~$%\"'`<>“”„‘’«»]|\s$|^\s").search
 
 
 def split_address(text: str) -> Address:
-    """The store and the node that `text` names. Reads nothing, but checks which local files exist.
+    """The store and the node that `text` names. It only looks at local files, to tell paths from addresses.
 
     An existing path is used as that path, even if it contains "::", "|" or spaces. Raises Refused for text that is not
     an address, Unsupported for a scheme that zarrscope cannot open.
