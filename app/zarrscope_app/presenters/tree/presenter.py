@@ -219,8 +219,8 @@ class TreePresenter:
 
     # ------------------------------------------------------------------ gestures
     def expand(self, id: int) -> None:
-        """Shows the children of a row; fetches them the first time. A group that turns out to be the only child is expanded as
-        well, and so on."""
+        """Shows the children of a row; fetches them the first time. A group that turns out to be the only child is
+        expanded as well, and so on."""
         self._open(id, UNFOLDED)
 
     def _open(self, id: int, unfolds: int = 0) -> None:
