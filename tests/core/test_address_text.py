@@ -307,7 +307,7 @@ def test_the_format_is_taken_as_said(tmp_path: Path) -> None:
     _volume(tmp_path / "two", "v2")
     assert zarrscope.open(f"zarr2://{tmp_path}/two").dialect.name == "v2"
     assert zarrscope.open(f"{tmp_path}/two|zarr2:a").initial_path == "a"
-    with pytest.raises(NotFound, match="no Zarr v3 hierarchy, as the address says, but one of Zarr v2"):
+    with pytest.raises(NotFound, match="The address says Zarr v3, but the hierarchy is Zarr v2"):
         zarrscope.open(f"zarr3://{tmp_path}/two")
     assert zarrscope.open(f"n5://{tmp_path}/new", "w-").dialect.name == "n5"
     _volume(tmp_path / "both", "v2")

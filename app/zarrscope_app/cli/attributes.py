@@ -131,7 +131,7 @@ def unset(url: str, node: str, field: str, dry_run: bool) -> None:
 
 
 def pointer(field: str) -> str:
-    """A JSON pointer, unchanged; "a.b.0" becomes "/a/b/0"."""
+    """The JSON pointer of a field: "a.b.0" becomes "/a/b/0", and "/a/b/0" stays as it is."""
     if field == "" or field.startswith("/"):
         return field
     return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in field.split("."))

@@ -9,7 +9,9 @@ from zarrscope_app.qt.text import tip
 
 
 class PartPanel(QWidget):
-    """`part` is the part as typed; the whole image while the fields are hidden."""
+    """The fields in which a person chooses the part of an image to add: levels, channels, a crop, times.
+
+    `part` is that part; while the fields are hidden, it is the whole image."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)

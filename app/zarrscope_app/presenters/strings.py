@@ -454,7 +454,7 @@ def unread_plane(name: str, others: int, why: str) -> str:
 
 
 def fell_back(name: str, advice: str, path: str) -> Problem:
-    """The sentence for a data type that is shown as another one, so that the values are not mistaken."""
+    """Warns that the values of a data type are shown as those of another one, since it is not understood."""
     return warning(f"The data type {clean(name, 120)} is not understood here. {advice}", path)
 
 

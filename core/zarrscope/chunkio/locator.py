@@ -375,8 +375,8 @@ class Locator:
         return found
 
     def _block(self, reader: Reader, start: int, stop: int, tail: int) -> Buffer:
-        """Reads bytes of the shard up to its index, which is `tail` bytes long, or up to the end of the
-        stored value."""
+        """Reads bytes `start` to `stop` of the shard, fewer where it ends before `stop`. Its last `tail` bytes are the
+        index and not among them."""
         if reader.size is not None:
             stop = min(stop, reader.size - tail)
             return reader.read(start, stop) if stop > start else b""

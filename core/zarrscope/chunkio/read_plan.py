@@ -30,7 +30,7 @@ class PlanRow(NamedTuple):
     """The view of the result for these chunks: the whole length of the last axis."""
     whole: bool
     source_ids: tuple[int, ...]
-    """Equal ids stand for equal `source`: decode windows are cached by them."""
+    """One id for each item of `source`; equal items have equal ids. Decode windows are cached under these ids."""
 
 
 class AxisPart(NamedTuple):

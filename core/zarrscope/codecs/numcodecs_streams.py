@@ -28,7 +28,7 @@ LZMA_MEMORY = 1 << 29
 
 
 class Streamed(BytesToBytes):
-    """Streams one after the other that a decompressor object of the standard library reads piece by piece."""
+    """Concatenated compressed streams, decoded piece by piece by a decompressor object of the standard library."""
 
     def _stream(self) -> Any:
         raise NotImplementedError  # each format overrides this

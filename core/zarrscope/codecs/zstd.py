@@ -186,7 +186,7 @@ class Zstd(BytesToBytes):
             if there >= stop:
                 out[:] = beginning[start:stop]
                 return None
-            wanted *= 2  # decodes more blocks, because some are smaller than the maximum
+            wanted *= 2  # some blocks are smaller than the maximum, so more of them are decoded in the next round
         return super().decode_partial(source, out, start)
 
     def _stream_partial(self, data: Buffer, out: Octets, start: int) -> None:

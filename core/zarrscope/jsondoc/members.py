@@ -94,7 +94,7 @@ def with_members(text: str, place: Sequence[str], changes: Mapping[str, Any]) ->
     pieces, at = [], 0
     for i, member in enumerate(found.items):
         if member.name in gone:
-            if member.begin > kept[-1].begin:  # no kept member follows, so the comma before it is removed
+            if member.begin > kept[-1].begin:  # no kept member follows: the comma before goes, too
                 pieces.append(text[at : kept[-1].stop])
                 at = found.items[-1].stop
                 break

@@ -1,8 +1,8 @@
 """Finds the place of every value in a JSON text, for edits that keep all other characters and for errors that name the
 line.
 
-`scan` reads a text from end to end and reports its faults. `outline` finds the parts of a text that `parse_json`
-(parse.py) has accepted, when they are asked for. Both modules accept the same deviations from the standard.
+`scan` reads a text from end to end and reports its faults. `outline` is for a text that `parse_json` (parse.py) has
+accepted, and finds each value only when it is asked for. Both modules accept the same deviations from the standard.
 """
 
 from __future__ import annotations

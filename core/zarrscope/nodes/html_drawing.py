@@ -95,7 +95,8 @@ def _lengths(shape: Sequence[int]) -> list[float]:
 
 
 def _cuts(axis: tuple[int, int, int, float]) -> list[tuple[float, bool]]:
-    """(position in pixels, whether it is a shard's edge) for each line across an axis; only for some of very many."""
+    """(position in pixels, whether a shard ends there) for each line drawn across an axis. If there are more edges than
+    MOST_LINES, some are left out."""
     extent, chunk, shard, length = axis
     step = max(1, chunk)
     many = -(-extent // step) - 1

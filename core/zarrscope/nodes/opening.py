@@ -114,7 +114,7 @@ def open(
         if address.dialect and dialect is None and (other := _found_besides(address, storage_options)):
             said = dialect_named(address.dialect).title
             raise NotFound(
-                f"There is no {said} hierarchy, as the address says, but one of {other}",
+                f"The address says {said}, but the hierarchy is {other}",
                 store=address.public_url,
                 advice="Leave the format out of the address.",
             ) from error

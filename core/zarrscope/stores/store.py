@@ -6,9 +6,9 @@ then they call the methods that a concrete store overrides (backend.py). Operati
 
 Guarantees, tested by tests/contracts/store.py for every store, wrapper and transformer: An absent value is None, never
 an error and never b"". Absence is known, never assumed: a store that cannot determine it raises Unreadable. A set is
-atomic: a reader sees the old value or the new one, never a part. A value given with `expect` is stored only when the
-stored version is that one. list_dir streams one level. A value larger than the reader's `limit` is not read but
-Unreadable.
+atomic: a reader sees the old value or the new one, never a part. A set with `expect` changes the value only if its
+stored version is still `expect`. list_dir streams one level. A value larger than the reader's `limit` is not read:
+Unreadable is raised.
 """
 
 from __future__ import annotations

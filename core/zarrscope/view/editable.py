@@ -212,7 +212,7 @@ class EditableView(LazyView):
         return self.edits.over(self._axes, super()._read())
 
     def _points(self, items: list[Any], lists: list[int]) -> NDArray[Any]:
-        """Reads scattered positions, which a brush needs at every move: the box around them comes from the cache."""
+        """Reads scattered positions, as a brush does at every move. The box around them is read, which is cached."""
         every = [np.asarray(item) for item in items if item is not None and not isinstance(item, slice)]
         pure = len(every) == len(items) == self.ndim and all(item.dtype.kind in "iu" and item.size for item in every)
         if not pure or any(item.min() < 0 for item in every):

@@ -180,7 +180,7 @@ class ProjectionView:
     title: str = ""
     """The title of the axis."""
     method: str = ""
-    """The current projection; "" if there is none: `slice.project("")`."""
+    """The current projection, as given to `slice.project`; "" if there is none."""
     range_text: str = ""
     """ "0–63", as editable text: `slice.type_range(text)`."""
     cost: str = ""

@@ -194,7 +194,7 @@ def typed_range(text: str, axis: str, length: int) -> tuple[int, int] | str:
 
 
 def failed_tile(sentence: str, decodable: bool, key: str) -> str:
-    """The reason why a chunk is not drawn, with its key and the next step."""
+    """Says why a chunk is not drawn, names its key and, if reading again may help, says how to."""
     where = "" if key in sentence else f" Key {strings.clean(key)}."
     return f"{sentence}{where}{' Click to read it again.' if decodable else ''}"
 

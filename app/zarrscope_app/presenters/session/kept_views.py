@@ -123,7 +123,7 @@ class KeepsViews(SessionPart):
         return True
 
     def show_view(self, view: Mapping[str, Any]) -> None:
-        """Goes to the node of a decoded view of this hierarchy, and shows the view."""
+        """Goes to the node that a saved view names, and shows the view. `view` was decoded from its text."""
         self.restore(view.get("slice"))
         self.select(str(view["path"]))
 

@@ -126,7 +126,7 @@ def open_place(
 
 
 class Target(NamedTuple):
-    """An address that a program wants to be shown, such as the one in its arguments."""
+    """An address to open when zarrscope starts, such as the one on its command line."""
 
     url: str
     path: str | None = None

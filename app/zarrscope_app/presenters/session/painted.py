@@ -35,8 +35,10 @@ def painted(
     told: Callable[[str], object] = lambda sentence: None,
     **how: Any,
 ) -> npt.NDArray[np.uint8]:
-    """The picture (height, width, 3) of a view (see state_text.py); its longer side has `longest` pixels. `told` gets
-    sentences about settings that do not fit; `how` is passed to Session.
+    """The picture (height, width, 3) of a view (see state_text.py); its longer side has `longest` pixels.
+
+    `told` is called with a sentence about each setting of the view that does not fit the data; `how` is passed to
+    Session.
 
     Raises the error of a hierarchy or a chunk that cannot be read, Unsupported if there is no picture, TooLarge if the
     view would read too much. Waits until the picture is painted.

@@ -36,7 +36,9 @@ def movable(folder: str, to: str) -> bool:
 
 
 def move_folder(folder: str, to: str, *, store: str, prefix: str, sync: bool = True) -> None:
-    """Renames `folder` to `to`, which is empty, and waits until the change is on disk. `to` is `prefix` of `store`.
+    """Renames `folder` to `to`, where nothing or an empty folder may be, and waits until the change is on disk.
+
+    In errors the place is named by its `store` and its `prefix` there.
 
     Raises Conflict (`to` is not empty), NotFound (`folder` does not exist), Unsupported (another file system),
     ReadOnly.

@@ -164,7 +164,8 @@ def _fill(write: WriteAt, pieces: Sequence[bytes], start: int, from_: int, to: i
 
 
 def _aligned(start: int, length: int, count: int, comment: bytes, old: Directory) -> int:
-    """The first offset from `start` for a directory at which the mark of its end record lies in one disk sector."""
+    """The first offset from `start` on, at which a directory can begin so that the four bytes that mark its end record
+    do not cross a disk sector."""
     tail = end_records(count, length, start, comment, shift=old.shift, always_64=old.is_64)
     mark = start + length + tail.rindex(END, 0, len(tail) - len(comment))
     return start + -mark % 4
