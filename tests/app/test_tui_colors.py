@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 import zarrscope
 from zarrscope_app.cli import cli
+from zarrscope_app.presenters import strings_terminal
 from zarrscope_app.presenters.commands import FOOTERS
 from zarrscope_app.tui.inline_pictures import kitty, sixel, through_tmux
 from zarrscope_app.tui.line_drawing import plotted
@@ -77,6 +78,9 @@ def test_without_unicode_pictures_are_ascii() -> None:
     assert found.drawing == "ascii"
     assert "Unicode" in found.note
     assert found.spelled("⏎ choose  Esc back") == "RET choose  Esc back"
+    feet = [*FOOTERS.values(), *(text for name, text in vars(strings_terminal).items() if name.endswith("_FOOT"))]
+    told = [found.spelled(foot) for foot in feet]
+    assert all(foot.isascii() and len(foot) < 80 for foot in told), told
     assert all(len(found.spelled(foot)) < 80 for foot in FOOTERS.values())
     assert terminal(XTERM, Answers()).spelled("⏎ choose") == "⏎ choose"
 

@@ -16,11 +16,13 @@ import pytest
 
 import zarrscope
 from terminal_hand import Screen
+from zarrscope_app.presenters.commands import COMMANDS, OFFERS
 from zarrscope_app.tui.app import Explorer
 from zarrscope_app.tui.picker import Picker
 from zarrscope_app.tui.plate import PlateLines
 from zarrscope_app.tui.sheet import Sheet
 from zarrscope_app.tui.tabs import Controls, TabLine
+from zarrscope_app.tui.terminal import Colors, Terminal
 
 AXES = [{"name": n, "type": "space"} for n in "yx"]
 SCALE = [{"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [1, 1]}]}]
@@ -307,3 +309,57 @@ def test_tabs_and_sliders_are_clicked(place: str) -> None:
         assert screen.session.state.tab == "info"
 
     explore(f"{place}/plane", steps)
+
+
+# ---------------------------------------------------------------------- what a stranger presses and sees
+def test_keys_of_offers_do_nothing_where_nothing_is_offered(place: str) -> None:
+    async def steps(screen: Screen) -> None:
+        screen.session.select("/plane")
+        await screen.ready()
+        hierarchy, state = screen.session.hierarchy, screen.session.state
+        assert not state.offers
+        await screen.press("tab")
+        assert screen.app.focus_below is screen.app.picture
+        await screen.press(*(c.keys[0].lower() for c in COMMANDS if c.id in OFFERS and c.keys), "end")
+        await screen.pilot.pause(0.1)
+        assert screen.session.hierarchy is hierarchy, "nothing was read again"
+        assert screen.session.slice.state.axes[0].index == 4
+        await screen.press("colon")
+        await screen.until(lambda: isinstance(screen.top, Picker), "the commands are shown")
+        assert not {*OFFERS} & {id for id, *_ in screen.top.found}
+
+    explore(place, steps)
+
+
+@pytest.mark.parametrize("colors", ["mono", "16", "256"])
+def test_the_line_under_the_cursor_is_seen_in_few_colours(place: str, colors: Colors) -> None:
+    async def steps(screen: Screen) -> None:
+        tree = screen.app.tree_lines
+        await screen.until(lambda: tree.count() == 5, "the rows are there")
+        await screen.press("down")
+
+        def styles(line: int) -> set[tuple[bool, bool]]:
+            styles = [part.style for part in tree.render_line(line) if part.style is not None]
+            return {(bool(style.reverse), bool(style.underline)) for style in styles}
+
+        few = colors != "256"
+        assert styles(1) == {(few, False)}
+        assert styles(2) == {(False, False)}
+        await screen.press("tab")
+        assert styles(1) == {(False, few)}, "the focus is elsewhere"
+
+    explore(place, steps, terminal=Terminal(colors=colors))
+
+
+def test_the_sheet_of_keys_begins_with_moving_and_names_them_in_ascii(place: str) -> None:
+    async def steps(screen: Screen) -> None:
+        await screen.press("question_mark")
+        await screen.until(lambda: isinstance(screen.top, Sheet), "the keys are shown")
+        text = screen.sheet()
+        assert text.startswith("Arrows")
+        assert "Esc back" in text
+        assert "Shift" not in text.replace("Shift+Left", "").replace("Shift+Right", "")
+        assert not {"↑", "←", "→", "⏎", "–"} & {*text}
+        await screen.press("escape")
+
+    explore(place, steps, terminal=Terminal(unicode=False))

@@ -126,6 +126,6 @@ def test_a_key_with_ctrl_has_one_meaning_on_the_sheet() -> None:
     listed = [key for keys, _ in key_sheet(*TERMINAL_KEYS) for key in keys.split(" · ") if key.startswith("Ctrl+")]
     assert listed.count("Ctrl+Z") == 1
     assert len(listed) == len(set(listed))
-    assert "Ctrl+Shift+Z" not in listed, "terminals send the same as for Ctrl+Z"
+    assert not [key for key in listed if "Shift" in key], "terminals send the same as without Shift"
     assert ("Ctrl+Y", "Redo") in key_sheet(*TERMINAL_KEYS)
     assert ("Ctrl+Z", "Undo") in key_sheet()

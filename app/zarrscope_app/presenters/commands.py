@@ -166,6 +166,8 @@ WINDOW_KEYS = (
 """Mouse gestures in the window's picture, besides panning."""
 
 TERMINAL_KEYS = (
+    ("Arrows", "Move; unfold in the tree; step through the picture"),
+    ("Tab", "Next pane: tree, picture, attributes …"),
     ("[ · ]", "Tab to the left or right"),
     ("V", "Value cursor on or off"),
     ("\\", "Show or hide the tree"),
@@ -194,18 +196,23 @@ def is_plain(keys: str) -> bool:
     return "Ctrl" not in keys and "Alt" not in keys and not (keys.startswith("F") and keys[1:].isdigit())
 
 
+def terminal_keys(found: Command) -> list[str]:
+    """The keys of a command that every terminal can send: most send the same for Ctrl+Shift as for Ctrl."""
+    own = {key for keys, _ in TERMINAL_KEYS for key in keys.split(" · ") if key.startswith("Ctrl")}
+    return [key for key in found.keys if key not in own and not key.startswith("Ctrl+Shift+")]
+
+
 def key_sheet(*others: tuple[str, str], can: Container[str] | None = None) -> list[tuple[str, str]]:
-    """(keys, description) for the list of keys: each command that has keys and that the host `can` carry out (None:
-    all), then MORE_KEYS, then `others`, the host's own keys. A Ctrl key of `others` is left out of the commands, with
-    Shift too, because a terminal sends both as the same character."""
-    taken = {key for keys, _ in others for key in keys.split(" · ") if key.startswith("Ctrl")}
-    taken |= {key.replace("Ctrl+", "Ctrl+Shift+") for key in taken}
+    """(keys, description) for every command that has keys and that the host `can` carry out (None: all), and `others`
+    of the host. In a terminal (TERMINAL_KEYS) the others come first, because they replace the mouse. Commands that are
+    only offered come last."""
+    terminal = others == TERMINAL_KEYS
     rows = []
-    for found in COMMANDS:
-        keys = [key for key in found.keys if key not in taken]
+    for found in sorted(COMMANDS, key=lambda found: found.id in OFFERS):
+        keys = terminal_keys(found) if terminal else found.keys
         if keys and (can is None or found.id in can):
             rows.append((" · ".join(keys), found.label.rstrip("…")))
-    return [*rows, *MORE_KEYS, *others]
+    return [*others, *MORE_KEYS, *rows] if terminal else [*rows, *MORE_KEYS, *others]
 
 
 LABELS = {
@@ -347,8 +354,8 @@ ABOUT = (
 )
 
 FOOTERS = {
-    "tree": "↑↓ move  →← open close  ⏎ show  / find  : commands  Tab pane  ? keys  q quit",
-    "image": "←→ step  ↑↓ axis  1-9 show  a auto  <> light  v value  +- zoom  ? keys  q quit",
+    "tree": "←→↑↓ move, unfold  ⏎ show  / find  : commands  Tab pane  ? keys  q quit",
+    "image": "←→ step  ↑↓ axis  1-9 show  a auto  v value  +- zoom  ? keys  q quit",
     "attributes": "⏎ edit  w way  n add  N name  c kind  x remove  u undo  d diff  ^S save  ?",
     "overview": "←→↑↓ move  ⏎ open  : commands  Tab pane  ? keys  q quit",
     "values": "↑↓ rows  ←→ columns  Tab pane  ? keys  q quit",

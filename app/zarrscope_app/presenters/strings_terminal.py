@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from zarrscope.errors.visible import visible
 
-NO_UNICODE = "This terminal has no Unicode (see locale): pictures and lines are drawn in ASCII."
+NO_UNICODE = "This terminal has no Unicode (see locale): drawn in ASCII."
 PASSTHROUGH = "Pictures go through tmux: they need its option allow-passthrough on."
 
 
@@ -32,9 +32,18 @@ COMPARE_METADATA = "Metadata and attributes"
 COMPARE_VALUES = "Values, too: reads all chunks of both sides"
 NO_SHELL = "There is no shell that could resume this program: press q to quit."
 PIXELS_FOOT = "any key: back"
-RETURN = "⏎"
-RETURN_IN_ASCII = "RET"
-"""The Enter key in footers: `RETURN`, or `RETURN_IN_ASCII` if the encoding of the terminal lacks that sign."""
+KEYS_FOOT = "↑↓ scroll  Esc back"
+IN_ASCII = (
+    ("←→↑↓", "arrows"),
+    ("←→", "Lt/Rt"),
+    ("↑↓", "Up/Dn"),
+    ("→", "Right"),
+    ("←", "Left"),
+    ("⏎", "RET"),
+    ("–", "-"),
+)
+"""The signs of keys, and their names where the encoding of the terminal lacks the signs: a "^" in place of "↑" would
+read as Ctrl."""
 PIXELS_NOTE = "⏎ shows the picture in pixels"
 PIXELS_COME = "The picture in pixels comes once its chunks are there; any key drops it."
 NO_PIXELS = "No pixel graphics (kitty, iTerm2, sixel) found in this terminal. If it has them, use --image."

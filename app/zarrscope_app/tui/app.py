@@ -76,6 +76,8 @@ class Explorer(App[int]):
     #controls { height: auto; max-height: 6; padding-left: 1; }
     #panes { height: 1fr; }
     .wide #side { width: 40; }
+    .few-colors Lines .lines--cursor { background: transparent; text-style: underline; }
+    .few-colors Lines:focus .lines--cursor { background: transparent; text-style: reverse; }
     """
     ENABLE_COMMAND_PALETTE = False
     BINDINGS = [("tab", "app.focus_next"), ("shift+tab", "app.focus_previous")]  # noqa: RUF012 -- Textual's form
@@ -173,6 +175,8 @@ class Explorer(App[int]):
         yield Static(id="footer", markup=False)
 
     def on_mount(self) -> None:
+        # Without colours a background shows nothing; of sixteen, the console of Linux shows the dark grey as black.
+        self.set_class(self.terminal.colors in ("16", "mono"), "few-colors")
         self.tree_lines = self.query_one("#tree", TreeLines)
         self.picture = self.query_one("#picture", Picture)
         self.picture.look = self.part("overview", PlateLines).look = Look.of(self.terminal)
@@ -396,7 +400,8 @@ class Explorer(App[int]):
     # ------------------------------------------------------------------ sheets
     def show_sheet(self, sheet: Sheet, answered: Callable[[str | None], object] | None = None) -> None:
         """Shows a sheet over the screen; `answered` gets the choice, or None."""
-        sheet.answered, sheet.foot = answered, self.terminal.spelled(sheet.foot)
+        sheet.answered = answered
+        sheet.spell(self.terminal.spelled)
         self.push_screen(sheet)
 
     def to_shell(self) -> None:

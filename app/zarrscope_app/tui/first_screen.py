@@ -49,5 +49,13 @@ def _write(text: str) -> None:
     stream = sys.__stderr__
     if stream is None:
         return
-    stream.buffer.write(text.encode(stream.encoding, "replace"))
+    stream.buffer.write(text.replace("…", _ellipsis(stream.encoding)).encode(stream.encoding, "replace"))
     stream.flush()
+
+
+def _ellipsis(encoding: str) -> str:
+    try:
+        "…".encode(encoding)
+    except UnicodeEncodeError:
+        return "."  # of the same width
+    return "…"

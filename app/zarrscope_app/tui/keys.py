@@ -17,7 +17,7 @@ from textual.widget import Widget
 
 from zarrscope_app.presenters import KINDS, Field, JobState, Session, Workspace
 from zarrscope_app.presenters import strings_terminal as words
-from zarrscope_app.presenters.commands import COMMANDS, LABELS, NODE_COMMANDS
+from zarrscope_app.presenters.commands import COMMANDS, LABELS, NODE_COMMANDS, OFFERS, terminal_keys
 from zarrscope_app.presenters.form.presenter import EditStatus
 from zarrscope_app.presenters.session.actions import ACTIONS, choose_axis_key, open_name, perform, toggle_channel
 from zarrscope_app.presenters.session.bookmarks import Bookmarks
@@ -30,7 +30,7 @@ from zarrscope_app.tui.picker import Picker
 from zarrscope_app.tui.picture import Picture
 from zarrscope_app.tui.places import ask_comparison, ask_place, ask_recent, next_place, open_place
 from zarrscope_app.tui.plate import PlateLines
-from zarrscope_app.tui.sheet import Sheet
+from zarrscope_app.tui.sheet import KeySheet, Sheet
 
 PART = TypeVar("PART", bound=Widget)
 
@@ -372,8 +372,9 @@ class Keyboard:
     # ------------------------------------------------------------------ commands by name
     def show_commands(self) -> None:
         """Shows all commands, with and without keys."""
-        listed = [c for c in COMMANDS if c.id in OWN or c.id in ACTIONS]
-        items = [(c.id, c.label.rstrip("…"), c.keys[0] if c.keys else "") for c in listed]
+        useless = {*OFFERS} - {*self.session.state.offers}
+        listed = [c for c in COMMANDS if (c.id in OWN or c.id in ACTIONS) and c.id not in useless]
+        items = [(c.id, c.label.rstrip("…"), next(iter(terminal_keys(c)), "")) for c in listed]
         self.app.show_sheet(Picker(words.COMMANDS, items), self._command)
 
     def _command(self, id: str | None) -> None:
@@ -462,7 +463,7 @@ OWN: dict[str, Callable[[Keyboard], object]] = {
     "open-recent": lambda keys: ask_recent(keys),
     "next-place": lambda keys: next_place(keys),
     "compare": lambda keys: ask_comparison(keys),
-    "keys": lambda keys: keys.app.show_sheet(Sheet.of_keys(OWN.keys() | ACTIONS.keys())),
+    "keys": lambda keys: keys.app.show_sheet(KeySheet(OWN.keys() | ACTIONS.keys())),
     "find": lambda keys: keys.filter(),
     "zoom-in": lambda keys: keys.app.picture.zoom(0.8),
     "zoom-out": lambda keys: keys.app.picture.zoom(1.25),

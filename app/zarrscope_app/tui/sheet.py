@@ -13,6 +13,7 @@ from textual.widgets import Static
 
 from zarrscope_app.presenters import Field, strings
 from zarrscope_app.presenters.commands import FOOTERS, LABELS, TERMINAL_KEYS, key_sheet
+from zarrscope_app.presenters.strings_terminal import KEYS_FOOT
 from zarrscope_app.tui.entry import Guarded
 
 if TYPE_CHECKING:
@@ -38,12 +39,9 @@ class Sheet(Guarded, ModalScreen[str]):
         self._answers = answers
         self.answered: Callable[[str | None], object] | None = None
 
-    @classmethod
-    def of_keys(cls, can: Container[str]) -> Sheet:
-        """A sheet with the keys of the commands in `can`."""
-        rows = key_sheet(*TERMINAL_KEYS, can=can)
-        wide = max(len(keys) for keys, _ in rows)
-        return cls("\n".join(f"{keys:<{wide}}  {label}" for keys, label in rows), "", {})
+    def spell(self, spelled: Callable[[str], str]) -> None:
+        """Spells the names of keys as the terminal can show them."""
+        self.foot = spelled(self.foot)
 
     @classmethod
     def of_diff(cls, diff: str) -> Sheet:
@@ -94,3 +92,17 @@ class Sheet(Guarded, ModalScreen[str]):
         """Reports the choice made by a key. The sheet was closed before."""
         if self.answered is not None:
             self.answered(self._answers.get(event.character or ""))
+
+
+class KeySheet(Sheet):
+    """The keys of the commands that this host `can`."""
+
+    def __init__(self, can: Container[str]) -> None:
+        super().__init__("", KEYS_FOOT, {})
+        self._rows = key_sheet(*TERMINAL_KEYS, can=can)
+
+    def spell(self, spelled: Callable[[str], str]) -> None:
+        super().spell(spelled)
+        rows = [(spelled(keys), spelled(label)) for keys, label in self._rows]
+        wide = max(len(keys) for keys, _ in rows)
+        self._text = "\n".join(f"{keys:<{wide}}  {label}" for keys, label in rows)

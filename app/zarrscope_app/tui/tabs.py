@@ -14,6 +14,8 @@ from zarrscope_app.tui.signs import STEP
 if TYPE_CHECKING:
     from rich.text import Text
 
+KEYS = "  [ ]"
+"""The keys that go to the next tab, after the titles if there is room."""
 BAR = 8
 """The width of a slider in cells."""
 
@@ -36,7 +38,8 @@ class TabLine(Painter, Static):
             if tab.enabled:
                 line.append(f" {tab.title} ", "reverse bold" if tab.id == self.session.state.tab else "")
                 self._ends.append((line.cell_len, tab.id))
-        line.append("  [ ]", "dim")
+        if line.cell_len + len(KEYS) <= self.size.width:
+            line.append(KEYS, "dim")
         return line
 
     def on_click(self, event: events.Click) -> None:

@@ -67,8 +67,11 @@ class Terminal:
     unicode: bool = True
 
     def spelled(self, foot: str) -> str:
-        """A footer with the name of the Enter key instead of ⏎, if the terminal lacks that sign."""
-        return foot if self.unicode else foot.replace(words.RETURN, words.RETURN_IN_ASCII)
+        """A text with the names of keys instead of their signs, if the terminal lacks those."""
+        if not self.unicode:
+            for sign, name in words.IN_ASCII:
+                foot = foot.replace(sign, name)
+        return foot
 
 
 def read_answers(told: bytes, seconds: float = 0.0) -> Answers:

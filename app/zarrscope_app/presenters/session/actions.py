@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from zarrscope_app.presenters.commands import OFFERS
 from zarrscope_app.presenters.image.overview import OverviewPresenter
 from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.session.session import Session
@@ -145,9 +146,11 @@ ACTIONS: dict[str, Callable[[Session], object]] = {
 
 
 def perform(session: Session, command: str) -> bool:
-    """Carries out `command` (an id of `commands.COMMANDS`). Returns False if the host has to do it."""
+    """Carries out `command` (an id of `commands.COMMANDS`). Returns False if the host has to do it. A command that a
+    session offers only when it helps has no effect otherwise: most of them read everything again, and one plain key
+    reaches each."""
     act = ACTIONS.get(command)
-    if act is not None:
+    if act is not None and (command not in OFFERS or command in session.state.offers):
         act(session)
     return act is not None
 
