@@ -81,7 +81,8 @@ def missing(thing: str) -> str | None:
         "display": _display,
         "tmux": lambda: None if shutil.which("tmux") else "no tmux: install the system package tmux",
         "chromium": lambda: None if chromium() else "no Chromium: install the system package chromium",
-        "jupyterlab": _jupyterlab,
+        "jupyterlab": lambda: _lacks("jupyterlab", "playwright"),
+        "notebook": lambda: _lacks("notebook", "playwright"),
         "cases": lambda: (
             None if conformance() else "no conformance archive beside the clone, nor where ZARRSCOPE_CASES says"
         ),
@@ -110,8 +111,8 @@ def _qt() -> str | None:
     return f"Qt does not load ({last}): install the system packages of packaging/system-packages.txt"
 
 
-def _jupyterlab() -> str | None:
-    lacking = [name for name in ("jupyterlab", "playwright") if importlib.util.find_spec(name) is None]
+def _lacks(*modules: str) -> str | None:
+    lacking = [name for name in modules if importlib.util.find_spec(name) is None]
     return f"no {' and no '.join(lacking)}: pip install 'zarrscope[test]'" if lacking else None
 
 

@@ -83,7 +83,7 @@ function strip(ui, c, i) {
   canvas.addEventListener("pointermove", move);
   for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, () => { held = ""; ui.holds = false; ui.update(); });
   canvas.addEventListener("dblclick", () => ui.line.send("slice.auto", i));
-  requestAnimationFrame(paint);
+  new ResizeObserver(() => held || paint()).observe(canvas);  // some notebooks lay the widget out later than they show it
   return canvas;
 }
 
