@@ -8,6 +8,7 @@ import gc
 import io
 import json
 import re
+import shutil
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -406,3 +407,24 @@ def test_calls_run_on_the_loop_or_where_somebody_waits() -> None:
 
 def test_outside_a_notebook_no_cell_runs() -> None:
     assert kernel.running_cell() == ("", "")
+
+
+# ---------------------------------------------------------------------- comparing
+def test_two_places_are_compared_from_the_problems(seat: Seat, place: str, tmp_path: Path) -> None:
+    other = tmp_path / "copy.zarr"
+    shutil.copytree(place, other)
+    with zarrscope.open(str(other), mode="r+") as h:
+        h["/image"].attrs["operator"] = "Grace"
+        array = next(child for child in h["/image"].children() if child.kind == "array")
+        h[f"/image/{array.name}"][(0,) * len(h[f"/image/{array.name}"].shape)] = 77
+    seat.look()
+    seat.send("session.set_tab", "problems")
+    problems = seat.widget.session.problems
+    for values, found in ((False, {"/image"}), (True, {"/image", f"/image/{array.name}"})):
+        seat.send("problems.compare", f"{other}/image", values)
+        assert problems.comparing
+        seat.until(lambda: not problems.comparing)
+        assert {each.path for each in problems.items} == found, problems.items
+    seat.until(lambda: "2 differences" in seat.widget.panel.get("problems_text", ""))
+    assert seat.widget.panel["comparing"] is False
+    assert {each["severity"] for each in seat.widget.panel["problems"]} == {"difference"}

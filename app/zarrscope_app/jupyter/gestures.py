@@ -34,7 +34,7 @@ CALLS = {
     "metadata": {"load_documents"},
     "values": {"set_index", "show", "transpose", "set_format", "retry"},
     "chunks": {"set_level", "show", "set_chunk", "show_whole", "choose", "check", "refresh", "cancel"},
-    "problems": {"check", "resume", "stop"},
+    "problems": {"check", "resume", "stop", "stop_comparing"},
     "jobs": {"cancel", "dismiss"},
 }  # fmt: skip
 """The methods that a browser may call, by presenter."""
@@ -152,6 +152,7 @@ def _export(widget: Host, act: str, *args: Any) -> None:
 
 
 OWN: dict[str, Callable[..., object]] = {
+    "problems.compare": lambda widget, other, values: widget.session.problems.compare(str(other), values=bool(values)),
     "rows": _rows,
     "cells": _cells,
     "viewport": _viewport,

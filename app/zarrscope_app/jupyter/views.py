@@ -74,7 +74,12 @@ def _info(widget: Host) -> dict[str, Any]:
 def _problems(widget: Host) -> dict[str, Any]:
     problems = widget.session.problems
     what = "check-stop" if problems.checking else "check-resume" if problems.can_resume else "check-begin"
-    return {"problems": plain(problems.items), "problems_text": problems.sentence, "check": what}
+    return {
+        "problems": plain(problems.items),
+        "problems_text": problems.sentence,
+        "check": what,
+        "comparing": problems.comparing,
+    }
 
 
 def _overview(widget: Host) -> dict[str, Any]:

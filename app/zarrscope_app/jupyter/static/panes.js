@@ -66,10 +66,19 @@ function makePanes(ui) {
       i.snippets.map((s) => el("details", {}, el("summary", {}, s.title, s.text ? el("button", { class: "bare", onclick: (e) => { e.preventDefault(); ui.copied(s.text); } }, w["code-copy"]) : ""), el("pre", {}, s.text || s.why))),
       i.documents.length ? i.documents.flatMap(([key, text]) => [el("h4", {}, key), el("pre", {}, text)]) : el("button", { disabled: i.loading, onclick: () => ui.line.send("metadata.load_documents") }, w.document)));
   }
+  let typed = "", thorough = false;  // the other side of a comparison outlives a repaint
+  function comparison(comparing) {
+    const w = ui.words, send = ui.line.send;
+    const begin = () => send(comparing ? "problems.stop_comparing" : "problems.compare", ...(comparing ? [] : [typed, thorough]));
+    return el("div", { class: "zs-bar zs-compare" },
+      el("input", { value: typed, placeholder: w["compare-with"], "aria-label": w["compare-with"], spellcheck: "false", oninput: (e) => { typed = e.target.value; }, onkeydown: (e) => { if (e.key === "Enter") begin(); } }),
+      el("label", {}, el("input", { type: "checkbox", checked: thorough, onchange: (e) => { thorough = e.target.checked; } }), w["compare-values"]),
+      el("button", { "data-command": "compare", onclick: begin }, w[comparing ? "compare-stop" : "compare"]));
+  }
   function problems(node) {
     const p = ui.panel;
     refill(node, el("div", { class: "zs-info" }, el("div", { class: "zs-bar" }, el("span", {}, p.problems_text), el("button", { "data-command": "check", onclick: () => ui.line.send("command", "check") }, ui.words[p.check])),
-      p.problems.map((each) => el("p", { class: "zs-problem", title: each.details }, "⚠ " + each.headline, each.path && each.path !== ui.place.path ? el("button", { class: "bare", onclick: () => ui.line.send("session.select", each.path) }, each.path) : ""))));
+      p.problems.map((each) => el("p", { class: "zs-problem", title: each.details }, "⚠ " + each.headline, each.path && each.path !== ui.place.path ? el("button", { class: "bare", onclick: () => ui.line.send("session.select", each.path) }, each.path) : "")), comparison(p.comparing)));
   }
   function overview(node) {
     const o = ui.panel.overview, named = o.columns.some(Boolean), grid = el("div", { class: "zs-plate" });
