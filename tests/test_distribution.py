@@ -6,6 +6,7 @@ The window's bundle takes minutes to make: `bash packaging/bundle` tries what it
 from __future__ import annotations
 
 import configparser
+import importlib
 import os
 import re
 import shutil
@@ -15,9 +16,14 @@ import tomllib
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
+import click
+import jinja2
 import pytest
+import yaml
 
 import machine
+import zarrscope
+from zarrscope_app.cli import cli
 
 PACKAGING = machine.ROOT / "packaging"
 needs_bash = pytest.mark.skipif(
@@ -65,6 +71,46 @@ def test_the_desktop_learns_of_zarrscope_and_forgets_it(tmp_path: Path) -> None:
     assert run("desktop/install", "--prefix", str(prefix), "--remove").returncode == 0
     assert not [file for file in prefix.rglob("zarrscope*") if file.is_file()]
     assert run("desktop/install", "--nonsense").returncode == 2
+
+
+MAIN = {*"AudioVideo Development Education Game Graphics Network Office Science Settings System Utility".split()}
+"""Main categories of the desktop menu specification; an entry of two of them stands in the menu twice."""
+
+
+def test_the_desktop_entry_is_valid() -> None:
+    file = PACKAGING / "desktop/zarrscope.desktop"
+    entry = entry_of(file)
+    assert entry["Version"] in ("1.0", "1.1", "1.2", "1.3", "1.4"), "validators of today refuse later ones"
+    assert len(MAIN & {*entry["Categories"].split(";")}) == 1
+    assert all(entry[key].endswith(";") for key in ("Categories", "Keywords", "MimeType"))
+    validator = shutil.which("desktop-file-validate")
+    if validator is not None:
+        done = subprocess.run([validator, str(file)], capture_output=True, text=True, timeout=30, check=False)
+        assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_the_conda_recipe_renders() -> None:
+    def load_file_regex(load_file: str, regex_pattern: str) -> re.Match[str]:
+        found = re.search(regex_pattern, (machine.ROOT / load_file).read_text("utf-8"))
+        assert found is not None
+        return found
+
+    text = (PACKAGING / "conda/meta.yaml").read_text("utf-8")
+    rendered = jinja2.Environment(undefined=jinja2.StrictUndefined).from_string(text)
+    recipe = yaml.safe_load(rendered.render(load_file_regex=load_file_regex, PYTHON="python"))
+    assert recipe["package"] == {"name": "zarrscope", "version": zarrscope.__version__}
+    assert (PACKAGING / "conda" / recipe["source"]["path"]).resolve() == machine.ROOT.resolve()
+    assert (machine.ROOT / recipe["about"]["license_file"]).is_file()
+    wanted = [
+        *recipe["requirements"]["host"],
+        *recipe["requirements"]["run"],
+        *recipe["requirements"]["run_constrained"],
+    ]
+    assert all(re.fullmatch(r"[a-z0-9-]+( >=[0-9.]+)?", line) for line in wanted), wanted
+    for module in recipe["test"]["imports"]:
+        importlib.import_module(module)
+    verbs = {line.split()[1] for line in recipe["test"]["commands"]} - {"--version"}
+    assert verbs <= {*cli.list_commands(click.Context(cli))}
 
 
 def test_the_conda_recipe_asks_for_what_the_wheel_asks_for() -> None:
