@@ -140,6 +140,11 @@ def test_two_places_are_compared(places: list[str]) -> None:
             await screen.until(lambda: not problems.comparing, "it is compared")
             assert {item.path for item in problems.items} == found, [item.details for item in problems.items]
         assert "2 differences" in problems.sentence
+        app.session.select("/plane")
+        await screen.until(lambda: is_ready(app.session), "the plane")
+        await screen.command("compare")
+        assert app.part("entry", Entry).value == f"{places[1]}/plane", "the same node of the other"
+        await screen.press("escape")
         await screen.until(lambda: "100 → 101" in text(app), "it is on the screen")
 
     explore(places[:2], steps)

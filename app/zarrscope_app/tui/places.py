@@ -73,13 +73,14 @@ def next_place(keys: AsksPlaces) -> None:
 
 
 def ask_comparison(keys: AsksPlaces) -> None:
-    """Stops a running comparison. Otherwise asks for the other side, proposing another open hierarchy, and whether to
-    compare values."""
+    """Stops a running comparison. Otherwise asks for the other side, proposing the same node of another open hierarchy,
+    and whether to compare values."""
     session = keys.session
     problems = session.problems
     if not compare_or_stop(session):
         return
-    others = [each.state.address for each in keys.workspace.sessions if each is not session]
+    path = "" if session.state.path == "/" else session.state.path
+    others = [each.url.rstrip("/") + path for each in keys.workspace.sessions if each is not session]
 
     def typed(other: str) -> None:
         if not other.strip():
