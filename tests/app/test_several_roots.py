@@ -146,3 +146,23 @@ def test_what_is_dropped_is_a_root_each(robot: QtRobot, places: list[str]) -> No
     robot.window.dropEvent(event)
     names = ["one.zarr", "two.zarr", "three.zarr"]
     robot.wait(lambda: shown(robot) == [(name, ["g", "other"]) for name in names], "three roots")
+
+
+def test_the_window_goes_to_the_next_place_and_asks_for_the_other_side(robot: QtRobot, places: list[str]) -> None:
+    window, first = robot.window, robot.session
+    window.open(places[1])
+    second = window.workspace.current
+    assert second is not None
+    robot.wait(settled(second), "the second place")
+    window.run("next-place")
+    assert window.workspace.current is first
+    window.run("next-place")
+    assert window.workspace.current is second
+    window.run("compare")
+    assert second.state.tab == "problems"
+    robot.wait(window.problems.other.hasFocus, "the line for the other side")
+    window.problems.other.setText(places[0])
+    window.problems.compare.click()
+    assert second.problems.comparing
+    window.run("compare")
+    assert not second.problems.comparing, "the same command stops it"
