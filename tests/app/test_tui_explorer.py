@@ -327,6 +327,8 @@ def test_keys_of_offers_do_nothing_where_nothing_is_offered(place: str) -> None:
         await screen.press("colon")
         await screen.until(lambda: isinstance(screen.top, Picker), "the commands are shown")
         assert not {*OFFERS} & {id for id, *_ in screen.top.found}
+        await screen.press(*"re")
+        assert screen.top.found[0][1].startswith("Re"), "what begins with the typed text comes first"
 
     explore(place, steps)
 

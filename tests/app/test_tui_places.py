@@ -13,6 +13,7 @@ import pytest
 import zarrscope
 from terminal_hand import Screen
 from zarrscope_app.presenters import Session, SessionStatus
+from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.tui.app import Explorer
 from zarrscope_app.tui.entry import Entry
 from zarrscope_app.tui.picker import Picker
@@ -144,8 +145,11 @@ def test_two_places_are_compared(places: list[str]) -> None:
         await screen.until(lambda: is_ready(app.session), "the plane")
         await screen.command("compare")
         assert app.part("entry", Entry).value == f"{places[1]}/plane", "the same node of the other"
+        await screen.until(lambda: LABELS["compare-with"] in text(app), "what is asked, beneath the proposal")
         await screen.press("escape")
-        await screen.until(lambda: "100 → 101" in text(app), "it is on the screen")
+        await screen.until(
+            lambda: "! /  attributes" in text(app) and "100 → 101" in text(app), "they are on the screen"
+        )
 
     explore(places[:2], steps)
 

@@ -346,7 +346,9 @@ class Explorer(App[int]):
         where = (
             "input" if isinstance(focused, Entry) else "tree" if focused is self.tree_lines else self.session.state.tab
         )
-        self._say("footer", " " + self.terminal.spelled(FOOTERS.get(where, FOOTERS["info"])))
+        # A proposed text covers the placeholder, which says what is asked for.
+        asked = f"   {focused.placeholder}" if isinstance(focused, Entry) else ""
+        self._say("footer", f" {self.terminal.spelled(FOOTERS.get(where, FOOTERS['info']))}{asked}")
 
     def on_descendant_focus(self, _: events.DescendantFocus) -> None:
         self._repaint.soon()

@@ -329,7 +329,7 @@ class ProblemLines(Lines):
         item = items[line - len(said)]
         return [
             ("! ", item.severity),
-            (f"{item.path} " if item.path else "", "quiet"),
+            (f"{item.path} " if item.path and not item.headline.startswith(item.path) else "", "quiet"),
             (item.headline, ""),
         ]
 

@@ -38,9 +38,10 @@ class Picker(Sheet):
 
     @property
     def found(self) -> list[tuple[str, str, str]]:
-        """The items that contain all typed words."""
-        words = self._typed.lower().split()
-        return [item for item in self._items if all(word in item[1].lower() for word in words)]
+        """The items that contain all typed words; first those that begin with the typed text."""
+        typed = self._typed.lower()
+        found = [item for item in self._items if all(word in item[1].lower() for word in typed.split())]
+        return sorted(found, key=lambda item: not item[1].lower().startswith(typed))
 
     def _list(self) -> Text:
         from rich.text import Text
