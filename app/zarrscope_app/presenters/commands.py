@@ -166,7 +166,7 @@ WINDOW_KEYS = (
 """Mouse gestures in the window's picture, besides panning."""
 
 TERMINAL_KEYS = (
-    ("Arrows", "Move; unfold in the tree; step through the picture"),
+    ("Arrows", "Move; unfold in the tree; step in the picture"),
     ("Tab", "Next pane: tree, picture, attributes …"),
     ("[ · ]", "Tab to the left or right"),
     ("V", "Value cursor on or off"),
