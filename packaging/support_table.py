@@ -192,8 +192,8 @@ STORE_PROOFS: dict[str, tuple[str, tuple[str, ...]]] = {
     "reference": ("fsspec's file system of references", ("test_stores_references",)),
     "s3": ("moto on loopback", ("test_stores_s3", "test_object_store")),
     "gs": (
-        "read by gcsfs: fake-gcs-server, where installed; by obstore: no server to try, the code is that of s3",
-        ("test_stores_gcs",),
+        "fake-gcs-server, where installed: by obstore through a translation to the XML interface, by gcsfs directly",
+        ("test_object_store", "test_stores_gcs"),
     ),
     "abfs": ("Azurite on loopback, where installed", ("test_object_store",)),
     "ssh": ("zarrscope on the other side, by ssh on loopback", ("test_ssh",)),

@@ -93,6 +93,7 @@ def missing(thing: str) -> str | None:
             None if zarr30() else "no zarr-python 3.0: packaging/check makes .venv-zarr30, or set ZARRSCOPE_ZARR30"
         ),
         "azure": lambda: _server("azure"),
+        "gcs": lambda: _server("gcs"),
         "sshd": lambda: _server("sshd"),
         "redis": lambda: _server("redis"),
         "ome": lambda: None if ome() else "no ome-zarr-py: packaging/check makes .venv-ome, or set ZARRSCOPE_OME",

