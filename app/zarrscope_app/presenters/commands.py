@@ -83,6 +83,7 @@ COMMANDS = (
     Command("limits", "Type contrast limits…", "view", ("C",), 1),
     Command("go-to", "Go to an index or a position…", "view", ("G",), 2),
     Command("three-views", "Three views", "view", ("V",), 1),
+    Command("grid", "Channels side by side", "view", ("Ctrl+G",), 1),
     Command("solid", "Three dimensions: maximum from any side", "view", ("Ctrl+3",), 1),
     Command("blend", "Blend with another image…", "view", ("Ctrl+B",), 1),
     Command("roll", "Next two axes", "view", ("Ctrl+E",), 1),
@@ -216,6 +217,7 @@ def key_sheet(*others: tuple[str, str], can: Container[str] | None = None) -> li
 
 
 LABELS = {
+    "all-channels": "All channels",
     "another-text": "Another text …",
     "add": "Add",
     "add-child-name": "Name of the node",

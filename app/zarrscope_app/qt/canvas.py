@@ -65,6 +65,10 @@ class ImageCanvas(QWidget):
         """Called with the place (y, x) of a click, which is then not pinned."""
         self.over: Blend | None = None
         """The image that is laid over the picture."""
+        self.acts_on: SlicePresenter | None = None
+        """The presenter that gestures act on and whose marks are drawn, if it is not the displayed one."""
+        self.caption = ""
+        """The text in the upper left corner."""
         self.scale_bars = True
         self._tell = CoalescedCall(post, self._tell_viewport)
         # Shrunken tiles are smoothed only when the view rests, because smoothing is slow.
@@ -93,7 +97,16 @@ class ImageCanvas(QWidget):
             presenter.changed.connect(self._painted)
             self._painted()
 
+    @property
+    def _target(self) -> SlicePresenter | None:
+        return self.acts_on if self.acts_on is not None else self._presenter
+
     # ---------------------------------------------------------------- the view
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the whole plane is shown, and will be in a window of another size."""
+        return self._fitted
+
     @property
     def zoom(self) -> float:
         """Screen pixels per element along x."""
@@ -255,6 +268,7 @@ class ImageCanvas(QWidget):
         self._draw_measured(painter)
         self._draw_pin(painter)
         self._draw_scale_bar(painter)
+        self._draw_caption(painter)
 
     def _draw_over(self, painter: QPainter, over: Blend, smooth: bool) -> None:
         """Draws another image as one layer, because its tiles overlap each other and would be blended twice."""
@@ -266,8 +280,8 @@ class ImageCanvas(QWidget):
 
     def _draw_measured(self, painter: QPainter) -> None:
         """Draws the line or rectangle that was measured, or is being drawn."""
-        assert self._presenter is not None
-        found = self._presenter.state.measurement
+        assert self._target is not None
+        found = self._target.state.measurement
         kind, place = (self._drawn, self._rubber) if self._rubber is not None else (found.kind, found.place)
         if not kind or place is None:
             return
@@ -282,8 +296,8 @@ class ImageCanvas(QWidget):
 
     def _draw_pin(self, painter: QPainter) -> None:
         """Marks the pinned pixel: strokes around it, dark beneath light, so that they are visible on any background."""
-        assert self._presenter is not None
-        pin = self._presenter.state.pin
+        assert self._target is not None
+        pin = self._target.state.pin
         if pin is None:
             return
         y, x = pin
@@ -338,6 +352,18 @@ class ImageCanvas(QWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
         left = box.center().x() - length / 2
         painter.fillRect(QRectF(round(left), round(box.bottom() - 9), round(length), 3), ink)
+
+    def _draw_caption(self, painter: QPainter) -> None:
+        if not self.caption:
+            return
+        metrics = QFontMetricsF(self.font())
+        text = metrics.elidedText(self.caption, Qt.TextElideMode.ElideRight, max(24.0, self.width() - 32))
+        veil = QColor(self.palette().color(Role.Window))
+        veil.setAlpha(190)
+        box = QRectF(8, 8, metrics.horizontalAdvance(text) + 16, metrics.height() + 6)
+        painter.fillRect(box, veil)
+        painter.setPen(quiet(self.palette(), 0.95))
+        painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
 
     # ---------------------------------------------------------------- gestures
     def event(self, event: Any) -> bool:
@@ -395,11 +421,11 @@ class ImageCanvas(QWidget):
             y, x = self._pressed_center
             self._center = self._kept(y - moved.y() / (self._zoom * self._aspect), x - moved.x() / self._zoom)
             self._moved()
-        elif self._contrast is not None and self._presenter is not None:
+        elif self._contrast is not None and self._target is not None:
             begin, limits = self._contrast
             right, down = (at.x() - begin.x()) / max(self.width(), 1), (at.y() - begin.y()) / max(self.height(), 1)
             for each in dragged(limits, right, -down):
-                self._presenter.set_levels(each.channel, each.lo, each.hi)
+                self._target.set_levels(each.channel, each.lo, each.hi)
         self._hover(at)
 
     def mouseReleaseEvent(self, event: Any) -> None:
@@ -411,17 +437,17 @@ class ImageCanvas(QWidget):
         self.setCursor(Qt.CursorShape.CrossCursor)
         self._settled.start()
         rubber, self._rubber = self._rubber, None
-        if rubber is not None and self._presenter is not None:
-            measure = self._presenter.measure_line if self._drawn == "line" else self._presenter.measure_region
+        if rubber is not None and self._target is not None:
+            measure = self._target.measure_line if self._drawn == "line" else self._target.measure_region
             measure(*rubber)
-        if clicked and self._presenter is not None:
+        if clicked and self._presenter is not None and self._target is not None:
             y, x = self.to_plane(event.position())
             for tile in reversed(self._presenter.frame.tiles):
                 y0, x0, y1, x1 = tile.rect
                 if tile.state is TileState.FAILED and y0 <= y < y1 and x0 <= x < x1:
                     self._presenter.retry(tile.key)
                     return
-            (self.picked or self._presenter.pin)(y, x)
+            (self.picked or self._target.pin)(y, x)
             self.hovered.emit()
 
     def mouseDoubleClickEvent(self, event: Any) -> None:
@@ -429,13 +455,13 @@ class ImageCanvas(QWidget):
             self.fit()
 
     def leaveEvent(self, event: Any) -> None:
-        if self._presenter is not None:
-            self._presenter.leave()
+        if self._target is not None:
+            self._target.leave()
             self.hovered.emit()
 
     def _hover(self, at: QPointF) -> None:
-        if self._presenter is not None:
-            self._presenter.hover(*self.to_plane(at))
+        if self._target is not None:
+            self._target.hover(*self.to_plane(at))
             self.hovered.emit()
 
 

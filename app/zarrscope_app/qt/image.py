@@ -20,6 +20,7 @@ from zarrscope_app.presenters import Post, SlicePresenter, strings
 from .axes import AxisSliders
 from .blend_bar import BlendBar
 from .canvas import ImageCanvas
+from .channel_grid import ChannelGridView
 from .cross_views import CrossViews
 from .line_plot import LinePlotWidget
 from .measure_panel import MeasurePanel
@@ -53,9 +54,10 @@ class ImagePane(QWidget):
         self.cross = CrossViews(self.canvas, post)
         for side in (self.cross.below, self.cross.beside):
             side.hovered.connect(self.hovered)
+        self.grid = ChannelGridView(self.cross, self.canvas, post)
         self.solid = SolidCanvas()
         self.solid.changed.connect(self._solid_changed)
-        for page in (self.cross, self.line, self.sentence, self.solid):
+        for page in (self.grid, self.line, self.sentence, self.solid):
             self._stack.addWidget(page)
         self._veil = _Veil(self.canvas)
         self._veil.load.clicked.connect(self._load_anyway)
@@ -82,6 +84,7 @@ class ImagePane(QWidget):
             self._presenter.changed.disconnect(self._changed)
             self._presenter.painted.disconnect(self._painted)
         self._presenter = presenter
+        self.grid.attach(presenter)
         self.cross.attach(presenter)
         self.solid.attach(presenter)
         self.line.attach(presenter)
@@ -114,6 +117,17 @@ class ImagePane(QWidget):
         if clipboard is not None and page is not None and page is not self.sentence:
             clipboard.setImage(page.grab().toImage())
 
+    def toggle_cross(self) -> None:
+        """Shows the two other planes beside the picture, or the picture alone."""
+        self.grid.close_channels()
+        self.cross.toggle()
+
+    def toggle_grid(self) -> None:
+        """Shows the channels side by side, or the picture alone."""
+        if self.cross.views is not None:
+            self.cross.views.close()
+        self.grid.toggle()
+
     def toggle_solid(self) -> None:
         """Shows the picture in three dimensions, or the plane again."""
         self.solid.toggle()
@@ -136,8 +150,8 @@ class ImagePane(QWidget):
     def _changed(self) -> None:
         assert self._presenter is not None
         state = self._presenter.state
-        page = {"image": self.cross, "line": self.line}.get(state.kind, self.sentence)
-        if page is self.cross and self.solid.is_open:
+        page = {"image": self.grid, "line": self.line}.get(state.kind, self.sentence)
+        if page is self.grid and self.solid.is_open:
             page = self.solid
         if page is self.sentence:
             self.sentence.setText(state.sentence)

@@ -292,7 +292,8 @@ class Window(QMainWindow):
             "zoom-out": lambda: self.image.zoom_by(1 / _ZOOM),
             "fit": self.image.fit,
             "smooth": self._smooth,
-            "three-views": self.image.cross.toggle,
+            "three-views": self.image.toggle_cross,
+            "grid": self.image.toggle_grid,
             "solid": self.image.toggle_solid,
             "blend": self.image.blending.toggle,
             "link": self._link_or_not,
@@ -306,8 +307,7 @@ class Window(QMainWindow):
             "copy-view": self.views.copy,
             "paste-view": self.views.paste,
             "export": self._export,
-            "panel-tree": lambda: self.panels.toggle("tree"),
-            "panel-channels": lambda: self.panels.toggle("channels"),
+            **{f"panel-{id}": partial(self.panels.toggle, id) for id in self.panels.panels},
             "panels-reset": self.panels.reset,
         }
         if id in ("save", "review"):

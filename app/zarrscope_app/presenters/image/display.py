@@ -165,9 +165,11 @@ class Display(ABC):
         """Copies of the display settings of each channel."""
         return [replace(channel) for channel in self._channels]
 
-    def draw_as(self, other: Display) -> None:
-        """Draws channels and labels of the same image as another presenter does."""
+    def draw_as(self, other: Display, only: int | None = None) -> None:
+        """Draws channels and labels of the same image as another presenter does; `only`: one of its channels."""
         channels, labels = [replace(c) for c in other._channels], [replace(v) for v in other._labels]
+        for i, channel in enumerate(channels):
+            channel.visible = channel.visible and (only in (None, i) or channel.is_alpha)
         theirs, mine = (channels, labels, other._smooth, other._dots), (self._channels, self._labels)
         if theirs == (*mine, self._smooth, self._dots) or len(channels) != len(self._channels):
             return

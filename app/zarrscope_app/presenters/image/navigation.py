@@ -222,6 +222,16 @@ class Navigation(ABC):
         self._rect = self._whole_rect(self._image)
         self._moved()
 
+    def stand_as(self, other: Navigation) -> None:
+        """Goes to the plane of the same image that another presenter shows."""
+        theirs = [*other._index], other._y, other._x, other._current, other._projection, other._range
+        mine = self._index, self._y, self._x, self._current, self._projection, self._range
+        if self._image is not None and self._image is other._image and mine != theirs:
+            turned = (self._y, self._x) != (other._y, other._x)
+            self._index, self._y, self._x, self._current, self._projection, self._range = theirs
+            self._rect = self._whole_rect(self._image) if turned else self._rect
+            self._moved()
+
     def transpose(self) -> None:
         if self._image is not None and self._y >= 0:
             axes = self._image.axes
