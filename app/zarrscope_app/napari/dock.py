@@ -12,10 +12,8 @@ from weakref import ref
 from qtpy.QtCore import QEvent, QSize, QTimer
 from qtpy.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QShowEvent
 from qtpy.QtWidgets import (
-    QFileDialog,
     QHBoxLayout,
     QLineEdit,
-    QMenu,
     QPushButton,
     QSplitter,
     QVBoxLayout,
@@ -27,6 +25,8 @@ from zarrscope.errors.confidential import public
 from zarrscope.runtime.threads import Priority, shared
 from zarrscope.stores.address import absolute_address
 from zarrscope.view.lazy import LazyView
+from zarrscope_app.napari.add_as import AddAs
+from zarrscope_app.napari.browsing import BrowseButton
 from zarrscope_app.napari.chooser import Chooser
 from zarrscope_app.napari.closing import AsksBeforeClosing
 from zarrscope_app.napari.dropping import TakesNodes
@@ -34,10 +34,12 @@ from zarrscope_app.napari.layer_menu import LayerMenu
 from zarrscope_app.napari.layers import as_napari, insert, source_of, views_of
 from zarrscope_app.napari.part_panel import PartPanel
 from zarrscope_app.napari.planes import unwrapped, watch
+from zarrscope_app.napari.shortcuts import Shortcuts
 from zarrscope_app.napari.shown import asked_view, go_to, palette_of, room_of
 from zarrscope_app.presenters import Session, Settings, strings, unwritten_labels
 from zarrscope_app.presenters.commands import LABELS, OFFERS, command
 from zarrscope_app.presenters.image.choice import SeveralImages
+from zarrscope_app.presenters.layer_kinds import planner
 from zarrscope_app.presenters.layer_part import cut
 from zarrscope_app.presenters.layers import Layer, Layers, not_added
 from zarrscope_app.presenters.session.actions import open_name, perform
@@ -92,7 +94,8 @@ class Explorer(QWidget):
         self.address.returnPressed.connect(lambda: self.open(self.address.text()))
         self.address.setAcceptDrops(False)  # the whole dock takes drops, to open them
         self.setAcceptDrops(True)
-        self.browse = self._browse_button()
+        self.browse = BrowseButton()
+        self.browse.chosen.connect(self.open)
         self.facts = Label()
         self.facts.setWordWrap(True)
         self.offers = {name: QPushButton(command(name).label) for name in OFFERS}
@@ -110,6 +113,9 @@ class Explorer(QWidget):
         self.tree.entered.connect(self._entered)
         self.tree.opened.connect(self._opened)
         self.tree.asked.connect(self._asked)
+        self.tree.selected.connect(self._select_several)
+        self._several: tuple[str, ...] = ()
+        """The nodes that are selected together in the tree."""
         self.tabs = ViewTabs(self.bridge.post, ("napari", "qt"), VIEWS_SHOWN)
         self.form: AttributesPane = self.tabs.pages["attributes"]
         self.form.asked.connect(self._asked)
@@ -122,6 +128,9 @@ class Explorer(QWidget):
         self.button = QPushButton(LABELS["add-to-viewer"])
         self.button.clicked.connect(self._add_or_cancel)
         self.button.setEnabled(False)
+        self.add_as = AddAs()
+        self.add_as.chosen.connect(self.add)
+        self._kind = ""
         split = QSplitter()
         split.setOrientation(split.orientation().Vertical)
         split.addWidget(self.tree)
@@ -132,6 +141,7 @@ class Explorer(QWidget):
         self.jobs_bar.attach(self.layer_menu.painting.edits.jobs)
         self.closing = AsksBeforeClosing(self, self)
         self.dropping = TakesNodes(self._opened, self)
+        self.shortcuts = Shortcuts(self.viewer, {"tree": self._go_to_tree, "add": self.add})
         column = QVBoxLayout(self)
         line = QHBoxLayout()
         line.addWidget(self.address, 1)
@@ -146,6 +156,7 @@ class Explorer(QWidget):
         column.addWidget(self.jobs_bar)
         row = QHBoxLayout()
         row.addWidget(self.button, 1)
+        row.addWidget(self.add_as)
         row.addWidget(self.layer_menu)
         column.addLayout(row)
         self.setMinimumWidth(320)
@@ -167,25 +178,6 @@ class Explorer(QWidget):
 
     def sizeHint(self) -> QSize:
         return QSize(340, 640)
-
-    def _browse_button(self) -> QPushButton:
-        button, menu = QPushButton(LABELS["browse"]), QMenu(self)
-        for name, ask in (("open-folder", self._browse_folder), ("open-file", self._browse_file)):
-            action = menu.addAction(command(name).label)
-            assert action is not None
-            action.triggered.connect(ask)
-        button.setMenu(menu)
-        return button
-
-    def _browse_folder(self) -> None:
-        self._open_chosen(QFileDialog.getExistingDirectory(self, LABELS["open-folder-title"]))
-
-    def _browse_file(self) -> None:
-        self._open_chosen(QFileDialog.getOpenFileName(self, LABELS["open-file-title"])[0])
-
-    def _open_chosen(self, path: str) -> None:
-        if path:
-            self.open(path)
 
     def tell(self, sentence: str) -> None:
         """Shows in the dock the result of an operation on layers."""
@@ -268,7 +260,9 @@ class Explorer(QWidget):
         for name, button in self.offers.items():
             button.setVisible(name in state.offers)
         self.button.setEnabled(self.session.hierarchy is not None)
-        self.button.setText(strings.CANCEL if self.adding else LABELS["add-to-viewer"])
+        several = LABELS["add-several"].format(count=len(self._several))
+        self.button.setText(strings.CANCEL if self.adding else several if self._several else LABELS["add-to-viewer"])
+        self.add_as.setEnabled(self.button.isEnabled() and not self.adding)
         self._renew_layers()
         if self._adds_once_open and self.session.hierarchy is not None and self.session.node is not None:
             self._adds_once_open = False
@@ -292,7 +286,8 @@ class Explorer(QWidget):
         if session is None or hierarchy is None or hierarchy is self._opened_as:
             return
         before, self._opened_as = self._opened_as, hierarchy
-        layers = [layer for layer in self.viewer.layers if source_of(layer).get("url") == hierarchy.url]
+        ours = [layer for layer in self.viewer.layers if source_of(layer).get("url") == hierarchy.url]
+        layers = [layer for layer in ours if views_of(layer)]  # points have no lazy values
         if before is None or not layers:
             return
 
@@ -319,6 +314,10 @@ class Explorer(QWidget):
         if self.session is not None:
             self.session.select(path)
 
+    def _select_several(self, paths: list[str]) -> None:
+        self._several = tuple(paths) if len(paths) > 1 else ()
+        self._show()
+
     def _opened(self, path: str) -> None:
         self._select(path)
         QTimer.singleShot(0, self.add)
@@ -332,6 +331,11 @@ class Explorer(QWidget):
             ask_credentials(self.session, self)
         elif self.session is not None:
             perform(self.session, command)
+
+    def _go_to_tree(self) -> None:
+        if (window := self.window()) is not None:
+            window.activateWindow()
+        self.tree.view.setFocus()
 
     def show_changes(self) -> None:
         """Brings the form to the front, and shows the unsaved changes."""
@@ -355,9 +359,9 @@ class Explorer(QWidget):
         self.layer_menu.painting.save_copy()
 
     # ------------------------------------------------------------------ layers
-    def add(self) -> None:
-        """Adds the layers of the selected node, or of the chosen image, read in the background. Failures are shown
-        above the tree."""
+    def add(self, kind: str = "") -> None:
+        """Adds the layers of the selected nodes, or of the chosen image, read in the background. Failures are shown
+        above the tree. `kind`: "image", "labels" or "points" instead of the kind that the file states."""
         if self.session is not None:
             try:
                 only = partial(cut, part=self.part.part)
@@ -367,7 +371,9 @@ class Explorer(QWidget):
             self._said = ""
             self.facts.setText(strings.LOADING)
             room = room_of(self.viewer, self)
-            self.layers.add(self.session, self._add, self._choose, self.chooser.choice, room, only)
+            self._kind, plans = kind, planner(kind)
+            choice = self.chooser.choice
+            self.layers.add(self.session, self._add, self._choose, choice, room, only, plans, self._several)
             self.button.setText(strings.CANCEL)
 
     @property
@@ -393,7 +399,7 @@ class Explorer(QWidget):
         self._show()
 
     def _chosen(self, _: object) -> None:
-        self.add()
+        self.add(self._kind)
 
     def _add(self, layers: list[Layer]) -> None:
         """Adds one layer after another, and draws each before the next. napari takes up to half a second for each, and
@@ -435,6 +441,7 @@ class Explorer(QWidget):
         follow(None)
         self.closing.stop()
         self.dropping.stop()
+        self.shortcuts.stop()
         self._next.stop()
         self._waiting.clear()
         self._owner.close()

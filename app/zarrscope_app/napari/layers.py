@@ -11,6 +11,9 @@ from zarrscope_app.presenters.layers import Layer
 
 def as_napari(layer: Layer) -> tuple[Any, dict[str, Any], str]:
     """(data, arguments, kind) as readers return them and `Layer.create` accepts them."""
+    if layer.coordinates is not None:
+        told = {"zarrscope": dict(layer.source)}
+        return layer.coordinates, {"name": _untagged(layer.name), "visible": True, "metadata": told}, layer.kind
     arguments: dict[str, Any] = {
         "name": _untagged(layer.name),
         "scale": layer.scale,

@@ -222,6 +222,7 @@ LABELS = {
     "add": "Add",
     "add-child-name": "Name of the node",
     "add-to-viewer": "Add to viewer",
+    "add-several": "Add {count} nodes to viewer",
     "address": "Address",
     "alone": "This channel alone, or all again",
     "alpha": "Opacity",

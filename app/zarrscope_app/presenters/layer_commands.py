@@ -33,6 +33,12 @@ LAYER_COMMANDS = (
     LayerCommand("copy-view", "Copy view", "One text to send, that opens the same view in every host."),
 )
 
+KEYS = {
+    "tree": ("Alt-Z", "Go to the tree of the Zarr explorer"),
+    "add": ("Alt-A", "Add the nodes selected in the Zarr explorer"),
+}
+"""Name → key in napari's notation, and the description in its list of keys."""
+
 
 def layer_command(id: str) -> LayerCommand:
     """The command with this `id`. Raises KeyError."""

@@ -84,7 +84,8 @@ def cut(layers: Sequence[Layer], part: Part) -> list[Layer]:
         if channel not in channels:
             raise Refused(f"There is no channel {channel}", advice=f"The image has {len(channels)}, counted from 0.")
     chosen = [layer for layer in layers if not part.channels or layer.channel is None or layer.channel in part.channels]
-    return [_cropped(_leveled(layer, part.levels), part.ranges) for layer in chosen]
+    # Points have neither levels nor axes of an image.
+    return [_cropped(_leveled(layer, part.levels), part.ranges) if layer.data else layer for layer in chosen]
 
 
 def _leveled(layer: Layer, levels: tuple[int, int | None] | None) -> Layer:

@@ -7,7 +7,7 @@ some of the file's information is lost, `Layer.warnings` says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -56,7 +56,7 @@ class Layer:
     same axes. Names, scale, translation and units have one entry per axis of `data`."""
 
     kind: str
-    """ "image" | "labels". An image is never RGB: its colours are those of its channels, as the file states them."""
+    """ "image" | "labels" | "points". An image is never RGB: its colours are those of its channels in the file."""
     name: str
     data: tuple[LazyView, ...]
     axis_names: tuple[str, ...]
@@ -67,6 +67,8 @@ class Layer:
     units: tuple[str, ...]
     """The unit of each axis, spelled as in the file ("micrometer"); "pixel" if the file names none."""
     visible: bool
+    coordinates: np.ndarray[Any, Any] | None = None
+    """A row for each point of a layer of points, which has no other data."""
     affine: np.ndarray[Any, Any] | None = None
     """A homogeneous matrix to be applied after scale and translation, such as a rotation."""
     channel: int | None = None
@@ -87,16 +89,16 @@ class Layer:
     """Sentences about information in the file that the layer does not show."""
 
 
-def plan(node: Group | Array, view: Any = None, number: int | None = None) -> list[Layer]:
+def plan(node: Group | Array, view: Any = None, number: int | None = None, kind: str = "") -> list[Layer]:
     """The layers of a group or an array, displayed as in `view` (session/state_text.py). `number`: the number of the
-    image if a document describes several.
+    image if a document describes several. `kind`: "image" or "labels" instead of the kind that the file states.
 
     Raises SeveralImages if one has to be chosen, NotFound for a node without an image, Unsupported and TooLarge for one
     that viewers of images cannot show, and the errors of opening.
     """
     image = one_image(node, number)
     place = place_of(image)
-    layers = _channels(image, place)
+    layers = _channels(image, place, kind)
     failed: list[str] = []
     for path in image.labels:
         # A broken label image must not hide the picture.
@@ -166,9 +168,10 @@ def not_added(layer: Layer, error: BaseException) -> strings.Problem:
     return strings.not_added(layer.name, error, layer.source["path"])
 
 
-def _channels(image: Image, place: Place) -> list[Layer]:
-    if image.is_label:
-        return [_layer(image, None, "labels", _title(image), place, visible=True)]
+def _channels(image: Image, place: Place, kind: str) -> list[Layer]:
+    kind = kind or ("labels" if image.is_label else "image")
+    if kind == "labels" and len(image.channels) < 2:
+        return [_layer(image, None, kind, _title(image), place, visible=True)]
     several = len(image.channels) > 1
     title = _title(image)
     stated = image.multiscale is not None and bool(image.multiscale.channels)
@@ -176,7 +179,7 @@ def _channels(image: Image, place: Place) -> list[Layer]:
         _layer(
             image,
             number,
-            "image",
+            kind,
             f"{title}: {channel.label}" if several else channel.label if stated and channel.label else title,
             place,
             visible=channel.active,
@@ -342,6 +345,23 @@ def _sample(data: tuple[LazyView, ...], channel: Channel) -> np.ndarray[Any, Any
     return np.asarray(coarsest) if 0 < coarsest.size <= SAMPLE_LIMIT else None
 
 
+def _of_several(
+    nodes: Sequence[Group | Array], plans: Callable[[Group | Array, Any, int | None], list[Layer]]
+) -> list[Layer]:
+    """The layers of several nodes. Raises the first error if none has any."""
+    found: list[Layer] = []
+    failed: list[ZarrscopeError] = []
+    for node in nodes:
+        try:
+            found += plans(node, None, None)
+        except ZarrscopeError as error:
+            failed.append(error)
+    if not found:
+        raise failed[0]
+    told = tuple(strings.problem(error).headline for error in failed)
+    return [replace(found[0], warnings=(*found[0].warnings, *told)), *found[1:]]
+
+
 class UnreadPlanes:
     """The layers whose displayed plane cannot be read at present. A layer is any object of the host with a `name`."""
 
@@ -402,12 +422,15 @@ class Layers:
         choice: Choice | None = None,
         room: Room | None = None,
         only: Callable[[list[Layer]], list[Layer]] = list,
+        plans: Callable[[Group | Array, Any, int | None], list[Layer]] = plan,
+        paths: Sequence[str] = (),
     ) -> None:
         """Calls `done` with the layers of the selected node, or of `choice`; if there are several images, calls
         `choose` instead. A failure becomes a problem of the session. An earlier request is cancelled.
 
         `room`: the display of the viewer; the planes that it shows first are read in advance, so that the viewer does
-        not wait. `only`: selects the wanted layers of the image.
+        not wait. `only`: selects the wanted layers of the image. `plans` makes the layers of a node. `paths`: several
+        nodes to add instead of the selected one; the first layer tells which of them cannot be added.
 
         If the session has not yet read the selected node, this method opens it.
         """
@@ -431,15 +454,17 @@ class Layers:
 
         def planned() -> list[Layer]:
             if choice is not None:
-                chosen = plan(hierarchy[choice.path], None, choice.number)
+                chosen = plans(hierarchy[choice.path], None, choice.number)
                 # Fields of different wells have equal names, so the name of the well is added.
                 return chosen if choice.path == path else [replace(v, name=f"{choice.name}: {v.name}") for v in chosen]
-            return plan(node if node is not None else hierarchy[path], view)
+            if len(paths) > 1:
+                return _of_several([hierarchy[each] for each in paths], plans)
+            return plans(node if node is not None else hierarchy[path], view, None)
 
         def work(cancelled: Callable[[], bool]) -> list[Layer]:
             layers = only(planned())
             for layer in layers:
-                if room is not None and layer.visible and not cancelled():
+                if room is not None and layer.data and layer.visible and not cancelled():
                     read_ahead(layer.data, room, cancelled)
             return layers
 

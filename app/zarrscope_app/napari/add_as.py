@@ -1,0 +1,30 @@
+"""The menu beside *Add to viewer*: adds the selected nodes as images, labels or points."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from qtpy.QtCore import Signal
+from qtpy.QtWidgets import QMenu, QToolButton, QWidget
+
+from zarrscope_app.presenters.layer_kinds import CHOOSE, KINDS
+
+
+class AddAs(QToolButton):
+    """`chosen(kind)` is emitted for an entry."""
+
+    chosen = Signal(str)
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setText(CHOOSE)
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        menu = QMenu(self)
+        self.setMenu(menu)
+        for kind, label in KINDS.items():
+            action = menu.addAction(label)
+            assert action is not None
+            action.triggered.connect(partial(self._choose, kind))
+
+    def _choose(self, kind: str, _: bool = False) -> None:
+        self.chosen.emit(kind)

@@ -1,0 +1,34 @@
+"""The dock's keys in napari's own keymap, so that they work on the canvas and stand in napari's list of keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from zarrscope_app.presenters.layer_commands import KEYS
+
+
+class Shortcuts:
+    """Keys of one viewer, from `acts` by the names of KEYS. A key that is already bound stays as it is."""
+
+    def __init__(self, viewer: Any, acts: dict[str, Callable[[], object]]) -> None:
+        self._viewer = viewer
+        self._bound: list[tuple[str, Any]] = []
+        for name, (key, description) in KEYS.items():
+
+            def act(_: Any, run: Callable[[], object] = acts[name]) -> None:
+                run()
+
+            act.__doc__ = description
+            before = set(viewer.keymap)
+            if not any(str(bound) == key.replace("-", "+") for bound in before):
+                viewer.bind_key(key, act)
+                self._bound.append((key, act))
+
+    def stop(self) -> None:
+        """Frees the keys, unless somebody else has bound them since."""
+        for key, act in self._bound:
+            for bound, found in list(self._viewer.keymap.items()):
+                if found is act and str(bound) == key.replace("-", "+"):
+                    del self._viewer.keymap[bound]
+        self._bound.clear()

@@ -1,0 +1,66 @@
+"""The kind of layer that a person asks for: images, labels, or points from a table of coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from zarrscope.errors import TooLarge, Unsupported
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.layers import Layer, plan
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.array import Array
+    from zarrscope.nodes.group import Group
+
+KINDS = {"image": "Add as images", "labels": "Add as labels", "points": "Add as points"}
+"""Kind → label of its menu entry."""
+CHOOSE = "Add as"
+MOST_POINTS = 1_000_000
+MOST_COLUMNS = 6
+"""The most coordinates of a point; a wider table is hardly one of points."""
+
+Planner = Callable[["Group | Array", Any, int | None], list[Layer]]
+"""(node, view, number of the image) → layers."""
+
+
+def planner(kind: str) -> Planner:
+    """Plans layers of a kind; "": of the kind that the file states."""
+    return _points if kind == "points" else partial(plan, kind=kind)
+
+
+def _points(node: Group | Array, view: Any = None, number: int | None = None) -> list[Layer]:
+    """A layer with a point for each row of a table of numbers. Raises Unsupported for another array."""
+    if node.kind != "array" or len(node.shape) != 2 or not 2 <= node.shape[1] <= MOST_COLUMNS:
+        raise Unsupported(
+            "Points are an array of two axes: a row for each point, with its 2 to 6 coordinates", feature="points"
+        )
+    if node.dtype.kind not in "iuf":
+        raise Unsupported(f"Coordinates of points are numbers, not {strings.clean(str(node.dtype))}", feature="points")
+    if node.shape[0] > MOST_POINTS:
+        raise TooLarge(
+            f"{strings.counted(node.shape[0], 'point')} are more than the {MOST_POINTS:,} that a viewer can show",
+            size=node.shape[0],
+            limit=MOST_POINTS,
+            key=node.path,
+        )
+    rank = node.shape[1]
+    url = node.hierarchy.url if node.hierarchy is not None else ""
+    return [
+        Layer(
+            "points",
+            strings.clean(node.name or "points"),
+            (),
+            (),
+            (1.0,) * rank,
+            (0.0,) * rank,
+            (),
+            ("pixel",) * rank,
+            visible=True,
+            coordinates=np.asarray(node[...], float),
+            source={"url": url, "path": node.path},
+        )
+    ]
