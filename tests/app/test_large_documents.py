@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from qtpy.QtCore import Qt
 
 import zarrscope
 from zarrscope.jsondoc import document as documents
@@ -15,7 +16,8 @@ from zarrscope.jsondoc.differences import differences
 from zarrscope.jsondoc.document import Document
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import EditStatus, Session
-from zarrscope_app.presenters.form import background_view, behind, draft, json_text
+from zarrscope_app.presenters.form import background_view, behind, draft, json_text, rescue
+from zarrscope_app.settings import FileSettings
 
 SECONDS = 60
 ROWS = [{"label": i, "class": f"cell {i}", "area": 1.5 * i} for i in range(4000)]
@@ -171,3 +173,65 @@ def test_the_review_of_a_large_document_comes_later(session: Session, mailbox: M
 )
 def test_differences_are_told_as_deep_as_they_lie(before: str, after: str, told: list[Any]) -> None:
     assert differences(Document(before), Document(after)) == told
+
+
+def test_closing_waits_for_an_edit_that_is_being_made(session: Session, mailbox: Mailbox) -> None:
+    edit, told = session.edit, list[frozenset[str]]()
+    edit.edit("size/0", "0.25")
+    assert edit.busy
+    assert edit.when_edited(lambda: told.append(edit.dirty_paths))
+    mailbox.run_until(lambda: bool(told), SECONDS)
+    assert told == [frozenset({"/"})], "the person is asked only once the edit is there"
+    assert not edit.when_edited(lambda: told.append(frozenset()))
+
+
+def test_ending_compares_nothing_and_keeps_all(
+    tmp_path: Path, session: Session, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = FileSettings(tmp_path / "state")
+    session.keep_edits(settings)
+    edit = session.edit
+    edit.show_way("fields")
+    edit.fold("/table", False)
+    edit.turn_page("/table", 1)
+    mailbox.run_until(lambda: any(field.pointer == "/table/200" for field in edit.state.fields), SECONDS)
+    edit.edit("/table/200/class", "mine")
+    mailbox.run_until(lambda: edit.state.changes == 1 and not edit.busy, SECONDS)
+    edit.edit("/table/3/class", "more")
+    mailbox.run_until(lambda: edit.state.changes == 2 and not edit.busy, SECONDS)
+    seen: set[int] = set()
+    edit.undo()  # the version before is compared anew
+    monkeypatch.setattr(draft, "differences", _watched(draft.differences, seen))
+    session.close()
+    assert threading.get_ident() not in seen
+    monkeypatch.setattr(rescue, "_runs", lambda *_: False)
+    second = Session(str(tmp_path / "x.zarr"), mailbox, writable=True)
+    second.keep_edits(settings)
+    mailbox.run_until(lambda: "put-back" in second.state.offers and second.hierarchy is not None, SECONDS)
+    second.put_back()
+    mailbox.run_until(lambda: second.edit.unsaved == 1, SECONDS)
+    assert [c.after for c in second.edit.unsaved_drafts()["/"].changes] == ['"mine"']
+    second.discard_edits()
+    second.close()
+
+
+@pytest.mark.needs("qt", "display")
+def test_a_member_added_to_a_large_document_is_named_at_once(qtbot: Any, tmp_path: Path) -> None:
+    from qtpy.QtWidgets import QLineEdit
+
+    from qt_robot import window_on
+
+    with zarrscope.open(str(tmp_path / "y.zarr"), "w-") as h:
+        h.root.attrs.put({"table": ROWS, "note": "x"})
+    window, opened = window_on(qtbot, str(tmp_path / "y.zarr"), writable=True)
+    qtbot.waitUntil(lambda: bool(opened.edit.state.fields), timeout=SECONDS * 1000)
+    opened.set_tab("attributes")
+    form = window.form
+    qtbot.waitUntil(lambda: form.model.place_of("/note") is not None, timeout=SECONDS * 1000)
+    form.add()
+    qtbot.waitUntil(lambda: bool(form.view.findChildren(QLineEdit)), timeout=SECONDS * 1000)
+    (editor,) = form.view.findChildren(QLineEdit)
+    editor.setText("unit")
+    qtbot.keyClick(editor, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: form.model.place_of("/unit") is not None and not opened.edit.busy, timeout=SECONDS * 1000)
+    opened.discard_edits()

@@ -81,6 +81,8 @@ class AsksBeforeClosing(QObject):
             return True
         session = dock.session
         dock.form.commit()
+        if session.edit.when_edited(close):
+            return False
         painted = dock.layer_menu.painting.unsaved if labels else []
         dirty = bool(session.edit.dirty_paths)
         if not dirty and not painted:

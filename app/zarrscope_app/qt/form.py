@@ -55,6 +55,8 @@ class AttributesPane(QWidget):
         self._presenter: EditPresenter | None = None
         self._wanted: str | None = None
         """The field to show as soon as its row exists; rows of a large document are added in steps."""
+        self._edited: int | None = None
+        """The column of that field to open for typing, if it was just added."""
         self.model = FormModel(self)
         self.view = QTreeView()
         self.view.setModel(self.model)
@@ -252,7 +254,7 @@ class AttributesPane(QWidget):
             if top is not None:
                 top.setValue(scrolled)
         if self._wanted is not None:
-            self._show_field(self._wanted)
+            self._show_field(self._wanted, self._edited)
 
     @property
     def can_save(self) -> bool:
@@ -322,14 +324,17 @@ class AttributesPane(QWidget):
             self._changed()
             self._show_field(pointer)
 
-    def _show_field(self, pointer: str) -> None:
-        """Puts the cursor on a field; if its row does not exist yet, as soon as it does."""
+    def _show_field(self, pointer: str, edited: int | None = None) -> None:
+        """Puts the cursor on a field; if its row does not exist yet, as soon as it does. `edited`: a column to open for
+        typing."""
         place = self.model.place_of(pointer)
-        self._wanted = pointer if place is None else None
+        self._wanted, self._edited = (pointer, edited) if place is None else (None, None)
         if place is not None:
-            index = self.model.at(place, VALUE)
+            index = self.model.at(place, VALUE if edited is None else edited)
             self.view.setCurrentIndex(index)
             self.view.scrollTo(index)
+            if edited is not None:
+                self.view.edit(index)
 
     def _fold(self, index: QModelIndex, folded: bool) -> None:
         field = self.model.field(index)
@@ -357,14 +362,8 @@ class AttributesPane(QWidget):
         if field is not None and field.folded:
             self._presenter.fold(pointer, False)
         added = self._presenter.add(pointer, LABELS["new-name"])
-        place = self.model.place_of(added)
-        self._wanted = added if place is None and added else None
-        if place is not None:
-            named = field is None or field.kind == "object"
-            at = self.model.at(place, NAME if named else VALUE)
-            self.view.setCurrentIndex(at)
-            self.view.scrollTo(at)
-            self.view.edit(at)
+        if added:
+            self._show_field(added, NAME if field is None or field.kind == "object" else VALUE)
 
     def remove(self) -> None:
         """Removes the field under the cursor; undo restores it."""

@@ -429,6 +429,8 @@ class Window(QMainWindow):
         """Whether the session may close now. If the person chooses to save, `close` is called after saving."""
         if session is self._session:
             self.form.commit()
+        if session.edit.when_edited(close):
+            return False
         if session in self._dropped or not session.edit.dirty_paths:
             return True
         if session is not self._session:
@@ -487,13 +489,12 @@ class Window(QMainWindow):
 
     def _restore_geometry(self) -> None:
         self.resize(1200, 800)
-        for name, restore in (("qt.window", self._restore_place), ("qt.panels", self.panels.restore_layout)):
+        for name in ("qt.window", "qt.panels"):
             text = self._settings.load(name) if self._settings is not None else None
             try:
-                if text:
-                    restore(text)
+                if text and name == "qt.window":
+                    self.restoreGeometry(QByteArray(bytes.fromhex(text)))
+                elif text:
+                    self.panels.restore_layout(text)
             except ValueError:
                 continue
-
-    def _restore_place(self, text: str) -> None:
-        self.restoreGeometry(QByteArray(bytes.fromhex(text)))

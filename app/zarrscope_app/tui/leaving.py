@@ -73,7 +73,7 @@ class Leaving:
         person wants to stay."""
         if session in self._dropped:
             return True
-        if session.edit.when_saved(lambda _: then()):
+        if session.edit.when_edited(then) or session.edit.when_saved(lambda _: then()):
             return False
         if not session.edit.dirty_paths:
             return True

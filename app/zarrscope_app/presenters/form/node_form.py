@@ -211,6 +211,10 @@ class NodeForm:
         """Whether an edit of a large document is being made."""
         return self._background.busy
 
+    def when_edited(self, then: Callable[[], object]) -> None:
+        """Calls `then` after the running edits."""
+        self._background.in_turn(then)
+
     def edit(self, pointer: str, text: str) -> None:
         """Sets the text of a field as typed; it is read according to the field's kind. For lists and objects: JSON
         text."""

@@ -283,6 +283,13 @@ class EditPresenter:
         """Whether an edit of a large document is being made."""
         return self._one.busy
 
+    def when_edited(self, then: Callable[[], object]) -> bool:
+        """Calls `then` when the running edits of a large document have ended; returns False if there are none."""
+        busy = self._one.busy
+        if busy:
+            self._one.when_edited(then)
+        return busy
+
     def edit(self, pointer: str, text: str) -> None:
         """Sets the text of a field as typed; it is read according to the field's kind. For lists and objects: JSON
         text.

@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from psygnal import Signal
 
+from zarrscope.jsondoc.document import Document
 from zarrscope.model.frozen import frozen
 from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.form.draft import Draft
+from zarrscope_app.presenters.form.draft import Draft, differences
 
 if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
@@ -57,7 +58,10 @@ class Kept:
 
     @property
     def changes(self) -> int:
-        return sum(len(draft["changes"]) + len(draft["typed"]) for draft in self.drafts.values())
+        # Two versions that were not compared count as one change.
+        return sum(
+            max(len(draft["changes"]), bool(draft["versions"])) + len(draft["typed"]) for draft in self.drafts.values()
+        )
 
 
 class Rescue:
@@ -86,6 +90,7 @@ class Rescue:
                 return None
             drafts = {
                 str(path): {"changes": [_change(c) for c in draft["changes"]],
+                            "versions": tuple(map(str, draft.get("versions", ()))),
                             "typed": {str(p): (str(t), str(w)) for p, (t, w) in draft["typed"].items()}}
                 for path, draft in told["drafts"].items()
             }  # fmt: skip
@@ -113,10 +118,7 @@ class Rescue:
         self._owner.fetch(lambda: self._write(drafts), done)
 
     def _drafts(self) -> str | None:
-        found = {
-            path: {"changes": [[c.pointer, c.after] for c in draft.find_changes()], "typed": draft.errors}
-            for path, draft in self._edit.unsaved_drafts().items()
-        }
+        found = {path: _told(draft) for path, draft in self._edit.unsaved_drafts().items()}
         return json.dumps(found) if found else None
 
     def _write(self, drafts: str | None) -> None:
@@ -183,7 +185,7 @@ class Rescue:
                         draft = drafts.get(path)
                         if draft is None:
                             draft = Draft(hierarchy.document(path), hierarchy.attributes_pointer(path))
-                        draft.make_again(told["changes"])
+                        draft.make_again(told["changes"] or _compared(told["versions"], draft.prefix))
                         draft.errors.update(told["typed"])
                         drafts[path] = draft
                     except Exception as error:
@@ -205,6 +207,22 @@ class Rescue:
             self.changed.emit()
 
         self._owner.fetch(work, done)
+
+
+def _told(draft: Draft) -> dict[str, Any]:
+    """The edits of one document. A large one that was not yet compared with the stored one, which takes long, is kept
+    in both versions, and compared when it is put back."""
+    if draft.large and not draft.settled:
+        return {"changes": [], "versions": [draft.base.text, draft.now.text], "typed": draft.errors}
+    return {"changes": [[c.pointer, c.after] for c in draft.find_changes()], "typed": draft.errors}
+
+
+def _compared(versions: Sequence[str], prefix: str) -> list[tuple[str, str | None]]:
+    """The changes between two versions of a document."""
+    if len(versions) != 2:
+        return []
+    before, after = map(Document, versions)
+    return [(change.pointer, change.after) for change in differences(before, after, prefix)]
 
 
 def _change(told: Sequence[Any]) -> tuple[str, str | None]:

@@ -100,7 +100,9 @@ def _extent(subject: Subject, sizes: PixelSizes, axis: int) -> str:
     size = sizes.sizes[axis]
     pixels = words.pixels(shape[axis], sizes.axes[axis].type)
     unit = sizes.axes[axis].unit
-    return strings.joined(pixels, strings.length(float(size * shape[axis]), unit) if size is not None and unit else "")
+    # A length in pixels would only repeat their number.
+    measured = size is not None and unit and unit != "pixel"
+    return strings.joined(pixels, strings.length(float(size * shape[axis]), unit) if measured and size else "")
 
 
 def _edits(subject: Subject, parts: Sequence[str], text: str) -> list[Edit]:
