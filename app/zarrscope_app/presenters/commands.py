@@ -278,6 +278,7 @@ LABELS = {
     "find-fields": "Find in names and values",
     "find-next": "Next match (Enter)",
     "gamma": "Gamma",
+    "hide": "Hide: Window shows it again",
     "image": "Image",
     "index": "Index",
     "invert": "Invert",

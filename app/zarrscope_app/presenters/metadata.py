@@ -33,7 +33,7 @@ def stored_text(nbytes: int, inventory: Inventory, kind: str) -> str:
     if not inventory.known or inventory.nbytes is None:
         return strings.UNKNOWN
     least = "" if inventory.complete else "at least "
-    packed = f", {ratio(nbytes, inventory.nbytes)}" if inventory.nbytes and inventory.complete else ""
+    packed = f", {ratio(nbytes, inventory.nbytes)}" if nbytes and inventory.nbytes and inventory.complete else ""
     there = f"{strings.count(inventory.present)} of {strings.counted(inventory.total, kind)}"
     return f"{least}{strings.size(inventory.nbytes)}{packed}; {least}{there}"
 
@@ -83,6 +83,8 @@ class MetadataPresenter:
         if array is None:
             return
         shown = self._state.path
+        # Values of varying length have no size by themselves, hence no ratio.
+        decoded = array.nbytes if array.metadata.dtype.itemsize else 0
 
         def work(cancelled: Callable[[], bool]) -> Inventory:
             end = time.monotonic() + PATIENCE
@@ -91,9 +93,7 @@ class MetadataPresenter:
         def done(outcome: JobResult[Inventory]) -> None:
             if outcome.value is not None and self._state.path == shown:
                 kind = "shard" if array.problem is None and array.shards is not None else "chunk"
-                stored = Item(
-                    "Stored", stored_text(array.nbytes, outcome.value, kind), "The stored size of the chunks."
-                )
+                stored = Item("Stored", stored_text(decoded, outcome.value, kind), "The stored size of the chunks.")
                 sections = [
                     replace(section, items=(*section.items, stored)) if section.title == "Storage" else section
                     for section in self._state.sections

@@ -75,6 +75,10 @@ def as_text(info: Info) -> str:
     return "\n".join(lines).strip() + "\n"
 
 
+_PICTURED = "biufcmM"
+"""NumPy's kinds of values that are drawn as a picture."""
+
+
 def describe(
     node: Group | Array,
     image: Image | None = None,
@@ -93,7 +97,7 @@ def describe(
         subtitle = strings.joined(
             strings.rank_of(metadata),
             strings.shape_of(metadata),
-            "" if metadata.unread else strings.size(_nbytes(metadata)),
+            "" if metadata.unread or not metadata.dtype.itemsize else strings.size(_nbytes(metadata)),
         )
         sections += [_values(metadata), _storage(metadata, node)]
     else:
@@ -115,7 +119,7 @@ def describe(
         sections.append(Section("Extensions", tuple(extensions)))
     return Info(
         node.path,
-        strings.clean(node.name or "/"),
+        strings.clean(node.name) or _of_store(node),
         subtitle,
         tuple(sections),
         tuple(dict.fromkeys(warnings)),
@@ -129,20 +133,32 @@ def in_words(image: Image | None, collection: Collection | None) -> str:
     if collection is not None and collection.rows and collection.columns:
         rows, columns = len(collection.rows), len(collection.columns)
         return f"A plate of {strings.count(rows)} × {strings.count(columns)} wells with images."
+    if collection is not None and collection.kind == "series" and collection.members:
+        return f"A series of {strings.counted(len(collection.members), 'image')}."
     if image is None or not image.levels or min(image.plane) < 0:
         return ""
     parts = []
     for i, (axis, length) in enumerate(zip(image.axes, image.shape, strict=True)):
         if i in image.plane or length == 1:
             continue
-        noun = "channel" if i == image.channel_axis else {"time": "time point", "space": "plane"}.get(axis.type, "")
+        counted = "channel" if i == image.channel_axis else {"time": "time point", "space": "plane"}.get(axis.type, "")
         along = f"{strings.count(length)} along {strings.clean(axis.name, 20)}"
-        parts.append(strings.counted(length, noun) if noun else along)
+        parts.append(strings.counted(length, counted) if counted else along)
     height, width = (image.shape[axis] for axis in image.plane)
-    told = f"{'Labels' if image.is_label else 'An image'} of {strings.count(width)} × {strings.count(height)} pixels"
+    if image.value_kind not in _PICTURED:
+        return f"An array of {strings.shape(image.shape)} values, which are no picture."
+    several = collection is not None and collection.kind == "series"
+    noun = "A series of images, the first" if several else "Labels" if image.is_label else "An image"
+    told = f"{noun} of {strings.count(width)} × {strings.count(height)} pixels"
     told += f", with {' × '.join(parts)}" if parts else ""
     resolutions = f", at {strings.counted(len(image.levels), 'resolution')}" if len(image.levels) > 1 else ""
     return f"{told}{resolutions}."
+
+
+def _of_store(node: Group | Array) -> str:
+    """The name of a root: the last part of its address."""
+    url = node.hierarchy.url.partition("?")[0] if node.hierarchy is not None else ""
+    return strings.clean(url.rstrip("/").rpartition("/")[2], 80) or "/"
 
 
 def _nbytes(metadata: ArrayMetadata) -> int:
@@ -230,7 +246,7 @@ def _image(image: Image) -> Section:
         items.append(Item("Levels", text, "The same picture at lower resolutions, for looking from afar."))
     if image.channel_axis is not None:
         items.append(Item("Channels", ", ".join(strings.clean(c.label, 60) for c in image.channels[:40])))
-    return Section("Image", tuple(items))
+    return Section("Image" if image.value_kind in _PICTURED else "Array", tuple(items))
 
 
 def _collection(collection: Collection) -> Section:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from zarrscope.errors import Denied, OutsideLink, Refused, Unreadable, ZarrscopeError
+from zarrscope.errors import BadMetadata, Denied, OutsideLink, Refused, Unreadable, ZarrscopeError
 from zarrscope.errors.confidential import scrub
 from zarrscope.errors.visible import visible, visible_lines
 from zarrscope.model.frozen import frozen
@@ -412,6 +412,8 @@ def problem(error: BaseException, path: str = "") -> Problem:
     """Any error in words. An error that is not a ZarrscopeError is a fault of zarrscope, and the sentence says so."""
     if isinstance(error, ZarrscopeError):
         text = clean(error.message.rstrip(".")) + "."
+        if isinstance(error, BadMetadata) and error.key and text.startswith("Line "):
+            text = f"{clean(error.key, 120)}: {text}"  # a line of which document?
         if error.advice:
             text += " " + clean(scrub(error.advice))
         return Problem(

@@ -56,6 +56,8 @@ class Table:
     axes: tuple[str, ...] = ()
     """The names of all axes; () if there is no choice."""
     format: str = "decimal"
+    numbers: bool = True
+    """Whether there are values to which a number format applies."""
 
 
 NUMBER_FORMATS = ("decimal", "scientific", "hexadecimal")
@@ -151,6 +153,7 @@ class ValuesPresenter:
             self._sentence or next(iter(self._failed.values()), ""),
             tuple(self._name(i) for i in range(array.ndim)) if array.ndim > 1 and not self._fields else (),
             self._format,
+            getattr(array.metadata.dtype.numpy, "kind", "O") not in "OSUT",
         )
 
     def cells(self, row: int, column: int, rows: int, columns: int) -> list[list[str]]:

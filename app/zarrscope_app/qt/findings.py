@@ -13,7 +13,7 @@ from zarrscope_app.presenters.form.view_models import EditState, Finding
 from .text import Label, literal, tip
 from .theme import current_palette, icon, quiet, warning
 
-_ROWS = 3.5
+_ROWS = 4.5
 """Visible findings; half a row shows that there are more."""
 
 
@@ -59,10 +59,8 @@ class FindingsView(QWidget):
             column.addWidget(row)
         column.addStretch(1)
         self.area.setWidget(page)
-        height = page.sizeHint().height()
-        if self.rows:
-            height = min(height, round(_ROWS * max(row.sizeHint().height() + 2 for row in self.rows)))
-        self.area.setFixedHeight(height)
+        one = max((button.sizeHint().height() for button in page.findChildren(QToolButton)), default=0) + 2
+        self.area.setFixedHeight(round(min(len(self.rows), _ROWS) * one))
         self.area.setVisible(bool(self.rows))
 
     def _row(self, finding: Finding) -> QWidget:
@@ -75,6 +73,7 @@ class FindingsView(QWidget):
         text = Label(finding.sentence)
         text.setToolTip(tip(finding.sentence))
         text.setMinimumWidth(80)
+        text.setWordWrap(True)
         palette = text.palette()
         colour = warning(current_palette()) if finding.wrong else quiet(current_palette(), 0.8)
         palette.setColor(palette.ColorRole.WindowText, colour)

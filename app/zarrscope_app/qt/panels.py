@@ -10,12 +10,19 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from qtpy.QtCore import QByteArray, QCoreApplication, Qt
+from qtpy.QtCore import QByteArray, QCoreApplication, QSize, Qt
 from qtpy.QtGui import QAction
-from qtpy.QtWidgets import QDockWidget, QMainWindow, QWidget
+from qtpy.QtWidgets import QDockWidget, QHBoxLayout, QMainWindow, QToolButton, QWidget
+
+from zarrscope_app.presenters.commands import LABELS
+
+from .text import Label
+from .theme import icon
 
 _SIDES = {"tree": Qt.DockWidgetArea.LeftDockWidgetArea, "channels": Qt.DockWidgetArea.RightDockWidgetArea}
-_WIDTHS = {"tree": 236, "channels": 240}
+_WIDTHS = {"tree": (0.2, 176, 236), "channels": (0.24, 208, 240)}
+"""The share of the window's width that a panel has at first, and its limits in pixels: all tabs fit beside both at a
+width of 900."""
 
 
 class Panels(QMainWindow):
@@ -45,7 +52,9 @@ class Panels(QMainWindow):
         self._set_widths()
 
     def _set_widths(self) -> None:
-        self.resizeDocks([*self.panels.values()], [_WIDTHS[id] for id in self.panels], Qt.Orientation.Horizontal)
+        limits = [_WIDTHS[id] for id in self.panels]
+        widths = [round(min(most, max(least, share * self.width()))) for share, least, most in limits]
+        self.resizeDocks([*self.panels.values()], widths, Qt.Orientation.Horizontal)
 
     def showEvent(self, event: Any) -> None:
         super().showEvent(event)
@@ -97,6 +106,25 @@ class Panels(QMainWindow):
             self._show(id)
 
 
+class _Title(QWidget):
+    """The title by which a panel is dragged. Unlike the style's, its button follows the palette."""
+
+    def __init__(self, title: str, panel: QDockWidget) -> None:
+        super().__init__(panel)
+        line = QHBoxLayout(self)
+        line.setContentsMargins(8, 2, 2, 2)
+        line.addWidget(Label(title), 1)
+        button = QToolButton()
+        button.setAutoRaise(True)
+        button.setIcon(icon("close"))
+        button.setIconSize(QSize(12, 12))
+        button.setToolTip(LABELS["hide"])
+        button.setAccessibleName(LABELS["hide"])
+        button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        button.clicked.connect(panel.close)
+        line.addWidget(button)
+
+
 class _Panel(QDockWidget):
     """A dock around a widget. Closing it by its button hides it until the person wants it again."""
 
@@ -104,6 +132,7 @@ class _Panel(QDockWidget):
         super().__init__(title, parent)
         self.setObjectName(id)  # the name by which Qt stores its place
         self.setWidget(inside)
+        self.setTitleBarWidget(_Title(title, self))
         self.wanted = True
         self.told: Callable[[], None] = lambda: None
         """Called when `wanted` may have changed."""

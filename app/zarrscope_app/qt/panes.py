@@ -187,7 +187,11 @@ class ValuesPane(QWidget):
         self.sentence.setText(state.sentence)
         self.sentence.setVisible(bool(state.sentence))
         self._show_choices(state)
-        self.view.setVisible(bool(state.rows and state.columns))
+        shown = bool(state.rows and state.columns)
+        self.view.setVisible(shown)
+        centre = Qt.AlignmentFlag.AlignCenter
+        self.sentence.setAlignment(Qt.AlignmentFlag.AlignLeft if shown else centre)
+        self.sentence.setMargin(0 if shown else 24)
         if state.columns <= _FEW_COLUMNS:
             self.view.resizeColumnsToContents()
         names = [name for name, _, _ in state.fixed]
@@ -225,7 +229,7 @@ class ValuesPane(QWidget):
             fill(combo, texts, texts.index(text) if text in texts else -1)
             combo.setVisible(len(texts) > 1)
         fill(self.format, NUMBER_FORMATS, NUMBER_FORMATS.index(state.format))
-        self.format.setVisible(bool(state.rows))
+        self.format.setVisible(bool(state.rows) and state.numbers)
 
     def _axes_chosen(self) -> None:
         across = self.columns.currentText()

@@ -94,6 +94,7 @@ class TreePane(QWidget):
             header = self.view.header()
             assert header is not None
             header.setStretchLastSection(False)
+            header.setMinimumSectionSize(0)  # a column without texts takes no place
             header.setResizeContentsPrecision(0)  # Qt then asks for visible rows only
             header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
             header.setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
@@ -301,7 +302,8 @@ class TreePane(QWidget):
 
 
 class _RowPainter(QStyledItemDelegate):
-    """Paints sentences over both columns, cut at their ends; names are cut in the middle."""
+    """Paints sentences over both columns, cut at their ends; names are cut in the middle, and take both columns if the
+    second one has no text."""
 
     def initStyleOption(self, option: Any, index: Any) -> None:
         super().initStyleOption(option, index)
@@ -310,7 +312,8 @@ class _RowPainter(QStyledItemDelegate):
 
     def paint(self, painter: Any, option: Any, index: Any) -> None:
         view = self.parent()
-        if not _is_note(index) or not isinstance(view, QTreeView):
+        wide = _is_note(index) or not index.siblingAtColumn(1).data()
+        if not wide or not isinstance(view, QTreeView):
             super().paint(painter, option, index)
         elif not index.column():
             viewport = view.viewport()

@@ -93,6 +93,8 @@ def collection_title(kind: str, name: str, count: int, listed: int) -> str:
     told = strings.counted(listed, noun)
     if count < listed:
         told = f"{told}, of which {count:,} are laid out"
+    if kind == "series" and not name:  # "Images: 2 images" would say it twice
+        return told
     return f"{COLLECTIONS[kind]}{' ' * bool(name)}{name}: {told}"
 
 

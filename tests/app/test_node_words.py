@@ -1,0 +1,66 @@
+"""What Info and errors say of nodes that are no ordinary image, and of documents that cannot be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import zarrscope
+from zarrscope.errors import BadMetadata
+from zarrscope.runtime.threads import Mailbox
+from zarrscope_app.presenters import Session, strings
+from zarrscope_app.presenters.image import words
+from zarrscope_app.presenters.metadata import MetadataPresenter
+from zarrscope_app.presenters.values import ValuesPresenter
+
+
+@pytest.fixture
+def mailbox() -> Mailbox:
+    return Mailbox()
+
+
+def info(place: Path, mailbox: Mailbox, path: str) -> tuple[str, str, str, bool]:
+    """(title, subtitle, words, whether numbers have a format) of a node."""
+    session = Session(str(place), mailbox, path=path)
+    shown, values = session.metadata, session.tabs.presenters["values"]
+    assert isinstance(shown, MetadataPresenter)
+    assert isinstance(values, ValuesPresenter)
+    mailbox.run_until(lambda: shown.state.path == path and not session.state.selecting)
+    found = shown.state.title, shown.state.subtitle, shown.state.words, values.state.numbers
+    session.close()
+    return found
+
+
+def test_a_table_of_texts_is_no_picture_and_has_no_size(tmp_path: Path, mailbox: Mailbox) -> None:
+    place = tmp_path / "names.zarr"
+    with zarrscope.open(str(place), "w-") as h:
+        h.create_array("/texts", shape=(2, 3), dtype="string", chunks=(2, 3))
+        h.create_array("/cells", shape=(20, 30), dtype="uint8", chunks=(20, 30))
+    assert info(place, mailbox, "/texts") == (
+        "texts",
+        "2-D string · 2 × 3",
+        "An array of 2 × 3 values, which are no picture.",
+        False,
+    )
+    assert info(place, mailbox, "/cells") == (
+        "cells",
+        "2-D uint8 · 20 × 30 · 600 B",
+        "An image of 30 × 20 pixels.",
+        True,
+    )
+    assert info(place, mailbox, "/")[0] == "names.zarr", "a root is called as its store"
+
+
+def test_a_line_is_said_with_its_document(tmp_path: Path) -> None:
+    place = tmp_path / "broken.zarr"
+    place.mkdir()
+    (place / "zarr.json").write_text('{"zarr_format": 3')
+    with pytest.raises(BadMetadata) as caught:
+        zarrscope.open(str(place))
+    assert strings.problem(caught.value).headline.startswith("zarr.json: Line 1, column ")
+
+
+def test_a_series_without_a_name_is_counted_once() -> None:
+    assert words.collection_title("series", "", 2, 2) == "2 images"
+    assert words.collection_title("plate", "P1", 384, 384) == "Plate P1: 384 wells"
