@@ -1,0 +1,155 @@
+"""What a person does with a picture in the window: play, smooth pixels, parts of complex values, export of a region and
+of a node, a bookmark chosen from its menu, a copied node, an address for Fiji."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from qtpy.QtCore import Qt
+from qtpy.QtGui import QImage
+from qtpy.QtWidgets import QApplication
+
+import zarrscope
+from qt_robot import QTest, QtRobot
+from zarrscope_app.qt.export_dialog import ExportDialog
+
+PLANES, SIDE = 6, 24
+RAMP = np.arange(PLANES * SIDE * SIDE, dtype="u2").reshape(PLANES, SIDE, SIDE)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> str:
+    place = str(tmp_path / "x.zarr")
+    with zarrscope.open(place, "w-") as h:
+        for name, values in (("ramp", RAMP), ("waves", np.exp(1j * RAMP[0] / 50).astype("c8"))):
+            chunks = (1,) * (values.ndim - 2) + (SIDE, SIDE)
+            names = ("z", "y", "x")[-values.ndim :]
+            h.create_array(f"/{name}", shape=values.shape, dtype=values.dtype, chunks=chunks, dimension_names=names)[
+                ...
+            ] = values
+    return place
+
+
+@pytest.fixture
+def robot(qtbot: Any, place: str) -> Iterator[QtRobot]:
+    robot = QtRobot(qtbot)
+    robot.open(place, writable=True)
+    go(robot, "/ramp")
+    yield robot
+    robot.close()
+
+
+def go(robot: QtRobot, path: str) -> None:
+    robot.session.select(path)
+    picture = robot.session.slice
+    robot.wait(lambda: robot.session.state.path == path and bool(picture.frame.tiles) and picture._is_whole(), path)
+    robot.window.image.canvas.setFocus()
+
+
+def grabbed(robot: QtRobot) -> QImage:
+    return robot.window.image.canvas.grab().toImage()
+
+
+def test_play_goes_through_the_planes_until_it_is_stopped(robot: QtRobot) -> None:
+    picture = robot.session.slice
+    QTest.keyClick(robot.window.image.canvas, Qt.Key.Key_Space)
+    (axis,) = [axis for axis in picture.state.axes if axis.role == "slider"]
+    assert axis.playing
+    seen: set[int] = set()
+
+    def went_through() -> bool:
+        seen.add(picture.index[0])
+        return len(seen) == PLANES
+
+    robot.wait(went_through, "every plane")
+    QTest.keyClick(robot.window.image.canvas, Qt.Key.Key_Space)
+    stopped = picture.index[0]
+    robot.qtbot.wait(250)
+    assert picture.index[0] == stopped
+
+
+def test_smooth_pixels_are_interpolated(robot: QtRobot) -> None:
+    def shades() -> int:
+        image = grabbed(robot)
+        row = image.height() // 2
+        return len({image.pixel(x, row) for x in range(image.width())})
+
+    robot.session.slice.set_levels(0, 0, int(RAMP.max()))
+    robot.window.run("fit")
+    robot.wait(lambda: shades() > 4, "the picture")
+    square = shades()
+    QTest.keyClicks(robot.window.image.canvas, "i")
+    assert robot.session.slice.state.smooth
+    robot.wait(lambda: shades() > 2 * square, "shades between pixels")
+    QTest.keyClicks(robot.window.image.canvas, "i")
+    robot.wait(lambda: shades() == square, "the pixels")
+
+
+def test_the_part_of_complex_values_is_chosen_in_the_panel(robot: QtRobot) -> None:
+    go(robot, "/waves")
+    part = robot.window.channels._part
+    robot.wait(part.isVisible, "the choice")
+    assert [part.itemData(i) for i in range(part.count())] == ["magnitude", "phase", "real", "imaginary"]
+    part.setCurrentIndex(1)
+    part.activated.emit(1)
+    assert robot.session.slice.state.channels[0].part == "phase"
+    QTest.keyClicks(robot.window.image.canvas, "d")
+    parts = dict(robot.session.slice.state.channels[0].parts)
+    assert robot.session.slice.state.channels[0].part == "real"
+    robot.wait(lambda: part.currentText() == parts["real"], "the name of the part")
+
+
+@pytest.mark.parametrize(("what", "expected"), [("region", RAMP[2]), ("node", RAMP)])
+def test_a_region_and_a_node_are_exported_by_the_dialog(
+    what: str, expected: np.ndarray, robot: QtRobot, tmp_path: Path
+) -> None:
+    robot.session.slice.set_index("z", 2)
+    robot.wait(robot.session.slice._is_whole, "the plane")
+    robot.window.run("export")
+    dialog = next(w for w in robot.window.findChildren(ExportDialog) if w.isVisible())
+    choose(dialog.what, what)
+    told = robot.session.export
+    robot.wait(lambda: told.state.what == what and dialog.format.findData("npy") >= 0, "the formats")
+    choose(dialog.format, "npy")
+    robot.wait(lambda: told.state.format == "npy", "the format")
+    target = tmp_path / f"{what}.npy"
+    dialog.target.setText(str(target))
+    dialog.target.editingFinished.emit()
+    robot.wait(lambda: told.state.target == str(target) and told.state.ready and dialog.go.isEnabled(), "the size")
+    QTest.mouseClick(dialog.go, Qt.MouseButton.LeftButton)
+    robot.wait(target.exists, "the file")
+    np.testing.assert_array_equal(np.load(target).squeeze(), expected)
+
+
+def choose(combo: Any, data: str) -> None:
+    at = combo.findData(data)
+    assert at >= 0, [combo.itemData(i) for i in range(combo.count())]
+    combo.setCurrentIndex(at)
+    combo.activated.emit(at)
+
+
+def test_a_bookmark_is_chosen_from_its_menu(robot: QtRobot) -> None:
+    picture = robot.session.slice
+    picture.set_index("z", 4)
+    robot.window.workspace.add_bookmark()
+    picture.set_index("z", 1)
+    menu = robot.window.menus.menus["bookmarks"]
+    menu.aboutToShow.emit()
+    (label,) = [bookmark.label for bookmark in robot.window.workspace.bookmarks]
+    next(action for action in menu.actions() if action.text() == label).trigger()
+    robot.wait(lambda: robot.session.slice.index[0] == 4, "the plane of the bookmark")
+
+
+def test_the_address_for_fiji_and_a_view_are_on_the_clipboard(robot: QtRobot, place: str) -> None:
+    clipboard = QApplication.clipboard()
+    robot.window.run("copy-fiji")
+    robot.wait(lambda: clipboard.text() == f"{place}/ramp", "the address")
+    robot.session.slice.set_index("z", 3)
+    robot.window.run("copy-view")
+    robot.session.slice.set_index("z", 0)
+    robot.window.run("paste-view")
+    robot.wait(lambda: robot.session.slice.index[0] == 3, "the pasted view")
