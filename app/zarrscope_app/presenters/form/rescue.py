@@ -90,7 +90,7 @@ class Rescue:
                 return None
             drafts = {
                 str(path): {"changes": [_change(c) for c in draft["changes"]],
-                            "versions": tuple(map(str, draft.get("versions", ()))),
+                            "versions": _versions(draft),
                             "typed": {str(p): (str(t), str(w)) for p, (t, w) in draft["typed"].items()}}
                 for path, draft in told["drafts"].items()
             }  # fmt: skip
@@ -223,6 +223,11 @@ def _compared(versions: Sequence[str], prefix: str) -> list[tuple[str, str | Non
         return []
     before, after = map(Document, versions)
     return [(change.pointer, change.after) for change in differences(before, after, prefix)]
+
+
+def _versions(draft: Mapping[str, Any]) -> tuple[str, ...]:
+    """The two versions of a document that was not compared; () where there are changes."""
+    return tuple(map(str, {"versions": (), **draft}["versions"]))
 
 
 def _change(told: Sequence[Any]) -> tuple[str, str | None]:
