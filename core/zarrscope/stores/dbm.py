@@ -177,6 +177,12 @@ def open_dbm(url: str, mode: Mode, options: Options) -> Store:
     path = url.partition("://")[2]
     path = path[1:] if os.name == "nt" and path[2:3] == ":" else path
     kind = dbm.whichdb(path)
+    if kind is None and any(os.path.isfile(path + ending) for ending in ("", ".dir", ".dat", ".db", ".pag")):
+        raise Unreadable(
+            f"The file of dbm at {path} is damaged, or may not be read",
+            store=url,
+            advice="Check who may read it, or restore it from a copy.",
+        )
     if kind is None and mode in ("r", "r+"):
         raise NotFound(f"There is no file of dbm at {path}", store=url, advice=nearest(path))
     if kind == "":

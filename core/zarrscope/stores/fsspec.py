@@ -116,6 +116,8 @@ class FsspecStore(RemoteStore):
         except ZarrscopeError:
             raise
         except _ABSENT as error:
+            if (reason := _hidden_in(error)) is not None:
+                raise self._failed(reason, key) from cause(reason)
             self._check_bucket(error)
             return None
         except Exception as error:
@@ -137,15 +139,22 @@ class FsspecStore(RemoteStore):
         # For S3, s3fs would first ask for the size, and that response does not say why access is denied.
         asked = part if part is not None else ByteRange(0, None if limit is None else limit + 1)
         value: bytes | None = None
+        failed: Exception | None = None
         if asked.length != 0 and (asked.start is not None or not self._asks_sizes):
             try:
                 value = bytes(await cat(path, **_bounds_of(asked)))
             except (*_ABSENT, PermissionError, asyncio.CancelledError):
                 raise
-            except Exception:  # beyond the end, or counted from the end, which not all file systems support
+            except Exception as error:  # beyond the end, or counted from it, which some do not support
+                failed = error
                 self._asks_sizes = self._asks_sizes or asked.start is None
         if value is None:
-            found = await info(path)
+            try:
+                found = await asyncio.wait_for(info(path), self._longest(ByteRange(0, 0), None))
+            except _ABSENT:
+                if failed is not None:  # a value that is not there would have been absent at once
+                    raise failed from None
+                raise
             if found["type"] != "file":
                 return None
             start, stop = asked.span(found["size"])
@@ -207,6 +216,8 @@ class FsspecStore(RemoteStore):
             try:
                 found = self._filesystem.info(self._path(key))
             except _ABSENT as error:
+                if (reason := _hidden_in(error)) is not None:
+                    raise reason from None
                 self._check_bucket(error)
                 return None
             return int(found["size"]) if found["type"] == "file" else None
@@ -349,3 +360,12 @@ def file_system_options(scheme: str, options: dict[str, Any]) -> dict[str, Any]:
 def open_bucket(url: str, mode: Mode, options: Options) -> Store:
     """The store of an address that fsspec has a file system for."""
     return FsspecStore(url, **(options or {}))
+
+
+def _hidden_in(error: BaseException) -> Exception | None:
+    """The refusal that a file system reports as absence: fsspec's web file system does so when it is asked for a
+    size."""
+    reason = error.__cause__
+    status = getattr(reason, "status", None)
+    refused = isinstance(status, int) and status not in (404, 410)
+    return reason if refused and isinstance(reason, Exception) else None

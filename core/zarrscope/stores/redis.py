@@ -158,7 +158,9 @@ class RedisStore(Store):
         cursor = 0
         while True:
             with self._asking(prefix) as client:
-                cursor, names = client.scan(cursor, match=pattern, count=_SCANNED, _type="STRING")
+                cursor, names = client.scan(
+                    cursor, match=pattern, count=_SCANNED
+                )  # of any type: reading another is an error
             for name in names:
                 if name not in seen and name.startswith(start):
                     seen.add(name)

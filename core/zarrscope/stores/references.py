@@ -16,8 +16,9 @@ from typing import Any
 
 from zarrscope.errors import BadMetadata, OutsideLink, Refused, Unreadable, Unsupported, ZarrscopeError
 from zarrscope.errors.confidential import cause, conceal, public_options
-from zarrscope.model.storage import Entry
+from zarrscope.model.storage import ByteRange, Entry
 from zarrscope.stores.address_options import BUCKETS, split_options
+from zarrscope.stores.body import begins_as_page
 from zarrscope.stores.fsspec import FsspecStore, file_system_options
 from zarrscope.stores.local.paths import path_of, real_path
 from zarrscope.stores.network import network, others
@@ -34,6 +35,7 @@ class ReferenceStore(FsspecStore):
     def __init__(self, url: str, **options: Any) -> None:
         conceal(options)
         self._asked = others(options)
+        self._timeout = network(options).timeout
         file, self._told = split_options(url.partition("::")[2])
         self._folder = ""
         if file.startswith("file:"):
@@ -80,6 +82,11 @@ class ReferenceStore(FsspecStore):
 
     def _options_of(self, scheme: str) -> dict[str, Any]:
         """The options for the file system of a scheme."""
+        if scheme in ("http", "https"):  # fsspec would wait for five minutes
+            import aiohttp
+
+            silent = self._timeout
+            return {"client_kwargs": {"timeout": aiohttp.ClientTimeout(300, sock_connect=silent, sock_read=silent)}}
         return file_system_options(scheme, {**self._told, **self._asked}) if scheme in BUCKETS else {}
 
     def _check_path(self, path: str) -> str:
@@ -98,6 +105,17 @@ class ReferenceStore(FsspecStore):
     def _path(self, key: str) -> str:
         return key
 
+    async def _cat(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
+        value = await super()._cat(key, part, limit)
+        if value is not None and begins_as_page(value) and isinstance(self._filesystem.references.get(key), list):
+            raise Unreadable(
+                "The server sent a web page in place of the value",
+                store=self.url,
+                key=key,
+                advice="Look at the address that the reference file names: it may have moved, or want a login.",
+            )
+        return value
+
     # ------------------------------------------------------------------ listing
     def _list_prefix(self, prefix: str) -> Iterator[str]:
         keys = self._keys()
@@ -107,14 +125,14 @@ class ReferenceStore(FsspecStore):
             yield keys[i]
 
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
-        """Lists one level, by a search in the sorted keys for each name."""
+        """Lists one level; skips from name to name in the sorted keys."""
         keys = self._keys()
         i = bisect_left(keys, prefix)
         while i < len(keys) and keys[i].startswith(prefix):
             name, slash, _ = keys[i][len(prefix) :].partition("/")
             if name:
                 yield Entry(name, bool(slash))
-            i = bisect_left(keys, f"{prefix}{name}0", i) if slash else i + 1  # "0" follows "/" in order
+            i = bisect_left(keys, f"{prefix}{name}0", i) if slash else i + 1  # "0" comes after "/"
 
     def _keys(self) -> list[str]:
         if self._sorted is None:

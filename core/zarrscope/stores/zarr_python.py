@@ -192,4 +192,9 @@ class ZarrPythonStore(RemoteStore):
     def _failed(self, error: Exception, key: str) -> Unreadable:
         kind = Denied if isinstance(error, PermissionError) else Unreadable
         name = type(self._theirs).__name__
-        return kind(f"The {name} failed: {type(error).__name__}: {error}", store=self.url, key=key or None)
+        return kind(
+            f"The {name} failed: {type(error).__name__}: {error}",
+            store=self.url,
+            key=key or None,
+            advice="Check that store, then try again.",
+        )

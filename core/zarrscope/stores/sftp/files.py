@@ -44,6 +44,7 @@ def read_sized(
         file = channel.open(path, "rb")
     except OSError as error:
         if is_absent(channel, path, error):
+            _need_no_link(channel, path)
             return None
         raise
     try:
@@ -85,6 +86,8 @@ def _bytes(file: Any, start: int, stop: int) -> bytes:
 def size(channel: Any, path: str) -> int | None:
     """The size of a file in bytes; None if there is none."""
     found = look(channel, path)
+    if found is None:
+        _need_no_link(channel, path)
     return int(found.st_size) if found is not None and stat.S_ISREG(found.st_mode) else None
 
 
@@ -96,6 +99,13 @@ def look(channel: Any, path: str, *, follow: bool = True) -> Any:
         if is_absent(channel, path, error):
             return None
         raise
+
+
+def _need_no_link(channel: Any, path: str) -> None:
+    """Raises Unreadable for a link that leads nowhere: the value should be there, so it does not count as absent."""
+    found = look(channel, path, follow=False)
+    if found is not None and stat.S_ISLNK(found.st_mode):
+        raise Unreadable("A link leads nowhere", advice="Copy what it should lead to, or remove the link.")
 
 
 def is_absent(channel: Any, path: str, error: OSError) -> bool:

@@ -177,14 +177,13 @@ class SFTPStore(RemoteStore):
             future.cancel()
 
     def _followed(self, prefix: str, names: Sequence[str]) -> Iterator[Entry]:
-        """The targets of links. Links that lead nowhere are left out, like files that cannot be opened."""
+        """The targets of links. A link that leads nowhere is listed as a value: reading it says what it is."""
         asked = [self._submit(partial(files.look, path=self._path(prefix + name))) for name in names]
         try:
             for name, future in zip(names, asked, strict=True):
                 found = self._result(future, prefix + name, "listed")
-                if found is not None:
-                    folder = stat.S_ISDIR(found.st_mode)
-                    yield Entry(name, folder, None if folder else found.st_size)
+                folder = found is not None and stat.S_ISDIR(found.st_mode)
+                yield Entry(name, folder, None if folder or found is None else found.st_size)
         finally:
             for future in asked:
                 future.cancel()

@@ -18,6 +18,7 @@ from zarrscope.stores.keys import check_key, too_large
 from zarrscope.stores.zip.directory import LOCAL, LOCAL_RECORD, Directory, Member
 from zarrscope.stores.zip.ranges import Ranges, Span
 
+COPY = "Copy it again from where it came from."
 _ENCRYPTED = 0x1
 _TO_SPARE = 64
 """Bytes by which a local header may be longer than expected: fields for times and owners take up to 40."""
@@ -70,7 +71,7 @@ def value_of(index: Index, member: Member, part: ByteRange | None, limit: int | 
         raise too_large(stop - start, limit)
     stored = member.method == zipfile.ZIP_STORED
     if stored and member.packed != member.size:
-        raise Unreadable("The archive is damaged: a stored entry has two sizes")
+        raise Unreadable("The archive is damaged: a stored entry has two sizes", advice=COPY)
     inflate = None if stored else _inflater(member, inflate_limit)
     first, last = (start, stop) if stored else (0, member.packed)
     packed = yield from _packed(index, member, first, last)
@@ -107,7 +108,7 @@ def _packed(index: Index, member: Member, first: int, last: int) -> Steps:
         named, extra = LOCAL_RECORD.unpack(head)[-2:]
         begin = offset + LOCAL_RECORD.size + named + extra
         if begin + member.packed > end:
-            raise Unreadable("The archive is damaged: an entry reaches beyond its end")
+            raise Unreadable("The archive is damaged: an entry reaches beyond its end", advice=COPY)
         index.begins[offset] = begin
         if body and at <= begin + first and begin + last <= at + len(body):
             return body[begin + first - at : begin + last - at]
@@ -141,7 +142,7 @@ def _inflater(member: Member, limit: int) -> Callable[[bytes], bytes]:
     def inflate(packed: bytes) -> bytes:
         value: bytes = inflater.decompress(packed, member.size + 1)
         if len(value) != member.size:
-            raise Unreadable(f"The entry does not unpack to the {member.size:,} bytes that it declares")
+            raise Unreadable(f"The entry does not unpack to the {member.size:,} bytes that it declares", advice=COPY)
         return value
 
     return inflate
@@ -149,8 +150,8 @@ def _inflater(member: Member, limit: int) -> Callable[[bytes], bytes]:
 
 def _check_crc(value: bytes, member: Member) -> None:
     if zlib.crc32(value) != member.crc:
-        raise Unreadable("The archive is damaged: an entry's checksum does not match", advice="Copy it again.")
+        raise Unreadable("The archive is damaged: an entry's checksum does not match", advice=COPY)
 
 
 def _misplaced() -> Unreadable:
-    return Unreadable("The archive is damaged: an entry does not begin where its directory says")
+    return Unreadable("The archive is damaged: an entry does not begin where its directory says", advice=COPY)
