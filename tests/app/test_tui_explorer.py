@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from textual import events
 
 import zarrscope
 from terminal_hand import Screen
@@ -161,6 +162,24 @@ def test_a_view_is_bookmarked_and_found_again(place: str) -> None:
         await screen.until(lambda: "plane" in screen.sheet(), "the bookmark is shown")
         await screen.press("p", "l", "a", "n", "e", "enter")
         await screen.until(lambda: screen.session.state.path == "/plane", "it is gone to")
+
+    explore(place, steps)
+
+
+@pytest.mark.parametrize("keys", [("escape", "escape"), ("enter", "enter"), ("escape", "question_mark", "escape")])
+def test_two_keys_at_once_on_a_sheet(place: str, keys: tuple[str, ...]) -> None:
+    """They arrive in one packet: the second one finds the sheet closed, and ends nothing."""
+
+    async def steps(screen: Screen) -> None:
+        await screen.press("question_mark")
+        await screen.until(lambda: isinstance(screen.app.screen, Sheet), "the sheet is open")
+        for key in keys:
+            screen.app.post_message(events.Key(key, None))
+        await screen.until(lambda: not isinstance(screen.app.screen, Sheet), "it is closed")
+        await screen.pilot.pause()
+        assert screen.app.is_running
+        await screen.press("question_mark")
+        await screen.until(lambda: isinstance(screen.app.screen, Sheet), "the sheet opens again")
 
     explore(place, steps)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import zipfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -164,6 +165,74 @@ def test_what_is_done_to_one_node_changes_no_key_of_another(
         assert {*hierarchy._nodes.consolidated_metadata.documents} <= {*after}, "the copy tells of nodes that are gone"
     record_property("tried", tried)
     assert tried == len(chosen) * len(ACTS)
+
+
+# ---------------------------------------------------------------------------------------------- broken documents
+def changed_keys(before: dict[str, bytes | None], after: dict[str, bytes | None]) -> set[str]:
+    return {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
+
+
+@every
+@pytest.mark.parametrize("broken", [b"{", b"", b"[1]"])
+def test_beside_a_broken_document_no_key_of_another_is_changed(dialect: str, broken: bytes) -> None:
+    """Groups and arrays by turns, with .zattrs, zarr.json or attributes.json broken: what is done to them and to the
+    nodes beside them."""
+    plot = Plot(dialect, MemoryStore(), HOSTILE[::3])
+    chosen = [path for path in plot.nodes if path.count("/") == 1 and not hidden(dialect, path)][:8]
+    ill = chosen[:4]
+    assert {plot.nodes[path] for path in ill} == {plot.nodes[path] for path in chosen[4:]} == {"array", "group"}
+    for path in ill:
+        kind: Any = plot.nodes[path]
+        key = plot.dialect.attributes_at(path, kind)[0]
+        assert key in plot.owners
+        plot.store.set(key, broken)
+    hierarchy = zarrscope.open(plot.store, "r+")
+    assert {path for path in plot.nodes if path.count("/") == 1 and not hidden(dialect, path)} <= {*listed(hierarchy)}
+    assert all(hierarchy[path].problem is not None for path in ill)
+    before = signature(plot.store)
+    for path in chosen:
+        own = plot.owned(path)
+        refused = 0
+        for name, act in ACTS.items():
+            try:
+                act(hierarchy, path)
+            except Refused:  # a name that zarrscope gives to none, in this dialect
+                refused += 1
+            except ZarrscopeError:
+                if path not in ill and not refused:  # what follows on a refusal finds nothing
+                    raise
+                refused += 1
+            after = signature(plot.store)
+            others = {key for key in changed_keys(before, after) & plot.owners.keys() if key not in own}
+            assert not others, f"{name} {path!r} changed {sorted(others)}"
+            before = after
+        assert path not in ill or refused, "nothing told of the broken document"
+        for place in NEW:  # where a broken node may have stayed
+            with suppress(ZarrscopeError):
+                hierarchy.erase(place)
+        before = signature(plot.store)
+
+
+DRAFTS = [name for name in DIALECT_NAMES if name.startswith("draft") and name != "draft-2019-05"]
+
+
+@pytest.mark.parametrize("broken", [b"{", b"", b"[1]"])
+@pytest.mark.parametrize("dialect", DRAFTS)
+def test_with_a_broken_bootstrap_no_key_is_changed(dialect: str, broken: bytes) -> None:
+    plot = Plot(dialect, MemoryStore(), HOSTILE[::3])
+    names = {*listed(plot.hierarchy)}
+    plot.store.set("zarr.json", broken)
+    before = signature(plot.store)
+    hierarchy = zarrscope.open(plot.store, "r+")
+    assert {*(f"/{child.name}" for child in hierarchy.children("/"))} == names
+    tried = 0
+    for path in [path for path in plot.nodes if path.count("/") == 1][:8]:
+        for act in ACTS.values():
+            tried += 1
+            with suppress(ZarrscopeError):
+                act(hierarchy, path)
+            assert signature(plot.store) == before, path
+    assert tried == 8 * len(ACTS)
 
 
 @every
