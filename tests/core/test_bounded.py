@@ -467,6 +467,21 @@ def test_a_sparse_array_shrinks(lists: bool) -> None:
     assert array[SIDE // 2, 3] == 0
 
 
+def test_an_array_with_chunks_of_length_0_does_not_grow() -> None:
+    store = MemoryStore()
+    zarrscope.open(store, "w-").create_array("/a", shape=(0, 4), chunks=(1, 2), dtype="u1")
+    form = json.loads(store.get("a/zarr.json") or b"")
+    form["chunk_grid"]["configuration"]["chunk_shape"] = [0, 2]
+    store.set("a/zarr.json", json.dumps(form).encode())
+    before = store.get("a/zarr.json")
+    array = zarrscope.open_array(store, "/a", "r+")
+    with pytest.raises(zarrscope.Refused, match="length 0"):
+        array.resize((4, 4))
+    assert store.get("a/zarr.json") == before
+    array.resize((0, 2))
+    assert array.shape == (0, 2)
+
+
 def test_a_resize_that_can_erase_nothing_changes_nothing() -> None:
     store = MemoryStore()
     h = zarrscope.open(store, "w-")

@@ -128,7 +128,9 @@ def test_links_are_followed_and_lead_nowhere_twice(sshd: list[str], values: Path
     store = opened(sshd, values)
     names = {entry.name: entry.is_prefix for entry in store.list_dir("")}
     assert (names["to a"], names["to b"]) == (True, False)
-    assert "broken" not in names
+    assert names["broken"] is False, "a value that should be there"
+    with pytest.raises(Unreadable, match="nowhere"):
+        store.get("broken")
     assert store.get("to a/b") == VALUES["a/b"]
     assert "to b" in set(store.list())
     store.set("to b", b"through")

@@ -344,6 +344,13 @@ class StoredArray:
 
         context = self.context or context_of(self.store)
         context.need_writing(context.dialect.documents(self.path)[0])
+        for axis, (length, chunk) in enumerate(zip(shape, self.metadata.grid.chunk_shape, strict=True)):
+            if length and not chunk:
+                raise Refused(
+                    f"The array cannot grow along axis {axis}: its chunks have the length 0 there",
+                    store=self.store.url,
+                    advice="Create another array, with chunks of at least 1.",
+                )
         with context.store.lock():  # else the chunks of a writer that enlarges the array meanwhile would be erased
             outside = keys_outside(self, shape)  # before any change, because listing them may fail
             metadata = resize(context, self.path, self.metadata, shape)
