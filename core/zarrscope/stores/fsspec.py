@@ -151,6 +151,8 @@ class FsspecStore(RemoteStore):
         if value is None:
             try:
                 found = await asyncio.wait_for(info(path), self._longest(ByteRange(0, 0), None))
+            except ZarrscopeError:
+                raise
             except _ABSENT:
                 if failed is not None:  # a value that is not there would have been absent at once
                     raise failed from None
