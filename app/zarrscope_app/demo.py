@@ -10,12 +10,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
+from zarrscope.errors import Refused
+
 
 def demo_folder(size: Literal["small", "full"] = "full", progress: Callable[[int, int], None] | None = None) -> Path:
-    """The folder of the volume, which is made if it is missing. It may take long: call it in a background job."""
+    """The folder of the volume, which is made if it is missing. It may take long: call it in a background job.
+    Raises Refused if it cannot be written."""
     from zarrscope_resources.demo import make
 
-    return make(cache_folder() / f"organoids-{size}.ome.zarr", size, progress)
+    target = cache_folder() / f"organoids-{size}.ome.zarr"
+    try:
+        return make(target, size, progress)
+    except OSError as error:
+        raise Refused(
+            f"The demo volume cannot be written to {target}: {error.strerror or error}",
+            advice="Set ZARRSCOPE_CACHE to a folder with free space that you may write to.",
+        ) from error
 
 
 def cache_folder() -> Path:

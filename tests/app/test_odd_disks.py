@@ -152,6 +152,16 @@ def test_verbs_need_no_home(home: Path, data: Path, arguments: tuple[str, ...]) 
     assert "Traceback" not in done.stderr
 
 
+def test_the_demo_says_where_its_volume_can_lie(home: Path, data: Path) -> None:
+    done = subprocess.run(
+        within(home, sys.executable, "-m", "zarrscope_app", "demo", how=READ_ONLY),
+        capture_output=True, text=True, timeout=120, env=environment(home), cwd=data.parent, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "The demo volume cannot be written" in done.stderr
+    assert "ZARRSCOPE_CACHE" in done.stderr
+
+
 def test_the_terminal_needs_no_home(home: Path, data: Path) -> None:
     program, *rest = within(home, sys.executable, "-m", "zarrscope_app", "tui", str(data), how=READ_ONLY)
     with terminals() as start:

@@ -236,7 +236,7 @@ PLACES: dict[str, Kind] = {
     "lmdb": database("lmdb", "lmdb"), "dbm": database("dbm"),
     "redis": redis, "http": web, "reference": references, "s3": s3, "abfs": azure, "ssh": ssh, "sftp": sftp,
 }  # fmt: skip
-WITHOUT = {"gs": "no server that can be had speaks the interface that obstore asks"}
+WITHOUT = {"gs": "its store contract runs against a server (test_object_store); a journey has the code of s3"}
 """Kinds of stores that have no place here, and why."""
 
 __all__ = ["PLACES", "SETTINGS", "WITHOUT", "Place", "Services"]

@@ -213,8 +213,9 @@ def by_name(said: Mapping[str, str]) -> str:
 
 
 def tiles(loading: int, failed: int) -> str:
-    """The state of the tiles: "12 tiles loading · 1 tile failed"."""
-    return strings.joined(strings.tiles_loading(loading), f"{strings.counted(failed, 'tile')} failed" if failed else "")
+    """The state of the tiles: "12 tiles loading · 1 tile failed: click to read again"."""
+    broken = f"{strings.counted(failed, 'tile')} failed: click to read again" if failed else ""
+    return strings.joined(strings.tiles_loading(loading), broken)
 
 
 def typed_label(text: str) -> int | str | None:
