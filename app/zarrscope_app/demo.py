@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from zarrscope.errors import Refused
+from zarrscope.errors import Refused, ZarrscopeError
 
 
 def demo_folder(size: Literal["small", "full"] = "full", progress: Callable[[int, int], None] | None = None) -> Path:
@@ -21,6 +21,8 @@ def demo_folder(size: Literal["small", "full"] = "full", progress: Callable[[int
     target = cache_folder() / f"organoids-{size}.ome.zarr"
     try:
         return make(target, size, progress)
+    except ZarrscopeError:  # some are also an OSError
+        raise
     except OSError as error:
         raise Refused(
             f"The demo volume cannot be written to {target}: {error.strerror or error}",
