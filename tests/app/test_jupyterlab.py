@@ -49,6 +49,9 @@ def test_a_person_explores_and_edits_in_jupyterlab(tmp_path: Path, image: Path) 
 
 
 def _explore(page: Any) -> None:
+    page.wait_for_selector(".zs-row[data-path='/image/0']")  # an only child unfolds by itself
+    page.click(".zs-row[data-path='/image'] .tw")
+    page.wait_for_selector(".zs-row[data-path='/image/0']", state="detached")
     page.click(".zs-row[data-path='/image'] .tw")
     page.wait_for_selector(".zs-row[data-path='/image/0']")
     page.click(".zs-row[data-path='/image'] .nm")

@@ -33,6 +33,9 @@ def test_a_person_explores_and_edits_in_notebook_7(tmp_path: Path) -> None:
 
 
 def _explore(page: Any) -> None:
+    page.wait_for_selector(".zs-row[data-path='/image/0']")  # an only child unfolds by itself
+    page.click(".zs-row[data-path='/image'] .tw")
+    page.wait_for_selector(".zs-row[data-path='/image/0']", state="detached")
     page.click(".zs-row[data-path='/image'] .tw")
     page.wait_for_selector(".zs-row[data-path='/image/0']")
     page.click(".zs-row[data-path='/image'] .nm")

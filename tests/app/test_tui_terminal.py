@@ -32,7 +32,7 @@ elif sys.argv[2] == "event":
     TreeLines.on_resize = fail
 elif sys.argv[2] == "start":
     Explorer.on_mount = fail
-sys.exit(main(sys.argv[1], writable=True))
+sys.exit(main([sys.argv[1]], writable=True))
 """
 
 

@@ -105,8 +105,10 @@ def test_a_child_that_is_broken_is_named_and_found(tmp_path: Path) -> None:
     (tmp_path / "x.zarr/g/bad/zarr.json").write_text("{")
     assert list(group) == ["bad"]
     assert "bad" in group
+    (broken,) = dict(group.items()).values()
+    assert broken.problem is not None
     with pytest.raises(zarrscope.BadMetadata):
-        dict(group.items())
+        len(broken.attributes)
     assert not dict(group.arrays())
 
 

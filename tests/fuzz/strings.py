@@ -459,7 +459,7 @@ def terminal_application(report: Report, store: Path, rows: int) -> None:
     def run() -> None:
         from zarrscope_app.tui import main
 
-        sys.exit(main(str(store), writable=False))
+        sys.exit(main([str(store)], writable=False))
 
     keys = [
         b"l",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from time import sleep
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import BadMetadata, ZarrscopeError
 from zarrscope.nodes.internals import node_context
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 PAUSES = (0.1, 0.4)
 """Seconds to wait before an existing document that cannot be parsed is read again."""
-
-T = TypeVar("T")
 
 
 class Changing:
@@ -48,11 +46,13 @@ def see_what_grew(hierarchy: Hierarchy, path: str) -> None:
         node_context(hierarchy).drop_stale_copies(path)
 
 
-def patiently(read: Callable[[], T], again: bool) -> T:
-    """Calls `read`; with `again`, a document that is just being written is read once more. Call it in a worker."""
+def open_patiently(read: Callable[[], Hierarchy], again: bool) -> Hierarchy:
+    """Opens a hierarchy by `read`; with `again`, once more after a pause if its root document cannot be parsed, because
+    it may just be being written. Call it in a worker."""
     for pause in PAUSES if again else ():
-        try:
-            return read()
-        except BadMetadata:
-            sleep(pause)
+        with suppress(BadMetadata):
+            hierarchy = read()
+            if hierarchy.root.problem is None:
+                return hierarchy
+        sleep(pause)
     return read()

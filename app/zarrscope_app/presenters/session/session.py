@@ -33,7 +33,7 @@ from zarrscope_app.presenters.node_description import Info
 from zarrscope_app.presenters.node_details import NodeDetails, labels_of, read_details
 from zarrscope_app.presenters.nodes.presenter import NodesPresenter
 from zarrscope_app.presenters.problems import ProblemsPresenter
-from zarrscope_app.presenters.session.changing import Changing, patiently, see_what_grew
+from zarrscope_app.presenters.session.changing import Changing, open_patiently, see_what_grew
 from zarrscope_app.presenters.session.credentials import AsksCredentials
 from zarrscope_app.presenters.session.elsewhere import Elsewhere
 from zarrscope_app.presenters.session.exporting import ExportPresenter
@@ -168,7 +168,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         def work() -> tuple[Any, str, Any]:
             for table in (views, field_editors):  # imports plugins in the worker, so that no host waits for them
                 table.plugged_in()
-            hierarchy = patiently(lambda: opening.open(opener, url), bool(again))
+            hierarchy = open_patiently(lambda: opening.open(opener, url), bool(again))
             if again:
                 see_what_grew(hierarchy, again)
             return hierarchy, hierarchy.initial_path, hierarchy.root.kind
