@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
-import doctest
 import importlib
 import inspect
+import json
 import pkgutil
 import re
+import subprocess
+import sys
 import textwrap
 from collections.abc import Iterator
 from typing import Any
@@ -137,11 +139,34 @@ def test_errors_of_a_kind_say_what_they_are(error: type[Exception]) -> None:
     assert error.__doc__ != error.__mro__[1].__doc__
 
 
+RUN = """
+import contextlib, doctest, importlib, io, json, sys
+results = {}
+for name in sys.argv[1:]:
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        failed, tried = doctest.testmod(importlib.import_module(name))
+    results[name] = failed, tried, output.getvalue()
+print(json.dumps(results))
+"""
+
+
+@pytest.fixture(scope="module")
+def results() -> dict[str, tuple[int, int, str]]:
+    """Module → how many of its examples failed, how many ran, and the output. In a process of their own, because the
+    example of `codec` registers one."""
+    command = [sys.executable, "-c", RUN, *with_examples()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, tuple[int, int, str]] = json.loads(done.stdout)
+    return found
+
+
 @pytest.mark.parametrize("name", with_examples())
-def test_the_examples_of_a_module_run(name: str) -> None:
-    failed, tried = doctest.testmod(importlib.import_module(name))
+def test_the_examples_of_a_module_run(name: str, results: dict[str, tuple[int, int, str]]) -> None:
+    failed, tried, output = results[name]
     assert tried >= (3 if name in MODULES else 1)
-    assert not failed
+    assert not failed, output
 
 
 def test_the_modules_of_the_public_definitions_have_examples() -> None:
