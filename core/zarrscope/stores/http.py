@@ -17,7 +17,6 @@ connections when a store is opened again, and importing fsspec takes 30 ms more.
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator, Mapping
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -238,7 +237,7 @@ class HTTPStore(RemoteStore):
                 attempts = attempt
             except MemoryError as error:
                 raise Unreadable("The value is too large to hold in memory", store=self.url, key=key) from error
-            pause = max(asks_for, self.network.pause * 2 ** (attempt - 1) * (0.75 + random.random() / 2))
+            pause = max(asks_for, self.network.pause_after(attempt))
             waited += pause
             if waited > self.network.patience and asks_for:
                 advice = f"The server asks to wait {asks_for:,.0f} seconds: try again then."

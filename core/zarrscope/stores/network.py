@@ -11,10 +11,14 @@ import math
 import os
 import time
 from collections.abc import Mapping
+from random import Random
 from typing import Any
 
 from zarrscope.errors import Refused
 from zarrscope.model.frozen import frozen
+
+CHANCE = Random()
+"""Not the generator of the module `random`: a program that seeded that one gets its own numbers."""
 
 
 @frozen
@@ -34,6 +38,10 @@ class Network:
     """A value that arrives at a lower speed for `timeout` seconds is given up. 0: no limit."""
     missing_is_fill: bool = False
     """Treats a value as absent where the store gives the same answer for absent and for denied ones."""
+
+    def pause_after(self, attempt: int) -> float:
+        """Seconds to wait after this attempt, varied so that many readers do not all try again at one moment."""
+        return self.pause * 2.0 ** (attempt - 1) * CHANCE.uniform(0.75, 1.25)
 
 
 SETTINGS = tuple(Network.__annotations__)

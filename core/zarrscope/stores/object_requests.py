@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import random
 import re
 import time
 from collections.abc import Awaitable, Callable, Hashable
@@ -188,7 +187,7 @@ class BucketRequests(RemoteStore):
                     if await self._another_login(error, tried, known, again=first == self._found_logins):
                         continue
                 elif attempt < self._attempts(error, failed, attempt, harmless=harmless, lists=lists):
-                    pause = self.network.pause * 2 ** (attempt - 1) * (0.75 + random.random() / 2)
+                    pause = self.network.pause_after(attempt)
                     if status_of(error) in _TOO_MANY:
                         self._narrow(width)
                         asked_for = await self._pause_asked_for(key)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import queue
-import random
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +29,7 @@ from zarrscope.errors.confidential import conceal, public_options
 from zarrscope.model.storage import ABSENT, Buffer, ByteRange, Entry, Version
 from zarrscope.runtime.interrupts import LOOK_SECONDS, check
 from zarrscope.stores.local.temporaries import is_temporary, new_name
-from zarrscope.stores.network import network, others
+from zarrscope.stores.network import CHANCE, network, others
 from zarrscope.stores.registry import Mode, Options
 from zarrscope.stores.remote import RemoteStore
 from zarrscope.stores.sftp import files
@@ -303,7 +302,7 @@ class SFTPStore(RemoteStore):
                     theirs=None,
                     advice="Nothing was changed. Try again later.",
                 )
-            time.sleep(random.uniform(0.01, 0.05))
+            time.sleep(CHANCE.uniform(0.01, 0.05))
         try:
             yield
         finally:
