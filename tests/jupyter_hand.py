@@ -162,6 +162,16 @@ def _note(errors: list[str], url: str) -> None:
         errors.append(f"asked of another machine: {url}")
 
 
+def choose_the_image(page: Any) -> None:
+    """Folds the image in the tree, unfolds it again, and chooses it."""
+    page.wait_for_selector(".zs-row[data-path='/image/0']")  # an only child unfolds by itself
+    page.click(".zs-row[data-path='/image'] .tw")
+    page.wait_for_selector(".zs-row[data-path='/image/0']", state="detached")
+    page.click(".zs-row[data-path='/image'] .tw")
+    page.wait_for_selector(".zs-row[data-path='/image/0']")
+    page.click(".zs-row[data-path='/image'] .nm")
+
+
 def middle(page: Any) -> list[int]:
     """The colour of the canvas in its middle."""
     found: list[int] = page.evaluate(

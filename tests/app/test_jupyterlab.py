@@ -13,6 +13,7 @@ import pytest
 
 from jupyter_hand import (
     PATIENCE,
+    choose_the_image,
     kernels,
     make_image,
     middle,
@@ -49,12 +50,7 @@ def test_a_person_explores_and_edits_in_jupyterlab(tmp_path: Path, image: Path) 
 
 
 def _explore(page: Any) -> None:
-    page.wait_for_selector(".zs-row[data-path='/image/0']")  # an only child unfolds by itself
-    page.click(".zs-row[data-path='/image'] .tw")
-    page.wait_for_selector(".zs-row[data-path='/image/0']", state="detached")
-    page.click(".zs-row[data-path='/image'] .tw")
-    page.wait_for_selector(".zs-row[data-path='/image/0']")
-    page.click(".zs-row[data-path='/image'] .nm")
+    choose_the_image(page)
     page.wait_for_selector(".zs[data-path='/image'][data-tab=image] [data-view=main] canvas")
     until_middle(page, [120, 0, 200])  # the plane in the middle of the stack comes first
 

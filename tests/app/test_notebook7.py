@@ -8,7 +8,16 @@ from typing import Any
 
 import pytest
 
-from jupyter_hand import PATIENCE, make_image, opened_page, run_first_cell, served, until_middle, wait_for_kernel
+from jupyter_hand import (
+    PATIENCE,
+    choose_the_image,
+    make_image,
+    opened_page,
+    run_first_cell,
+    served,
+    until_middle,
+    wait_for_kernel,
+)
 
 pytestmark = [pytest.mark.needs("chromium", "notebook"), pytest.mark.slow, pytest.mark.timeout(480)]
 CELL = "from zarrscope_app.jupyter import explore\nexplore({place!r}, editable=True)"
@@ -33,12 +42,7 @@ def test_a_person_explores_and_edits_in_notebook_7(tmp_path: Path) -> None:
 
 
 def _explore(page: Any) -> None:
-    page.wait_for_selector(".zs-row[data-path='/image/0']")  # an only child unfolds by itself
-    page.click(".zs-row[data-path='/image'] .tw")
-    page.wait_for_selector(".zs-row[data-path='/image/0']", state="detached")
-    page.click(".zs-row[data-path='/image'] .tw")
-    page.wait_for_selector(".zs-row[data-path='/image/0']")
-    page.click(".zs-row[data-path='/image'] .nm")
+    choose_the_image(page)
     until_middle(page, [120, 0, 200])  # the plane in the middle of the stack comes first
 
 

@@ -198,6 +198,18 @@ def mapping(where: Path, services: Services, patch: pytest.MonkeyPatch) -> Itera
     yield Faulty(lambda: MappingStore(held), {name: fault(answer) for name, answer in answers.items()})
 
 
+def _failing_with(failing: dict[str, Exception], error: Exception) -> Fault:
+    """Makes every reading of a key raise this error, by a store that looks into `failing`."""
+
+    @contextmanager
+    def of(key: str) -> Iterator[None]:
+        failing[key] = error
+        yield
+        failing.clear()
+
+    return of
+
+
 @contextmanager
 def file_system(where: Path, services: Services, patch: pytest.MonkeyPatch) -> Iterator[Faulty]:
     """A file system of fsspec that somebody hands over."""
@@ -223,15 +235,6 @@ def file_system(where: Path, services: Services, patch: pytest.MonkeyPatch) -> I
             self._need(path)
             return super().open(path, *arguments, **more)
 
-    def fault(error: Exception) -> Fault:
-        @contextmanager
-        def of(key: str) -> Iterator[None]:
-            failing[key] = error
-            yield
-            failing.clear()
-
-        return of
-
     def opened() -> Store:
         found = place_of(FSMap(str(where), FileSystem()), "r").store
         assert found is not None
@@ -239,7 +242,7 @@ def file_system(where: Path, services: Services, patch: pytest.MonkeyPatch) -> I
 
     errors = {"OSError": OSError(errno.EIO, "broken"), "PermissionError": PermissionError("no"),
               "time-out": TimeoutError(), "another error": RuntimeError("broken")}  # fmt: skip
-    yield Faulty(opened, {name: fault(error) for name, error in errors.items()})
+    yield Faulty(opened, {name: _failing_with(failing, error) for name, error in errors.items()})
 
 
 @contextmanager
@@ -259,15 +262,6 @@ def zarr_python(where: Path, services: Services, patch: pytest.MonkeyPatch) -> I
     buffer = default_buffer_prototype().buffer
     held = Broken({key: buffer.from_bytes(value) for key, value in VALUES.items()})
 
-    def fault(error: Exception) -> Fault:
-        @contextmanager
-        def of(key: str) -> Iterator[None]:
-            failing[key] = error
-            yield
-            failing.clear()
-
-        return of
-
     def opened() -> Store:
         found = place_of(held, "r").store
         assert found is not None
@@ -275,7 +269,7 @@ def zarr_python(where: Path, services: Services, patch: pytest.MonkeyPatch) -> I
 
     errors = {"OSError": OSError(errno.EIO, "broken"), "PermissionError": PermissionError("no"),
               "another error": RuntimeError("broken")}  # fmt: skip
-    yield Faulty(opened, {name: fault(error) for name, error in errors.items()})
+    yield Faulty(opened, {name: _failing_with(failing, error) for name, error in errors.items()})
 
 
 # ---------------------------------------------------------------------- databases

@@ -79,10 +79,8 @@ def test_what_may_change_afterwards_was_stored_as_it_was() -> None:
     assert gate.store.get("a") == b"before"
 
 
-def test_the_first_failure_is_raised_and_nothing_begins_after_it() -> None:
-    inner = MemoryStore()
-    counted = Counting(inner)
-    store = far(Faults(counted, Fault(matches=lambda operation, key: key == "c/5")))
+def failed_key(store: Store) -> str | None:
+    """Puts many values, one of which fails: the key that the error names."""
 
     def work() -> None:
         with store.bulk.puts() as puts:
@@ -91,7 +89,15 @@ def test_the_first_failure_is_raised_and_nothing_begins_after_it() -> None:
 
     with pytest.raises(Unreadable, match="network failed") as caught:
         work()
-    assert caught.value.key == "c/5"
+    return caught.value.key
+
+
+def test_the_first_failure_is_raised_and_nothing_begins_after_it() -> None:
+    inner = MemoryStore()
+    counted = Counting(inner)
+    store = far(Faults(counted, Fault(matches=lambda operation, key: key == "c/5")))
+
+    assert failed_key(store) == "c/5"
     stored = counted.requests["set"]
     assert stored < 10_000
     assert len(list(inner.list())) == stored
@@ -197,14 +203,7 @@ def test_a_failure_on_a_loop_names_the_value_and_ends_the_rest(wrapped: bool) ->
     inner.open.set()
     inner.fails = {"c/5", "x/c/5"}
 
-    def work() -> None:
-        with store.bulk.puts() as puts:
-            for i in range(10_000):
-                puts.put(f"c/{i}", [b"x"])
-
-    with pytest.raises(Unreadable, match="network failed") as caught:
-        work()
-    assert caught.value.key == "c/5"
+    assert failed_key(store) == "c/5"
     assert inner.running == 0
     assert len(list(inner.list())) < 10_000
 
