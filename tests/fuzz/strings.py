@@ -25,11 +25,12 @@ import struct
 import sys
 import tempfile
 import time
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -100,6 +101,7 @@ _single = [
     )
 ]
 _TAG = re.compile(r"q[0-9]{4}z")
+_T = TypeVar("_T")
 
 
 def hostile(count: int, seed: int) -> list[str]:
@@ -160,7 +162,7 @@ def broken_templates(folder: Path, next_string: Strings, share: float, r: random
             for number, (path, is_key) in enumerate(positions(json.loads(data))):
                 if r.random() >= share:
                     continue
-                store = folder / f"{dialect}-{abs(hash(key)) % 10**6}-{number}.zarr"
+                store = folder / f"{dialect}-{zlib.crc32(key.encode())}-{number}.zarr"
                 for other, content in documents.items():
                     file = store / other
                     file.parent.mkdir(parents=True, exist_ok=True)
@@ -519,7 +521,7 @@ _OWN_LINKS = {f'<a href="copy:{id}">' for id in ("zarrscope", "zarr", "dask", "t
 _OWN_TIP = "<span style='white-space:pre-wrap'>"
 
 
-def window(report: Report, stores: list[tuple[Path, list[str]]]) -> None:
+def window(report: Report, stores: Iterator[tuple[Path, list[str]]]) -> None:
     from qtpy.QtCore import QModelIndex, Qt
     from qtpy.QtGui import QAction
     from qtpy.QtWidgets import QAbstractButton, QAbstractItemView, QApplication, QLabel, QTextBrowser, QWidget
@@ -781,6 +783,24 @@ def run(count: int, seed: int, share: float, full: int, hosts: tuple[str, ...], 
     r = random.Random(f"strings {seed} {share}")
     s = Strings(hostile(count, seed))
     report = Report()
+    started = time.monotonic()
+
+    def each(host: str, things: list[_T]) -> Iterator[_T]:
+        """The things, and after each a line on stderr: a run of an hour tells how far it is and what it found."""
+        for number, thing in enumerate(things, 1):
+            yield thing
+            through = len(set().union(*report.seen.values())) if report.seen else 0
+            print(
+                f"{time.monotonic() - started:6.0f} s  {host} {number}/{len(things)}  {through} strings came through, "
+                f"{len(report.failures)} failures",
+                file=sys.stderr,
+                flush=True,
+            )
+            for failure in report.failures[told[0] :]:
+                print(failure, file=sys.stderr, flush=True)
+            told[0] = len(report.failures)
+
+    told = [0]
     folder = Path(tempfile.mkdtemp(prefix="strings-"))
     callbacks = FailedCallbacks(report)
     logging.getLogger("zarrscope").addHandler(callbacks)
@@ -790,17 +810,17 @@ def run(count: int, seed: int, share: float, full: int, hosts: tuple[str, ...], 
         listed = [(store, children(store)) for store in stores + small]
         preload()
         if "cli" in hosts:
-            for store, nodes in listed:
+            for store, nodes in each("cli", listed):
                 verbs(report, store, nodes or ["/"], s)
         if "tui" in hosts:
-            for store in [*stores, *small[::4]]:
+            for store in each("tui", [*stores, *small[::4]]):
                 terminal_application(report, store, rows if store in stores else 2)
         # Threads from here on.
         if "python" in hosts:
-            for store, nodes in listed:
+            for store, nodes in each("python", listed):
                 python(report, store, nodes)
         if "qt" in hosts:
-            window(report, [*listed[: len(stores)], *listed[len(stores) :: 4]])
+            window(report, each("qt", [*listed[: len(stores)], *listed[len(stores) :: 4]]))
     finally:
         logging.getLogger("zarrscope").removeHandler(callbacks)
         shutil.rmtree(folder, ignore_errors=True)
