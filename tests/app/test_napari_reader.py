@@ -11,11 +11,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from napari._qt.widgets.qt_progress_bar import QtLabeledProgressBar
+from napari.utils import progress
 from napari.utils.notifications import notification_manager
 from npe2 import PluginManager
+from qtpy.QtCore import QTimer
 
 import zarrscope
-from contracts.journeys import SECONDS
+from contracts.http_server import WebServer, web_server
+from contracts.journeys import SECONDS, Shelf, small_image
 from zarrscope.dialects.detection import TABLE
 from zarrscope_app import discovery
 from zarrscope_app.discovery import claims, narrow
@@ -251,3 +255,54 @@ def test_the_dock_asks_which_of_several(viewer: Any, qtbot: Any, tmp_path: Path)
     dock._select("/plate/A/2")
     assert dock.chooser.isHidden()
     assert dock.chooser.choice is None
+
+
+# ---------------------------------------------------------------------- a place that answers slowly
+@pytest.fixture
+def slow() -> Iterator[WebServer]:
+    shelf = Shelf()
+    small_image(shelf)
+    with web_server({key: shelf.get(key) or b"" for key in shelf.list_prefix("")}) as server:
+        yield server
+
+
+def person(viewer: Any, qtbot: Any, address: str, waiting: Any) -> Any:
+    """Opens an address as a person does, while the event loop runs, which calls `waiting` every 10 ms. What
+    `viewer.open` returned."""
+    opened: list[Any] = []
+    timer = QTimer()
+    timer.timeout.connect(waiting)
+    timer.start(10)
+    QTimer.singleShot(0, lambda: opened.append(viewer.open(address, plugin="zarrscope")))
+    qtbot.waitUntil(lambda: bool(opened), timeout=int(3 * SECONDS * 1000))
+    timer.stop()
+    return opened[0]
+
+
+def test_the_window_goes_on_while_an_address_is_opened(viewer: Any, qtbot: Any, slow: WebServer) -> None:
+    slow.gate.clear()
+    bars: list[str] = []
+
+    def waiting() -> None:
+        bars.extend(bar.desc for bar in progress._all_instances if slow.url in bar.desc)
+        if slow.held and len(bars) > 5:
+            slow.gate.set()  # read on this thread, nobody would
+
+    layers = person(viewer, qtbot, f"{slow.url}/image", waiting)
+    assert [layer.name for layer in layers] == ["signal"]
+    assert list(viewer.layers) == layers
+    assert not progress._all_instances
+
+
+def test_what_opens_slowly_is_cancelled(viewer: Any, qtbot: Any, slow: WebServer) -> None:
+    slow.gate.clear()
+
+    def waiting() -> None:
+        bars = viewer.window._qt_viewer.window()._activity_dialog.findChildren(QtLabeledProgressBar)
+        for button in (bar.cancel_button for bar in bars if slow.url in bar.description_label.text()):
+            button.click()
+
+    assert person(viewer, qtbot, f"{slow.url}/image", waiting) == []
+    assert not viewer.layers
+    slow.gate.set()
+    assert viewer.open(f"{slow.url}/image", plugin="zarrscope"), "it opens when it is asked for again"

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from napari.layers import Image, Labels
+from napari.utils import progress
+from qtpy.QtCore import QTimer
+from qtpy.QtWidgets import QApplication
 
 import zarrscope
+from contracts.journeys import SECONDS
 from zarrscope.errors import Refused, Unsupported, ZarrscopeError
 from zarrscope.view.image import default_image
 from zarrscope_app.napari.reader import read
-from zarrscope_app.napari.writer import drawn, write
+from zarrscope_app.napari.writer import SaveDialog, drawn, write
+from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.layer_writing import plan_image, write_image
 
 RANDOM = np.random.default_rng(4)
@@ -138,3 +144,93 @@ def test_layers_that_make_no_image_are_refused_before_anything_is_written(tmp_pa
     turned = Image(VALUES[0, 0], name="turned", rotate=30).as_layer_data_tuple()
     assert any("rotation" in line for line in plan_image(target, [drawn(*turned)]).lines)
     assert not Path(target).exists()
+
+
+def person_saves(viewer: Any, qtbot: Any, target: str, answer: Any) -> list[str]:
+    """Saves all layers as a person does, while the event loop runs; `answer` gets the dialog. Returns the reasons
+    why nothing was saved."""
+    told: list[str] = []
+    ended: list[bool] = []
+    timer = QTimer()
+
+    def look() -> None:
+        dialog = QApplication.activeModalWidget()
+        if isinstance(dialog, SaveDialog) and dialog.isVisible():
+            timer.stop()
+            answer(dialog)
+
+    def save() -> None:
+        try:
+            viewer.layers.save(target, plugin="zarrscope")
+        except Refused as error:
+            told.append(error.message)
+        finally:
+            ended.append(True)
+
+    timer.timeout.connect(look)
+    timer.start(10)
+    QTimer.singleShot(0, save)
+    qtbot.waitUntil(lambda: bool(ended), timeout=int(3 * SECONDS * 1000))
+    return told
+
+
+def test_a_person_sees_what_will_be_written_and_chooses_the_version(
+    make_napari_viewer: Any, qtbot: Any, tmp_path: Path
+) -> None:
+    viewer = make_napari_viewer(show=True)
+    viewer.add_image(VALUES[0, 0], name="photo")
+    viewer.add_labels((VALUES[0, 0] > 9).astype(int), name="mask")
+    seen: list[str] = []
+
+    def refuse(dialog: SaveDialog) -> None:
+        seen.extend([dialog.sentence.text(), dialog.plan.toPlainText()])
+        dialog.reject()
+
+    def agree(dialog: SaveDialog) -> None:
+        dialog.version.setCurrentText("0.4")
+        seen.append(dialog.plan.toPlainText())
+        dialog.accept()
+
+    target = tmp_path / "a.zarr"
+    assert person_saves(viewer, qtbot, str(target), refuse) == [strings.STOPPED]
+    assert not target.exists()
+    assert "2 layers" in seen[0]
+    assert f"{target}: OME-Zarr 0.5, 300 × 280 (y, x), uint16" in seen[1]
+    assert 'labels "mask"' in seen[1]
+    assert person_saves(viewer, qtbot, str(target), agree) == []
+    assert "OME-Zarr 0.4" in seen[2]
+    assert zarrscope.open(str(target)).dialect.name == "v2"
+    np.testing.assert_array_equal(np.asarray(read(str(target))[0][0][0]), VALUES[0, 0])
+
+
+def test_the_window_goes_on_while_an_image_is_written(make_napari_viewer: Any, qtbot: Any, tmp_path: Path) -> None:
+    make_napari_viewer(show=True)
+    turned = threading.Event()
+
+    class Slow:
+        """Values that nobody gets unless the event loop turns while they are read."""
+
+        shape, dtype, ndim = (64, 64), np.dtype("u1"), 2
+
+        def __getitem__(self, key: Any) -> Any:
+            assert turned.wait(SECONDS)
+            return np.zeros(self.shape, self.dtype)[key]
+
+    layer = (Slow(), {**layers()[0][1], "scale": (1, 1), "translate": (0, 0), "axis_labels": ("y", "x")}, "image")
+    written: list[Any] = []
+
+    def look() -> None:
+        dialog = QApplication.activeModalWidget()
+        if isinstance(dialog, SaveDialog):
+            dialog.accept()
+        elif progress._all_instances:
+            turned.set()
+
+    timer = QTimer()
+    timer.timeout.connect(look)
+    timer.start(10)
+    QTimer.singleShot(0, lambda: written.extend(write(str(tmp_path / "b.zarr"), [layer])))
+    qtbot.waitUntil(lambda: bool(written), timeout=int(3 * SECONDS * 1000))
+    timer.stop()
+    assert written == [str(tmp_path / "b.zarr")]
+    assert not progress._all_instances

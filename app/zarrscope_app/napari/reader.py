@@ -17,21 +17,27 @@ def get_reader(path: str | list[str]) -> Callable[[str | list[str]], list[Any]] 
     """The reading function, or None at once for a path that is not Zarr."""
     from zarrscope_app.discovery import claims
 
-    first = str(path[0] if isinstance(path, list) else path)
+    first = _first(path)
     return opened if first.startswith("zarrscope:") or claims(first) else None
 
 
 def opened(path: str | list[str]) -> list[Any]:
-    """Like `read`. If there are several images and a window, the dock asks which one to add, and no layer is returned
-    yet."""
+    """Like `read`, but if a person waits at a window, it answers meanwhile, and cancels. If there are several images
+    and a window, the dock asks which one to add, and no layer is returned yet."""
+    from zarrscope.errors.confidential import public
+    from zarrscope_app.napari.in_the_background import Stopped, while_shown
+    from zarrscope_app.presenters import strings
     from zarrscope_app.presenters.image.choice import SeveralImages
 
     try:
-        return read(path)
+        text = strings.joined(strings.OPENING, strings.clean(public(_first(path))))
+        return _shown(while_shown(lambda _, __: _layers(path), text))
     except SeveralImages as error:
         if not _ask(path, error.message):
             raise
-        return [(None,)]  # npe2's way to say that the file was read and there is no layer to add
+    except Stopped:
+        _tell(strings.STOPPED)
+    return [(None,)]  # npe2's way to say that the file was read and there is no layer to add
 
 
 def read(
@@ -84,24 +90,47 @@ def read(
     >>> [arguments["name"] for _, arguments, kind in read(str(demo_folder("small"))) if kind == "labels"]
     ['organoids: nuclei (labels)']
     """
+    return _shown(_layers(url, path, number, channels=channels, levels=levels, ranges=ranges))
+
+
+def _layers(
+    url: str | list[str],
+    path: str | None = None,
+    number: int | None = None,
+    *,
+    channels: Sequence[int] = (),
+    levels: tuple[int, int | None] | None = None,
+    ranges: Mapping[str, tuple[int, int | None]] | None = None,
+) -> tuple[list[LayerData], tuple[str, ...]]:
+    """The layers and the warnings about them, on any thread."""
     import zarrscope
     from zarrscope_app.napari.layers import as_napari
-    from zarrscope_app.napari.planes import hidden_at_first
     from zarrscope_app.presenters.layer_part import Part, cut
-    from zarrscope_app.presenters.layers import notes, plan
+    from zarrscope_app.presenters.layers import Layer, notes, plan
     from zarrscope_app.presenters.session.state_text import decode_view, is_view
 
-    layers: list[LayerData] = []
+    planned: list[Layer] = []
     part = Part(tuple(channels), levels, ranges or {})
     for address in map(str, url if isinstance(url, list) else [url]):
         view = decode_view(address) if is_view(address) else None
         hierarchy = zarrscope.open(view["url"] if view is not None else address)
         shown = path or (view["path"] if view is not None else hierarchy.initial_path)
-        planned = cut(plan(hierarchy[shown], view, number), part)
-        for note in notes(planned):
-            warnings.warn(note, UserWarning, stacklevel=2)  # napari shows it
-        layers += [hidden_at_first(*as_napari(layer)) for layer in planned]
-    return layers
+        planned += cut(plan(hierarchy[shown], view, number), part)
+    return [as_napari(layer) for layer in planned], notes(planned)
+
+
+def _shown(found: tuple[list[LayerData], tuple[str, ...]]) -> list[LayerData]:
+    """The layers as napari takes them, on its thread, which shows their warnings."""
+    from zarrscope_app.napari.planes import hidden_at_first
+
+    layers, told = found
+    for note in told:
+        warnings.warn(note, UserWarning, stacklevel=3)
+    return [hidden_at_first(*layer) for layer in layers]
+
+
+def _first(path: str | list[str]) -> str:
+    return str(path[0] if isinstance(path, list) else path)
 
 
 def _ask(path: str | list[str], why: str) -> bool:
@@ -114,10 +143,16 @@ def _ask(path: str | list[str], why: str) -> bool:
     if viewer is None or not hasattr(viewer, "window"):
         return False
     dock = open_explorer(viewer)
-    dock.open(str(path[0] if isinstance(path, list) else path))
+    dock.open(_first(path))
     dock.add_when_open()
-    napari.utils.notifications.show_info(why)
+    _tell(why)
     return True
+
+
+def _tell(sentence: str) -> None:
+    from napari.utils.notifications import show_info
+
+    show_info(sentence)
 
 
 def demo() -> list[LayerData]:

@@ -1,23 +1,71 @@
-"""The writer: *File ▸ Save* with a name that ends in .zarr makes a new OME-Zarr image of the layers."""
+"""The writer: *File ▸ Save* with a name that ends in .zarr makes a new OME-Zarr image of the layers.
+
+A person sees first what will be written, and chooses the version of OME-Zarr; a script is not asked.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from napari.utils import progress
+from qtpy.QtWidgets import QApplication, QComboBox, QFormLayout, QVBoxLayout, QWidget
 
+from zarrscope.errors import Refused
+from zarrscope_app.napari.background_planes import loop_runs
+from zarrscope_app.napari.in_the_background import STEPS, Stopped, while_shown
 from zarrscope_app.napari.layers import label_colors
-from zarrscope_app.presenters.layer_writing import DrawnLayer, plan_image, write_image
+from zarrscope_app.napari.preview import PreviewDialog
+from zarrscope_app.presenters import layer_writing, strings
+from zarrscope_app.presenters.layer_writing import DrawnLayer, PlannedImage, plan_image, write_image
 from zarrscope_app.presenters.layers import NOT_PLACED
 
-STEPS = 1000
+
+class SaveDialog(PreviewDialog):
+    """Shows the plan of a new image; `planned` is the plan that the person agreed to, if so."""
+
+    def __init__(self, target: str, layers: Sequence[DrawnLayer], parent: QWidget | None) -> None:
+        self._plans = partial(plan_image, target, layers)
+        self.planned: PlannedImage | None = None
+        self.version = QComboBox()
+        self.version.addItems(list(layer_writing.VERSIONS))
+        self.version.setAccessibleName(layer_writing.VERSION)
+        said = layer_writing.sentence(layers)
+        super().__init__(layer_writing.TITLE, said, (), layer_writing.WRITE, self._agree, lambda: None, parent)
+        row, column = QFormLayout(), self.layout()
+        row.addRow(layer_writing.VERSION, self.version)
+        assert isinstance(column, QVBoxLayout)
+        column.insertLayout(1, row)
+        self.version.currentTextChanged.connect(self._renew)
+        self._renew()
+
+    def _renew(self, _: str = "") -> None:
+        self.plan.setPlainText("\n".join(self._plans(self.version.currentText()).lines))
+
+    def _agree(self) -> None:
+        self.planned = self._plans(self.version.currentText())
 
 
 def write(path: str, layers: list[tuple[Any, dict[str, Any], str]]) -> list[str]:
-    """Writes layers, as napari gives them, to a new place. If it fails, nothing is left behind."""
-    plan = plan_image(path, [drawn(*layer) for layer in layers])
-    with progress(total=STEPS, desc=plan.lines[0]) as bar:
-        return [write_image(plan, lambda part: bar.update(int(part * STEPS) - bar.n))]
+    """Writes layers, as napari gives them, to a new place. If it fails, nothing is left behind.
+
+    Raises Refused if the person does not agree, because napari calls a save without a path a failure.
+    """
+    described = [drawn(*layer) for layer in layers]
+    plan = plan_image(path, described)
+    if not loop_runs():
+        with progress(total=STEPS, desc=plan.lines[0]) as bar:
+            return [write_image(plan, lambda part: bar.update(int(part * STEPS) - bar.n))]
+    dialog = SaveDialog(path, described, QApplication.activeWindow())
+    dialog.exec()
+    planned = dialog.planned
+    try:
+        if planned is None:
+            raise Stopped
+        return [while_shown(partial(write_image, planned), planned.lines[0])]
+    except Stopped:
+        raise Refused(strings.STOPPED, store=path) from None
 
 
 def drawn(data: Any, arguments: dict[str, Any], kind: str) -> DrawnLayer:

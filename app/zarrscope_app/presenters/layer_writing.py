@@ -23,6 +23,9 @@ from zarrscope_app.presenters import strings
 
 VERSIONS = {"0.5": "v3", "0.4": "v2"}
 """The versions of OME-Zarr that are written, and the dialect of each."""
+TITLE = "Save as a new image"
+WRITE = "Save"
+VERSION = "Version of OME-Zarr"
 CHUNK = (16, 256, 256)
 """The most elements of a chunk along the last three axes; one along the others."""
 BLOCK_ROWS = 1024
@@ -64,6 +67,12 @@ class PlannedImage:
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     lines: tuple[str, ...]
+
+
+def sentence(layers: Sequence[DrawnLayer]) -> str:
+    """A sentence about what will be written."""
+    size = strings.size(sum(int(np.prod(layer.data.shape)) * np.dtype(layer.data.dtype).itemsize for layer in layers))
+    return f"{strings.counted(len(layers), 'layer')} ({size}) will be written to a new image. Its levels are built."
 
 
 def plan_image(target: str, layers: Sequence[DrawnLayer], version: str = "0.5") -> PlannedImage:
