@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -61,6 +62,7 @@ def test_the_top_level_holds_what_the_house_allows() -> None:
         "pyproject.toml",
         "README.md",
         "LICENSE",
+        "CITATION.cff",  # GitHub and Zenodo look for it only at the top
         ".ci",
         ".github",
         ".gitignore",
@@ -177,3 +179,26 @@ def test_the_wheel_declares_its_command_and_its_licence(built: tuple[Path, Path,
     for target in re.findall(r"^zarrscope = ([\w.]+):([\w.]+)$", points, re.M):
         module, _, attribute = target[0].replace(".", "/"), "", target[1]
         assert contents.keys() & {f"{module}.py", f"{module}/__init__.py", f"{module}/{attribute}"}, target
+
+
+def test_the_listing_of_napari_hub_is_complete(built: tuple[Path, Path, Path]) -> None:
+    """It shows the package's metadata, its README and napari's manifest."""
+    contents = _contents(built[0])
+    [told] = [text.decode() for name, text in contents.items() if name.endswith(".dist-info/METADATA")]
+    head, _, body = told.partition("\n\n")
+    fields = {line.partition(": ")[0] for line in head.splitlines()}
+    assert {"Summary", "Author", "License-Expression", "Requires-Python", "Keywords"} <= fields
+    assert "Classifier: Framework :: napari" in head
+    assert body.strip() == (machine.ROOT / "README.md").read_text(encoding="utf-8").strip()
+    manifest = contents["zarrscope_app/napari/napari.yaml"].decode()
+    assert re.search(r"^display_name: \w+$", manifest, re.M)
+    assert "visibility: hidden" not in manifest
+
+
+def test_the_citation_is_of_this_project() -> None:
+    text = (machine.ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    fields = dict(re.findall(r"^([a-z-]+): *(.*)$", text, re.M))
+    assert {"cff-version", "message", "title", "authors"} <= fields.keys(), "what the format demands"
+    project = tomllib.loads((machine.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert fields["license"] == project["license"]
+    assert re.findall(r"^  - name: (.+)$", text, re.M) == [author["name"] for author in project["authors"]]
