@@ -10,12 +10,15 @@ from __future__ import annotations
 import asyncio
 import re
 import zlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import Unreadable
 from zarrscope.model.storage import ByteRange
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.network import Network
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse
 
 MOST = 4 << 30
 """The most bytes of a value if the caller sets no limit."""
@@ -39,7 +42,9 @@ class NeedsWhole(Exception):
     """The server does not return this part of a value, but may return the whole value."""
 
 
-async def read_body(response: Any, part: ByteRange | None, limit: int | None, network: Network) -> tuple[bytes, bytes]:
+async def read_body(
+    response: ClientResponse, part: ByteRange | None, limit: int | None, network: Network
+) -> tuple[bytes, bytes]:
     """Reads the requested bytes from a response of status 200, 206 or 416. Returns them, and the first bytes of the
     body.
 
@@ -105,7 +110,7 @@ async def read_body(response: Any, part: ByteRange | None, limit: int | None, ne
 class _BodyReader:
     """One body, read piece by piece. Raises Unreadable if it arrives too slowly."""
 
-    def __init__(self, response: Any, network: Network, unpacking: _Decompressor | None = None) -> None:
+    def __init__(self, response: ClientResponse, network: Network, unpacking: _Decompressor | None = None) -> None:
         self._content = response.content
         self._network = network
         self._unpacking = unpacking
@@ -193,7 +198,7 @@ class _Decompressor:
 
 
 # ---------------------------------------------------------------------- headers
-def total_of(response: Any) -> int | None:
+def total_of(response: ClientResponse) -> int | None:
     """The size of the whole value, if the response's headers state it."""
     if response.status in (206, 416):
         total = response.headers.get("Content-Range", "").rpartition("/")[2]
@@ -201,12 +206,12 @@ def total_of(response: Any) -> int | None:
     return _content_length(response) if response.status == 200 else None
 
 
-def _content_length(response: Any) -> int | None:
+def _content_length(response: ClientResponse) -> int | None:
     length = response.headers.get("Content-Length", "")
     return int(length) if length.isascii() and length.isdigit() and len(length) < 20 else None
 
 
-def _beyond(response: Any, part: ByteRange | None) -> bytes:
+def _beyond(response: ClientResponse, part: ByteRange | None) -> bytes:
     """The result for status 416: the value exists, but the range begins beyond its end, so no bytes."""
     if part is None:
         raise Unreadable("The server answered 416 when asked for the whole value")
@@ -221,7 +226,7 @@ def _beyond(response: Any, part: ByteRange | None) -> bytes:
     return b""
 
 
-def _length_of_part(response: Any, part: ByteRange) -> int | None:
+def _length_of_part(response: ClientResponse, part: ByteRange) -> int | None:
     """The number of bytes that the response's headers announce; None if they name no part and the request was for one
     from byte 0. Raises Unreadable if they announce another part than the requested one."""
     text = response.headers.get("Content-Range", "").strip()
@@ -250,7 +255,7 @@ def _length_of_part(response: Any, part: ByteRange) -> int | None:
 
 
 # ---------------------------------------------------------------------- pages
-def is_page(response: Any, body: bytes) -> bool:
+def is_page(response: ClientResponse, body: bytes) -> bool:
     """Whether this may be a web page, by its content type or by its first bytes."""
     return response.headers.get("Content-Type", "")[:9].lower() == "text/html" or begins_as_page(body)
 

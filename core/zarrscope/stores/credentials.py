@@ -20,10 +20,13 @@ from configparser import ConfigParser
 from configparser import Error as ConfigError
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import Refused
 from zarrscope.errors.confidential import conceal
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore as Client
 
 Options = Mapping[str, Any]
 
@@ -56,7 +59,7 @@ class Service:
     logins: Callable[[dict[str, Any]], Iterator[Login]]
 
     @property
-    def client(self) -> Any:
+    def client(self) -> Callable[..., Client]:
         """obstore's class for this service."""
         from obstore import store
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.stores.credentials import SERVICES, Login
 from zarrscope.stores.given import numbered, open_given
@@ -11,11 +11,14 @@ from zarrscope.stores.network import network
 from zarrscope.stores.object_store import ObjectStore
 from zarrscope.stores.remote import RemoteStore
 
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore as Client
+
 
 class GivenBucket(ObjectStore):
     """The values of a store of obstore, in memory or in a bucket. A web server can only be read."""
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Client) -> None:
         import obstore
 
         RemoteStore.__init__(self, network())

@@ -20,7 +20,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator, Mapping
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from zarrscope.errors import Denied, NotFound, Refused, Unreadable, Unsupported
@@ -32,6 +32,9 @@ from zarrscope.stores.network import Network, network, others, seconds_asked_for
 from zarrscope.stores.registry import Mode, Options
 from zarrscope.stores.remote import RemoteStore
 from zarrscope.stores.store import Store
+
+if TYPE_CHECKING:
+    from aiohttp import ClientResponse, ClientSession
 
 _ABSENT = (404, 410)
 _DENIED = (401, 403, 407)
@@ -48,7 +51,7 @@ _NO_ACCESS = (
 _CONNECT = 20.0
 
 T = TypeVar("T")
-ReadResponse = Callable[[Any, str, ByteRange | None, int | None], Coroutine[Any, Any, T]]
+ReadResponse = Callable[["ClientResponse", str, ByteRange | None, int | None], Coroutine[Any, Any, T]]
 
 _sessions: dict[asyncio.AbstractEventLoop, _Connections] = {}
 """Connections by event loop. Used only on the loop's thread."""
@@ -58,7 +61,7 @@ class _Connections:
     """The connections of all web stores on one loop. They are kept for half a minute, so that a store that is opened
     again can reuse them; their number per host is limited."""
 
-    def __init__(self, session: Any) -> None:
+    def __init__(self, session: ClientSession) -> None:
         self.session = session
         self._hosts: dict[str, asyncio.Semaphore] = {}
 
@@ -86,7 +89,7 @@ async def _connections() -> _Connections:
     return found
 
 
-def _end(where: asyncio.AbstractEventLoop, session: Any) -> None:
+def _end(where: asyncio.AbstractEventLoop, session: ClientSession) -> None:
     if where.is_running() and where in _sessions:
         with suppress(Exception):
             asyncio.run_coroutine_threadsafe(session.close(), where).result(timeout=1.0)
@@ -165,7 +168,9 @@ class HTTPStore(RemoteStore):
             return None if await self._once_more(key, ByteRange(0, 1), None, self._value) is None else b""
         return await self._once_more(key, part, limit, self._value)
 
-    async def _value(self, response: Any, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
+    async def _value(
+        self, response: ClientResponse, key: str, part: ByteRange | None, limit: int | None
+    ) -> bytes | None:
         try:
             body, first = await read_body(response, part, limit, self.network)
         except Unreadable as error:
@@ -182,7 +187,9 @@ class HTTPStore(RemoteStore):
         return self._wait(self._once_more(key, ByteRange(0, 1), None, _size))
 
     def read_end(self, key: str, length: int) -> tuple[bytes, int] | None:
-        async def read(response: Any, key: str, part: ByteRange | None, limit: int | None) -> tuple[bytes, int] | None:
+        async def read(
+            response: ClientResponse, key: str, part: ByteRange | None, limit: int | None
+        ) -> tuple[bytes, int] | None:
             if response.status == 416:  # the server does not support ranges from the end
                 return b"", -1
             size = await _size(response, key, part, limit)
@@ -248,7 +255,7 @@ class HTTPStore(RemoteStore):
         return None
 
     @asynccontextmanager
-    async def _asked(self, key: str, part: ByteRange | None, *, beside: bool = False) -> AsyncIterator[Any]:
+    async def _asked(self, key: str, part: ByteRange | None, *, beside: bool = False) -> AsyncIterator[ClientResponse]:
         """Sends one request. `beside`: the request does not count for the limit on parallel requests, because
         requests that do count wait for it."""
         from yarl import URL
@@ -316,7 +323,7 @@ class HTTPStore(RemoteStore):
             return None
 
     # ------------------------------------------------------------------ responses without a value
-    async def _denial(self, response: Any) -> Denied:
+    async def _denial(self, response: ClientResponse) -> Denied:
         status = response.status
         message = f"The server answered {status} {response.reason}"
         text = await self._beginning(response)
@@ -332,14 +339,14 @@ class HTTPStore(RemoteStore):
         user, query = "@" in self._host, bool(self._query)
         return f"the {'password' if user else 'token'} of the address" if user or query else "without a login"
 
-    async def _check_bucket(self, response: Any) -> None:
+    async def _check_bucket(self, response: ClientResponse) -> None:
         """Raises NotFound if the answer means that not only the value is missing, but the whole bucket."""
         if "xml" in response.headers.get("Content-Type", ""):
             text = await self._beginning(response)
             if any(mark in text for mark in _NO_BUCKET):
                 raise NotFound("There is no such bucket", store=self.url, advice="Check the address.")
 
-    async def _instead(self, response: Any, key: str, first: bytes) -> bool:
+    async def _instead(self, response: ClientResponse, key: str, first: bytes) -> bool:
         """Whether the response is a web page that counts as absence; False if it is a value after all.
 
         Raises Denied."""
@@ -383,7 +390,7 @@ class HTTPStore(RemoteStore):
         except (*self._failures, self._client_error):
             return False
 
-    async def _beginning(self, response: Any) -> bytes:
+    async def _beginning(self, response: ClientResponse) -> bytes:
         """The first bytes of a response that is not a value, as far as they arrive soon."""
         found = b""
         with suppress(asyncio.TimeoutError, CutShort, self._client_error):
@@ -399,7 +406,7 @@ def _range(part: ByteRange) -> str:
     return f"bytes={part.start}-" + ("" if part.length is None else str(part.start + part.length - 1))
 
 
-async def _size(response: Any, key: str, part: ByteRange | None, limit: int | None) -> int:
+async def _size(response: ClientResponse, key: str, part: ByteRange | None, limit: int | None) -> int:
     total = total_of(response)
     if total is None or response.headers.get("Content-Encoding", "identity") != "identity":
         raise Unreadable("The server does not say how large the file is", advice="Download the archive, then open it.")

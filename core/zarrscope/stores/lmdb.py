@@ -15,7 +15,7 @@ import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import NotFound, Refused, Unreadable, ZarrscopeError
 from zarrscope.model.buffers import Arena
@@ -26,6 +26,10 @@ from zarrscope.stores.one_per_file import OnePerFile
 from zarrscope.stores.registry import Mode, Options
 from zarrscope.stores.store import Store
 from zarrscope.stores.value_reader import HeldReader, Reader
+
+if TYPE_CHECKING:
+    from lmdb import Environment as Database
+    from lmdb import Transaction
 
 RENEWED_SECONDS = 1.0
 """The age of a Reader's transaction after which it is renewed: LMDB cannot reuse old pages while it lasts."""
@@ -42,13 +46,13 @@ class Environment:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._open: Any = None
+        self._open: Database | None = None
         self._readers = 0
         """The Readers that use the memory map."""
         self._unwanted = False
         """Whether the last Reader closes the environment."""
 
-    def opened(self) -> Any:
+    def opened(self) -> Database:
         with _lock:
             if self._open is None:
                 import lmdb
@@ -114,7 +118,7 @@ class _MapReader(HeldReader):
     def __init__(self, store: LMDBStore, arena: Arena, limit: int | None) -> None:
         super().__init__(store, limit)
         self._arena = arena
-        self._transaction: Any = None
+        self._transaction: Transaction | None = None
         self._began = 0.0
         self._lent = -1
         """How often the arena had been cleared when the last value was lent."""
@@ -145,8 +149,8 @@ class _MapReader(HeldReader):
                     raise
                 self._began = time.monotonic()
             stored = self._store._encoded(key)
-            found: memoryview | None = None if stored is None else self._transaction.get(stored)
-            return found
+            found = None if stored is None else self._transaction.get(stored)
+            return None if found is None else memoryview(found)
 
     def keep(self) -> object:
         kept = None if self._kept is None else self._kept()
@@ -177,7 +181,7 @@ class LMDBStore(Store):
         self._environment = _environments.at(path)
 
     @contextmanager
-    def _transaction(self, key: str | None = None, *, write: bool = False) -> Iterator[Any]:
+    def _transaction(self, key: str | None = None, *, write: bool = False) -> Iterator[Transaction]:
         with self._answers(key), self._environment.opened().begin(write=write, buffers=True) as transaction:
             yield transaction
 

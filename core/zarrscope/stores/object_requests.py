@@ -18,7 +18,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Hashable
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from zarrscope.errors import Denied, NotFound, Refused, Unreadable, Unsupported, ZarrscopeError
 from zarrscope.errors.confidential import cause, conceal, public_options
@@ -42,6 +42,9 @@ from zarrscope.stores.service_answers import (
     status_of,
 )
 
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore as Client
+
 T = TypeVar("T")
 
 _TOO_MANY = (429, 503)
@@ -52,7 +55,7 @@ LOOK_AGAIN = 2.0
 _TIMED_OUT = re.compile("timed out|timeout", re.IGNORECASE).search
 
 
-clients: Memo[Any] = Memo(16)
+clients: Memo[Client] = Memo(16)
 """The latest clients of this process with their connections, for buckets that are opened again. Making a client takes
 20 ms, because it reads the certificates of the system; a connection takes two or three round trips."""
 
@@ -108,7 +111,7 @@ class BucketRequests(RemoteStore):
         self._settled = len(self._logins) == 1
         self._region_asked = False
         self._config: dict[str, Any] = {}
-        self._clients: dict[tuple[int, bool], Any] = {}
+        self._clients: dict[tuple[int, bool], Client] = {}
 
     # ------------------------------------------------------------------ credentials
     @property
@@ -116,14 +119,14 @@ class BucketRequests(RemoteStore):
         """The credentials in use, or being tried."""
         return self._logins[self._login]
 
-    def _client(self, *, lists: bool = False) -> Any:
+    def _client(self, *, lists: bool = False) -> Client:
         """obstore's client for the present credentials. `lists`: a client that repeats failed requests by itself."""
         found = self._clients.get((self._login, lists))
         if found is None:
             found = self._clients[self._login, lists] = self._made(self._login_in_use, lists)
         return found
 
-    def _made(self, login: Login, lists: bool) -> Any:
+    def _made(self, login: Login, lists: bool) -> Client:
         config = {**login.config, **self._config}
         if login.provider is not None:
             return self._new_client(login, config, lists)
@@ -134,7 +137,7 @@ class BucketRequests(RemoteStore):
             clients.put(key, found)
         return found
 
-    def _new_client(self, login: Login, config: dict[str, Any], lists: bool) -> Any:
+    def _new_client(self, login: Login, config: dict[str, Any], lists: bool) -> Client:
         silent = timedelta(seconds=self.network.timeout)
         endpoint = str(config.get("endpoint", config.get("base_url", "")))
         try:
@@ -163,7 +166,7 @@ class BucketRequests(RemoteStore):
             ) from cause(error)
 
     async def _asked(
-        self, act: Callable[[Any], Awaitable[T]], key: str, *, lists: bool = False, harmless: bool = True
+        self, act: Callable[[Client], Awaitable[T]], key: str, *, lists: bool = False, harmless: bool = True
     ) -> T:
         """The result of `act(client)`, with the first credentials that the service accepts.
 
@@ -275,7 +278,8 @@ class BucketRequests(RemoteStore):
                 place = "/".join(filter(None, (self._bucket, self._prefix, key)))
                 url = f"{self._login_in_use.config['endpoint']}/{place}"
             else:
-                url = await self._obstore.sign_async(self._client(), "GET", key, timedelta(minutes=1))
+                client: Any = self._client()  # Any: one in memory cannot sign, and raises
+                url = await self._obstore.sign_async(client, "GET", key, timedelta(minutes=1))
         except Exception:  # these credentials cannot sign, or the host is unknown
             return 0.0
         seconds = min(self.network.timeout, 20.0)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from zarrscope.errors import Conflict, Denied, NotFound, Refused, Unreadable, ZarrscopeError
 from zarrscope.errors.confidential import cause
@@ -28,6 +28,10 @@ from zarrscope.stores.object_requests import BucketRequests
 from zarrscope.stores.puts import Done
 from zarrscope.stores.remote import RemoteStore
 from zarrscope.stores.service_answers import CONDITIONS, NO_BUCKET, is_about_range
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
+    from obstore.store import ObjectStore as Client
 
 T = TypeVar("T")
 
@@ -63,7 +67,7 @@ class ObjectStore(BucketRequests):
             self._read_before = key
         return value
 
-    async def _found(self, read: Callable[[Any], Awaitable[T]], key: str) -> T | None:
+    async def _found(self, read: Callable[[Client], Awaitable[T]], key: str) -> T | None:
         """The result of `read(client)`; None if the service says that there is no such value."""
         try:
             return await self._asked(read, key)
@@ -77,7 +81,7 @@ class ObjectStore(BucketRequests):
         start, stop = _bounds(part, limit)
         if not self._no_ranges and stop > start:
 
-            async def read(client: Any) -> bytes:
+            async def read(client: Client) -> bytes:
                 return bytes(await self._obstore.get_range_async(client, key, start=start, end=stop))
 
             try:
@@ -95,7 +99,7 @@ class ObjectStore(BucketRequests):
     async def _read(self, key: str, part: ByteRange | None, limit: int | None) -> tuple[bytes, Version] | None:
         """The value or its part, with its version; None if the service says that it does not exist."""
 
-        async def read(client: Any) -> tuple[bytes, Version]:
+        async def read(client: Client) -> tuple[bytes, Version]:
             asked = part
             if asked is not None and (asked.length == 0 or (asked.start is None and self._no_suffixes)):
                 meta = await self._obstore.head_async(client, key)
@@ -150,7 +154,7 @@ class ObjectStore(BucketRequests):
         return self._wait(self._size(key))
 
     def read_end(self, key: str, length: int) -> tuple[bytes, int] | None:
-        async def read(client: Any) -> tuple[bytes, int]:
+        async def read(client: Client) -> tuple[bytes, int]:
             options = {"range": _range(ByteRange.last(length))}
             found = await self._obstore.get_async(client, key, options=options)
             return bytes(await found.bytes_async()), int(found.meta["size"])
@@ -192,7 +196,7 @@ class ObjectStore(BucketRequests):
         """Yields one level. obstore returns it as a whole, after one request per thousand names. If that takes long,
         the folders in the first page of all keys are yielded meanwhile."""
 
-        async def listed(client: Any) -> Any:
+        async def listed(client: Client) -> Any:
             level = asyncio.ensure_future(self._obstore.list_with_delimiter_async(client, prefix.rstrip("/") or None))
             done, _ = await asyncio.wait({level}, timeout=LONG_LISTING)
             return level.result() if done else level
@@ -218,7 +222,7 @@ class ObjectStore(BucketRequests):
     def _first_folders(self, prefix: str) -> Iterator[str]:
         """The folders beneath a prefix that appear in a first page of keys."""
 
-        async def page(client: Any) -> Any:
+        async def page(client: Client) -> Any:
             return await anext(aiter(self._obstore.list(client, prefix.rstrip("/") or None, chunk_size=1000)), ())
 
         keys = (each["path"] for each in self._listed(page, prefix))
@@ -228,7 +232,7 @@ class ObjectStore(BucketRequests):
     def _list_prefix(self, prefix: str) -> Iterator[str]:
         stream: Any = None
 
-        async def first(client: Any) -> Any:
+        async def first(client: Client) -> Any:
             nonlocal stream
             stream = self._obstore.list(client, prefix.rstrip("/") or None, chunk_size=1000)
             return await anext(aiter(stream), None)
@@ -244,7 +248,7 @@ class ObjectStore(BucketRequests):
 
             batch = self._named(prefix, lambda: self._wait(following()))
 
-    def _listed(self, act: Callable[[Any], Awaitable[T]], prefix: str) -> T | Any:
+    def _listed(self, act: Callable[[Client], Awaitable[T]], prefix: str) -> T | Any:
         try:
             return self._named(prefix, lambda: self._wait(self._asked(act, prefix, lists=True)))
         except FileNotFoundError as error:
@@ -279,7 +283,7 @@ class ObjectStore(BucketRequests):
             mode = "create" if expect == ABSENT else _conditions(expect)
         multipart = len(value) > _WHOLE and expect is None
 
-        async def put(client: Any) -> Any:
+        async def put(client: Client) -> Any:
             return await self._obstore.put_async(client, key, value, mode=mode, use_multipart=multipart)
 
         try:
@@ -344,7 +348,7 @@ class ObjectStore(BucketRequests):
         self._wait(self._erased(keys))
 
     async def _erased(self, keys: Sequence[str]) -> None:
-        async def erase(client: Any) -> None:
+        async def erase(client: Client) -> None:
             await self._obstore.delete_async(client, list(keys))
 
         try:
@@ -393,7 +397,7 @@ def _within(part: ByteRange, size: int) -> ByteRange:
     return ByteRange(start, stop - start)
 
 
-def _version(meta: Any) -> Version:
+def _version(meta: ObjectMeta) -> Version:
     """The e-tag and the generation, as one text."""
     return Version(f"{meta.get('e_tag') or ''}\n{meta.get('version') or ''}")
 

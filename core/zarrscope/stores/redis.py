@@ -48,7 +48,7 @@ class RedisStore(Store):
         return _opened_again, (self.url, self.writable)
 
     @property
-    def _client(self) -> Any:
+    def _client(self) -> Any:  # Any: redis types answers as text, too, which this client never asks for
         if self._opened is None:
             import redis
 

@@ -11,7 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet, WeakValueDictionary
 
 from zarrscope.errors import Unreadable, ZarrscopeError
@@ -19,6 +19,9 @@ from zarrscope.errors.confidential import cause
 from zarrscope.runtime.pool import Pool, Priority
 from zarrscope.stores.network import Network
 from zarrscope.stores.sftp.login import Login, connect
+
+if TYPE_CHECKING:
+    from paramiko import SFTPClient, SSHClient
 
 CHANNELS = 8
 """The most channels. By default servers allow ten sessions per connection (MaxSessions)."""
@@ -33,9 +36,9 @@ class Left(Exception):
 class _Session:
     """One connection: its free channels, and their number."""
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: SSHClient) -> None:
         self.client = client
-        self.free: list[Any] = []
+        self.free: list[SFTPClient] = []
         self.opened = 0
         self.most = CHANNELS
         self.over = False
@@ -59,7 +62,7 @@ class Connection:
         self._pool = Pool("sftp", CHANNELS, 0)
         self.users: WeakSet[Any] = WeakSet()
 
-    def submit(self, act: Callable[[Any], T], repeat: Callable[[], bool] = lambda: True) -> Future[T]:
+    def submit(self, act: Callable[[SFTPClient], T], repeat: Callable[[], bool] = lambda: True) -> Future[T]:
         """Runs `act(channel)` in a thread. `repeat()`: whether it may be repeated after the connection broke during it.
 
         `act` raises OSError for the server's errors about a file; the future raises zarrscope's errors for all others.
@@ -77,7 +80,7 @@ class Connection:
         self._pool.put(Priority.NOW, work)
         return future
 
-    def _done(self, act: Callable[[Any], T], repeat: Callable[[], bool]) -> T:
+    def _done(self, act: Callable[[SFTPClient], T], repeat: Callable[[], bool]) -> T:
         closed = self._closed
         for again in (True, False):
             session, channel = self._borrow()
@@ -120,7 +123,7 @@ class Connection:
         return failed
 
     # ------------------------------------------------------------------ channels
-    def _borrow(self) -> tuple[_Session, Any]:
+    def _borrow(self) -> tuple[_Session, SFTPClient]:
         """A channel that is not in use."""
         while True:
             session = self._connected()
@@ -147,7 +150,7 @@ class Connection:
                     raise
                 raise self._failed(error) from cause(error)
 
-    def _opened(self, session: _Session) -> Any:
+    def _opened(self, session: _Session) -> SFTPClient:
         import paramiko
 
         seconds = self.network.timeout
@@ -183,7 +186,7 @@ class Connection:
                 self._connecting = False
                 self._changed.notify_all()
 
-    def _give_back(self, session: _Session, channel: Any) -> None:
+    def _give_back(self, session: _Session, channel: SFTPClient) -> None:
         with self._changed:
             kept = not session.over
             if kept:
@@ -192,7 +195,7 @@ class Connection:
         if not kept:
             channel.close()
 
-    def _drop(self, session: _Session, channel: Any) -> None:
+    def _drop(self, session: _Session, channel: SFTPClient) -> None:
         """Closes one channel on which answers may still be arriving."""
         channel.close()
         with self._changed:

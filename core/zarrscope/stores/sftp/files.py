@@ -9,13 +9,16 @@ from __future__ import annotations
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import Denied, ReadOnly, Refused, Unreadable, Unsupported, ZarrscopeError
 from zarrscope.model.storage import ByteRange, Entry
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.local.temporaries import is_temporary
 from zarrscope.stores.sftp.connection import Left
+
+if TYPE_CHECKING:
+    from paramiko import SFTPAttributes, SFTPClient, SFTPFile
 
 REQUEST = 32768
 """The size of a read request that all servers allow."""
@@ -30,14 +33,14 @@ MARK_SECONDS = 60.0
 
 
 # ---------------------------------------------------------------------- reading
-def read(channel: Any, path: str, part: ByteRange | None, limit: int | None) -> bytes | None:
+def read(channel: SFTPClient, path: str, part: ByteRange | None, limit: int | None) -> bytes | None:
     """The value, or a part of it, as the file was when it was opened; None if there is no file."""
     found = read_sized(channel, path, lambda size: (0, size) if part is None else part.span(size), limit)
     return None if found is None else found[0]
 
 
 def read_sized(
-    channel: Any, path: str, span: Callable[[int], tuple[int, int]], limit: int | None
+    channel: SFTPClient, path: str, span: Callable[[int], tuple[int, int]], limit: int | None
 ) -> tuple[bytes, int] | None:
     """(the bytes in the range that `span` gives for the size of the file, that size); None if there is no file."""
     try:
@@ -69,7 +72,7 @@ def read_sized(
     return value, found.st_size
 
 
-def _bytes(file: Any, start: int, stop: int) -> bytes:
+def _bytes(file: SFTPFile, start: int, stop: int) -> bytes:
     if stop <= start:
         return b""
     if stop - start <= REQUEST:
@@ -83,7 +86,7 @@ def _bytes(file: Any, start: int, stop: int) -> bytes:
     return b"".join(pieces)
 
 
-def size(channel: Any, path: str) -> int | None:
+def size(channel: SFTPClient, path: str) -> int | None:
     """The size of a file in bytes; None if there is none."""
     found = look(channel, path)
     if found is None:
@@ -91,7 +94,7 @@ def size(channel: Any, path: str) -> int | None:
     return int(found.st_size) if found is not None and stat.S_ISREG(found.st_mode) else None
 
 
-def look(channel: Any, path: str, *, follow: bool = True) -> Any:
+def look(channel: SFTPClient, path: str, *, follow: bool = True) -> SFTPAttributes:
     """The attributes of the file or folder at `path`; None if there is nothing."""
     try:
         return channel.stat(path) if follow else channel.lstat(path)
@@ -101,14 +104,14 @@ def look(channel: Any, path: str, *, follow: bool = True) -> Any:
         raise
 
 
-def _need_no_link(channel: Any, path: str) -> None:
+def _need_no_link(channel: SFTPClient, path: str) -> None:
     """Raises Unreadable for a link that leads nowhere: the value should be there, so it does not count as absent."""
     found = look(channel, path, follow=False)
     if found is not None and stat.S_ISLNK(found.st_mode):
         raise Unreadable("A link leads nowhere", advice="Copy what it should lead to, or remove the link.")
 
 
-def is_absent(channel: Any, path: str, error: OSError) -> bool:
+def is_absent(channel: SFTPClient, path: str, error: OSError) -> bool:
     """Whether `error` means that nothing is at `path`. If the folder above is missing, some servers say "Failure"."""
     if isinstance(error, FileNotFoundError):
         return True
@@ -128,9 +131,9 @@ def is_absent(channel: Any, path: str, error: OSError) -> bool:
 
 
 # ---------------------------------------------------------------------- listing
-def list_level(channel: Any, path: str, tell: Callable[[list[Any]], bool]) -> None:
+def list_level(channel: SFTPClient, path: str, tell: Callable[[list[SFTPAttributes]], bool]) -> None:
     """Calls `tell` with the attributes of the entries in a folder, several at a time, until it returns False."""
-    some: list[Any] = []
+    some: list[SFTPAttributes] = []
     try:
         for each in channel.listdir_iter(path):
             if is_temporary(each.filename):
@@ -153,7 +156,7 @@ def list_level(channel: Any, path: str, tell: Callable[[list[Any]], bool]) -> No
     tell(some)
 
 
-def entry(each: Any) -> Entry | None:
+def entry(each: SFTPAttributes) -> Entry | None:
     """An entry of a listing; None for a link, which has to be followed, and for anything that is not a
     file or folder."""
     if each.st_mode is None or stat.S_ISLNK(each.st_mode):
@@ -163,7 +166,7 @@ def entry(each: Any) -> Entry | None:
 
 
 # ---------------------------------------------------------------------- writing
-def make_folders(channel: Any, folder: str) -> None:
+def make_folders(channel: SFTPClient, folder: str) -> None:
     """Makes a folder and the folders above it. Raises Refused if one of them is a file."""
     missing = []
     while folder and (found := look(channel, folder)) is None:
@@ -182,7 +185,7 @@ def make_folders(channel: Any, folder: str) -> None:
                 raise Refused("A folder of this key is a file", advice="Choose another name.") from None
 
 
-def write_new(channel: Any, path: str, parts: Sequence[Any]) -> Any:
+def write_new(channel: SFTPClient, path: str, parts: Sequence[Any]) -> Any:
     """Writes a file under an unused name, in a folder that is made if it is missing; returns its attributes."""
     file = _opened(channel, path)
     length = sum(map(len, parts))
@@ -201,7 +204,7 @@ def write_new(channel: Any, path: str, parts: Sequence[Any]) -> Any:
     return found
 
 
-def _opened(channel: Any, path: str) -> Any:
+def _opened(channel: SFTPClient, path: str) -> SFTPFile:
     for _ in range(ATTEMPTS):
         try:
             return channel.open(path, "wx")
@@ -213,7 +216,7 @@ def _opened(channel: Any, path: str) -> Any:
 
 
 @contextmanager
-def discarded_on_failure(channel: Any, path: str) -> Iterator[None]:
+def discarded_on_failure(channel: SFTPClient, path: str) -> Iterator[None]:
     """Removes the file `path` if the block fails and the server still answers."""
     try:
         yield
@@ -224,7 +227,7 @@ def discarded_on_failure(channel: Any, path: str) -> Iterator[None]:
         raise
 
 
-def create(channel: Any, unfinished: str, path: str) -> bool:
+def create(channel: SFTPClient, unfinished: str, path: str) -> bool:
     """Gives a written file the name `path`; returns False if that name is taken, and the file stays where it is."""
     try:
         channel.rename(unfinished, path)
@@ -238,7 +241,7 @@ def create(channel: Any, unfinished: str, path: str) -> bool:
     return True
 
 
-def supersede(channel: Any, unfinished: str, path: str, written: Any) -> None:
+def supersede(channel: SFTPClient, unfinished: str, path: str, written: Any) -> None:
     """Gives a written file the name `path` and replaces the file of that name; its mode is kept.
 
     Raises Refused, ReadOnly, Unsupported.
@@ -273,7 +276,7 @@ def supersede(channel: Any, unfinished: str, path: str, written: Any) -> None:
         ) from error
 
 
-def remove(channel: Any, path: str, root: str) -> None:
+def remove(channel: SFTPClient, path: str, root: str) -> None:
     """Removes a file, then the folders above it that became empty, but not `root`."""
     try:
         channel.remove(path)
@@ -294,7 +297,7 @@ def _above(path: str, root: str) -> Iterator[str]:
         yield path
 
 
-def discard(channel: Any, path: str) -> None:
+def discard(channel: SFTPClient, path: str) -> None:
     """Removes a leftover file, if possible."""
     try:
         channel.remove(path)
@@ -302,7 +305,7 @@ def discard(channel: Any, path: str) -> None:
         pass
 
 
-def mark(channel: Any, path: str, now: float) -> bool:
+def mark(channel: SFTPClient, path: str, now: float) -> bool:
     """Creates the mark of a writer that compares and replaces a value; returns False while another writer has it.
 
     `now` is a time of the server's clock. A mark that a killed writer left is removed.

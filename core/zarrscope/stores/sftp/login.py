@@ -13,12 +13,15 @@ import socket
 import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
 from zarrscope.errors import Denied, Refused, Unreadable, Unsupported, ZarrscopeError
 from zarrscope.errors.confidential import cause
 from zarrscope.model.frozen import frozen
+
+if TYPE_CHECKING:
+    from paramiko import PKey, SSHClient
 
 _LOG = "zarrscope.sftp"
 # paramiko logs the traceback of a failed connection; without a handler Python would print it on the terminal
@@ -159,7 +162,7 @@ def _through(command: str) -> Proxied:
     return found
 
 
-def connect(login: Login, patience: float) -> Any:
+def connect(login: Login, patience: float) -> SSHClient:
     """A paramiko.SSHClient that is logged in. No step takes longer than `patience` seconds.
 
     Raises Refused (the host is not known), Denied (it refuses the login), Unreadable.
@@ -172,7 +175,7 @@ def connect(login: Login, patience: float) -> Any:
         return made
 
     class Refusing(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]  # paramiko has no types
-        def missing_host_key(self, client: Any, hostname: str, key: Any) -> None:
+        def missing_host_key(self, client: SSHClient, hostname: str, key: PKey) -> None:
             raise _unknown(login, hostname, key)
 
     client = paramiko.SSHClient()
@@ -201,7 +204,7 @@ def connect(login: Login, patience: float) -> Any:
     return client
 
 
-def _unknown(login: Login, name: str, key: Any) -> Refused:
+def _unknown(login: Login, name: str, key: PKey) -> Refused:
     line = shlex.quote(f"{name} {key.get_name()} {key.get_base64()}")
     return Refused(
         f"The host {login.name} is not known: its key is {key.get_name()} {key.fingerprint}",

@@ -22,7 +22,7 @@ from concurrent.futures import wait as wait_for
 from contextlib import contextmanager, suppress
 from functools import partial
 from hashlib import sha256
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from zarrscope.errors import Conflict, Refused, Unreadable, ZarrscopeError
 from zarrscope.errors.confidential import conceal, public_options
@@ -37,6 +37,9 @@ from zarrscope.stores.sftp.connection import CHANNELS, shared
 from zarrscope.stores.sftp.login import login_of
 from zarrscope.stores.store import Store
 from zarrscope.stores.whole_address import whole_address
+
+if TYPE_CHECKING:
+    from paramiko import SFTPAttributes, SFTPClient
 
 T = TypeVar("T")
 
@@ -78,12 +81,12 @@ class SFTPStore(RemoteStore):
         return f"{self._root}/{key}" if key else self._root or "/"
 
     # ------------------------------------------------------------------ requests
-    def _submit(self, act: Callable[[Any], T], repeat: Callable[[], bool] = lambda: True) -> Future[T]:
+    def _submit(self, act: Callable[[SFTPClient], T], repeat: Callable[[], bool] = lambda: True) -> Future[T]:
         if self not in self._connection.users:
             self._join()
         return self._connection.submit(act, repeat)
 
-    def _do(self, act: Callable[[Any], T], key: str, what: str, repeat: Callable[[], bool] = lambda: True) -> T:
+    def _do(self, act: Callable[[SFTPClient], T], key: str, what: str, repeat: Callable[[], bool] = lambda: True) -> T:
         """The result of `act` for `key`. Its errors become zarrscope's and say that the key could not be `what` (read,
         written …)."""
         future = self._submit(act, repeat)
@@ -133,7 +136,7 @@ class SFTPStore(RemoteStore):
         return self.size(key)
 
     def read_end(self, key: str, length: int) -> tuple[bytes, int] | None:
-        def act(channel: Any) -> tuple[bytes, int] | None:
+        def act(channel: SFTPClient) -> tuple[bytes, int] | None:
             return files.read_sized(channel, self._path(key), lambda size: (max(0, size - length), size), length)
 
         return self._do(act, key, "read")
@@ -151,13 +154,13 @@ class SFTPStore(RemoteStore):
                     links.append(each.filename)
             yield from self._followed(prefix, links)
 
-    def _levels(self, prefix: str) -> Iterator[list[Any]]:
+    def _levels(self, prefix: str) -> Iterator[list[SFTPAttributes]]:
         path = self._path(prefix.rstrip("/"))
-        told: queue.SimpleQueue[list[Any]] = queue.SimpleQueue()
+        told: queue.SimpleQueue[list[SFTPAttributes]] = queue.SimpleQueue()
         begun: list[bool] = []
         left: list[bool] = []
 
-        def tell(some: list[Any]) -> bool:
+        def tell(some: list[SFTPAttributes]) -> bool:
             begun.append(True)
             told.put(some)
             return not left
@@ -190,7 +193,7 @@ class SFTPStore(RemoteStore):
     def _list_prefix(self, prefix: str) -> Iterator[str]:
         """Lists a prefix; several folders in parallel."""
         waiting = [prefix]
-        running: dict[Future[list[Any]], str] = {}
+        running: dict[Future[list[SFTPAttributes]], str] = {}
         try:
             while waiting or running:
                 while waiting and len(running) < CHANNELS:
@@ -212,13 +215,13 @@ class SFTPStore(RemoteStore):
             for future in running:
                 future.cancel()
 
-    def _whole_level(self, folder: str) -> Callable[[Any], list[Any]]:
+    def _whole_level(self, folder: str) -> Callable[[SFTPClient], list[SFTPAttributes]]:
         path = self._path(folder.rstrip("/"))
 
-        def act(channel: Any) -> list[Any]:
-            found: list[Any] = []
+        def act(channel: SFTPClient) -> list[SFTPAttributes]:
+            found: list[SFTPAttributes] = []
 
-            def tell(some: list[Any]) -> bool:
+            def tell(some: list[SFTPAttributes]) -> bool:
                 found.extend(some)
                 return True
 
@@ -245,7 +248,7 @@ class SFTPStore(RemoteStore):
     def _put(self, key: str, parts: Sequence[Buffer]) -> None:
         path, unfinished = self._path(key), self._unfinished(key)
 
-        def act(channel: Any) -> None:
+        def act(channel: SFTPClient) -> None:
             with files.discarded_on_failure(channel, unfinished):
                 files.supersede(channel, unfinished, path, files.write_new(channel, unfinished, parts))
 
@@ -254,7 +257,7 @@ class SFTPStore(RemoteStore):
     def _set_expected(self, key: str, value: bytes, expect: Version) -> None:
         path, unfinished = self._path(key), self._unfinished(key)
 
-        def write(channel: Any) -> Any:
+        def write(channel: SFTPClient) -> Any:
             with files.discarded_on_failure(channel, unfinished):
                 return files.write_new(channel, unfinished, (value,))
 
@@ -274,7 +277,7 @@ class SFTPStore(RemoteStore):
                 with suppress(ZarrscopeError):
                     self._do(lambda channel: files.discard(channel, unfinished), key, "removed")
 
-    def _rename(self, key: str, unfinished: str, act: Callable[[Any], T]) -> T | None:
+    def _rename(self, key: str, unfinished: str, act: Callable[[SFTPClient], T]) -> T | None:
         """Runs the rename `act` once. If the connection broke during it, checks whether the unfinished file still
         exists."""
         try:

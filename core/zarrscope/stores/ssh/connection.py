@@ -14,7 +14,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from io import BufferedReader
+from typing import IO, Any
 
 try:
     import fcntl
@@ -23,7 +24,7 @@ except ImportError:  # Windows
 
 from zarrscope.errors import Unreadable, Unsupported, ZarrscopeError
 from zarrscope.runtime.interrupts import LOOK_SECONDS, check
-from zarrscope.stores.ssh.frames import MAGIC, PROTOCOL, Frame, read_frame, rebuilt, write_frame
+from zarrscope.stores.ssh.frames import MAGIC, PROTOCOL, Frame, Readable, read_frame, rebuilt, write_frame
 
 NOT_THERE = 127
 PIPE_BYTES = 1 << 20
@@ -35,10 +36,10 @@ _LAST_WORDS = 20
 """The most lines of ssh's messages that are kept for errors."""
 
 
-def _enlarge(pipe: Any) -> None:
+def _enlarge(pipe: IO[bytes] | None) -> None:
     """Lets more bytes wait in the pipe while Python's lock is taken: ssh reads on meanwhile."""
     change = getattr(fcntl, "F_SETPIPE_SZ", None)
-    if change is not None:
+    if change is not None and pipe is not None:
         with suppress(OSError):  # a limit of the system
             fcntl.fcntl(pipe, change, PIPE_BYTES)
 
@@ -46,11 +47,11 @@ def _enlarge(pipe: Any) -> None:
 class _Noticed:
     """A pipe that reports each read."""
 
-    def __init__(self, file: Any, notice: Callable[[], None]) -> None:
+    def __init__(self, file: BufferedReader, notice: Callable[[], None]) -> None:
         self._file, self._notice = file, notice
 
     def read(self, count: int) -> bytes:
-        found: bytes = self._file.read1(min(count, PIPE_BYTES))
+        found = self._file.read1(min(count, PIPE_BYTES))
         self._notice()
         return found
 
@@ -119,7 +120,7 @@ class Connection:
 
     def _receive(self) -> None:
         file = self._process.stdout
-        assert file is not None
+        assert isinstance(file, BufferedReader)
         try:
             with file:
                 self._pass_on(_Noticed(file, self._notice))
@@ -164,7 +165,7 @@ class Connection:
             self._guard.release()
         return True
 
-    def _pass_on(self, file: Any) -> None:
+    def _pass_on(self, file: Readable) -> None:
         if _skip_to(file, MAGIC):
             self._ready.put(read_frame(file))
             while (frame := read_frame(file)) is not None:
@@ -291,7 +292,7 @@ def wait(answers: queue.SimpleQueue[Frame | None], cancelled: Callable[[], bool]
                 return _CANCELLED
 
 
-def _skip_to(file: Any, mark: bytes) -> bool:
+def _skip_to(file: Readable, mark: bytes) -> bool:
     """Reads past `mark`, and past the output of login scripts before it. Returns False if `mark` did not come."""
     seen = b""
     while not seen.endswith(mark):

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Mapping
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, Protocol
 
 import zarrscope.errors as errors
 from zarrscope.errors import Unreadable, ZarrscopeError
@@ -27,6 +27,12 @@ _PIECE = 1 << 16
 _LENGTHS = struct.Struct(">IQ")
 _TOLD = ("message", "key", "pointer", "advice", "feature", "codec", "size", "limit", "untold")
 """The attributes of an error that a frame transmits. `store` is set again by the receiver; `theirs` is the body."""
+
+
+class Readable(Protocol):
+    """The end of a pipe that frames come from."""
+
+    def read(self, count: int, /) -> bytes: ...
 
 
 class Frame(NamedTuple):
@@ -50,7 +56,7 @@ def write_frame(
         taken()
 
 
-def read_frame(file: IO[bytes]) -> Frame | None:
+def read_frame(file: Readable) -> Frame | None:
     """Reads the next frame; None at the end. Raises Unreadable for bytes that are not a frame."""
     start = _exactly(file, _LENGTHS.size)
     if not start:
@@ -71,7 +77,7 @@ def read_frame(file: IO[bytes]) -> Frame | None:
     return Frame(told, value)
 
 
-def _exactly(file: IO[bytes], length: int) -> bytes:
+def _exactly(file: Readable, length: int) -> bytes:
     """Reads that many bytes; fewer at the end."""
     parts = []
     while length:
