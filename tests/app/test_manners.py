@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from qtpy import QtTest
-from qtpy.QtCore import QMimeData, Qt
-from qtpy.QtGui import QPalette
+from qtpy.QtCore import QMimeData, QPointF, Qt
+from qtpy.QtGui import QDropEvent, QPalette
 from qtpy.QtWidgets import (
     QAbstractButton,
     QAbstractItemView,
@@ -197,15 +197,9 @@ def test_several_places_are_dropped_and_each_has_its_root(robot: QtRobot, tmp_pa
     data = QMimeData()
     data.setText(f"{other.address}\n")
 
-    class Drop:
-        def mimeData(self) -> QMimeData:
-            return data
-
-        def acceptProposedAction(self) -> None:
-            pass
-
     first = robot.session
-    robot.window.dropEvent(Drop())
+    copied, left, plain = Qt.DropAction.CopyAction, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    robot.window.dropEvent(QDropEvent(QPointF(9, 9), copied, data, left, plain))
     second = robot.window.workspace.current
     assert second is not None
     robot.wait(lambda: second.state.status is SessionStatus.READY, "the other place")

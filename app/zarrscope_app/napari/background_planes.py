@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakKeyDictionary, ref
 
 from qtpy.QtCore import QCoreApplication, QThread, QTimer
@@ -25,6 +25,10 @@ from zarrscope.runtime.threads import JobResult, Ticket, shared
 from zarrscope.view.editable import EditableView
 from zarrscope_app.napari.layers import views_of
 from zarrscope_app.qt.bridge import Bridge
+
+if TYPE_CHECKING:
+    from napari.layers import Layer as NapariLayer
+    from napari.viewer import Viewer
 
 GRACE_MS = 6
 """The most milliseconds that the window's thread waits for planes in one pass of the event loop, so that cached planes
@@ -67,7 +71,7 @@ def loop_runs() -> bool:
     return application is not None and thread is not None and thread is application.thread() and thread.loopLevel() > 0
 
 
-def slicing_of(layer: Any) -> Any:
+def slicing_of(layer: NapariLayer) -> Any:
     """The object that slices a layer: in older versions of napari the layer itself."""
     return getattr(layer, "_slicing_state", layer)
 
@@ -75,10 +79,10 @@ def slicing_of(layer: Any) -> Any:
 class BackgroundPlanes:
     """Reads the planes of one viewer's layers. `bridge` leads to the thread of the window."""
 
-    def __init__(self, viewer: Any, bridge: Bridge) -> None:
+    def __init__(self, viewer: Viewer, bridge: Bridge) -> None:
         self._viewer = ref(viewer)
         self._owner = shared().owner(bridge.post)
-        self._reads: WeakKeyDictionary[Any, _Reads] = WeakKeyDictionary()
+        self._reads: WeakKeyDictionary[NapariLayer, _Reads] = WeakKeyDictionary()
         self._grace = GRACE_MS / 1000
         slicer: Any = getattr(viewer, "_layer_slicer", None)
         self.available = hasattr(getattr(slicer, "events", None), "ready")
@@ -94,7 +98,7 @@ class BackgroundPlanes:
         """Whether planes are being read."""
         return any(reads.shown != reads.latest.id for reads in self._reads.values())
 
-    def read(self, layer: Any, request: PlaneRequest) -> Any:
+    def read(self, layer: NapariLayer, request: PlaneRequest) -> Any:
         """The requested plane if it can be read at once; else the present one, until `_show` gets the requested one."""
         reads = self._reads.setdefault(layer, _Reads(request))
         reads.latest, reads.waiting = request, None
@@ -114,7 +118,7 @@ class BackgroundPlanes:
                 self._cancel(reads)
                 self._show(layer, reads, reads.latest, reads.latest.read())
 
-    def forget(self, layer: Any) -> None:
+    def forget(self, layer: NapariLayer) -> None:
         """Stops reading for a layer that was removed."""
         reads = self._reads.pop(layer, None)
         if reads is not None:
@@ -125,7 +129,7 @@ class BackgroundPlanes:
         while reads.tickets:
             reads.tickets.pop().cancel()
 
-    def _begin(self, layer: Any, reads: _Reads, request: PlaneRequest, grace: bool = True) -> Any:
+    def _begin(self, layer: NapariLayer, reads: _Reads, request: PlaneRequest, grace: bool = True) -> Any:
         """Starts to read a plane. Returns it if it arrives within what is left of GRACE_MS in this pass of the event
         loop, else None."""
         there, versions, watched = threading.Event(), _versions(layer), ref(layer)
@@ -173,7 +177,7 @@ class BackgroundPlanes:
     def _next_turn(self) -> None:
         self._grace = GRACE_MS / 1000
 
-    def _show(self, layer: Any, reads: _Reads, request: PlaneRequest, plane: Any) -> None:
+    def _show(self, layer: NapariLayer, reads: _Reads, request: PlaneRequest, plane: Any) -> None:
         """Gives napari a plane. If a newer request exists, the plane is shown until that request's plane arrives, so
         that a person who drags a slider sees the planes in between."""
         viewer = self._viewer()
@@ -191,7 +195,7 @@ def _same_axes(one: Any, other: Any) -> bool:
     return bool(one.ndisplay == other.ndisplay and tuple(one.order) == tuple(other.order))
 
 
-def _held(layer: Any, request: PlaneRequest) -> Any:
+def _held(layer: NapariLayer, request: PlaneRequest) -> Any:
     """The plane that the layer shows now, labelled as the answer to `request`; an empty plane if the axes differ."""
     held = slicing_of(layer)._slice
     if held.empty or not _same_axes(held.slice_input, request.slice_input):
@@ -199,14 +203,14 @@ def _held(layer: Any, request: PlaneRequest) -> Any:
     return replace(held, slice_input=request.slice_input, request_id=request.id)
 
 
-def _set_loaded(layer: Any, id: int) -> None:
+def _set_loaded(layer: NapariLayer, id: int) -> None:
     holder = slicing_of(layer)
     if not holder.loaded:
         holder._last_slice_id = id
         holder._update_loaded_slice_id(id)
 
 
-def _versions(layer: Any) -> tuple[int, ...]:
+def _versions(layer: NapariLayer) -> tuple[int, ...]:
     """Version numbers of the edits in the layer's data; they change whenever something is painted."""
     return tuple(view.edits.version for view in views_of(layer) if isinstance(view, EditableView))
 

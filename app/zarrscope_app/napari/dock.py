@@ -45,6 +45,7 @@ from zarrscope_app.presenters.layers import Layer, Layers, not_added
 from zarrscope_app.presenters.session.actions import open_name, perform
 from zarrscope_app.presenters.session.opening import target_of
 from zarrscope_app.presenters.session.state_text import decode_view, is_view
+from zarrscope_app.qt.address import dropped_places
 from zarrscope_app.qt.bridge import Bridge
 from zarrscope_app.qt.credentials import ask_credentials
 from zarrscope_app.qt.form import AttributesPane
@@ -185,18 +186,14 @@ class Explorer(QWidget):
         self._show()
 
     def dragEnterEvent(self, event: QDragEnterEvent | None) -> None:
-        mime = event.mimeData() if event is not None else None
-        if event is not None and mime is not None and event.source() is None and (mime.hasUrls() or mime.hasText()):
+        if event is not None and event.source() is None and dropped_places(event):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent | None) -> None:
-        mime = event.mimeData() if event is not None else None
-        if event is None or mime is None:
-            return
-        places = [url.toLocalFile() or url.toString() for url in mime.urls()] or mime.text().splitlines()
-        for place in [place.strip() for place in places if place.strip()][:1]:
+        places = dropped_places(event)
+        if event is not None and places:
             event.acceptProposedAction()
-            self.open(place)
+            self.open(places[0])
 
     def _follow_theme(self, _: object = None) -> None:
         """Adapts the palette to napari's theme: napari colours by style sheet only, but icons and dimmed texts here use

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.view.lazy import LazyView
 from zarrscope_app.presenters.layers import Layer
+
+if TYPE_CHECKING:
+    from napari.layers import Layer as NapariLayer
+    from napari.utils import Colormap
+    from napari.viewer import Viewer
 
 
 def as_napari(layer: Layer) -> tuple[Any, dict[str, Any], str]:
@@ -46,7 +51,7 @@ def as_napari(layer: Layer) -> tuple[Any, dict[str, Any], str]:
     return list(layer.data) if len(layer.data) > 1 else layer.data[0], arguments, layer.kind
 
 
-def insert(viewer: Any, data: Any, arguments: dict[str, Any], kind: str) -> None:
+def insert(viewer: Viewer, data: Any, arguments: dict[str, Any], kind: str) -> None:
     """Adds a layer to the viewer. napari reads a plane during this; if that fails, the viewer is left as it was before.
 
     An invisible layer reads nothing while it is inserted, so it is complete before the first read.
@@ -63,13 +68,13 @@ def insert(viewer: Any, data: Any, arguments: dict[str, Any], kind: str) -> None
         raise
 
 
-def source_of(layer: Any) -> dict[str, Any]:
+def source_of(layer: NapariLayer) -> dict[str, Any]:
     """The source of a layer of zarrscope's: url, path, and the range of its contrast; {} for another layer."""
     found = layer.metadata.get("zarrscope", {})
     return found if isinstance(found, dict) else {}
 
 
-def views_of(layer: Any) -> list[LazyView]:
+def views_of(layer: NapariLayer) -> list[LazyView]:
     """The levels of a layer whose data are zarrscope's, however the layer was added."""
     data = getattr(layer, "data", None)
     levels = list(data) if getattr(layer, "multiscale", False) and data is not None else [data]
@@ -131,7 +136,7 @@ def _features(properties: dict[int, dict[str, Any]]) -> dict[str, list[Any]]:
     return {"index": list(properties), **{name: [row.get(name) for row in rows] for name in names}}
 
 
-def label_colors(colormap: Any) -> dict[int, tuple[int, int, int, int]]:
+def label_colors(colormap: Colormap) -> dict[int, tuple[int, int, int, int]]:
     """The colours of single labels in a colour map of napari, which may be given as a dict."""
     table = colormap.get("color_dict") if isinstance(colormap, dict) else getattr(colormap, "color_dict", None)
     found: dict[int, tuple[int, int, int, int]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from qtpy.QtWidgets import QFileDialog, QHBoxLayout, QLineEdit, QPushButton, QVBoxLayout, QWidget
 
@@ -20,6 +20,10 @@ from zarrscope_app.presenters.label_copies import LabelCopies
 from zarrscope_app.presenters.label_edits import editable_of
 from zarrscope_app.presenters.layer_writing import DrawnLayer
 from zarrscope_app.presenters.layers import Layer
+
+if TYPE_CHECKING:
+    from napari.layers import Layer as NapariLayer
+    from napari.viewer import Viewer
 
 
 class CopyDialog(PreviewDialog):
@@ -66,25 +70,30 @@ class CopyDialog(PreviewDialog):
 class LocalCopy:
     """Offers and makes copies for one dock. `tell(sentence)` shows results and failures."""
 
-    def __init__(self, viewer: Any, jobs: JobsPresenter, tell: Callable[[str], object], parent: QWidget) -> None:
+    def __init__(self, viewer: Viewer, jobs: JobsPresenter, tell: Callable[[str], object], parent: QWidget) -> None:
         self._viewer, self._tell, self._parent = viewer, tell, parent
         self._copies = LabelCopies(jobs)
         self.dialog: CopyDialog | None = None
 
-    def offer(self, layer: Any, why: str = "") -> None:
+    def offer(self, layer: NapariLayer, why: str = "") -> None:
         """Shows the plan, and writes the copy if the person agrees. `why`: why it is offered."""
         described = drawn(*layer.as_layer_data_tuple())
         self.dialog = CopyDialog(described, why, partial(self._save, layer, described), self._parent)
         self.dialog.open()
 
-    def _save(self, layer: Any, described: DrawnLayer) -> None:
+    def _save(self, layer: NapariLayer, described: DrawnLayer) -> None:
         dialog = self.dialog
         assert dialog is not None
         planned = label_copies.plan_copy(dialog.target.text(), described)
         self._copies.save(planned, partial(self._saved, layer, _version(layer)))
 
     def _saved(
-        self, layer: Any, version: int | None, copy: Layer | None, sentence: str, problem: strings.Problem | None
+        self,
+        layer: NapariLayer,
+        version: int | None,
+        copy: Layer | None,
+        sentence: str,
+        problem: strings.Problem | None,
     ) -> None:
         if copy is None:
             self._tell(problem.headline if problem is not None else "")
@@ -100,6 +109,6 @@ class LocalCopy:
         self._tell(sentence)
 
 
-def _version(layer: Any) -> int | None:
+def _version(layer: NapariLayer) -> int | None:
     """The version number of a layer's painted labels, which each painting changes; None if it cannot be painted."""
     return layer.data.edits.version if isinstance(layer.data, EditableView) else None

@@ -8,7 +8,7 @@ them.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from qtpy.QtWidgets import QWidget
 
@@ -22,13 +22,17 @@ from zarrscope_app.presenters import Session, label_edits, strings
 from zarrscope_app.presenters.label_edits import LabelEdits, LabelPlan
 from zarrscope_app.presenters.session.opening import open_place
 
+if TYPE_CHECKING:
+    from napari.layers import Layer as NapariLayer
+    from napari.viewer import Viewer
 
-def is_labels(layer: Any) -> bool:
+
+def is_labels(layer: NapariLayer) -> bool:
     """Whether `layer` is a labels layer that zarrscope made."""
     return layer is not None and type(layer).__name__ == "Labels" and bool(views_of(layer)) and bool(source_of(layer))
 
 
-def is_painted(layer: Any) -> bool:
+def is_painted(layer: NapariLayer) -> bool:
     """Whether `layer` has painted labels that are not yet written."""
     return is_labels(layer) and bool(label_edits.edits_of(layer.data))
 
@@ -36,14 +40,14 @@ def is_painted(layer: Any) -> bool:
 class Painting:
     """The painted labels of one viewer. `tell(sentence)` shows results and failures."""
 
-    def __init__(self, viewer: Any, owner: Owner, tell: Any, parent: QWidget) -> None:
+    def __init__(self, viewer: Viewer, owner: Owner, tell: Any, parent: QWidget) -> None:
         self._viewer, self._tell, self._parent = viewer, tell, parent
         self.edits = LabelEdits(owner)
         self.copy = LocalCopy(viewer, self.edits.jobs, tell, parent)
         self.dialog: PreviewDialog | None = None
 
     @property
-    def unsaved(self) -> list[Any]:
+    def unsaved(self) -> list[NapariLayer]:
         """Layers with painted labels that are not yet written."""
         return [layer for layer in self._viewer.layers if is_painted(layer)]
 
@@ -64,7 +68,7 @@ class Painting:
         layer.mode = "paint"
         return layer
 
-    def _exchanged(self, layer: Any) -> Any:
+    def _exchanged(self, layer: NapariLayer) -> Any:
         _, arguments, kind = layer.as_layer_data_tuple()
         layers, name = self._viewer.layers, layer.name
         data = label_edits.editable_of(views_of(layer)[0], name)
@@ -101,7 +105,7 @@ class Painting:
         else:
             self._tell(label_edits.NOT_LABELS)
 
-    def _looked(self, layer: Any, plan: LabelPlan | None, problem: strings.Problem | None, copy: bool) -> None:
+    def _looked(self, layer: NapariLayer, plan: LabelPlan | None, problem: strings.Problem | None, copy: bool) -> None:
         if plan is None:
             said = problem.headline if problem is not None else ""
             self._tell(said)
@@ -124,10 +128,10 @@ class Painting:
         )
         self.dialog.open()
 
-    def _write(self, layer: Any, plan: LabelPlan) -> None:
+    def _write(self, layer: NapariLayer, plan: LabelPlan) -> None:
         self.edits.write(plan, partial(self._written, layer))
 
-    def _written(self, layer: Any, sentence: str, problem: strings.Problem | None, copy: bool) -> None:
+    def _written(self, layer: NapariLayer, sentence: str, problem: strings.Problem | None, copy: bool) -> None:
         said = problem.headline if problem is not None else sentence
         self._tell(said)
         if layer in self._viewer.layers:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 
 import napari
@@ -30,6 +30,11 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.layers import UnreadPlanes
 from zarrscope_app.qt.bridge import Bridge
 
+if TYPE_CHECKING:
+    from napari.layers import Layer as NapariLayer
+    from napari.utils.events import Event
+    from napari.viewer import Viewer
+
 TITLE = "Zarr explorer"
 """The name of the dock in the manifest."""
 Told = Callable[[ZarrscopeError | None], None]
@@ -40,7 +45,7 @@ class Watch(QObject):
 
     changed = Signal()
 
-    def __init__(self, viewer: Any) -> None:
+    def __init__(self, viewer: Viewer) -> None:
         super().__init__()
         self.unread = UnreadPlanes()
         self.unread.changed.connect(self.changed.emit)
@@ -65,10 +70,10 @@ class Watch(QObject):
         for layer, _ in self.unread.items:
             layer.refresh()
 
-    def _inserted(self, event: Any) -> None:
+    def _inserted(self, event: Event) -> None:
         self._guard(event.value)
 
-    def _show(self, event: Any) -> None:
+    def _show(self, event: Event) -> None:
         """Shows the layers that `hidden_at_first` hid, now that they are guarded and complete."""
         for view in views_of(event.value):
             if _waiting.pop(id(view), None) is not None:
@@ -77,11 +82,11 @@ class Watch(QObject):
                     go_to(viewer, [event.value], asked)
                 event.value.visible = True
 
-    def _removed(self, event: Any) -> None:
+    def _removed(self, event: Event) -> None:
         self.unread.tell(event.value, None)
         self.background.forget(event.value)
 
-    def _write(self, layer: Any) -> None:
+    def _write(self, layer: NapariLayer) -> None:
         """Shows in the dock what writing the painted labels of a layer would change."""
         viewer = self._viewer()
         if viewer is not None:
@@ -94,7 +99,7 @@ class Watch(QObject):
             open_dock(viewer)
         self.changed.emit()
 
-    def _guard(self, layer: Any) -> None:
+    def _guard(self, layer: NapariLayer) -> None:
         if not views_of(layer):
             return
         _widen(layer)
@@ -111,7 +116,7 @@ class Watch(QObject):
         guard(layer, told, self.background)
         layer.events.visible.connect(shown_or_hidden)
 
-    def _tell(self, layer: Any, error: ZarrscopeError | None) -> None:
+    def _tell(self, layer: NapariLayer, error: ZarrscopeError | None) -> None:
         if layer is None:
             return
         path = source_of(layer).get("path", "")
@@ -121,25 +126,25 @@ class Watch(QObject):
             show_warning(self.unread.sentence)
 
 
-_watches: WeakKeyDictionary[Any, Watch] = WeakKeyDictionary()
+_watches: WeakKeyDictionary[Viewer, Watch] = WeakKeyDictionary()
 _waiting: WeakValueDictionary[int, LazyView] = WeakValueDictionary()
 """First levels of layers that will be made visible after their insertion, by id, because `==` would compare
 elements."""
 
 
-def unwrapped(viewer: Any) -> Any:
+def unwrapped(viewer: Viewer) -> Any:
     """The viewer, or dock, behind the proxy that napari gives to plugins. The proxy hides private attributes that the
     plugin needs, and cannot be a dict key."""
     return getattr(viewer, "__wrapped__", viewer)
 
 
-def open_dock(viewer: Any) -> Any:
+def open_dock(viewer: Viewer) -> Any:
     """Opens the plugin's dock, or shows the one that the viewer has. By name, because the dock imports this module."""
     _, widget = viewer.window.add_plugin_dock_widget("zarrscope", TITLE)
     return unwrapped(widget)
 
 
-def watch(viewer: Any) -> Watch:
+def watch(viewer: Viewer) -> Watch:
     """The one Watch of a viewer."""
     viewer = unwrapped(viewer)
     events = viewer.layers.events
@@ -162,7 +167,7 @@ def hidden_at_first(data: Any, arguments: dict[str, Any], kind: str) -> tuple[An
     return data, {**arguments, "visible": False}, kind
 
 
-def _widen(layer: Any) -> None:
+def _widen(layer: NapariLayer) -> None:
     """Allows contrast limits in the whole range of the file or the type, not only between the initial limits."""
     reach = source_of(layer).get("contrast_range")
     if reach and hasattr(layer, "contrast_limits_range"):
@@ -170,7 +175,7 @@ def _widen(layer: Any) -> None:
         layer.contrast_limits_range = (min(low, reach[0]), max(high, reach[1]))
 
 
-def guard(layer: Any, told: Told, background: BackgroundPlanes | None = None) -> None:
+def guard(layer: NapariLayer, told: Told, background: BackgroundPlanes | None = None) -> None:
     """Guards `layer`: its slices no longer raise errors. `told` gets, on any thread, the error of the latest slice, or
     None if it could be read. `background` reads the slices that would hold up the window."""
     holder = slicing_of(layer)

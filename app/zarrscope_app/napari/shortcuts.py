@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope_app.presenters.layer_commands import KEYS
+
+if TYPE_CHECKING:
+    from napari.viewer import Viewer
 
 
 class Shortcuts:
     """Keys of one viewer, from `acts` by the names of KEYS. A key that is already bound stays as it is."""
 
-    def __init__(self, viewer: Any, acts: dict[str, Callable[[], object]]) -> None:
+    def __init__(self, viewer: Viewer, acts: dict[str, Callable[[], object]]) -> None:
         self._viewer = viewer
         self._bound: list[tuple[str, Any]] = []
         for name, (key, description) in KEYS.items():

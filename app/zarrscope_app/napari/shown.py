@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from qtpy.QtGui import QColor, QPalette
@@ -17,8 +17,13 @@ from zarrscope_app.presenters.image.oblique import turn
 from zarrscope_app.presenters.session.state_text import decode_view
 from zarrscope_app.presenters.shown_layers import ShownLayer
 
+if TYPE_CHECKING:
+    from napari.layers import Layer as NapariLayer
+    from napari.utils import Colormap
+    from napari.viewer import Viewer
 
-def shown(layer: Any) -> ShownLayer:
+
+def shown(layer: NapariLayer) -> ShownLayer:
     """The present display settings of a layer of zarrscope's."""
     source = source_of(layer)
     limits = getattr(layer, "contrast_limits", None)
@@ -34,7 +39,7 @@ def shown(layer: Any) -> ShownLayer:
     )
 
 
-def one_color(colormap: Any) -> tuple[int, int, int] | None:
+def one_color(colormap: Colormap) -> tuple[int, int, int] | None:
     """The colour at the end of a colour map that runs from black to one colour; None for other maps."""
     colors = np.asarray(getattr(colormap, "colors", ()), float)
     if colors.ndim != 2 or not len(colors) or colors[0][:3].any():
@@ -46,7 +51,7 @@ def one_color(colormap: Any) -> tuple[int, int, int] | None:
     return red, green, blue
 
 
-def on_show(viewer: Any, layers: Sequence[Any]) -> tuple[dict[str, int], tuple[str, str] | None, int | None]:
+def on_show(viewer: Viewer, layers: Sequence[NapariLayer]) -> tuple[dict[str, int], tuple[str, str] | None, int | None]:
     """(index by axis, names of the axes displayed as height and width, locked level) of layers of one image."""
     first = layers[0]
     names, skipped = _names(first), viewer.dims.ndim - first.ndim
@@ -59,7 +64,7 @@ def on_show(viewer: Any, layers: Sequence[Any]) -> tuple[dict[str, int], tuple[s
     return index, show, getattr(first, "locked_data_level", None)
 
 
-def direction(viewer: Any) -> dict[str, Any] | None:
+def direction(viewer: Viewer) -> dict[str, Any] | None:
     """The direction in which the viewer shows a volume, as a view has it; None for a plane."""
     if viewer.dims.ndisplay != 3:
         return None
@@ -68,12 +73,12 @@ def direction(viewer: Any) -> dict[str, Any] | None:
     return solid_member(float(np.degrees(azimuth)), float(np.degrees(elevation)), 1.0)
 
 
-def _camera(viewer: Any) -> Any:
+def _camera(viewer: Viewer) -> Any:
     """The camera, which older versions of napari have on the viewer itself."""
     return getattr(viewer, "scene", viewer).camera
 
 
-def _turn(viewer: Any, solid: Any) -> None:
+def _turn(viewer: Viewer, solid: Any) -> None:
     """Shows a volume from the direction of a view."""
     asked = BeyondPlane()
     asked.restore({"solid": solid})
@@ -83,7 +88,7 @@ def _turn(viewer: Any, solid: Any) -> None:
         _camera(viewer).set_view_direction(tuple(map(float, depth)), tuple(map(float, -down)))
 
 
-def go_to(viewer: Any, layers: Sequence[Any], view: Mapping[str, Any]) -> None:
+def go_to(viewer: Viewer, layers: Sequence[NapariLayer], view: Mapping[str, Any]) -> None:
     """Shows the index, axes and level of a view; invalid parts of a text from elsewhere are ignored."""
     first = layers[0]
     names, skipped = _names(first), viewer.dims.ndim - first.ndim
@@ -102,7 +107,7 @@ def go_to(viewer: Any, layers: Sequence[Any], view: Mapping[str, Any]) -> None:
             layer.locked_data_level = max(0, min(level, len(layer.data) - 1))
 
 
-def room_of(viewer: Any, dock: QWidget) -> Room:
+def room_of(viewer: Viewer, dock: QWidget) -> Room:
     """The size of the canvas beside a dock, and the viewer's slider positions; their middle if the viewer is empty."""
     window = dock.window()
     center = window.centralWidget() if isinstance(window, QMainWindow) else None
@@ -132,7 +137,7 @@ def palette_of(name: str) -> QPalette:
     return palette
 
 
-def asked_view(layer: Any) -> Mapping[str, Any]:
+def asked_view(layer: NapariLayer) -> Mapping[str, Any]:
     """The view with which the layer was opened; {} if it was opened without one."""
     try:
         found = decode_view(source_of(layer).get("state", "")).get("slice")
@@ -141,5 +146,5 @@ def asked_view(layer: Any) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _names(layer: Any) -> list[str]:
+def _names(layer: NapariLayer) -> list[str]:
     return [str(name) for name in layer.axis_labels]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet, ref
 
 from qtpy.QtCore import QEvent, QObject, Qt, Signal
@@ -20,6 +20,11 @@ from zarrscope_app.napari.painting import is_painted
 from zarrscope_app.presenters import strings, unwritten_labels
 from zarrscope_app.qt.bridge import Bridge
 
+if TYPE_CHECKING:
+    from napari.layers import Layer as NapariLayer
+    from napari.utils.events import Event
+    from napari.viewer import Viewer
+
 
 class UnwrittenLabels(QObject):
     """Guards the painted labels of one viewer. `write(layer)` begins to write those of a layer."""
@@ -27,12 +32,12 @@ class UnwrittenLabels(QObject):
     changed = Signal()
     """Layers were removed with painted labels, or brought back."""
 
-    def __init__(self, viewer: Any, bridge: Bridge, write: Callable[[Any], object]) -> None:
+    def __init__(self, viewer: Viewer, bridge: Bridge, write: Callable[[Any], object]) -> None:
         super().__init__()
         self._viewer, self._bridge, self._write = ref(viewer), bridge, write
-        self.held: list[Any] = []
+        self.held: list[NapariLayer] = []
         """Layers that were removed without asking."""
-        self.given_up: WeakSet[Any] = WeakSet()
+        self.given_up: WeakSet[NapariLayer] = WeakSet()
         """Layers whose painted labels a person does not want."""
         layers = viewer.layers
         layers.remove_selected = partial(_remove_selected, ref(self), ref(layers), type(layers).remove_selected)
@@ -55,7 +60,7 @@ class UnwrittenLabels(QObject):
                 viewer.add_layer(layer)
         self.changed.emit()
 
-    def may_lose(self, layers: list[Any], act: str) -> bool:
+    def may_lose(self, layers: list[NapariLayer], act: str) -> bool:
         """Asks whether painted labels of these layers may be lost. `act`: the label of the button that loses them."""
         painted = [layer for layer in layers if is_painted(layer) and layer not in self.given_up]
         if not painted:
@@ -85,7 +90,7 @@ class UnwrittenLabels(QObject):
         box.deleteLater()
         return "write" if chosen is write else "lose" if chosen is lose else "cancel"
 
-    def _removed(self, event: Any) -> None:
+    def _removed(self, event: Event) -> None:
         layer = event.value
         if is_painted(layer) and layer not in self.given_up:
             self.held.append(layer)

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from qtpy.QtCore import QSize, Qt, Signal
+from qtpy.QtCore import QEvent, QObject, QSize, Qt, Signal
+from qtpy.QtGui import QDropEvent, QFocusEvent, QKeyEvent, QMouseEvent
 from qtpy.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QSizePolicy, QStackedWidget, QToolButton, QWidget
 
 from zarrscope_app.presenters import SessionState
@@ -13,6 +14,15 @@ from zarrscope_app.presenters.commands import LABELS, command
 
 from .text import Label, literal, tip
 from .theme import Role, icon
+
+
+def dropped_places(event: QDropEvent | None) -> list[str]:
+    """The paths and addresses in what is dragged: files, links or lines of text."""
+    data = event.mimeData() if event is not None else None
+    if data is None:
+        return []
+    places = [url.toLocalFile() or url.toString() for url in data.urls()] or data.text().splitlines()
+    return [place.strip() for place in places if place.strip()]
 
 
 class AddressLine(QWidget):
@@ -81,11 +91,12 @@ class AddressLine(QWidget):
         self.line.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.line.selectAll()
 
-    def eventFilter(self, watched: Any, event: Any) -> bool:
-        if event.type() == event.Type.KeyPress and event.key() == Qt.Key.Key_Escape:
+    def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
+        if isinstance(event, QKeyEvent) and event.type() == event.Type.KeyPress and event.key() == Qt.Key.Key_Escape:
             self._leave()
             return True
-        if event.type() == event.Type.FocusOut and event.reason() != Qt.FocusReason.PopupFocusReason and self._crumbs:
+        popup = Qt.FocusReason.PopupFocusReason
+        if isinstance(event, QFocusEvent) and event.lostFocus() and event.reason() != popup and self._crumbs:
             self._stack.setCurrentWidget(self._trail)
         return False
 
@@ -147,5 +158,5 @@ class _Trail(QFrame):
             self._row.addWidget(button)
         self._row.addStretch(1)
 
-    def mousePressEvent(self, event: Any) -> None:
+    def mousePressEvent(self, event: QMouseEvent | None) -> None:
         self.pressed.emit()

@@ -10,10 +10,22 @@ adds a second coordinate system and a dependency, and was not faster.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from qtpy.QtCore import QLineF, QPointF, QRect, QRectF, Qt, QTimer, Signal
-from qtpy.QtGui import QBrush, QColor, QFontMetricsF, QGuiApplication, QImage, QPainter, QPen
+from qtpy.QtCore import QEvent, QLineF, QPointF, QRect, QRectF, Qt, QTimer, Signal
+from qtpy.QtGui import (
+    QBrush,
+    QColor,
+    QFontMetricsF,
+    QGuiApplication,
+    QHelpEvent,
+    QImage,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+    QWheelEvent,
+)
 from qtpy.QtWidgets import QSizePolicy, QToolTip, QWidget
 
 from zarrscope_app.presenters import CoalescedCall, Post, Rect, SlicePresenter, Tile, TileState
@@ -209,7 +221,7 @@ class ImageCanvas(QWidget):
         self.update()
 
     # ---------------------------------------------------------------- painting
-    def paintEvent(self, event: Any) -> None:
+    def paintEvent(self, event: QPaintEvent | None) -> None:
         painter = QPainter(self)
         background = image_background(self.palette())
         painter.fillRect(self.rect(), background)
@@ -366,25 +378,26 @@ class ImageCanvas(QWidget):
         painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)
 
     # ---------------------------------------------------------------- gestures
-    def event(self, event: Any) -> bool:
-        if event.type() == event.Type.ToolTip and self._presenter is not None:
+    def event(self, event: QEvent | None) -> bool:
+        if isinstance(event, QHelpEvent) and event.type() == event.Type.ToolTip and self._presenter is not None:
             why = self._presenter.why(*self.to_plane(QPointF(event.pos())))
             # an empty tooltip hides the former one
             QToolTip.showText(event.globalPos(), tip(why), self)
             return True
         return bool(super().event(event))
 
-    def resizeEvent(self, event: Any) -> None:
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
         if self._fitted:
             self.fit()
         else:
             self._moved()
 
-    def changeEvent(self, event: Any) -> None:
+    def changeEvent(self, event: QEvent | None) -> None:
         super().changeEvent(event)
         self.update()
 
-    def wheelEvent(self, event: Any) -> None:
+    def wheelEvent(self, event: QWheelEvent | None) -> None:
+        assert event is not None
         turns = event.angleDelta().y() or event.angleDelta().x()
         if self._presenter is None or not turns:
             return
@@ -395,7 +408,8 @@ class ImageCanvas(QWidget):
             self._hover(event.position())
         event.accept()
 
-    def mousePressEvent(self, event: Any) -> None:
+    def mousePressEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
         if event.button() in (Qt.MouseButton.LeftButton, Qt.MouseButton.MiddleButton):
             self._pressed, self._pressed_center, self._dragged = event.position(), self._center, False
             held = event.modifiers()
@@ -404,7 +418,8 @@ class ImageCanvas(QWidget):
         elif event.button() == Qt.MouseButton.RightButton and self._presenter is not None:
             self._contrast = (event.position(), limits_of(self._presenter.state.channels))
 
-    def mouseMoveEvent(self, event: Any) -> None:
+    def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
         at = event.position()
         if self._pressed is not None:
             moved = at - self._pressed
@@ -428,7 +443,8 @@ class ImageCanvas(QWidget):
                 self._target.set_levels(each.channel, each.lo, each.hi)
         self._hover(at)
 
-    def mouseReleaseEvent(self, event: Any) -> None:
+    def mouseReleaseEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
         if event.button() == Qt.MouseButton.RightButton:
             self._contrast = None
             return
@@ -450,11 +466,12 @@ class ImageCanvas(QWidget):
             (self.picked or self._target.pin)(y, x)
             self.hovered.emit()
 
-    def mouseDoubleClickEvent(self, event: Any) -> None:
+    def mouseDoubleClickEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
         if event.button() == Qt.MouseButton.LeftButton:
             self.fit()
 
-    def leaveEvent(self, event: Any) -> None:
+    def leaveEvent(self, event: QEvent | None) -> None:
         if self._target is not None:
             self._target.leave()
             self.hovered.emit()

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Any
 
 from qtpy.QtCore import QSize, Qt
-from qtpy.QtGui import QAction, QBrush, QColor, QIcon, QLinearGradient, QPainter, QPixmap
+from qtpy.QtGui import QAction, QBrush, QColor, QIcon, QLinearGradient, QPainter, QPaintEvent, QPixmap
 from qtpy.QtWidgets import (
     QCheckBox,
     QColorDialog,
@@ -211,7 +210,7 @@ class _Elided(Label):
         super().__init__()
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
 
-    def paintEvent(self, event: Any) -> None:
+    def paintEvent(self, event: QPaintEvent | None) -> None:
         text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideMiddle, self.width())
         painter = QPainter(self)
         # the widget's own palette is that of a disabled widget, which is unreadable in a dark theme

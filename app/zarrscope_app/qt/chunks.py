@@ -6,7 +6,18 @@ from typing import Any
 
 import numpy as np
 from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from qtpy.QtGui import QBrush, QColor, QImage, QPainter, QPen
+from qtpy.QtGui import (
+    QBrush,
+    QColor,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+    QShowEvent,
+)
 from qtpy.QtWidgets import (
     QBoxLayout,
     QComboBox,
@@ -86,14 +97,21 @@ class MapWidget(QWidget):
         side = min(high, wide)
         return (side, side) if side >= _SMALLEST else (min(high, _SMALLEST), min(wide, _SMALLEST))
 
-    def mousePressEvent(self, event: Any) -> None:
+    def mousePressEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
         high, wide = self._cell()
         self._at = (int(event.position().y() // high), int(event.position().x() // wide))
         self.picked.emit(*self._at)
 
-    def keyPressEvent(self, event: Any) -> None:
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        assert event is not None
         keys = Qt.Key
-        steps = {keys.Key_Up: (-1, 0), keys.Key_Down: (1, 0), keys.Key_Left: (0, -1), keys.Key_Right: (0, 1)}
+        steps: dict[int, tuple[int, int]] = {
+            keys.Key_Up: (-1, 0),
+            keys.Key_Down: (1, 0),
+            keys.Key_Left: (0, -1),
+            keys.Key_Right: (0, 1),
+        }
         cells = self._map.cells
         if cells is None or event.key() not in (*steps, keys.Key_Return):
             super().keyPressEvent(event)
@@ -105,7 +123,7 @@ class MapWidget(QWidget):
             self.picked.emit(*self._at)
         self.update()
 
-    def paintEvent(self, event: Any) -> None:
+    def paintEvent(self, event: QPaintEvent | None) -> None:
         found = self._map
         if found.cells is None or found.shades is None:
             return
@@ -223,11 +241,11 @@ class ChunksPane(QWidget):
         old, self._presenter = self._presenter, presenter
         follow(old, presenter, self._changed)
 
-    def showEvent(self, event: Any) -> None:
+    def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)
         self._changed()
 
-    def resizeEvent(self, event: Any) -> None:
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
         """Puts the map above its text in a narrow pane, such as a dock."""
         super().resizeEvent(event)
         narrow = self.width() < 2 * SIDE - 80

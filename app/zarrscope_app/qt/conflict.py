@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from qtpy.QtCore import Qt, Signal
+from qtpy.QtGui import QKeyEvent
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
@@ -127,7 +126,8 @@ class _Table(QTableWidget):
             tall = (head.height() if head is not None else 0) + line * min(len(rows), _MOST_SEEN)
             self.setFixedHeight(tall + 2 * self.frameWidth())
 
-    def keyPressEvent(self, event: Any) -> None:
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        assert event is not None
         if event.key() in (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self._pick(self.currentRow(), self.currentColumn())
         else:

@@ -8,10 +8,9 @@ the high one; Shift: by ten.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from qtpy.QtGui import QColor, QPainter, QPainterPath, QPen, QPolygonF
+from qtpy.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen, QPolygonF
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from .theme import Role, mix, quiet
@@ -83,7 +82,7 @@ class ContrastStrip(QWidget):
 
     # ---- drawing
 
-    def paintEvent(self, event: Any) -> None:
+    def paintEvent(self, event: QPaintEvent | None) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         palette = self.palette()
@@ -133,7 +132,8 @@ class ContrastStrip(QWidget):
             return "both"
         return "low" if x < low else "high"
 
-    def mousePressEvent(self, event: Any) -> None:
+    def mousePressEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
         if event.button() != Qt.MouseButton.LeftButton:
             return
         x = event.position().x()
@@ -141,7 +141,8 @@ class ContrastStrip(QWidget):
         self._grabbed_at, self._grabbed_levels = x, self._levels
         self.update()
 
-    def mouseMoveEvent(self, event: Any) -> None:
+    def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
         x = event.position().x()
         if self._grabbed is None:
             both = self._at(x) == "both"
@@ -154,16 +155,18 @@ class ContrastStrip(QWidget):
             high + (moved if self._grabbed in ("high", "both") else 0),
         )
 
-    def mouseReleaseEvent(self, event: Any) -> None:
+    def mouseReleaseEvent(self, event: QMouseEvent | None) -> None:
         self._grabbed = None
         self.update()
 
-    def mouseDoubleClickEvent(self, event: Any) -> None:
+    def mouseDoubleClickEvent(self, event: QMouseEvent | None) -> None:
         self._grabbed = None
         self.auto_asked.emit()
 
-    def keyPressEvent(self, event: Any) -> None:
-        sign = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(event.key())
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        assert event is not None
+        signs: dict[int, int] = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}
+        sign = signs.get(event.key())
         if sign is None:
             super().keyPressEvent(event)
             return

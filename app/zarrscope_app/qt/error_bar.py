@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from qtpy.QtCore import Qt
+from qtpy.QtCore import QEvent, Qt
 from qtpy.QtGui import QGuiApplication, QPalette
 from qtpy.QtWidgets import (
     QFrame,
@@ -111,7 +110,8 @@ class ErrorBar(QFrame):
         if dismissed is not None:
             dismissed()
 
-    def changeEvent(self, event: Any) -> None:
+    def changeEvent(self, event: QEvent | None) -> None:
+        assert event is not None
         super().changeEvent(event)
         if event.type() == event.Type.ApplicationPaletteChange:
             self._tint()

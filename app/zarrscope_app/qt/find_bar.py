@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from qtpy.QtCore import Qt, Signal
+from qtpy.QtGui import QKeyEvent
 from qtpy.QtWidgets import QHBoxLayout, QLineEdit, QToolButton, QWidget
 
 from zarrscope_app.presenters.commands import LABELS
@@ -86,7 +86,8 @@ class FindBar(QWidget):
         if self._search is not None:
             self._search.look_for(text)
 
-    def keyPressEvent(self, event: Any) -> None:
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        assert event is not None
         back = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_F3):
             self.step(-1 if back else 1)

@@ -6,9 +6,8 @@ The model of all fields: form_model.py; sections: section_form.py; text: json_fo
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
-from qtpy.QtCore import QModelIndex, QSignalBlocker, Qt, Signal
+from qtpy.QtCore import QModelIndex, QPoint, QSignalBlocker, Qt, Signal
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QApplication,
@@ -385,7 +384,7 @@ class AttributesPane(QWidget):
         if field is not None and self._presenter is not None:
             self._presenter.turn_page(field.pointer, by)
 
-    def _menu(self, at: Any) -> None:
+    def _menu(self, at: QPoint) -> None:
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         editable = self._buttons["add"].isVisibleTo(self)

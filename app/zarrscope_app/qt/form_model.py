@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from qtpy.QtCore import QAbstractItemModel, QModelIndex, QSize, Qt
-from qtpy.QtWidgets import QComboBox, QStyledItemDelegate, QWidget
+from qtpy.QtWidgets import QComboBox, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from zarrscope_app.presenters import EditPresenter, EditStatus, Field
 from zarrscope_app.presenters.commands import LABELS
@@ -34,7 +34,7 @@ def kind_width(view: QWidget) -> int:
 class FormModel(QAbstractItemModel):
     """Fields by their position in the presenter's list, which the Qt index holds."""
 
-    def __init__(self, parent: Any = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.presenter: EditPresenter | None = None
         self._fields: tuple[Field, ...] = ()
@@ -77,7 +77,7 @@ class FormModel(QAbstractItemModel):
         """The index of the field at `place` of the list."""
         return self.createIndex(self._row[place], column, place)
 
-    def field(self, index: Any) -> Field | None:
+    def field(self, index: QModelIndex) -> Field | None:
         """The field of an index."""
         return self._fields[index.internalId()] if index.isValid() else None
 
@@ -85,35 +85,35 @@ class FormModel(QAbstractItemModel):
         """The position of a field in the list."""
         return next((place for place, field in enumerate(self._fields) if field.pointer == pointer), None)
 
-    def columnCount(self, parent: Any = QModelIndex()) -> int:  # noqa: B008 -- as Qt declares it
+    def columnCount(self, parent: QModelIndex = QModelIndex()) -> int:  # noqa: B008 -- as Qt declares it
         return 3
 
-    def rowCount(self, parent: Any = QModelIndex()) -> int:  # noqa: B008 -- as Qt declares it
+    def rowCount(self, parent: QModelIndex = QModelIndex()) -> int:  # noqa: B008 -- as Qt declares it
         if parent.isValid() and parent.column():
             return 0
         return len(self._children.get(parent.internalId() if parent.isValid() else -1, ()))
 
-    def index(self, row: int, column: int, parent: Any = QModelIndex()) -> QModelIndex:  # noqa: B008 -- as Qt declares it
+    def index(self, row: int, column: int, parent: QModelIndex = QModelIndex()) -> QModelIndex:  # noqa: B008 -- as Qt declares it
         if not self.hasIndex(row, column, parent):
             return QModelIndex()
         return self.createIndex(row, column, self._children[parent.internalId() if parent.isValid() else -1][row])
 
-    def parent(self, index: Any = QModelIndex()) -> Any:  # noqa: B008 -- as Qt declares it
+    def parent(self, index: QModelIndex = QModelIndex()) -> Any:  # noqa: B008 -- as Qt declares it
         above = self._parents[index.internalId()] if index.isValid() else -1
         return QModelIndex() if above < 0 else self.at(above)
 
-    def hasChildren(self, parent: Any = QModelIndex()) -> bool:  # noqa: B008 -- as Qt declares it
+    def hasChildren(self, parent: QModelIndex = QModelIndex()) -> bool:  # noqa: B008 -- as Qt declares it
         field = self.field(parent)
         if field is None:
             return bool(self._fields)
         return parent.column() == 0 and field.kind in CONTAINERS and field.members > 0
 
-    def headerData(self, section: int, orientation: Any, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if role == Qt.ItemDataRole.DisplayRole and orientation == Qt.Orientation.Horizontal:
             return LABELS[("name", "value", "kind")[section]]
         return None
 
-    def flags(self, index: Any) -> Any:
+    def flags(self, index: QModelIndex) -> Any:
         field = self.field(index)
         flags = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
         if field is None or self.presenter is None or self.presenter.state.status is EditStatus.READ_ONLY:
@@ -126,7 +126,7 @@ class FormModel(QAbstractItemModel):
             flags |= Qt.ItemFlag.ItemIsEditable
         return flags
 
-    def data(self, index: Any, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+    def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         field = self.field(index)
         if field is None:
             return None
@@ -150,7 +150,7 @@ class FormModel(QAbstractItemModel):
             )
         return None
 
-    def setData(self, index: Any, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
+    def setData(self, index: QModelIndex, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
         field = self.field(index)
         if field is None or self.presenter is None or role != Qt.ItemDataRole.EditRole:
             return False
@@ -169,17 +169,22 @@ class FormModel(QAbstractItemModel):
 class FormDelegate(QStyledItemDelegate):
     """Edits cells: a kind by a list to choose from, a value by the editor of its field in EDITORS (editors.py)."""
 
-    def __init__(self, parent: Any = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._undo_keys = UndoKeys(self)
 
-    def sizeHint(self, option: Any, index: Any) -> Any:
+    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex) -> QSize:
         size = super().sizeHint(option, index)
         # Space for the line editor, which Qt fits into the row.
         return size.expandedTo(QSize(0, option.fontMetrics.height() + 8))
 
-    def createEditor(self, parent: Any, option: Any, index: Any) -> Any:
-        field = index.model().field(index)
+    def createEditor(self, parent: QWidget | None, option: QStyleOptionViewItem, index: QModelIndex) -> QWidget | None:
+        model = index.model()
+        assert isinstance(model, FormModel)
+        assert parent is not None
+        field = model.field(index)
+        if field is None:
+            return None
         make = EDITORS[field.editor] if index.column() == VALUE else None
         if index.column() == KIND:
             editor: QWidget = Choice(parent, field.kinds)
@@ -198,14 +203,14 @@ class FormDelegate(QStyledItemDelegate):
         self.commitData.emit(editor)
         self.closeEditor.emit(editor)
 
-    def setEditorData(self, editor: Any, index: Any) -> None:
+    def setEditorData(self, editor: QWidget | None, index: QModelIndex) -> None:
         if isinstance(editor, QComboBox):
             editor.setCurrentText(index.data(Qt.ItemDataRole.EditRole))
         else:
             super().setEditorData(editor, index)
 
-    def setModelData(self, editor: Any, model: Any, index: Any) -> None:
-        if isinstance(editor, QComboBox):
+    def setModelData(self, editor: QWidget | None, model: QAbstractItemModel | None, index: QModelIndex) -> None:
+        if isinstance(editor, QComboBox) and model is not None:
             model.setData(index, editor.currentText())
         else:
             super().setModelData(editor, model, index)

@@ -3,10 +3,8 @@ picture."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from qtpy.QtCore import Qt, QTimer, Signal
-from qtpy.QtGui import QGuiApplication
+from qtpy.QtCore import QEvent, QObject, Qt, QTimer, Signal
+from qtpy.QtGui import QGuiApplication, QResizeEvent
 from qtpy.QtWidgets import (
     QFrame,
     QPushButton,
@@ -202,8 +200,8 @@ class _Veil(QFrame):
             self.load.setVisible(loadable)
             self._place()
 
-    def eventFilter(self, watched: Any, event: Any) -> bool:
-        if event.type() == event.Type.Resize:
+    def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
+        if isinstance(event, QResizeEvent):
             self._place()
         return False
 

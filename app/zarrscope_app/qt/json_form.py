@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from qtpy.QtCore import QRect, QSize, Qt, QTimer, Signal
-from qtpy.QtGui import QPainter, QTextCursor, QTextFormat
+from qtpy.QtGui import QFocusEvent, QPainter, QPaintEvent, QResizeEvent, QTextCursor, QTextFormat
 from qtpy.QtWidgets import QTextEdit, QVBoxLayout, QWidget
 
 from zarrscope_app.presenters import EditPresenter, EditStatus
@@ -31,7 +29,7 @@ class _Numbers(QWidget):
     def sizeHint(self) -> QSize:
         return QSize(self._text.margin(), 0)
 
-    def paintEvent(self, event: Any) -> None:
+    def paintEvent(self, event: QPaintEvent | None) -> None:
         self._text.paint_numbers(self)
 
 
@@ -58,12 +56,12 @@ class _Text(LongText):
     def _widen(self) -> None:
         self.setViewportMargins(self.margin(), 0, 0, 0)
 
-    def resizeEvent(self, event: Any) -> None:
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
         area = self.contentsRect()
         self._numbers.setGeometry(QRect(area.left(), area.top(), self.margin(), area.height()))
 
-    def focusOutEvent(self, event: Any) -> None:
+    def focusOutEvent(self, event: QFocusEvent | None) -> None:
         super().focusOutEvent(event)
         self.left.emit()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from qtpy.QtCore import QPointF, QRectF, Qt, Signal
-from qtpy.QtGui import QColor, QPainter, QPen, QPolygonF
+from qtpy.QtCore import QEvent, QPointF, QRectF, Qt, Signal
+from qtpy.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF, QResizeEvent, QWheelEvent
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from zarrscope_app.presenters import CoalescedCall, Post, SlicePresenter, strings
@@ -81,7 +81,7 @@ class LinePlotWidget(QWidget):
     def _plot(self) -> QRectF:
         return QRectF(self.rect()).adjusted(_LEFT, _TOP, -_RIGHT, -_BOTTOM)
 
-    def paintEvent(self, event: Any) -> None:
+    def paintEvent(self, event: QPaintEvent | None) -> None:
         painter = QPainter(self)
         palette = self.palette()
         painter.fillRect(self.rect(), palette.color(Role.Base))
@@ -130,17 +130,20 @@ class LinePlotWidget(QWidget):
             index = round(lo + share * (hi - lo)) - (1 if share else 0)
             painter.drawText(plot.adjusted(0, plot.height() + 4, 0, _BOTTOM), align, strings.count(max(0, index)))
 
-    def resizeEvent(self, event: Any) -> None:
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
         self._tell.soon()
 
-    def wheelEvent(self, event: Any) -> None:
+    def wheelEvent(self, event: QWheelEvent | None) -> None:
+        assert event is not None
         self.zoom_by(1.25 ** (event.angleDelta().y() / 120), event.position().x())
         event.accept()
 
-    def mousePressEvent(self, event: Any) -> None:
+    def mousePressEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
         self._pressed = (event.position().x(), self._span)
 
-    def mouseMoveEvent(self, event: Any) -> None:
+    def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
         x, plot = event.position().x(), self._plot()
         if self._pressed is not None:
             at, (lo, hi) = self._pressed
@@ -152,13 +155,13 @@ class LinePlotWidget(QWidget):
             self._presenter.hover(0.0, lo + (x - plot.left()) / plot.width() * (hi - lo))
             self.hovered.emit()
 
-    def mouseReleaseEvent(self, event: Any) -> None:
+    def mouseReleaseEvent(self, event: QMouseEvent | None) -> None:
         self._pressed = None
 
-    def mouseDoubleClickEvent(self, event: Any) -> None:
+    def mouseDoubleClickEvent(self, event: QMouseEvent | None) -> None:
         self.fit()
 
-    def leaveEvent(self, event: Any) -> None:
+    def leaveEvent(self, event: QEvent | None) -> None:
         if self._presenter is not None:
             self._presenter.leave()
             self.hovered.emit()

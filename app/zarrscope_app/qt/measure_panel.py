@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from qtpy.QtCore import QPointF, QRectF, QSize
-from qtpy.QtGui import QColor, QGuiApplication, QPainter, QPen, QPolygonF
+from qtpy.QtGui import QColor, QGuiApplication, QPainter, QPaintEvent, QPen, QPolygonF
 from qtpy.QtWidgets import (
     QFrame,
     QGridLayout,
@@ -126,7 +124,7 @@ class _Curves(QWidget):
         self.setVisible(any(row.profile is not None and len(row.profile) > 1 for row in found.rows))
         self.update()
 
-    def paintEvent(self, event: Any) -> None:
+    def paintEvent(self, event: QPaintEvent | None) -> None:
         painter = QPainter(self)
         palette = self.palette()
         area = QRectF(self.rect()).adjusted(0, 0, -1, -1)

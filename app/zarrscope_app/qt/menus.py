@@ -7,10 +7,9 @@ the focused widget did not use them, so they never interfere with typing or with
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from qtpy.QtCore import Qt
-from qtpy.QtGui import QAction, QKeySequence
+from qtpy.QtGui import QAction, QKeyEvent, QKeySequence
 from qtpy.QtWidgets import QMainWindow, QMenu
 
 from zarrscope_app.presenters.commands import COMMANDS, MENUS, OFFERS, is_plain
@@ -78,7 +77,7 @@ class Menus:
                 self.actions[found.id] = action
                 self._plain.update(dict.fromkeys(plain, found.id))
 
-    def plain_command(self, event: Any) -> str | None:
+    def plain_command(self, event: QKeyEvent) -> str | None:
         """The command of a plain key that no widget used; None if it has none."""
         text = event.text().upper()
         held = event.modifiers() & (Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier)

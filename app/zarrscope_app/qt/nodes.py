@@ -6,8 +6,8 @@ Every change of nodes first shows its form and its plan in a dialog (node_form.p
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from qtpy.QtCore import QPoint
 from qtpy.QtGui import QGuiApplication
 from qtpy.QtWidgets import QWidget
 
@@ -103,7 +103,7 @@ class NodeActions:
         if session is not None:
             session.nodes.rename(path, name)
 
-    def _menu(self, at: Any) -> None:
+    def _menu(self, at: QPoint) -> None:
         viewport = self._tree.view.viewport()
         if viewport is not None and self._tree.current_row() is not None:
             self._menus.menus["node"].popup(viewport.mapToGlobal(at))

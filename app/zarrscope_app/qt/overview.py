@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from qtpy.QtCore import QRect, QRectF, Qt, Signal
-from qtpy.QtGui import QImage, QPainter, QPen
+from qtpy.QtCore import QEvent, QPoint, QRect, QRectF, Qt, Signal
+from qtpy.QtGui import QHelpEvent, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
 from qtpy.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QToolTip, QVBoxLayout, QWidget
 
 from zarrscope_app.presenters.image.overview import Cell, OverviewPresenter, OverviewState
@@ -96,11 +94,11 @@ class _Grid(QWidget):
             return 8, 8
         return max((metrics.horizontalAdvance(name) for name in self._state.rows), default=0) + 16, metrics.height() + 8
 
-    def resizeEvent(self, event: Any) -> None:
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
         self._geometry = None
         super().resizeEvent(event)
 
-    def changeEvent(self, event: Any) -> None:
+    def changeEvent(self, event: QEvent | None) -> None:
         self._geometry = None  # another font
         super().changeEvent(event)
 
@@ -128,13 +126,14 @@ class _Grid(QWidget):
         first, end = max(0, (area.left() - left) // across), (area.right() - left) // across + 1
         return rows, range(first, min(len(self._state.columns), end))
 
-    def _at(self, point: Any) -> Cell | None:
+    def _at(self, point: QPoint) -> Cell | None:
         rows, columns = self._within(QRect(point, point))
         where = next(((row, column) for row in rows for column in columns), None)
         return self._cells.get(where) if where is not None and self.place_of(*where).contains(point) else None
 
     # ---------------------------------------------------------------- painting
-    def paintEvent(self, event: Any) -> None:
+    def paintEvent(self, event: QPaintEvent | None) -> None:
+        assert event is not None
         painter = QPainter(self)
         state, palette, metrics = self._state, self.palette(), self.fontMetrics()
         left, top, _ = self._laid_out()
@@ -190,28 +189,31 @@ class _Grid(QWidget):
         painter.drawImage(target, image)
 
     # ---------------------------------------------------------------- gestures
-    def mousePressEvent(self, event: Any) -> None:
+    def mousePressEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
         cell = self._at(event.position().toPoint())
         if cell is not None and event.button() == Qt.MouseButton.LeftButton:
             self._current = (cell.row, cell.column)
             self.update()
 
-    def mouseReleaseEvent(self, event: Any) -> None:
+    def mouseReleaseEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
         cell = self._at(event.position().toPoint())
         left = event.button() == Qt.MouseButton.LeftButton
         if cell is not None and left and (cell.row, cell.column) == self._current:
             self.chosen.emit(cell.path)
 
-    def event(self, event: Any) -> bool:
-        if event.type() == event.Type.ToolTip:
+    def event(self, event: QEvent | None) -> bool:
+        if isinstance(event, QHelpEvent) and event.type() == event.Type.ToolTip:
             cell = self._at(event.pos())
             said = "\n".join(part for part in (cell.name, cell.path, cell.sentence) if part) if cell is not None else ""
             QToolTip.showText(event.globalPos(), tip(said), self)
             return True
         return bool(super().event(event))
 
-    def keyPressEvent(self, event: Any) -> None:
-        moves = {
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        assert event is not None
+        moves: dict[int, tuple[int, int]] = {
             Qt.Key.Key_Left: (0, -1), Qt.Key.Key_Right: (0, 1), Qt.Key.Key_Up: (-1, 0), Qt.Key.Key_Down: (1, 0),
         }  # fmt: skip
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and self._current in self._cells:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
 
 from qtpy.QtCore import QByteArray, QCoreApplication, QSize, Qt
-from qtpy.QtGui import QAction
+from qtpy.QtGui import QAction, QCloseEvent, QKeyEvent, QShowEvent
 from qtpy.QtWidgets import QDockWidget, QHBoxLayout, QMainWindow, QToolButton, QWidget
 
 from zarrscope_app.presenters.commands import LABELS
@@ -56,7 +55,7 @@ class Panels(QMainWindow):
         widths = [round(min(most, max(least, share * self.width()))) for share, least, most in limits]
         self.resizeDocks([*self.panels.values()], widths, Qt.Orientation.Horizontal)
 
-    def showEvent(self, event: Any) -> None:
+    def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)
         if self._at_first:
             self._at_first = False
@@ -137,13 +136,14 @@ class _Panel(QDockWidget):
         self.told: Callable[[], None] = lambda: None
         """Called when `wanted` may have changed."""
 
-    def closeEvent(self, event: Any) -> None:
+    def closeEvent(self, event: QCloseEvent | None) -> None:
         super().closeEvent(event)
         self.wanted = False
         self.told()
 
-    def keyPressEvent(self, event: Any) -> None:
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
         """Passes unused keys on to the window, also from a panel that was taken out, which is a window of its own."""
+        assert event is not None
         event.ignore()
         parent = self.parentWidget()
         if self.isFloating() and parent is not None:

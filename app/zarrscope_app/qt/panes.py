@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from qtpy.QtCore import QAbstractTableModel, QModelIndex, Qt, QUrl, Signal
+from qtpy.QtCore import QAbstractTableModel, QEvent, QModelIndex, Qt, QUrl, Signal
 from qtpy.QtGui import QGuiApplication, QKeySequence, QShortcut
 from qtpy.QtWidgets import (
     QAbstractItemView,
@@ -50,7 +50,7 @@ part of a link."""
 class ValuesModel(QAbstractTableModel):
     """The Qt model of the Values tab: asks the presenter for blocks of cells as they become visible."""
 
-    def __init__(self, parent: Any = None) -> None:
+    def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._presenter: ValuesPresenter | None = None
         self._frame = Table()
@@ -78,13 +78,13 @@ class ValuesModel(QAbstractTableModel):
         if self.rowCount() and self.columnCount():
             self.dataChanged.emit(self.index(0, 0), self.index(self.rowCount() - 1, self.columnCount() - 1))
 
-    def rowCount(self, parent: Any = QModelIndex()) -> int:  # noqa: B008 -- as Qt declares it
+    def rowCount(self, parent: QModelIndex = QModelIndex()) -> int:  # noqa: B008 -- as Qt declares it
         return 0 if parent.isValid() else min(self._frame.rows, _ROWS)
 
-    def columnCount(self, parent: Any = QModelIndex()) -> int:  # noqa: B008 -- as Qt declares it
+    def columnCount(self, parent: QModelIndex = QModelIndex()) -> int:  # noqa: B008 -- as Qt declares it
         return 0 if parent.isValid() else min(self._frame.columns, _ROWS)
 
-    def data(self, index: Any, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+    def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if role == Qt.ItemDataRole.TextAlignmentRole:
             return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
         if self._presenter is None or role not in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
@@ -100,7 +100,7 @@ class ValuesModel(QAbstractTableModel):
         text = line[index.column() % _BLOCK_COLUMNS] if index.column() % _BLOCK_COLUMNS < len(line) else ""
         return tip(text) if role == Qt.ItemDataRole.ToolTipRole else text
 
-    def headerData(self, section: int, orientation: Any, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+    def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if role != Qt.ItemDataRole.DisplayRole or self._presenter is None:
             return None
         if orientation == Qt.Orientation.Horizontal:
@@ -272,7 +272,8 @@ class InfoPane(QWidget):
         old, self._presenter = self._presenter, presenter
         follow(old, presenter, self._changed)
 
-    def changeEvent(self, event: Any) -> None:
+    def changeEvent(self, event: QEvent | None) -> None:
+        assert event is not None
         super().changeEvent(event)
         if event.type() == event.Type.PaletteChange and self._presenter is not None:
             self._changed()

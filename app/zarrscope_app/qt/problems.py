@@ -3,9 +3,8 @@ correct them."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from qtpy.QtCore import Qt, Signal
+from qtpy.QtGui import QResizeEvent
 from qtpy.QtWidgets import (
     QBoxLayout,
     QCheckBox,
@@ -65,7 +64,7 @@ class ProblemsPane(QWidget):
         column.addStretch()
         column.addLayout(self._comparison())
 
-    def resizeEvent(self, event: Any) -> None:
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
         """Puts the buttons beneath the sentence in a narrow pane, such as a dock."""
         super().resizeEvent(event)
         narrow = self.width() < NARROW

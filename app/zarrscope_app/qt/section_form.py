@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from qtpy.QtCore import QSignalBlocker, Qt, Signal
-from qtpy.QtGui import QPalette
+from qtpy.QtGui import QFocusEvent, QPalette
 from qtpy.QtWidgets import (
     QCheckBox,
     QFrame,
@@ -110,7 +110,7 @@ class SectionForm(QScrollArea):
             self._wants_focus = False
             first.setFocus(Qt.FocusReason.TabFocusReason)
 
-    def focusInEvent(self, event: Any) -> None:
+    def focusInEvent(self, event: QFocusEvent | None) -> None:
         """Passes the focus on to a field; Qt gives it to this pane when the page displayed before is hidden."""
         super().focusInEvent(event)
         self.focus_form()

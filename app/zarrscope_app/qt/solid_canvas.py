@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from qtpy.QtCore import QPointF, QRect, QRectF, Qt, Signal
-from qtpy.QtGui import QColor, QImage, QPainter
+from qtpy.QtGui import (
+    QColor,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+    QShowEvent,
+    QWheelEvent,
+)
 from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from zarrscope_app.presenters import SlicePresenter
@@ -20,7 +28,7 @@ _DEGREES_PER_PIXEL = 0.4
 _MOST_PIXELS = 1000
 """The most pixels along a side; a larger picture is stretched."""
 _ZOOM_STEP = 1.25
-_KEYS = {
+_KEYS: dict[int, tuple[float, float]] = {
     Qt.Key.Key_Left: (-STEP, 0.0),
     Qt.Key.Key_Right: (STEP, 0.0),
     Qt.Key.Key_Up: (0.0, -STEP),
@@ -88,7 +96,7 @@ class SolidCanvas(QWidget):
             self.solid.resize((round(self.height() * ratio), round(self.width() * ratio)))
 
     # ---------------------------------------------------------------- painting
-    def paintEvent(self, event: Any) -> None:
+    def paintEvent(self, event: QPaintEvent | None) -> None:
         painter = QPainter(self)
         painter.fillRect(self.rect(), image_background(self.palette()))
         if self.solid is None:
@@ -119,31 +127,34 @@ class SolidCanvas(QWidget):
         painter.drawText(box, Qt.AlignmentFlag.AlignCenter, said)
 
     # ---------------------------------------------------------------- gestures
-    def resizeEvent(self, event: Any) -> None:
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
         self._tell_size()
 
-    def showEvent(self, event: Any) -> None:
+    def showEvent(self, event: QShowEvent | None) -> None:
         self._tell_size()
 
-    def mousePressEvent(self, event: Any) -> None:
+    def mousePressEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
         if event.button() == Qt.MouseButton.LeftButton:
             self._pressed = event.position()
             self.setCursor(Qt.CursorShape.ClosedHandCursor)
 
-    def mouseMoveEvent(self, event: Any) -> None:
+    def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
+        assert event is not None
         if self._pressed is not None and self.solid is not None:
             moved, self._pressed = event.position() - self._pressed, event.position()
             self.solid.turn(moved.x() * _DEGREES_PER_PIXEL, moved.y() * _DEGREES_PER_PIXEL)
 
-    def mouseReleaseEvent(self, event: Any) -> None:
+    def mouseReleaseEvent(self, event: QMouseEvent | None) -> None:
         self._pressed = None
         self.setCursor(Qt.CursorShape.OpenHandCursor)
 
-    def mouseDoubleClickEvent(self, event: Any) -> None:
+    def mouseDoubleClickEvent(self, event: QMouseEvent | None) -> None:
         if self.solid is not None:
             self.solid.fit()
 
-    def wheelEvent(self, event: Any) -> None:
+    def wheelEvent(self, event: QWheelEvent | None) -> None:
+        assert event is not None
         self.zoom_by(_ZOOM_STEP ** (event.angleDelta().y() / 120))
         event.accept()
 
@@ -157,7 +168,8 @@ class SolidCanvas(QWidget):
         if self.solid is not None:
             self.solid.fit()
 
-    def keyPressEvent(self, event: Any) -> None:
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        assert event is not None
         if event.key() in _KEYS and self.solid is not None and not event.modifiers():
             self.solid.turn(*_KEYS[event.key()])
         elif event.key() == Qt.Key.Key_Escape and self.is_open:

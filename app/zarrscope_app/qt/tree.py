@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from qtpy.QtCore import QItemSelectionModel, QModelIndex, Qt, Signal
-from qtpy.QtGui import QKeySequence
+from qtpy.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QPainter
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QHeaderView,
     QLineEdit,
     QStyledItemDelegate,
+    QStyleOptionViewItem,
     QTreeView,
     QVBoxLayout,
     QWidget,
@@ -209,7 +209,8 @@ class TreePane(QWidget):
         self._together = tuple(row.path for row in rows if row is not None and self._shows(row, row.path))
         self.selected.emit([*self._together])
 
-    def keyPressEvent(self, event: Any) -> None:
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        assert event is not None
         escape = event.key() == Qt.Key.Key_Escape and not event.modifiers()
         if escape and self.filter.hasFocus():
             self.filter.clear()
@@ -305,12 +306,12 @@ class _RowPainter(QStyledItemDelegate):
     """Paints sentences over both columns, cut at their ends; names are cut in the middle, and take both columns if the
     second one has no text."""
 
-    def initStyleOption(self, option: Any, index: Any) -> None:
+    def initStyleOption(self, option: QStyleOptionViewItem | None, index: QModelIndex) -> None:
         super().initStyleOption(option, index)
-        if _is_note(index):
+        if option is not None and _is_note(index):
             option.textElideMode = Qt.TextElideMode.ElideRight
 
-    def paint(self, painter: Any, option: Any, index: Any) -> None:
+    def paint(self, painter: QPainter | None, option: QStyleOptionViewItem, index: QModelIndex) -> None:
         view = self.parent()
         wide = _is_note(index) or not index.siblingAtColumn(1).data()
         if not wide or not isinstance(view, QTreeView):
@@ -322,7 +323,7 @@ class _RowPainter(QStyledItemDelegate):
             super().paint(painter, option, index)
 
 
-def _is_note(index: Any) -> bool:
+def _is_note(index: QModelIndex) -> bool:
     model = index.model()
     return isinstance(model, TreeModel) and model.is_note(index)
 
@@ -347,15 +348,16 @@ class _View(QTreeView):
         self.setItemDelegate(_RowPainter(self))
         self.taking_focus = False
 
-    def focusInEvent(self, event: Any) -> None:
+    def focusInEvent(self, event: QFocusEvent | None) -> None:
         # While the tree is reloaded, Qt makes the first row current, which is not a choice of the person.
         self.taking_focus = True
         super().focusInEvent(event)
         self.taking_focus = False
 
-    def keyPressEvent(self, event: Any) -> None:
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
         # "/" and "?" are keys of the window; other letters search for a name, as in every tree. The window also handles
         # the key for copying: it copies the path, not the text.
+        assert event is not None
         if event.text() in ("/", "?") or event.matches(QKeySequence.StandardKey.Copy):
             event.ignore()
             return

@@ -9,15 +9,20 @@ row's sentence ("Loading…", "This group has no children.", a failure) is shown
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from qtpy.QtCore import QAbstractItemModel, QMimeData, QModelIndex, Qt, Signal
+from qtpy.QtCore import QAbstractItemModel, QMimeData, QModelIndex, QObject, Qt, Signal
+from qtpy.QtGui import QColor
 
 from zarrscope_app.presenters import ROOT, RootsPresenter, Row, RowState, TreePresenter
 from zarrscope_app.presenters.tree import tree_text
 
 from .text import tip
 from .theme import current_palette, icon, quiet, warning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 
 _WINDOW = 200
 _NOTE = 1 << 44
@@ -33,7 +38,7 @@ _SENTENCE = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemNeverHasChildren
 NODE = "application/x-zarrscope-node"
 """The MIME type of a dragged node; the content is its path."""
 
-Index = Any
+Index = QModelIndex
 """QModelIndex. Qt's declarations and PyQt's stubs disagree about further types."""
 
 
@@ -46,7 +51,7 @@ class TreeModel(QAbstractItemModel):
     rekinded = Signal()
     """Emitted when a row has become expandable, or is no longer."""
 
-    def __init__(self, presenter: TreePresenter | RootsPresenter, parent: Any = None) -> None:
+    def __init__(self, presenter: TreePresenter | RootsPresenter, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._presenter = presenter
         self._rows: dict[int, Row] = {}
@@ -59,7 +64,7 @@ class TreeModel(QAbstractItemModel):
         """Row → the range of its children that the model contains."""
         self._unfolded: set[int] = set()
         self._expandable: dict[int, list[bool]] = {}
-        self._color: tuple[int, Any] | None = None
+        self._color: tuple[int, QColor] | None = None
         self.editable: Callable[[str], bool] | None = None
         """Whether the node at a path may be renamed."""
         self.at_end: Callable[[], bool] = lambda: True
@@ -254,7 +259,7 @@ class TreeModel(QAbstractItemModel):
             self._windows[id] = (first, stop + _WINDOW)
             self._sync(id)
 
-    def flags(self, index: Index) -> Any:
+    def flags(self, index: Index) -> Qt.ItemFlag:
         if not index.isValid():
             return Qt.ItemFlag.NoItemFlags
         if self.is_note(index):
@@ -266,9 +271,10 @@ class TreeModel(QAbstractItemModel):
     def mimeTypes(self) -> list[str]:
         return [NODE]
 
-    def mimeData(self, indexes: Any) -> QMimeData | None:
+    def mimeData(self, indexes: Iterable[QModelIndex]) -> QMimeData | None:
         """The path of the dragged node."""
-        row = self.row_of(indexes[0]) if indexes else None
+        index = next(iter(indexes), None)
+        row = self.row_of(index) if index is not None else None
         if row is None:
             return None
         data = QMimeData()
@@ -330,7 +336,7 @@ class TreeModel(QAbstractItemModel):
     def _quiet(self, role: int) -> Any:
         return self._quiet_color() if role == Qt.ItemDataRole.ForegroundRole else None
 
-    def _quiet_color(self) -> Any:
+    def _quiet_color(self) -> QColor:
         """The dimmed text colour of the second column, mixed once per palette, because every painted row needs it."""
         palette = current_palette()
         if self._color is None or self._color[0] != palette.cacheKey():

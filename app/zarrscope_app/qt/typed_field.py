@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from qtpy.QtCore import QSize, Qt, Signal
-from qtpy.QtGui import QPalette
+from qtpy.QtGui import QFocusEvent, QKeyEvent, QPalette
 from qtpy.QtWidgets import QLineEdit, QSizePolicy, QWidget
 
 from .text import tip
@@ -76,7 +74,8 @@ class TypedField(QLineEdit):
                 self.setText(text)
 
     # ---------------------------------------------------------------- gestures
-    def keyPressEvent(self, event: Any) -> None:
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        assert event is not None
         key = event.key()
         if key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
             self._take()
@@ -93,12 +92,13 @@ class TypedField(QLineEdit):
         else:
             super().keyPressEvent(event)
 
-    def focusInEvent(self, event: Any) -> None:
+    def focusInEvent(self, event: QFocusEvent | None) -> None:
+        assert event is not None
         super().focusInEvent(event)
         if event.reason() != Qt.FocusReason.PopupFocusReason:
             self.selectAll()
 
-    def focusOutEvent(self, event: Any) -> None:
+    def focusOutEvent(self, event: QFocusEvent | None) -> None:
         self._take()
         super().focusOutEvent(event)
         self.deselect()

@@ -6,10 +6,8 @@ never receive them.
 
 from __future__ import annotations
 
-from typing import Any
-
 from qtpy.QtCore import QEvent, QObject
-from qtpy.QtGui import QKeySequence
+from qtpy.QtGui import QKeyEvent, QKeySequence
 from qtpy.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit, QWidget
 
 from zarrscope_app.presenters.commands import command
@@ -22,16 +20,17 @@ class UndoKeys(QObject):
         """Leaves the keys to the window while no text is being typed into this editor."""
         editor.installEventFilter(self)
 
-    def eventFilter(self, watched: Any, event: Any) -> bool:
+    def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
         """Keeps the key from the editor: Qt first asks the editor whether it wants the key."""
-        about_keys = event.type() in (QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress)
-        if about_keys and _is_the_documents(watched, event):
+        if not isinstance(event, QKeyEvent) or not isinstance(watched, QWidget):
+            return False
+        if event.type() != QEvent.Type.KeyRelease and _is_the_documents(watched, event):
             event.ignore()
             return True
         return False
 
 
-def _is_the_documents(editor: QWidget, event: Any) -> bool:
+def _is_the_documents(editor: QWidget, event: QKeyEvent) -> bool:
     pressed = QKeySequence(event.keyCombination())
     undo = _means(event, pressed, QKeySequence.StandardKey.Undo, "undo")
     if not undo and not _means(event, pressed, QKeySequence.StandardKey.Redo, "redo"):
@@ -46,5 +45,5 @@ def _is_the_documents(editor: QWidget, event: Any) -> bool:
     return not own
 
 
-def _means(event: Any, pressed: QKeySequence, standard: QKeySequence.StandardKey, id: str) -> bool:
+def _means(event: QKeyEvent, pressed: QKeySequence, standard: QKeySequence.StandardKey, id: str) -> bool:
     return event.matches(standard) or any(pressed == QKeySequence(keys) for keys in command(id).keys)

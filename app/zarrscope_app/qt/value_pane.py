@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from qtpy.QtCore import QSignalBlocker, Qt, Signal
+from qtpy.QtGui import QFocusEvent, QKeyEvent
 from qtpy.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
 
 from zarrscope_app.presenters import Field
@@ -19,11 +18,12 @@ from .undo_keys import UndoKeys
 class _Text(QPlainTextEdit):
     left = Signal()
 
-    def focusOutEvent(self, event: Any) -> None:
+    def focusOutEvent(self, event: QFocusEvent | None) -> None:
         super().focusOutEvent(event)
         self.left.emit()
 
-    def keyPressEvent(self, event: Any) -> None:
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        assert event is not None
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and (
             event.modifiers() & Qt.KeyboardModifier.ControlModifier
         ):

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from qtpy.QtCore import QByteArray, Qt
-from qtpy.QtGui import QKeySequence
+from qtpy.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence
 from qtpy.QtWidgets import (
     QApplication,
     QFileDialog,
@@ -30,7 +30,7 @@ from zarrscope_app.presenters.installation import report
 from zarrscope_app.presenters.session.actions import can_undo, choose_axis_key, open_name, perform, toggle_channel
 from zarrscope_app.presenters.session.state_text import is_view
 
-from .address import AddressLine
+from .address import AddressLine, dropped_places
 from .bridge import Bridge
 from .channels import ChannelsPanel
 from .demo import open_demo
@@ -323,9 +323,9 @@ class Window(QMainWindow):
                 self.tabs.show_views()  # hidden widgets take no focus
                 (self.form.focus_form if id == "edit" else self.problems.focus_other)()
 
-    def keyPressEvent(self, event: Any) -> None:
-        session = self._session
-        key = event.text()
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        assert event is not None
+        session, key = self._session, event.text()
         if session is None or self._typing():
             super().keyPressEvent(event)
         elif len(key) == 1 and key in "123456789":
@@ -413,16 +413,15 @@ class Window(QMainWindow):
         box.show()
 
     # ---------------------------------------------------------------- drops
-    def dragEnterEvent(self, event: Any) -> None:
-        if event.mimeData().hasUrls() or event.mimeData().hasText():
+    def dragEnterEvent(self, event: QDragEnterEvent | None) -> None:
+        if event is not None and dropped_places(event):
             event.acceptProposedAction()
 
-    def dropEvent(self, event: Any) -> None:
-        data = event.mimeData()
-        places = [url.toLocalFile() or url.toString() for url in data.urls()] or data.text().splitlines()
-        for place in filter(str.strip, places):
+    def dropEvent(self, event: QDropEvent | None) -> None:
+        for place in dropped_places(event):
             self.open(place)
-        event.acceptProposedAction()
+        if event is not None:
+            event.acceptProposedAction()
 
     # ---------------------------------------------------------------- closing
     def _may_close(self, session: Session, close: Callable[[], object]) -> bool:
@@ -469,7 +468,8 @@ class Window(QMainWindow):
                 self.workspace.close(session)
             self._dropped.clear()
 
-    def closeEvent(self, event: Any) -> None:
+    def closeEvent(self, event: QCloseEvent | None) -> None:
+        assert event is not None
         for session in self.workspace.sessions:
             if not self._may_close(session, self.close):
                 event.ignore()
