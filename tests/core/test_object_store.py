@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pickle
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from pathlib import Path
 from typing import Any
-from urllib.request import Request, urlopen
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ import servers
 import zarrscope
 from contracts.store import Writing
 from zarrscope.errors import Conflict, Denied, NotFound, Refused
-from zarrscope.model.storage import ABSENT, Version
+from zarrscope.model.storage import ABSENT
 from zarrscope.stores.credentials import SERVICES, logins
 from zarrscope.stores.object_store import ObjectStore
 from zarrscope.stores.service_answers import code_of, sentence
@@ -38,13 +37,14 @@ class InBuckets(Writing):
     """One new bucket for each store."""
 
     url: str
+    scheme: str
 
     def bucket(self) -> str:
         """Makes one."""
-        raise NotImplementedError
+        return _new_bucket(self.url)
 
     def address(self, bucket: str) -> str:
-        raise NotImplementedError
+        return f"{self.scheme}://{bucket}/x.zarr"
 
     def options(self) -> dict[str, Any]:
         raise NotImplementedError
@@ -65,11 +65,7 @@ class InBuckets(Writing):
 
 @pytest.mark.parametrize("service", ["s3"], indirect=True, scope="module")
 class TestS3(InBuckets):
-    def bucket(self) -> str:
-        return _new_bucket(self.url)
-
-    def address(self, bucket: str) -> str:
-        return f"s3://{bucket}/x.zarr"
+    scheme = "s3"
 
     def options(self) -> dict[str, Any]:
         return {"key": "k", "secret": "s", "endpoint": self.url, "region": "us-east-1"}
@@ -78,13 +74,12 @@ class TestS3(InBuckets):
 @pytest.mark.needs("azure")
 @pytest.mark.parametrize("service", ["azure"], indirect=True, scope="module")
 class TestAzure(InBuckets):
+    scheme = "az"
+
     def bucket(self) -> str:
         name = f"bucket-{next(_numbers)}"
         servers.create_container(self.url, name)
         return name
-
-    def address(self, bucket: str) -> str:
-        return f"az://{bucket}/x.zarr"
 
     def options(self) -> dict[str, Any]:
         return {"account_name": "devstoreaccount1", "account_key": servers.AZURE_KEY, "endpoint": self.url}
@@ -93,11 +88,7 @@ class TestAzure(InBuckets):
 @pytest.mark.needs("gcs")
 @pytest.mark.parametrize("service", ["gcs_by_xml"], indirect=True, scope="module")
 class TestGCS(InBuckets):
-    def bucket(self) -> str:
-        return _new_bucket(self.url)
-
-    def address(self, bucket: str) -> str:
-        return f"gs://{bucket}/x.zarr"
+    scheme = "gs"
 
     def options(self) -> dict[str, Any]:
         return gcs_xml.options(self.url)
@@ -138,8 +129,8 @@ def moto() -> Iterator[str]:
 
 def _new_bucket(url: str) -> str:
     name = f"bucket-{next(_numbers)}"
-    with urlopen(Request(f"{url}/{name}", method="PUT", headers={"Authorization": "AWS k:s"})):
-        return name
+    servers.create_bucket(url, name)
+    return name
 
 
 def test_what_is_written_is_read_by_zarr_python(moto: str) -> None:
@@ -155,28 +146,6 @@ def test_what_is_written_is_read_by_zarr_python(moto: str) -> None:
     assert np.array_equal(group["g/a"][...], values)
     assert group["g"].attrs["unit"] == "µm"
     assert np.array_equal(zarrscope.open_array(f"s3://{bucket}/x.zarr", "/g/a", storage_options=options)[...], values)
-
-
-def test_of_eight_who_write_one_document_one_wins_each_time(moto: str) -> None:
-    bucket = _new_bucket(moto)
-    options = {"key": "k", "secret": "s", "endpoint": moto, "region": "us-east-1"}
-    stores = [ObjectStore(f"s3://{bucket}/x", writable=True, **options) for _ in range(8)]
-    version = stores[0].set("n", b"0", ABSENT)
-    for round_ in range(5):
-
-        def attempt(store: ObjectStore, number: int) -> Version | None:
-            try:
-                return store.set("n", f"{round_}-{number}".encode(), version)  # noqa: B023 - called within the round
-            except Conflict:
-                return None
-
-        with ThreadPoolExecutor(8) as pool:
-            won = [found for found in pool.map(attempt, stores, range(8)) if found is not None]
-        assert len(won) == 1
-        found = stores[0].get_versioned("n")
-        assert found is not None
-        assert found[1] == won[0]
-        version = won[0]
 
 
 def test_a_conditional_put_reads_the_stored_value_only_where_versions_differ(
@@ -255,6 +224,32 @@ def test_credentials_are_tried_in_their_order(nobody: Path, monkeypatch: pytest.
     monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_KEY", "c2VjcmV0")
     assert _names("az") == ["the environment", "without credentials"]
     assert _names("az", account_name="another") == ["without credentials"]
+
+
+@pytest.mark.parametrize(
+    ("address", "options", "url"),
+    [
+        ("s3://b/x", {}, "https://s3.us-east-1.amazonaws.com/b/x/a%20b"),
+        ("s3://b/x", {"region": "eu-west-1"}, "https://s3.eu-west-1.amazonaws.com/b/x/a%20b"),
+        ("s3://b/x", {"endpoint": "http://h:1"}, "http://h:1/b/x/a%20b"),
+        ("gs://b/x", {}, "https://storage.googleapis.com/b/x/a%20b"),
+        ("gs://b/x", {"endpoint": "http://h:1"}, "http://h:1/b/x/a%20b"),
+        ("abfs://b@me.dfs.core.windows.net/x", {}, "https://me.blob.core.windows.net/b/x/a%20b"),
+    ],
+)
+def test_a_public_bucket_too_is_asked_how_long_to_wait(
+    address: str, options: dict[str, Any], url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def pause(url: str, timeout: float) -> float:
+        asked.append(url)
+        return 7.0
+
+    monkeypatch.setattr("zarrscope.stores.object_requests.pause_asked_for", pause)
+    store = ObjectStore(address, anon=True, **options)
+    assert asyncio.run(store._pause_asked_for("a b")) == 7.0
+    assert asked == [url]
 
 
 def test_no_secret_is_in_what_is_shown(nobody: Path) -> None:

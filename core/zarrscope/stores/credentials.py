@@ -57,6 +57,8 @@ class Service:
     names: Mapping[str, str]
     """Other names of obstore's settings → obstore's own names."""
     logins: Callable[[dict[str, Any]], Iterator[Login]]
+    host: str
+    """The address of the service where no endpoint is given, with the settings that are part of it in braces."""
 
     @property
     def client(self) -> Callable[..., Client]:
@@ -284,9 +286,15 @@ _S3 = Service(
         "requester_pays": "request_payer",
     },
     _s3_logins,
+    "https://s3.{region}.amazonaws.com",
 )  # fmt: skip
 _GCS = Service(
-    "gcs", "Google Cloud Storage", _s3_place, {"endpoint": "base_url", "endpoint_url": "base_url"}, _gcs_logins
+    "gcs",
+    "Google Cloud Storage",
+    _s3_place,
+    {"endpoint": "base_url", "endpoint_url": "base_url"},
+    _gcs_logins,
+    "https://storage.googleapis.com",
 )
 _AZURE = Service(
     "azure",
@@ -294,6 +302,7 @@ _AZURE = Service(
     _azure_place,
     {"sas_token": "sas_key", "credential": "account_key", "endpoint_url": "endpoint", "account_host": "endpoint"},
     _azure_logins,
+    "https://{account_name}.blob.core.windows.net",
 )
 SERVICES: dict[str, Service] = {
     "s3": _S3, "s3a": _S3, "gs": _GCS, "gcs": _GCS, "az": _AZURE, "abfs": _AZURE, "abfss": _AZURE,

@@ -19,6 +19,7 @@ import time
 from collections.abc import Awaitable, Callable, Hashable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote
 
 from zarrscope.errors import Denied, NotFound, Refused, Unreadable, Unsupported, ZarrscopeError
 from zarrscope.errors.confidential import cause, conceal, public_options
@@ -276,11 +277,12 @@ class BucketRequests(RemoteStore):
         try:
             if self._login_in_use.config.get("skip_signature"):
                 place = "/".join(filter(None, (self._bucket, self._prefix, key)))
-                url = f"{self._login_in_use.config['endpoint']}/{place}"
+                config = {"region": "us-east-1", **self._login_in_use.config, **self._config}
+                url = f"{self._endpoint or self._service.host.format_map(config)}/{quote(place)}"
             else:
                 client: Any = self._client()  # Any: one in memory cannot sign, and raises
                 url = await self._obstore.sign_async(client, "GET", key, timedelta(minutes=1))
-        except Exception:  # these credentials cannot sign, or the host is unknown
+        except Exception:  # these credentials cannot sign, or the account is not named
             return 0.0
         seconds = min(self.network.timeout, 20.0)
         return await asyncio.get_running_loop().run_in_executor(None, pause_asked_for, str(url), seconds)
