@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any
-from urllib.request import Request, urlopen
 
 import pytest
 
+import gcs_xml
 import servers
 from contracts.http_server import web_server
 from contracts.wire import Wire, wire
@@ -27,8 +27,7 @@ from zarrscope.stores.address import open_store
 from zarrscope.stores.mapping import MappingStore
 from zarrscope.stores.network import SETTINGS
 from zarrscope.stores.redis import RedisStore
-from zarrscope.stores.registry import Mode
-from zarrscope.stores.ssh.client import SSHStore
+from zarrscope.stores.registry import STORES, Mode
 from zarrscope.stores.store import Store
 
 NEAR = [sys.executable, "-c", "import os, sys; os.execvp('sh', ['sh', '-c', sys.argv[-1]])"]
@@ -70,6 +69,11 @@ class Services:
     @property
     def s3(self) -> str:
         found: str = self.get("s3", servers.s3)
+        return found
+
+    @property
+    def gcs(self) -> str:
+        found: str = self.get("gcs", servers.gcs_by_xml)
         return found
 
     @property
@@ -177,11 +181,22 @@ def references(where: Path, services: Services, values: Mapping[str, bytes]) -> 
 @contextmanager
 def s3(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
     name = f"place-{next(_numbers)}"
-    with urlopen(Request(f"{services.s3}/{name}", method="PUT", headers={"Authorization": "AWS k:s"})):
-        pass
+    servers.create_bucket(services.s3, name)
     with wire(int(services.s3.rpartition(":")[2])) as cable:
         options = {"key": "k", "secret": "s", "endpoint": f"http://127.0.0.1:{cable.port}", "region": "us-east-1"}
         place = _of_address(f"s3://{name}/x", values, options)
+        place.wire = cable
+        yield place
+
+
+@contextmanager
+def google(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
+    if (why := servers.missing("gcs")) is not None:
+        pytest.skip(why)
+    name = f"place-{next(_numbers)}"
+    servers.create_bucket(services.gcs, name)
+    with wire(int(services.gcs.rpartition(":")[2])) as cable:
+        place = _of_address(f"gs://{name}/x", values, gcs_xml.options(f"http://127.0.0.1:{cable.port}"))
         place.wire = cable
         yield place
 
@@ -205,17 +220,19 @@ def azure(where: Path, services: Services, values: Mapping[str, bytes]) -> Itera
 
 @contextmanager
 def ssh(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
-    for key, value in values.items():
-        (where / key).parent.mkdir(parents=True, exist_ok=True)
-        (where / key).write_bytes(value)
-    name = f"# place {next(_numbers)}"
+    """A far side that OpenSSH's server starts where one is installed, else this machine's shell."""
+    program = services.sshd if servers.missing("sshd") is None else NEAR
+    options = {"ssh": program, "command": f"{COMMAND} # place {next(_numbers)}"}
+    address = f"ssh://127.0.0.1{where}/x.zarr"
 
-    def opened(mode: str = "a", **settings: Any) -> Store:
+    def opened(mode: Mode = "a", **settings: Any) -> Store:
         times = {"timeout": settings["timeout"]} if "timeout" in settings else {}
-        return SSHStore(f"ssh://host{where}", mode, ssh=NEAR, command=f"{COMMAND} {name}", **times)
+        return open_store(address, mode, {**options, **times})
 
     held = opened()  # a far side takes long to start
-    yield Place(opened)
+    for key, value in values.items():
+        held.set(key, value)
+    yield Place(opened, address=address, options=options)
     held.close()
 
 
@@ -234,9 +251,10 @@ def sftp(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterat
 PLACES: dict[str, Kind] = {
     "file": folder, "zip": archive, "memory": memory, "object": given, "sqlite": database("sqlite"),
     "lmdb": database("lmdb", "lmdb"), "dbm": database("dbm"),
-    "redis": redis, "http": web, "reference": references, "s3": s3, "abfs": azure, "ssh": ssh, "sftp": sftp,
+    "redis": redis, "http": web, "reference": references, "s3": s3, "gs": google, "abfs": azure,
+    "ssh": ssh, "sftp": sftp,
 }  # fmt: skip
-WITHOUT = {"gs": "its store contract runs against a server (test_object_store); a journey has the code of s3"}
-"""Kinds of stores that have no place here, and why."""
+"""For each kind of the table of stores (zarrscope.stores.registry), one."""
+WRITABLE = [name for name, kind in STORES.items() if "write" in kind.abilities]
 
-__all__ = ["PLACES", "SETTINGS", "WITHOUT", "Place", "Services"]
+__all__ = ["PLACES", "SETTINGS", "WRITABLE", "Place", "Services"]

@@ -497,7 +497,7 @@ KEYS = st.sampled_from(["a", "b", "c/d", "c/e", "c/f/g", "c/f/h", "i.j/k", "zarr
 BYTES = st.binary(max_size=40)
 
 
-def machine(empty: Any) -> Any:
+def machine(empty: Any, examples: int = 25) -> Any:
     """A test case that drives a store that `empty()` gives, and a dict, through the same operations."""
 
     class StoreMachine(RuleBasedStateMachine):
@@ -571,8 +571,12 @@ def machine(empty: Any) -> Any:
                 assert {(entry.name, entry.is_prefix) for entry in entries} == expected
                 assert len(entries) == len(expected)
 
+        def teardown(self) -> None:
+            if hasattr(self, "store"):
+                self.store.close()
+
     case = StoreMachine.TestCase
-    case.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+    case.settings = settings(max_examples=examples, stateful_step_count=25, deadline=None)
     return case
 
 

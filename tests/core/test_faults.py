@@ -15,7 +15,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -23,17 +22,17 @@ from typing import Any
 import pytest
 
 from contracts.hostile_http import BEHAVIOURS, Ask, Hangup, Reset, hostile
-from contracts.places import PLACES, WITHOUT, Place, Services
+from contracts.places import PLACES, WRITABLE, Place, Services
+from contracts.service_answers import PAGE, XML, answered, bucket, fault, tags, well
 from contracts.wire import eventually
 from zarrscope.errors import Conflict, Denied, Unreadable, ZarrscopeError
-from zarrscope.model.storage import ABSENT, ByteRange, Version
+from zarrscope.model.storage import ByteRange
 from zarrscope.stores.address import open_store
 from zarrscope.stores.registry import STORES
 from zarrscope.stores.ssh import client
 
 VALUES = {"zarr.json": b'{"zarr_format":3,"node_type":"group"}', "a/b": b"0123456789", "a/c": bytes(range(256)) * 40}
-WIRED = ["http", "s3", "abfs", "sftp", "redis"]
-WRITABLE = [name for name, kind in STORES.items() if "write" in kind.abilities and name not in WITHOUT]
+WIRED = ["http", "s3", "gs", "abfs", "sftp", "redis"]
 
 
 @pytest.fixture
@@ -54,7 +53,7 @@ def cable(place: Place) -> Any:
 
 
 def test_every_kind_of_store_has_a_place() -> None:
-    assert {*PLACES, *WITHOUT} == {*STORES}
+    assert {*PLACES} == {*STORES}
 
 
 # ---------------------------------------------------------------------- the network
@@ -215,35 +214,9 @@ def test_a_program_ends_though_its_servers_are_silent(services: Services, tmp_pa
 
 
 # ---------------------------------------------------------------------- what services answer
-def _headers(value: bytes) -> tuple[str, ...]:
-    return ('ETag: "1"', "Last-Modified: Sun, 01 Jan 2023 00:00:00 GMT", "Content-Type: application/octet-stream")
-
-
-async def well(ask: Ask) -> None:
-    """As buckets answer: with a tag and a time."""
-    if ask.value is None:
-        await ask.answer("404 Not Found", b"<Error><Code>NoSuchKey</Code></Error>", "Content-Type: application/xml")
-    elif ask.span is None:
-        await ask.answer("200 OK", ask.value, *_headers(ask.value))
-    else:
-        first, last = ask.part()
-        told = f"Content-Range: bytes {first}-{last}/{len(ask.value)}"
-        await ask.answer("206 Partial Content", ask.value[first : last + 1], told, *_headers(ask.value))
-
-
-def answered(line: str, body: bytes, *headers: str, times: int = 1 << 30) -> Any:
-    async def act(ask: Ask) -> None:
-        if ask.count <= times:
-            await ask.answer(line, body, *headers)
-        else:
-            await well(ask)
-
-    return act
-
-
 async def cut(ask: Ask) -> None:
     value = ask.value or b""
-    await ask.answer("200 OK", value[:5], f"Content-Length: {len(value)}", *_headers(value), length=False)
+    await ask.answer("200 OK", value[:5], f"Content-Length: {len(value)}", *tags(value), length=False)
     raise Hangup
 
 
@@ -259,7 +232,7 @@ async def reset_once(ask: Ask) -> None:
 
 async def slow(ask: Ask) -> None:
     value = ask.value or b""
-    await ask.answer("200 OK", b"", "Content-Length: 1000000", *_headers(value), length=False)
+    await ask.answer("200 OK", b"", "Content-Length: 1000000", *tags(value), length=False)
     await ask.forever(b"x", 0.05)
     raise Hangup
 
@@ -268,7 +241,7 @@ async def another_part(ask: Ask) -> None:
     if ask.span is None:
         await well(ask)
     else:
-        await ask.answer("206 Partial Content", b"678", "Content-Range: bytes 6-8/10", *_headers(b""))
+        await ask.answer("206 Partial Content", b"678", "Content-Range: bytes 6-8/10", *tags(b""))
 
 
 async def no_parts(ask: Ask) -> None:
@@ -276,19 +249,13 @@ async def no_parts(ask: Ask) -> None:
     await well(ask)
 
 
-def _code(code: str) -> bytes:
-    return f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{code}</Message></Error>".encode()
-
-
-XML = "Content-Type: application/xml"
-PAGE = b"<!DOCTYPE html>\n<html><body>Log in</body></html>"
 SAME = "what is there"
 ABSENT_ANSWER = "absent"
 ANSWERS: dict[str, tuple[Any, str]] = {
-    "401": (answered("401 Unauthorized", _code("AuthenticationFailed"), XML), "Denied"),
-    "403": (answered("403 Forbidden", _code("AccessDenied"), XML), "Denied"),
-    "404": (answered("404 Not Found", _code("NoSuchKey"), XML), ABSENT_ANSWER),
-    "expired": (answered("403 Forbidden", _code("ExpiredToken"), XML), "Denied"),
+    "401": (answered("401 Unauthorized", fault("AuthenticationFailed"), XML), "Denied"),
+    "403": (answered("403 Forbidden", fault("AccessDenied"), XML), "Denied"),
+    "404": (answered("404 Not Found", fault("NoSuchKey"), XML), ABSENT_ANSWER),
+    "expired": (answered("403 Forbidden", fault("ExpiredToken"), XML), "Denied"),
     "429 once": (answered("429 Too Many Requests", b"", "Retry-After: 0", times=2), SAME),
     "500 once": (answered("500 Internal Server Error", b"", times=1), SAME),
     "500": (answered("500 Internal Server Error", b""), "500"),
@@ -302,23 +269,12 @@ ANSWERS: dict[str, tuple[Any, str]] = {
     "slow": (slow, "time|too long|less than|too large"),
     "another part": (another_part, "got 6|sent bytes from 6"),
     "no parts": (no_parts, SAME),
-    "a page": (answered("200 OK", PAGE, "Content-Type: text/html", *_headers(b"")[:2]), "web page|a page"),
+    "a page": (answered("200 OK", PAGE, "Content-Type: text/html", *tags(b"")[:2]), "web page|a page"),
 }
 
 
-def _asking(kind: str, url: str, **settings: Any) -> Any:
-    """A store over an HTTP server that plays the service."""
-    options: dict[str, Any] = {
-        "http": {},
-        "s3": {"key": "k", "secret": "s", "endpoint": url, "region": "us-east-1"},
-        "abfs": {"account_name": "account", "account_key": "a2V5", "endpoint": url},
-    }[kind]
-    address = {"http": f"{url}/bucket/x", "s3": "s3://bucket/x", "abfs": "az://bucket/x"}[kind]
-    return open_store(address, "r", {**options, **settings})
-
-
 @pytest.mark.parametrize("answer", ANSWERS)
-@pytest.mark.parametrize("kind", ["http", "s3", "abfs"])
+@pytest.mark.parametrize("kind", ["http", "s3", "gs", "abfs"])
 def test_what_a_service_answers(kind: str, answer: str) -> None:
     act, outcome = ANSWERS[answer]
     impatient = answer in ("silent", "slow")
@@ -328,7 +284,8 @@ def test_what_a_service_answers(kind: str, answer: str) -> None:
     part = ByteRange(2, 3) if "part" in answer else None
     values = {f"bucket/x/{key}": value for key, value in VALUES.items()}
     with hostile(act, values, lambda key: key.endswith("a/b")) as server:
-        store = _asking(kind, server.url, **settings)
+        address, options = bucket(kind, server.url)
+        store = open_store(address, "r", {**options, **settings})
         try:
             got: bytes | ZarrscopeError | None = store.get("a/b", part, 1000)
         except ZarrscopeError as error:
@@ -350,34 +307,6 @@ def test_what_a_service_answers(kind: str, answer: str) -> None:
 
 
 # ---------------------------------------------------------------------- somebody else, and the disk
-@of(*WRITABLE)
-def test_of_eight_who_write_one_document_one_wins_each_time(place: Place) -> None:
-    """Stores of their own, as eight programs have them. What a database of dbm does not promise to other processes it
-    promises within one."""
-    stores = [place.opened("a") for _ in range(8)]
-    version = stores[0].set("n", b"0", ABSENT)
-    for round_ in range(3):
-        start = threading.Barrier(8)
-
-        def attempt(number: int) -> Version | None:
-            start.wait(60)  # noqa: B023 - called within the round
-            try:
-                return stores[number].set("n", f"{round_}-{number}".encode(), version)  # noqa: B023 - the same
-            except Conflict:
-                return None
-
-        with ThreadPoolExecutor(8) as pool:
-            results = [*pool.map(attempt, range(8))]
-        won = [number for number, found in enumerate(results) if found is not None]
-        assert len(won) == 1
-        found = stores[0].get_versioned("n")
-        assert found is not None
-        assert found[0] == f"{round_}-{won[0]}".encode(), "nothing is lost"
-        version = found[1]
-    for store in stores:
-        store.close()
-
-
 @of(*WRITABLE)
 def test_what_somebody_else_stores_or_erases_is_seen(place: Place) -> None:
     here, there = place.opened("a"), place.opened("a")

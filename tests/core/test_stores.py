@@ -292,9 +292,6 @@ class TestLongDeflatedZipOverHTTP(TestLongZipOverHTTP):
 
 
 TestRehearsalMachine = machine(lambda: Rehearsal(MemoryStore()))
-TestMemoryMachine = machine(MemoryStore)
-TestLocalMachine = machine(lambda: LocalStore(tempfile.mkdtemp(), sync=False))
-TestZipMachine = machine(lambda: ZipStore(tempfile.mkdtemp() + "/x.zip", writable=True, sync=False))
 TestPlainLocalMachine = machine(lambda: PlainLocalStore(tempfile.mkdtemp(), sync=False))
 TestDerivedMachine = machine(DerivedStore)
 TestPrefixMachine = machine(

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import zarrscope
-from contracts.store import Reading, Writing, machine
+from contracts.store import Reading, Writing
 from machine import zarr2
 from zarrscope.errors import NotFound, Refused, Unreadable, Unsupported
 from zarrscope.stores.address import open_store, split_address
@@ -77,13 +77,6 @@ class TestDbm(Writing):
 class TestLMDB(Writing):
     def empty(self) -> Store:
         return database("lmdb")
-
-
-TestMappingMachine = machine(lambda: MappingStore({}))
-TestSQLiteMachine = machine(lambda: database("sqlite"))
-TestDbmMachine = machine(lambda: database("dbm"))
-if find_spec("lmdb") is not None:
-    TestLMDBMachine = machine(lambda: database("lmdb"))
 
 
 def test_a_mapping_opens_by_itself() -> None:

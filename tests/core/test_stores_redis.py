@@ -12,7 +12,7 @@ import pytest
 import servers
 import zarrscope
 from contracts import zarr2 as other
-from contracts.store import Writing, machine
+from contracts.store import Writing
 from machine import zarr2
 from zarrscope.errors import Refused, Unreadable
 from zarrscope.stores.address import open_store, parents, split_address
@@ -26,13 +26,9 @@ _numbers = count()
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> str:
     """The address of a server in this process."""
-    _take_fake(monkeypatch)
-    return f"redis://fake-{os.getpid()}-{next(_numbers)}:6379"
-
-
-def _take_fake(monkeypatch: pytest.MonkeyPatch) -> None:
     fakeredis = pytest.importorskip("fakeredis")
     monkeypatch.setattr("redis.Redis.from_url", fakeredis.FakeRedis.from_url)
+    return f"redis://fake-{os.getpid()}-{next(_numbers)}:6379"
 
 
 class TestFakeRedis(Writing):
@@ -64,12 +60,6 @@ class TestRedis(Writing):
         store = RedisStore(f"{self.url}/0/p{next(_numbers)}", writable=True)
         self.opened.append(store)
         return store
-
-
-class TestFakeRedisMachine:
-    def test_it(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        _take_fake(monkeypatch)
-        machine(lambda: RedisStore(f"redis://m{next(_numbers)}/0/p", writable=True))().runTest()
 
 
 def test_addresses(fake: str) -> None:

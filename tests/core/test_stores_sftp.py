@@ -18,12 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
 
 import servers
 import zarrscope
 from contracts.counting import count_up
-from contracts.store import VALUES, Writing, machine
+from contracts.store import VALUES, Writing
 from contracts.wire import Wire, eventually, wire
 from zarrscope.errors import Conflict, Denied, ReadOnly, Refused, Unreadable
 from zarrscope.model.storage import ABSENT, ByteRange
@@ -41,18 +40,12 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
         yield arguments
 
 
-SERVERS: list[list[str]] = []
-"""The server of this module, for the machine, which takes no fixtures."""
-
-
 @pytest.fixture(scope="module", autouse=True)
 def held(sshd: list[str]) -> Iterator[None]:
     """A store that keeps the connection: each test would else log in anew."""
     store = opened(sshd, "/")
-    SERVERS.append(sshd)
     yield
     store.close()
-    SERVERS.clear()
 
 
 def opened(sshd: list[str], root: str | Path, *, port: int | None = None, writable: bool = True, **options: Any) -> Any:
@@ -426,7 +419,3 @@ def test_a_disk_that_is_full_leaves_the_old_value(sshd: list[str], values: Path,
     assert "full" in str(caught.value)
     assert (values / "a/b").read_bytes() == VALUES["a/b"]
     assert [path.name for path in values.rglob(".zs-*")] == []
-
-
-TestSFTPMachine = machine(lambda: opened(SERVERS[0], tempfile.mkdtemp()))
-TestSFTPMachine.settings = settings(max_examples=4, stateful_step_count=15, deadline=None)
