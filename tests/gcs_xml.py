@@ -34,7 +34,7 @@ def options(url: str) -> dict[str, Any]:
 def interface(url: str) -> Iterator[str]:
     """The address of the XML interface to the server at `url`."""
     server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"url": url}))
-    thread = threading.Thread(target=server.serve_forever, name="gcs-xml")
+    thread = threading.Thread(target=server.serve_forever, name="service-gcs")
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"

@@ -5,20 +5,17 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import socket
-import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
-import pytest
 
 import machine
+import servers
 import zarrscope
 
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -60,9 +57,7 @@ def served(tmp_path: Path, cells: Sequence[str], *, page: str = "lab/tree") -> I
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     notebook = {"cells": made, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
     (work / "n.ipynb").write_text(json.dumps(notebook))
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = servers.free_port()
     places = ("JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "IPYTHONDIR")
     environment = {**os.environ, **{name: str(tmp_path / name.lower()) for name in places}}
     module, name = ("jupyterlab", "LabApp") if page == "lab/tree" else ("notebook", "JupyterNotebookApp")
@@ -70,30 +65,8 @@ def served(tmp_path: Path, cells: Sequence[str], *, page: str = "lab/tree") -> I
                "--ServerApp.port_retries=0", "--IdentityProvider.token=", f"--ServerApp.root_dir={work}",
                "--LabApp.news_url=None", "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
                f"--{name}.expose_app_in_browser=True"]  # fmt: skip
-    log = tmp_path / "server.log"
-    with (
-        log.open("w") as out,
-        subprocess.Popen(command, env=environment, cwd=work, stdout=out, stderr=subprocess.STDOUT) as server,
-    ):
-        try:
-            _until_answers(f"http://127.0.0.1:{port}/api", server, log)
-            yield f"http://127.0.0.1:{port}/{page}/n.ipynb"
-        finally:
-            server.terminate()
-            try:
-                server.wait(20)
-            except subprocess.TimeoutExpired:
-                server.kill()
-
-
-def _until_answers(url: str, server: subprocess.Popen[Any], log: Path) -> None:
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and server.poll() is None:
-        with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=2):
-            return
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            server.wait(0.2)
-    pytest.fail(f"Jupyter did not start:\n{log.read_text()[-3000:]}")
+    with servers.running(command, servers.answers_at(f"http://127.0.0.1:{port}/api"), 60, cwd=work, env=environment):
+        yield f"http://127.0.0.1:{port}/{page}/n.ipynb"
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -78,47 +79,73 @@ def free_port() -> int:
 
 
 @contextmanager
-def _running(command: list[str], ready: Callable[[], bool]) -> Iterator[None]:
-    """The command runs, and is `ready`, for as long as the block lasts."""
-    with tempfile.TemporaryFile() as said, subprocess.Popen(command, stdout=said, stderr=said) as process:
+def running(
+    command: list[str], ready: Callable[[], bool], patience: float = WAIT_SECONDS, **how: Any
+) -> Iterator[None]:
+    """The command runs, as Popen is told `how`, and is `ready`, for as long as the block lasts."""
+    with tempfile.TemporaryFile() as said, subprocess.Popen(command, stdout=said, stderr=said, **how) as process:
         try:
-            end = time.monotonic() + WAIT_SECONDS
+            end = time.monotonic() + patience
             while not ready():
                 if process.poll() is not None or time.monotonic() > end:
                     said.seek(0)
-                    raise RuntimeError(f"{command[0]} does not start: {said.read()[-2000:].decode(errors='replace')}")
+                    raise RuntimeError(f"{command[0]} does not start: {said.read()[-3000:].decode(errors='replace')}")
                 time.sleep(0.05)
             yield
         finally:
             process.terminate()
             try:
-                process.wait(10)
+                process.wait(20)
             except subprocess.TimeoutExpired:
                 process.kill()
 
 
-def _answers(url: str) -> bool:
-    try:
-        with urlopen(url, timeout=5):
+def answers_at(url: str) -> Callable[[], bool]:
+    """Whether a web server answers, whatever it says."""
+
+    def answers() -> bool:
+        try:
+            with urlopen(url, timeout=5):
+                return True
+        except HTTPError:
             return True
-    except HTTPError:
-        return True
-    except (URLError, OSError):
-        return False
+        except (URLError, OSError):
+            return False
+
+    return answers
+
+
+def listens_at(port: int) -> Callable[[], bool]:
+    """Whether something takes connections at this port of this machine."""
+
+    def answers() -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    return answers
 
 
 @contextmanager
-def s3() -> Iterator[str]:
-    """moto, in this process: its address."""
-    from moto.server import ThreadedMotoServer
+def s3(before: Callable[[Any], Any] = lambda application: application) -> Iterator[str]:
+    """moto, in this process: its address. `before` may put an application of WSGI before its own."""
+    from moto.server import DomainDispatcherApplication, create_backend_app  # type: ignore[attr-defined]  # moto names no exports
+    from werkzeug.serving import make_server
 
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
+    server = make_server("127.0.0.1", 0, before(DomainDispatcherApplication(create_backend_app)), threaded=True)
+    thread = threading.Thread(target=server.serve_forever, name="service-s3")
+    thread.start()
     try:
-        yield f"http://{host}:{port}"
+        yield f"http://127.0.0.1:{server.server_port}"
     finally:
-        server.stop()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def create_bucket(url: str, name: str) -> None:
+    """Makes a bucket of S3, or of Google by the XML interface."""
+    with urlopen(Request(f"{url}/{name}", method="PUT", headers={"Authorization": "AWS k:s"})):
+        pass
 
 
 @contextmanager
@@ -131,7 +158,7 @@ def azure() -> Iterator[str]:
         "--inMemoryPersistence",
     ]  # fmt: skip
     url = f"http://127.0.0.1:{port}/devstoreaccount1"
-    with _running(command, lambda: _answers(url)):
+    with running(command, answers_at(url)):
         yield url
 
 
@@ -161,7 +188,7 @@ def gcs() -> Iterator[str]:
     assert program is not None
     command = [str(program), "-scheme", "http", "-host", "127.0.0.1", "-port", str(port), "-backend", "memory"]
     url = f"http://127.0.0.1:{port}"
-    with _running(command, lambda: _answers(url)):
+    with running(command, answers_at(url)):
         yield url
 
 
@@ -180,12 +207,8 @@ def redis() -> Iterator[str]:
     program, port = _redis(), free_port()
     assert program is not None
 
-    def answers() -> bool:
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", port)) == 0
-
     command = [program, "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
-    with _running(command, answers):
+    with running(command, listens_at(port)):
         yield f"redis://127.0.0.1:{port}"
 
 
@@ -208,11 +231,7 @@ def sshd(folder: Path) -> Iterator[list[str]]:
     if os.getuid() == 0:
         os.makedirs("/run/sshd", exist_ok=True)
 
-    def answers() -> bool:
-        with socket.socket() as probe:
-            return probe.connect_ex(("127.0.0.1", port)) == 0
-
-    with _running([program, "-D", "-e", "-f", str(config)], answers):
+    with running([program, "-D", "-e", "-f", str(config)], listens_at(port)):
         yield [
             "ssh", "-F", "none", "-p", str(port), "-i", str(folder / "user"), "-o", "IdentitiesOnly=yes",
             "-o", f"UserKnownHostsFile={folder / 'known_hosts'}",

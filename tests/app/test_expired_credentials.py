@@ -6,13 +6,12 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
 from typing import Any
-from urllib.request import Request, urlopen
 
 import numpy as np
 import pytest
 
+import servers
 import zarrscope
 from contracts.http_server import web_server
 from contracts.looking import Looking, fill
@@ -44,22 +43,15 @@ class Gate:
 
 @pytest.fixture(scope="module")
 def s3() -> Iterator[tuple[str, Gate]]:
-    from moto.server import DomainDispatcherApplication, create_backend_app  # type: ignore[attr-defined]  # moto names no exports
-    from werkzeug.serving import make_server
+    gates: list[Gate] = []
 
-    gate = Gate(DomainDispatcherApplication(create_backend_app))
-    server = make_server("127.0.0.1", 0, gate, threaded=True)
-    thread = Thread(target=server.serve_forever, name="s3-server")
-    thread.start()
-    try:
-        url = f"http://127.0.0.1:{server.server_port}"
-        with urlopen(Request(f"{url}/expiring", method="PUT", headers={"Authorization": "AWS k:s"})):
-            pass
-        yield url, gate
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    def before(application: Any) -> Gate:
+        gates.append(Gate(application))
+        return gates[0]
+
+    with servers.s3(before) as url:
+        servers.create_bucket(url, "expiring")
+        yield url, gates[0]
 
 
 @pytest.fixture

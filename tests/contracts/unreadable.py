@@ -23,6 +23,7 @@ import servers
 from contracts.absence import VALUES
 from contracts.hostile_http import BEHAVIOURS, Ask, Hangup, hostile
 from contracts.places import COMMAND, NEAR, PLACES, Services
+from contracts.service_answers import PAGE, XML, answered, bucket, fault, tags, well
 from zarrscope.stores.address import open_store
 from zarrscope.stores.local.read import FileReader
 from zarrscope.stores.mapping import MappingStore
@@ -339,30 +340,10 @@ def redis(where: Path, services: Services, patch: pytest.MonkeyPatch) -> Iterato
 
 
 # ---------------------------------------------------------------------- services
-XML = "Content-Type: application/xml"
-PAGE = b"<!DOCTYPE html>\n<html><body>Log in</body></html>"
-
-
-def _tags(value: bytes) -> tuple[str, ...]:
-    return ('ETag: "1"', "Last-Modified: Sun, 01 Jan 2023 00:00:00 GMT", "Content-Type: application/octet-stream")
-
-
-async def well(ask: Ask) -> None:
-    """As buckets answer: with a tag and a time."""
-    if ask.value is None:
-        await ask.answer("404 Not Found", b"<Error><Code>NoSuchKey</Code></Error>", XML)
-    elif ask.span is None:
-        await ask.answer("200 OK", ask.value, *_tags(ask.value))
-    else:
-        first, last = ask.part()
-        told = f"Content-Range: bytes {first}-{last}/{len(ask.value)}"
-        await ask.answer("206 Partial Content", ask.value[first : last + 1], told, *_tags(ask.value))
-
-
 async def _cut(ask: Ask) -> None:
     """Before the first byte, so that no part of the value came either."""
     value = ask.value or b""
-    await ask.answer("200 OK", b"", f"Content-Length: {len(value)}", *_tags(value), length=False)
+    await ask.answer("200 OK", b"", f"Content-Length: {len(value)}", *tags(value), length=False)
     raise Hangup
 
 
@@ -371,16 +352,7 @@ async def _hangs_up(ask: Ask) -> None:
 
 
 def _status(line: str, code: str = "", *headers: str) -> Any:
-    body = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{code}</Message></Error>".encode()
-
-    async def act(ask: Ask) -> None:
-        await ask.answer(line, body, XML, *headers)
-
-    return act
-
-
-async def _page(ask: Ask) -> None:
-    await ask.answer("200 OK", PAGE, "Content-Type: text/html")
+    return answered(line, fault(code), XML, *headers)
 
 
 ANSWERS: dict[str, Any] = {
@@ -397,19 +369,8 @@ ANSWERS: dict[str, Any] = {
     "silent": BEHAVIOURS["never an answer"],
     "cut short": _cut,
     "hangs up": _hangs_up,
-    "a page": _page,
+    "a page": answered("200 OK", PAGE, "Content-Type: text/html"),
 }
-_OF_BUCKETS: dict[str, Any] = {"s3": "s3://bucket/x", "gs": "gs://bucket/x", "abfs": "az://bucket/x"}
-
-
-def bucket(kind: str, server: str) -> tuple[str, dict[str, Any]]:
-    """The address and the options of a bucket on a server of ours; of anything else, the address of a folder."""
-    options: dict[str, dict[str, Any]] = {
-        "s3": {"key": "k", "secret": "s", "endpoint": server, "region": "us-east-1"},
-        "gs": {"anon": True, "endpoint": server},
-        "abfs": {"account_name": "account", "account_key": "a2V5", "endpoint": server},
-    }
-    return _OF_BUCKETS.get(kind, f"{server}/bucket/x"), {**options.get(kind, {}), **QUICK}
 
 
 def service(kind: str) -> Kind:
@@ -421,7 +382,7 @@ def service(kind: str) -> Kind:
             address, options = bucket(kind, server.url)
             faults = {name: _answering(server, act, lambda asked, key: asked.endswith(f"x/{key}"))
                       for name, act in ANSWERS.items()}  # fmt: skip
-            yield Faulty(lambda: open_store(address, "r", options), faults)
+            yield Faulty(lambda: open_store(address, "r", {**options, **QUICK}), faults)
 
     return of
 
@@ -564,4 +525,4 @@ KINDS: dict[str, tuple[Kind, tuple[str, ...]]] = {
 """How each kind of store in the registry is made to fail, and the names of the ways. Variants have longer names."""
 WITHOUT = {"memory": "a dict of this process: nothing can keep it from answering"}
 
-__all__ = ["ANSWERS", "KINDS", "WITHOUT", "Faulty", "bucket"]
+__all__ = ["ANSWERS", "KINDS", "QUICK", "WITHOUT", "Faulty"]

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 import pytest
 
+import servers
 from contracts.absence import CHUNK, VALUES, Absence
 from zarrscope.errors import Unreadable
 from zarrscope.stores.fsspec import FsspecStore
@@ -42,21 +43,14 @@ class _Gate:
 
 @pytest.fixture(scope="module")
 def bucket() -> Iterator[tuple[str, _Gate]]:
-    from threading import Thread
+    gates: list[_Gate] = []
 
-    from moto.server import DomainDispatcherApplication, create_backend_app  # type: ignore[attr-defined]  # moto names no exports
-    from werkzeug.serving import make_server
+    def before(application: Any) -> _Gate:
+        gates.append(_Gate(application))
+        return gates[0]
 
-    gate = _Gate(DomainDispatcherApplication(create_backend_app))
-    server = make_server("127.0.0.1", 0, gate, threaded=True)
-    thread = Thread(target=server.serve_forever, name="s3-server")
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", gate
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with servers.s3(before) as url:
+        yield url, gates[0]
 
 
 class TestS3OfFsspec(Absence):

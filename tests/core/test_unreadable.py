@@ -12,7 +12,8 @@ import zarrscope
 from contracts.absence import CHUNK, GAP, VALUES
 from contracts.hostile_http import Ask, hostile
 from contracts.places import Services
-from contracts.unreadable import ANSWERS, KINDS, WITHOUT, Faulty, bucket
+from contracts.service_answers import bucket
+from contracts.unreadable import ANSWERS, KINDS, WITHOUT, Faulty
 from contracts.wire import eventually
 from zarrscope import convert
 from zarrscope.check.hierarchy import check
