@@ -16,8 +16,6 @@ from dataclasses import field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 import zarrscope.ome.metadata as ome
 from zarrscope.dialects import dialect_named
 from zarrscope.dialects.defects import as_far_as_read
@@ -28,6 +26,8 @@ from zarrscope.ome.collection import Collection, Member, collection
 from zarrscope.ome.metadata import TYPE_OF_NAME, Axis, Channel, Color, Multiscale
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from zarrscope.nodes.array import Array
     from zarrscope.nodes.context import HierarchyLike
     from zarrscope.nodes.group import Group
@@ -322,7 +322,7 @@ def level_for(image: Image, pixels_per_index: float | Sequence[float], axes: Seq
         factors = [level.factors[axis] for axis in shown]
         if any(f > max(limit, 1.0) for f, limit in zip(factors, allowed, strict=True)):
             continue
-        product = float(np.prod(factors))
+        product = math.prod(factors)
         if product > coarseness * 1.01:
             best, coarseness = i, product
     return best
@@ -342,8 +342,7 @@ def default_window(
 
         return auto_levels(sample)
     if dtype.kind in "iu" and dtype.itemsize == 1:
-        info = np.iinfo(dtype)
-        return float(info.min), float(info.max)
+        return (0.0, 255.0) if dtype.kind == "u" else (-128.0, 127.0)
     return 0.0, 1.0
 
 
@@ -427,7 +426,7 @@ def _open_levels(
             tuple(_factor(s / b, r) for s, b, r in zip(scale, base.scale, ratios, strict=True)) if base else ratios
         )
         levels.append(Level(node.path, shape, scale, translation, factors, node))
-    ordered = sorted(levels, key=lambda level: -int(np.prod(level.shape, dtype=object)))
+    ordered = sorted(levels, key=lambda level: -math.prod(level.shape))
     if ordered[0] is not levels[0]:
         warnings.append("The levels are not listed from fine to coarse; they are shown in that order.")
         finest = ordered[0]
