@@ -16,6 +16,7 @@ import pytest
 import zarrscope
 from contracts.http_server import WebServer, web_server
 from zarrscope.chunkio import locator
+from zarrscope.dialects import PROBES
 from zarrscope.nodes.detect import FIRST
 from zarrscope.runtime.threads import Mailbox
 from zarrscope.stores.memory import MemoryStore
@@ -115,6 +116,29 @@ def test_a_coarse_picture_of_shards_takes_four_and_three_where_they_are_small(
         round_trip(server, answered, {"2/c/0/0/0"})
     thread.join(20)
     np.testing.assert_array_equal(found[0], np.arange(1, 1025).reshape(4, 16, 16))
+
+
+def test_what_lies_beside_a_v2_array_is_opened_in_one_round_trip(server: WebServer) -> None:
+    store = MemoryStore()
+    made = zarrscope.open(store, "w-", dialect="v2")
+    for name in ("a", "b"):
+        made.create_array(f"/{name}", shape=(2,), dtype="u1").attrs["name"] = name
+    v3 = MemoryStore()
+    zarrscope.open(v3, "w-").create_group("/c", {"name": "c"})
+    server.values = {key: each.get(key) or b"" for each in (store, v3) for key in each.list() if "/" in key}
+
+    def opening(name: str, *trips: set[str]) -> None:
+        answered = len(server.asked)
+        thread, found = running(lambda: zarrscope.open(f"{server.url}/{name}")["/"].attributes)
+        for trip in trips:
+            answered = round_trip(server, answered, {f"{name}/{key}" for key in trip})
+        thread.join(20)
+        assert [dict(each) for each in found] == [{"name": name}]
+
+    opening("a", {*FIRST}, {*PROBES} - {*FIRST})
+    opening("b", {*PROBES})
+    opening("c", {*PROBES})  # a wrong guess costs requests, no round trip
+    opening("c", {*FIRST})
 
 
 def test_a_viewer_has_its_first_picture_after_three_round_trips(server: WebServer) -> None:

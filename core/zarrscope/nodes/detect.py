@@ -29,6 +29,7 @@ from zarrscope.dialects import (
 from zarrscope.errors import BadMetadata, Denied, NotFound, TooLarge, Unreadable, ZarrscopeError
 from zarrscope.jsondoc.parse import CONSOLIDATED_LIMIT, NODE_LIMIT, ParsedBytes, raise_limit
 from zarrscope.model.storage import Answer, never
+from zarrscope.runtime.memo import Memo
 from zarrscope.stores.store import Store
 
 if TYPE_CHECKING:
@@ -249,6 +250,9 @@ class Found(NamedTuple):
 FIRST = ("zarr.json", ".zmetadata", ".zgroup")
 """The keys that are requested first from a remote store. They suffice for v3, and for v2 with consolidated metadata."""
 FIRST_OF_N5 = ("attributes.json", "zarr.json", ".zgroup")
+_needed_all: Memo[bool] = Memo(256)
+"""For each remote folder whether the last hierarchy that was opened in it needed more than these keys. What lies beside
+it is probably alike: then all keys are requested at once. That saves a round trip; a wrong guess costs requests."""
 
 
 def found_in(
@@ -269,13 +273,18 @@ def found_in(
         fetched = fetch(store, new, passed_over=passed_over)
         documents.update((key, ParsedBytes(value)) for key, value in fetched.items())
 
-    if store.remote:
-        ask(FIRST_OF_N5 if store.url.rstrip("/").lower().endswith(".n5") else FIRST)
+    place, _, name = store.url.partition("?")[0].rstrip("/").rpartition("/")
+    first = FIRST_OF_N5 if name.lower().endswith(".n5") else FIRST
+    if store.remote and not _needed_all.get(place):
+        ask(first)
     if not store.remote or not _tell_all(documents, lenient, consolidated):
         ask(PROBES)
     detected = detected_in(store, documents, dialect, lenient, passed_over)
     if detected is None:
         return Found(None, documents, frozenset(asked))
+    if store.remote and "://" in place:  # where the folder of a host or bucket is named
+        told = {key: value for key, value in documents.items() if key in first}
+        _needed_all.put(place, not _tell_all(told, lenient, consolidated))
     if detected.dialect.fallbacks != fallbacks:
         detected = replace(detected, dialect=opened_as(detected.dialect, fallbacks=fallbacks))
     elsewhere = [key for key in detected.dialect.documents("/") if key not in PROBES and key not in documents]
