@@ -270,6 +270,7 @@ ENGINES: dict[str, Callable[[], Any]] = {
     "tensorstore, S3": _distant("TensorStoreS3"),
     "zarr 3, obstore": _distant("Zarr3Obstore"),
     "zarr 3, fsspec": _distant("Zarr3Fsspec"),
+    "limit, S3": _distant("Wire"),
     "zarr 2.18, database": _distant("Zarr2Database"),
 }
 

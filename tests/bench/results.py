@@ -15,6 +15,8 @@ from typing import Any
 OURS = "zarrscope"
 LIMIT = "limit"
 """The engine that only decodes: what no reader can go below."""
+WIRE = "limit, S3"
+"""The client that only fetches: what no reader of a bucket can go below."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class Row:
 
     def fastest(self) -> str | None:
         """The peer with the smallest median."""
-        peers = [name for name in self.figures if name not in (OURS, LIMIT)]
+        peers = [name for name in self.figures if name not in (OURS, LIMIT, WIRE)]
         return min(peers, key=lambda name: statistics.median(self.figures[name]), default=None)
 
     def ratio(self, to: str) -> Spread:
