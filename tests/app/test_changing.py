@@ -82,6 +82,35 @@ def test_a_refresh_shows_what_has_grown(
     mailbox.run_until(lambda: settled(session)() and "changing" not in session.state.facts)
 
 
+def test_a_look_tells_that_the_array_on_show_has_grown(
+    show: Callable[[Shelf, str], Session], shelf: Shelf, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = growing(shelf)
+    session = show(shelf, "/g/a")
+    mailbox.run_until(settled(session))
+    made["/g/a"].resize((5, 4))
+    asked: list[str] = []
+    get = shelf._get
+
+    def counted(key: str, *more: Any) -> bytes | None:
+        asked.append(key)
+        return get(key, *more)
+
+    monkeypatch.setattr(shelf, "_get", counted)
+    session.look_again()
+    if shelf.remote:
+        assert not asked, "elsewhere each look would be a request"
+        return
+    mailbox.run_until(lambda: "changing: 2 × 4 → 5 × 4" in session.state.facts)
+    assert getattr(session.node, "shape", ()) == (2, 4), "what is on show stays"
+    assert len(asked) <= 2, asked
+    session.reload()
+    mailbox.run_until(lambda: session.node is not None and getattr(session.node, "shape", ()) == (5, 4))
+    session.look_again()
+    session.reload()
+    mailbox.run_until(lambda: settled(session)() and "changing" not in session.state.facts)
+
+
 def test_what_was_open_and_typed_is_there_after_a_refresh(
     show: Callable[[Shelf, str], Session], shelf: Shelf, mailbox: Mailbox
 ) -> None:

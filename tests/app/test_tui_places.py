@@ -235,3 +235,15 @@ def test_a_view_of_another_place_opens_it(places: list[str]) -> None:
         await screen.until(lambda: app.session.slice.state.axes[0].index == 3, "at its index")
 
     explore(places[:2], steps)
+
+
+def test_an_array_that_grows_is_marked_without_a_key(places: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zarrscope_app.tui.app.LOOK_SECONDS", 0.05)
+
+    async def steps(screen: Screen) -> None:
+        screen.app.session.select("/plane")
+        await screen.until(lambda: is_ready(screen.app.session), "the array is on show")
+        zarrscope.open(places[0], "r+")["/plane"].resize((9, 32, 48))
+        await screen.until(lambda: "changing: 5 × 32 × 48 → 9" in str(screen.app._said["head"]), "it is marked")
+
+    explore(places[:1], steps)

@@ -31,6 +31,7 @@ from zarrscope_app.presenters import VIEWS, CoalescedCall, Forgetful, JobState, 
 from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.commands import FOOTERS, LABELS, command
 from zarrscope_app.presenters.session.bookmarks import Bookmarks
+from zarrscope_app.presenters.session.changing import LOOK_SECONDS
 from zarrscope_app.tui.driver import sparing
 from zarrscope_app.tui.entry import Entry, Painter
 from zarrscope_app.tui.inert import Inert
@@ -184,6 +185,7 @@ class Explorer(App[int]):
         self._panes = self.query_one("#panes", ContentSwitcher)
         self._shown = {str(line.id): line for line in self.query(Static)}
         self.set_interval(0.1, lambda: self.session.slice.tick())
+        self.set_interval(LOOK_SECONDS, lambda: self.session.look_again())
         self.event_loop = asyncio.get_running_loop()
         self.keyboard.focus(self.tree_lines)
         self.workspace.changed.connect(self._follow)

@@ -8,12 +8,17 @@ from time import sleep
 from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import BadMetadata, ZarrscopeError
+from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.nodes.internals import node_context
+from zarrscope.runtime.threads import JobResult, Owner, Priority, Ticket
 from zarrscope_app.presenters import strings
 
 if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
 
+LOOK_SECONDS = 5.0
+"""The pause between two looks at a displayed array, each of which reads its document."""
+NOT_YET = " (refresh to see it)"
 PAUSES = (0.1, 0.4)
 """Seconds to wait before an existing document that cannot be parsed is read again."""
 
@@ -21,8 +26,12 @@ PAUSES = (0.1, 0.4)
 class Changing:
     """Remembers the shapes of displayed arrays, to notice which have changed. Use it on the host's thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, tell: Callable[[], object] = lambda: None) -> None:
         self._shapes: dict[str, dict[str, tuple[int, ...]]] = {}
+        self._on_show: tuple[str, str] | None = None
+        """The displayed node, and the first of its arrays."""
+        self._looking: Ticket | None = None
+        self._tell = tell
         self.sentence = ""
         """A sentence about the changes of the displayed node since it was last shown; "" if there are none."""
 
@@ -33,6 +42,42 @@ class Changing:
         self._shapes[path] = now
         others = [name for name in now if name in before and before[name] != now[name]]
         self.sentence = _text(before[others[0]], now[others[0]]) if others else ""
+        self._on_show = (path, next(iter(now))) if now else None
+        self.cancel()
+
+    def look(self, owner: Owner, hierarchy: Hierarchy | None) -> None:
+        """Looks in the background whether the displayed array has another shape by now; what is displayed stays. Only
+        in stores on this machine: elsewhere each look would be a request."""
+        at = self._on_show
+        if hierarchy is None or at is None or self._looking is not None or hierarchy.store.remote:
+            return
+
+        def shape() -> tuple[int, ...] | None:
+            with suppress(ZarrscopeError):
+                found = node_context(hierarchy).own_node(at[1])
+                about = found.metadata if found is not None else None
+                return about.shape if isinstance(about, ArrayMetadata) else None
+            return None  # gone, or just being written
+
+        def seen(outcome: JobResult[tuple[int, ...] | None]) -> None:
+            self._looking = None
+            now, before = outcome.value, self._shapes[at[0]].get(at[1])
+            if (
+                now is not None
+                and before is not None
+                and now != before
+                and (text := f"{_text(before, now)}{NOT_YET}") != self.sentence
+            ):
+                self.sentence = text
+                self._tell()
+
+        self._looking = owner.fetch(shape, seen, Priority.IDLE)
+
+    def cancel(self) -> None:
+        """Drops the look that is under way."""
+        if self._looking is not None:
+            self._looking.cancel()
+            self._looking = None
 
 
 def _text(before: Sequence[int], now: Sequence[int]) -> str:

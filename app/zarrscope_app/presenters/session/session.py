@@ -94,7 +94,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self._shown_problem = self._reported = strings.Problem("", "")
         self._ticket: Ticket | None = None
         self._history = History()
-        self._changing = Changing()
+        self._changing = Changing(self._refresh)
         self._shown = ""
         """The path of the displayed node while it is read again."""
         self._view: tuple[str, Any] | None = None
@@ -228,6 +228,10 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         """The arrays whose chunks are displayed."""
         image = self.slice.image
         return [level.array for level in image.levels] if image is not None else [node] if node.kind == "array" else []
+
+    def look_again(self) -> None:
+        """Notices, for a host that calls it every LOOK_SECONDS, that the displayed array has grown."""
+        self._changing.look(self.owner, self._hierarchy)
 
     def report(self, error: BaseException) -> None:
         """Shows an error of the host itself in the error bar and among the problems."""
