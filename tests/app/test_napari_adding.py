@@ -20,6 +20,7 @@ from qtpy.QtWidgets import QApplication, QMainWindow, QWidget
 from contracts.journeys import SECONDS, Shelf, labelled_image
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope_app.napari.dock import Explorer
+from zarrscope_app.napari.menu_button import ARROW
 from zarrscope_app.presenters import Forgetful, strings
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.qt.tree_model import NODE
@@ -97,6 +98,14 @@ def test_a_node_is_added_as_the_kind_that_was_asked_for(hand: Hand) -> None:
     hand.add_as("labels")  # fractions cannot be labels
     assert kinds(hand) == ["Image"]
     assert "Labels must be integers" in hand.dock.facts.text()
+
+
+def test_menus_of_a_narrow_dock_have_room_for_their_arrows(hand: Hand) -> None:
+    hand.dock.resize(hand.dock.minimumWidth(), 640)
+    for button in (hand.dock.add_as, hand.dock.layer_menu, hand.dock.browse):
+        text = button.fontMetrics().horizontalAdvance(button.text())
+        assert button.minimumSizeHint().width() >= text + ARROW
+        assert button.width() >= button.minimumSizeHint().width(), button.text()
 
 
 def test_a_label_image_is_added_as_an_image(qtbot: Any, make_napari_viewer: Any) -> None:

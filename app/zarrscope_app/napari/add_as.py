@@ -5,20 +5,19 @@ from __future__ import annotations
 from functools import partial
 
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QMenu, QToolButton, QWidget
+from qtpy.QtWidgets import QMenu, QWidget
 
+from zarrscope_app.napari.menu_button import MenuButton
 from zarrscope_app.presenters.layer_kinds import CHOOSE, KINDS
 
 
-class AddAs(QToolButton):
+class AddAs(MenuButton):
     """`chosen(kind)` is emitted for an entry."""
 
     chosen = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setText(CHOOSE)
-        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        super().__init__(CHOOSE, parent)
         menu = QMenu(self)
         self.setMenu(menu)
         for kind, label in KINDS.items():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QFileDialog, QMenu, QPushButton, QWidget
+from qtpy.QtWidgets import QFileDialog, QMenu, QWidget
 
+from zarrscope_app.napari.menu_button import MenuButton
 from zarrscope_app.presenters.commands import LABELS, command
 
 
-class BrowseButton(QPushButton):
+class BrowseButton(MenuButton):
     """`chosen(path)` is emitted for a chosen folder or file."""
 
     chosen = Signal(str)

@@ -178,7 +178,7 @@ class Explorer(QWidget):
         self._show()
 
     def sizeHint(self) -> QSize:
-        return QSize(340, 640)
+        return QSize(380, 640)
 
     def tell(self, sentence: str) -> None:
         """Shows in the dock the result of an operation on layers."""

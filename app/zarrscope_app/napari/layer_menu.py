@@ -7,10 +7,11 @@ from functools import partial
 from typing import Any, Protocol
 
 from qtpy.QtGui import QGuiApplication
-from qtpy.QtWidgets import QMenu, QPushButton, QWidget
+from qtpy.QtWidgets import QMenu, QWidget
 
 from zarrscope.runtime.threads import Owner
 from zarrscope_app.napari.layers import source_of
+from zarrscope_app.napari.menu_button import MenuButton
 from zarrscope_app.napari.painting import Painting
 from zarrscope_app.napari.shown import direction, on_show, shown
 from zarrscope_app.presenters import Session, shown_layers
@@ -36,7 +37,7 @@ class Dock(Protocol):
     def show_changes(self) -> None: ...
 
 
-class LayerMenu(QPushButton):
+class LayerMenu(MenuButton):
     """A button of a dock with a menu; `painting` has the labels that are being edited."""
 
     def __init__(self, dock: Dock, owner: Owner, parent: QWidget) -> None:
