@@ -51,6 +51,15 @@ def test_what_is_written_makes_the_same_screen(seed: int) -> None:
         assert meant.changes() == ""
 
 
+@pytest.mark.parametrize("encoding", ["ISO-8859-1", "ascii", "no-such-encoding"])
+def test_without_unicode_signs_are_ascii_and_no_column_shifts(encoding: str) -> None:
+    """The locale may say Latin-1 while the terminal shows UTF-8: a sign's byte would then be no character at all."""
+    changes = ScreenChanges(encoding=encoding)
+    changes.feed("\x1b[1;1Hv3 · 16 µm × 2 ▸ caf\u00e9 │")
+    shown = changes.changes()
+    assert f"v3 * 16 um x 2 > caf{'é' if encoding == 'ISO-8859-1' else '?'} |" in shown
+
+
 # ---------------------------------------------------------------------- a real pseudo-terminal
 if sys.platform != "win32":
     from terminals import Terminal

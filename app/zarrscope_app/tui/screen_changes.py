@@ -37,7 +37,7 @@ _SIGNS = {
     **dict.fromkeys("•●◉·", "*"), **dict.fromkeys("○◌", "o"), **dict.fromkeys("█■▓▒▀▄", "#"), **dict.fromkeys("░", ":"),
     "…": "~", "⏎": "$", "✎": "*", "×": "x", "µ": "u",
 }  # fmt: skip
-"""Characters of the screens → their replacements in terminals without Unicode."""
+"""Signs of the screens → their replacements in terminals without Unicode."""
 
 Style = tuple[str, str, str]
 """(foreground, background, the other attributes), each in SGR parameters; "" is the terminal's default."""
@@ -49,20 +49,21 @@ def _width(character: str) -> int:
 
 
 class _Fallbacks(dict[int, str]):
-    """A table for str.translate that replaces characters that an encoding lacks by others of the same width."""
+    """A table for str.translate that replaces characters that an encoding lacks by others of the same width, and all
+    signs by ASCII: a locale of Latin-1 often meets a terminal of UTF-8, in which its bytes shift the line."""
 
     def __init__(self, encoding: str) -> None:
         super().__init__()
         self._encoding = encoding
 
     def __missing__(self, code: int) -> str:
-        character = chr(code)
+        character = _SIGNS.get(chr(code), chr(code))
         try:
             character.encode(self._encoding)
         except UnicodeEncodeError:
-            character = _SIGNS.get(character, "?" * _width(character))
+            character = "?" * _width(character)
         except LookupError:
-            character = _SIGNS.get(character, "?" * _width(character)) if code > 127 else character
+            character = "?" * _width(character) if not character.isascii() else character
         self[code] = character
         return character
 
