@@ -48,6 +48,7 @@ ALLOWED = {
     ("ask", "search"): "a pattern's",
     ("__missing__", "encode"): "a text's",
     ("edit_outside", "_edited"): SYSTEM,
+    ("__call__", "_open_folder"): SYSTEM,
     ("end_process", "flush"): "a stream's",
     ("steer", "write"): "a stream's",
     ("flush", "flush"): "a stream's",

@@ -327,17 +327,25 @@ def test_a_file_that_is_no_chunk_by_its_size_is_not_read(layout: str, tmp_path: 
 
 # ---------------------------------------------------------------------- files
 posix = pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need rights on Windows")
-WAYS: dict[str, dict[str, bool]] = {
-    "by the system": {},
-    "from the root": {"follows_no_links": False},
-    "without preadv": {"fills": False},
+WAYS: dict[str, tuple[tuple[type[object], str], ...]] = {
+    "by the system": (),
+    "folder by folder": ((FileReader, "follows_no_links"),),
+    "from the root": ((FileReader, "follows_no_links"), (LocalStore, "_by_handle")),
+    "without preadv": ((FileReader, "fills"),),
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_reader_gives_what_get_gives(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, offered in WAYS[way].items():
-        monkeypatch.setattr(FileReader, name, offered)
+@pytest.fixture(params=WAYS)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A way to open files; the others are not offered."""
+    name = str(request.param)
+    for owner, ability in WAYS[name]:
+        monkeypatch.setattr(owner, ability, False)
+    return name
+
+
+@pytest.mark.usefixtures("way")
+def test_a_reader_gives_what_get_gives(tmp_path: Path) -> None:
     store = LocalStore(tmp_path)
     values = {"a/b/c": b"0123456789", "a/b/d": b"", "a/e": bytes(range(256)) * 999, "ä/ö": b"x"}
     for key, value in values.items():
@@ -359,10 +367,8 @@ def test_a_reader_gives_what_get_gives(way: str, tmp_path: Path, monkeypatch: py
 
 
 @posix
-@pytest.mark.parametrize("way", WAYS)
-def test_a_reader_follows_links_as_get_does(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, offered in WAYS[way].items():
-        monkeypatch.setattr(FileReader, name, offered)
+@pytest.mark.usefixtures("way")
+def test_a_reader_follows_links_as_get_does(tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/file").write_bytes(b"secret")
     root = tmp_path / "x.zarr"
@@ -392,20 +398,50 @@ def test_a_reader_follows_links_as_get_does(way: str, tmp_path: Path, monkeypatc
 
 
 @posix
+@pytest.mark.usefixtures("way")
 def test_a_folder_that_becomes_a_link_while_a_read_goes_on_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/1").write_bytes(b"secret")
+    (tmp_path / "outside/2").write_bytes(b"secret")
     store = LocalStore(tmp_path / "x")
-    store.set("c/0", b"0")
-    store.set("c/1", b"1")
+    for name in "012":
+        store.set(f"c/{name}", name.encode())
     reader = store.bulk.reader(Arena())
+    assert isinstance(reader, FileReader)
+    reader.seek("c/1")
     reader.seek("c/0")
     (tmp_path / "x/c").rename(tmp_path / "x/old")
     (tmp_path / "x/c").symlink_to(tmp_path / "outside")
     assert bytes(reader.whole() or b"") == b"0", "what is open stays what it was"
+    if reader._folder is not None:
+        reader.seek("c/2")
+        assert bytes(reader.whole() or b"") == b"2", "the folder that is open stays the one it was"
+        reader.close()
     with pytest.raises(zarrscope.Refused, match="leads out"):
         reader.seek("c/1")
     reader.close()
+
+
+@posix
+def test_a_folder_is_opened_once_for_the_files_in_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FileReader, "follows_no_links", False)
+    store = LocalStore(tmp_path)
+    for key in ("c/0/0", "c/0/1", "c/0/2", "c/1/0"):
+        store.set(key, key.encode())
+    opened, real = list[str](), os.open
+
+    def counted(path: Any, *arguments: Any, **more: Any) -> int:
+        opened.append(os.fsdecode(path))
+        return real(path, *arguments, **more)
+
+    monkeypatch.setattr(os, "open", counted)
+    reader = store.bulk.reader(Arena())
+    for key in ("c/0/0", "c/0/1", "c/0/2", "c/0/3", "c/1/0"):
+        reader.seek(key)
+        assert bytes(reader.whole() or b"none").decode() == ("none" if key == "c/0/3" else key)
+    reader.close()
+    root = f"{tmp_path}/"
+    assert opened == [f"{root}c/0/0", root, "c", "0", "1", "2", "3", f"{root}c/1/0"]
 
 
 def test_reading_leaves_no_file_open(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 LocalStore follows every key from the root and checks each name in the path for a link that leads out. Linux can open a
 path only if it contains no link at all: the opened file then lies within the store, whatever happens to the path
-meanwhile. If there is a link, or the system cannot do that, LocalStore's own method is used, and its errors are raised.
+meanwhile. Other systems go folder by folder (open_folder.py). If there is a link, or the system has no handles of
+folders, LocalStore's own method is used, and its errors are raised.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from zarrscope.errors import Unreadable
 from zarrscope.model.buffers import Arena, RangeReadable
 from zarrscope.model.storage import Buffer, ByteRange
 from zarrscope.stores.keys import check_key, too_large
+from zarrscope.stores.local.children import NO_FOLLOW
 from zarrscope.stores.local.linux import open_without_links
+from zarrscope.stores.local.open_folder import OpenFolder
 from zarrscope.stores.value_reader import Reader
 
 if TYPE_CHECKING:
@@ -49,13 +52,16 @@ class FileReader(Reader):
         self._file: int | None = None
         self._kept: _Open | None = None
         self._offset = _ALONE
+        self._folder: OpenFolder | None = None
         self._open = open_without_links() if self.follows_no_links and not store.allow_outside else None
+        if self._open is None and store._by_handle and NO_FOLLOW and not store.allow_outside:
+            self._open = self._folder = OpenFolder(self._root)
 
     def seek(self, key: str) -> None:
         if key == self._key:
             return
         if self._file is not None:
-            self.close()
+            self._leave()
         self._key, self.size = key, 0
         check_key(key)
         if self._open is not None and ".zs-" not in key:
@@ -117,11 +123,16 @@ class FileReader(Reader):
         if not isinstance(kept, _Open):
             self.seek(key)
             return
-        self.close()
+        self._leave()
         self._key, self._kept, self._file, self.size = key, kept, os.dup(kept.file), kept.size
         self._offset = kept.offset
 
     def close(self) -> None:
+        self._leave()
+        if self._folder is not None:
+            self._folder.close()
+
+    def _leave(self) -> None:
         file, self._file = self._file, None
         self._kept = self._key = None
         self._offset = _ALONE
