@@ -62,7 +62,6 @@ def test_the_top_level_holds_what_the_house_allows() -> None:
         "pyproject.toml",
         "README.md",
         "LICENSE",
-        "CITATION.cff",  # GitHub and Zenodo look for it only at the top
         ".ci",
         ".github",
         ".gitignore",
@@ -196,7 +195,7 @@ def test_the_listing_of_napari_hub_is_complete(built: tuple[Path, Path, Path]) -
 
 
 def test_the_citation_is_of_this_project() -> None:
-    text = (machine.ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    text = (machine.ROOT / "resources" / "CITATION.cff").read_text(encoding="utf-8")
     fields = dict(re.findall(r"^([a-z-]+): *(.*)$", text, re.M))
     assert {"cff-version", "message", "title", "authors"} <= fields.keys(), "what the format demands"
     project = tomllib.loads((machine.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
