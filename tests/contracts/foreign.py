@@ -371,6 +371,11 @@ _FILTERS = "tensorstore has no filters in v2"
 _PCODEC = "its pcodec takes no arrays of bytes, which zarr-python 3.0 gives it in v2"
 _TURNED = "it wants the chunks within shards to divide the shard as it is before it is turned"
 _BYTES_FILL = "it takes the fill value of bytes for text"
+_ZARR = tuple(map(int, version("zarr").split(".")[:2])) if find_spec("zarr") is not None else (0, 0)
+_SINCE_3_2 = {
+    "scale_offset": _REGISTERED,
+    "type struct": 'to 3.1 it knows only "structured", which the registry says not to write any more',
+}
 LACKING: dict[tuple[str, str], dict[str, str]] = {
     ("v3", "zarr-python 3.0"): {
         **_EXTENSIONS,
@@ -388,9 +393,9 @@ LACKING: dict[tuple[str, str], dict[str, str]] = {
         **dict.fromkeys(("type struct", "type bfloat16"), _TYPES_30),
     },
     ("v3", "zarr-python 3"): {
-        **_EXTENSIONS,
+        **{name: why for name, why in _EXTENSIONS.items() if name not in _SINCE_3_2},
+        **(_SINCE_3_2 if _ZARR < (3, 2) else {"cast_value": "it wants a package of its own, cast-value-rs"}),
         "type bfloat16": "zarr-python has no such data type",
-        "type struct": 'to 3.1 it knows only "structured", which the registry says not to write any more',
     },
     ("v3", "tensorstore"): {
         **_EXTENSIONS,
@@ -441,7 +446,7 @@ LACKING: dict[tuple[str, str], dict[str, str]] = {
 """(dialect, reader) → codecs and data types that it has not, and why: no array with one of them is read."""
 _DELTA_OF_3_3 = (
     {"numcodecs.delta-1": "from 3.3 on it hands numcodecs native elements, which takes their bytes for big-endian ones"}
-    if find_spec("zarr") is not None and tuple(map(int, version("zarr").split(".")[:2])) >= (3, 3)
+    if _ZARR >= (3, 3)
     else {}
 )
 """The registered text knows the dtype as a name ("uint8"), and leaves the byte order to the codec `bytes`. Where a

@@ -186,11 +186,10 @@ def open_dbm(url: str, mode: Mode, options: Options) -> Store:
     if kind is None and mode in ("r", "r+"):
         raise NotFound(f"There is no file of dbm at {path}", store=url, advice=nearest(path))
     if kind == "":
-        raise Unsupported(
-            f"{path} is not a file of dbm",
-            feature="dbm",
+        raise Unreadable(
+            f"{path} is not a file of dbm, or it is damaged",
             store=url,
-            advice="Open it by its path alone.",
+            advice="Open it by its path alone, or restore it from a copy.",
         )
     if kind is not None:
         try:
