@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ import pytest
 import zarrscope
 from contracts.http_server import web_server
 from contracts.journeys import Shelf, small_image
+from contracts.odd_members import WRITABLE, documents_that_are_no_object, keys
+from zarrscope.dialects import Dialect
 from zarrscope.errors.visible import visible_lines
 from zarrscope.runtime.threads import Mailbox
 from zarrscope.stores.memory import MemoryStore
@@ -91,6 +94,44 @@ def test_names_of_fields_are_shown_without_what_steers(tmp_path: Path) -> None:
     found = snippets(h.create_array("/a", shape=(2,), dtype=dtype))
     assert all(visible_lines(each.why) == each.why for each in found)
     assert "\\u3164" in next(each.why for each in found if each.id == "tensorstore")
+
+
+@pytest.mark.parametrize("dialect", WRITABLE, ids=lambda dialect: dialect.name)
+def test_snippets_of_broken_nodes_run_as_well(tmp_path: Path, dialect: Dialect, capsys: Any) -> None:
+    """One document of one node is no JSON object: the snippets show the problem and what can still be read."""
+    tried = 0
+    for path, kind, key, odd, store in documents_that_are_no_object(dialect):
+        place = tmp_path / f"{tried}.zarr"
+        tried += 1
+        for each, value in keys(store).items():
+            (place / each).parent.mkdir(parents=True, exist_ok=True)
+            (place / each).write_bytes(value)
+        node = zarrscope.open(str(place))[path]
+        assert (node.kind, getattr(node.problem, "key", None)) == (kind, key), odd
+        run = [snippet for snippet in snippets(node) if snippet.text]
+        assert [snippet.id for snippet in run] == ["zarrscope"]
+        capsys.readouterr()
+        exec(compile(run[0].text, key, "exec"), {})
+        told = capsys.readouterr().out
+        assert key in told, run[0].text
+        beneath = {"/": "['g']", "/g": "['a']"}.get(path)
+        assert beneath is None or beneath in told, told
+        assert ("{'x': 1}" in told) == (dialect.attributes_at(path, kind)[0] != key), told
+    assert tried >= 27
+
+
+def test_snippets_of_what_demands_the_unknown_run_as_well(tmp_path: Path, capsys: Any) -> None:
+    h = zarrscope.open(str(tmp_path), "w-", dialect="v3")
+    h.create_group("/g", {"x": 1})
+    h.create_array("/a", shape=(4,), dtype="u1")
+    for name in ("g", "a"):
+        document = json.loads((tmp_path / name / "zarr.json").read_text())
+        (tmp_path / name / "zarr.json").write_text(json.dumps({**document, "storage_transformers": [{"name": "q.w"}]}))
+    for path in ("/g", "/a"):
+        node = zarrscope.open(str(tmp_path))[path]
+        for snippet in snippets(node):
+            if snippet.text:
+                exec(compile(snippet.text, snippet.id, "exec"), {})
 
 
 def test_groups_and_what_leads_nowhere(tmp_path: Path) -> None:

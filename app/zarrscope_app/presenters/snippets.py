@@ -1,7 +1,8 @@
 """*Open in code*: a few lines of code that open a node, for each library; they run unchanged.
 
 A snippet ends with `values`, one plane of an array, or with `node` for a group. If a library cannot open the node,
-`why` gives the reason.
+`why` gives the reason. For a node with a problem, the snippet of zarrscope prints the problem and everything else that
+can be read: no snippet raises the problem.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
+from zarrscope.dialects.defects import UnreadAttributes
 from zarrscope.errors.confidential import without_numbers
 from zarrscope.errors.visible import visible
 from zarrscope.model.frozen import frozen
@@ -37,6 +39,10 @@ TITLES = {
     "xarray": "xarray",
 }
 GROUPS_HAVE_NONE = "It opens arrays: choose one."
+UNREAD = {
+    "group": "Not all of this group can be read here:",
+    "array": "Its values cannot be read here.",
+}
 DRIVERS = {"v2": "zarr", "v3": "zarr3", "n5": "n5"}
 ZARR_FORMATS = {"v2": 2, "v3": 3}
 TURNED = frozenset({"n5"})
@@ -58,12 +64,18 @@ def snippets(node: Group | Array, image: Image | None = None) -> tuple[Snippet, 
         return tuple(Snippet(id, title, "", why) for id, title in TITLES.items())
     opened = f"zarrscope.open({url!r})[{path!r}]"
     if node.kind == "group":
-        found = [_snippet("zarrscope", f"import zarrscope\n\nnode = {opened}\nprint(list(node))")]
-        found.append(_zarr(url, path, dialect, "open_group", "node = {call}\nprint(list(node))"))
+        found = [_snippet("zarrscope", "\n".join(("import zarrscope\n", f"node = {opened}", *_of_group(node))))]
+        if problem is not None:
+            found.append(Snippet("zarr", TITLES["zarr"], "", f"{UNREAD['group']} zarr-python may fail."))
+        else:
+            found.append(_zarr(url, path, dialect, "open_group", "node = {call}\nprint(list(node))"))
         found += [Snippet(id, TITLES[id], "", GROUPS_HAVE_NONE) for id in ("dask", "tensorstore", "xarray")]
         return tuple(found)
     if problem is not None:
-        return tuple(Snippet(id, title, "", "Its values cannot be read here.") for id, title in TITLES.items())
+        told = ("print(node.problem)", "print(node.metadata)", *_attributes(node))
+        shown = _snippet("zarrscope", "\n".join(("import zarrscope\n", f"node = {opened}", *told)))
+        others = (id for id in TITLES if id != "zarrscope")
+        return (shown, *(Snippet(id, TITLES[id], "", UNREAD["array"]) for id in others))
     cut = _cut(node, image)
     lazy = f"array = {opened}\nlazy = da.from_array(array, chunks=array.chunks)"
     return (
@@ -73,6 +85,20 @@ def snippets(node: Group | Array, image: Image | None = None) -> tuple[Snippet, 
         _tensorstore(url, node, dialect, cut),
         _snippet("xarray", _xarray(lazy, node, image, cut)),
     )
+
+
+def _of_group(group: Group) -> tuple[str, ...]:
+    """The lines after a group was opened: its children, as far as they can be listed."""
+    if group.problem is None:
+        return ("print(list(node))",)
+    if group.metadata.listing_problem is not None:
+        return ("print(node.problem)", *_attributes(group))
+    return ("print(node.problem)", "print([child.name for child in node.names()])", *_attributes(group))
+
+
+def _attributes(node: Group | Array) -> tuple[str, ...]:
+    """The line that shows the attributes, if they can be read."""
+    return () if isinstance(node.attributes, UnreadAttributes) else ("print(dict(node.attributes))",)
 
 
 def as_text(found: tuple[Snippet, ...]) -> str:
