@@ -219,6 +219,14 @@ class QtRobot(Robot):
         QTest.keyClicks(editor, text)
         QTest.keyClick(editor, Qt.Key.Key_Return)
 
+    def write_text(self, text: str) -> None:
+        editor = self.window.form.json.text
+        self.wait(editor.isVisible, "the editor of the text")
+        editor.setFocus()
+        editor.selectAll()
+        editor.insertPlainText(text)
+        self.window.form.json.commit()
+
     def _field_at(self, pointer: str, column: int) -> QModelIndex:
         form = self.window.form
         self.wait(lambda: form.model.place_of(pointer) is not None, f"{pointer} in the form")

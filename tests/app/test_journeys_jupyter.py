@@ -202,6 +202,10 @@ class JupyterRobot(Robot):
         self.wait(lambda: pointer in [f["pointer"] for f in self.fields], f"the field {pointer}")
         self.page.send("edit.edit", pointer, text)
 
+    def write_text(self, text: str) -> None:
+        self.wait(lambda: self.page.view["panel"]["edit"]["way"] in ("json", "document"), "the text")
+        self.page.send("edit.edit_text", text)
+
     def offers_of(self, pointer: str) -> set[str]:
         self.wait(lambda: pointer in [f["pointer"] for f in self.fields], f"the field {pointer!r}")
         field = next(f for f in self.fields if f["pointer"] == pointer)

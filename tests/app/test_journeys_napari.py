@@ -63,7 +63,7 @@ class NapariRobot(QtRobot):
 
     def save(self) -> None:
         if self.session.edit.state.status is EditStatus.INVALID:
-            assert not self._button("save").isEnabled()
+            self.wait(lambda: not self._button("save").isEnabled(), "save to be disabled")
         else:
             self._press("save")
 

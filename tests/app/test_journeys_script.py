@@ -86,6 +86,9 @@ class ScriptRobot(Robot):
     def edit(self, pointer: str, text: str) -> None:
         self.session.edit.edit(pointer, text)
 
+    def write_text(self, text: str) -> None:
+        self.session.edit.edit_text(text)
+
     def offers_of(self, pointer: str) -> set[str]:
         field = self.session.edit.field(pointer)
         assert field is not None

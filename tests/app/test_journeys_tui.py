@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
+import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -205,6 +210,27 @@ class TextualRobot(Robot):
         assert self.app is not None
         assert self.app.focused is self.app.query_one("#entry", Input)
         self.press("end", *["backspace"] * 20, *text, "enter")
+
+    def write_text(self, text: str) -> None:
+        """In $EDITOR; a sheet that says what is wrong is closed."""
+        self.focus("#attributes")
+        assert self.app is not None
+        with tempfile.TemporaryDirectory() as place:
+            Path(place, "text").write_text(text)
+            Path(place, "editor.py").write_text("import shutil, sys; shutil.copy(sys.argv[1], sys.argv[2])")
+            command = [sys.executable, f"{place}/editor.py", f"{place}/text"]
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(self.app, "suspend", nullcontext)
+                patch.setenv("EDITOR", shlex.join(command))
+                patch.delenv("VISUAL", raising=False)
+                self.press("ctrl+o")
+                self.wait(lambda: self._answered(text), "the text to be taken or refused")
+        if isinstance(self.app.screen, Sheet):
+            self.press("escape")
+
+    def _answered(self, text: str) -> bool:
+        assert self.app is not None
+        return isinstance(self.app.screen, Sheet) or self.session.edit.state.text == text
 
     def save(self) -> None:
         self.press("ctrl+s")

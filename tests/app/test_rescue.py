@@ -67,6 +67,23 @@ def files(settings: FileSettings) -> list[Path]:
     return sorted(settings._file("x").parent.glob("unsaved-*"))
 
 
+@pytest.mark.parametrize("typed", ['{"note": 1,', '{"note": 1}'])
+def test_the_text_of_a_broken_document_is_put_back(
+    begin: Any, settings: FileSettings, shelf: Shelf, another_process: Callable[[], None], typed: str
+) -> None:
+    shelf.set("g/zarr.json", b'{"note": 0,')
+    first, mailbox = begin()
+    first.edit.edit_text(typed)
+    mailbox.run_until(lambda: len(files(settings)) == 1)
+    first.close()
+    another_process()
+    second, mailbox = begin()
+    assert "put-back" in second.state.offers
+    second.put_back()
+    mailbox.run_until(lambda: second.edit.state.text == typed)
+    assert shelf.get("g/zarr.json") == b'{"note": 0,'
+
+
 def test_what_was_not_saved_is_offered_and_put_back(
     begin: Any, settings: FileSettings, shelf: Shelf, another_process: Callable[[], None]
 ) -> None:

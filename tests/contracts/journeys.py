@@ -294,6 +294,10 @@ class Robot(abc.ABC):
         """Types a text into a field of the attributes form and leaves it."""
 
     @abc.abstractmethod
+    def write_text(self, text: str) -> None:
+        """Puts a text in place of the JSON text that the form shows, and leaves the editor, however it ends."""
+
+    @abc.abstractmethod
     def offers_of(self, pointer: str) -> set[str]:
         """What the host offers for a field: "rename", "remove", and the names of the kinds it may be given."""
 
@@ -568,6 +572,50 @@ class Journeys:
         attributes = json.loads(shelf.get("many/zarr.json") or b"")["attributes"]
         assert attributes["scale"] == 0.108
         assert attributes["comment"] == "theirs"
+
+    def test_a_document_that_is_no_json_is_mended(self, robot: Robot, shelf: Shelf) -> None:
+        tree_of_all_kinds(shelf)
+        key = "many/zarr.json"
+        sound = (shelf.get(key) or b"").decode()
+        broken = sound.replace("0.5", "0.5,", 1)
+        shelf.set(key, broken.encode())
+        others = {each: shelf.get(each) for each in shelf.list() if each != key}
+        robot.open(shelf.address, writable=True)
+        self.ready(robot)
+        self.go(robot, "/many")
+        robot.session.set_tab("attributes")
+        edit = robot.session.edit
+        robot.wait(lambda: edit.state.way == "document" and edit.state.text == broken, "the text as it is stored")
+        line = broken[: broken.index("0.5,,")].count("\n") + 1
+        robot.wait(lambda: robot.sees(f"Line {line}, column "), "the fault")
+        assert edit.state.sentence.startswith(f"{key} is not JSON. Line {line}, column ")
+        assert (edit.state.status, edit.state.text_line) == (EditStatus.INVALID, line)
+        robot.save()
+        robot.write_text(broken.replace("{", "{{", 1))
+        robot.wait(lambda: edit.state.status is EditStatus.INVALID, "the fault of what was typed")
+        robot.save()
+        assert not edit.state.can_save
+        assert shelf.get(key) == broken.encode(), "nothing is written while it is not JSON"
+        robot.write_text('{"zarr_format": 3}')
+        robot.wait(lambda: robot.sees("would still be faulty"), "the warning")
+        robot.save()
+        robot.wait(lambda: edit.state.status is EditStatus.FAILED, "the question")
+        robot.wait(lambda: robot.sees("Save once more"), "the question on the screen")
+        assert shelf.get(key) == broken.encode(), "nothing is written before it is confirmed"
+        robot.undo()
+        robot.wait(lambda: edit.state.text != '{"zarr_format": 3}', "the undo")
+        robot.write_text(sound)
+        robot.wait(lambda: edit.state.status is EditStatus.DIRTY, "the form to be changed")
+        assert shelf.get(key) == broken.encode(), "nothing is written before save"
+        robot.save()
+        robot.wait(lambda: shelf.get(key) == sound.encode(), "the corrected text is stored")
+        robot.wait(lambda: getattr(robot.session.node, "problem", "") is None, "the node to be sound")
+        robot.expand("/many")
+        robot.wait(lambda: "img10" in robot.rows(), "the children")
+        robot.wait(lambda: "fields" in edit.state.ways, "all views of the form")
+        edit.show_way("fields")
+        self.form(robot)
+        assert others == {each: shelf.get(each) for each in shelf.list() if each != key}
 
     def form(self, robot: Robot) -> None:
         robot.session.set_tab("attributes")

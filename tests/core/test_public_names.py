@@ -40,9 +40,9 @@ def test_the_public_names_are_these() -> None:
         _ = zarrscope.nonsense
 
 
-HIERARCHY = """attributes_pointer children close consolidate consolidated create_array create_group demands_above
-dialect document erase extensions initial_path misplaced_chunks open_node other_dialects rehearse root save store tree
-url walk warnings writable"""
+HIERARCHY = """attributes_pointer children close consequence consolidate consolidated create_array create_group
+demands_above dialect document erase extensions initial_path misplaced_chunks open_node other_dialects rehearse root
+save store tree url walk warnings whole_document writable"""
 GROUP = """arrays attributes attrs children extensions groups hierarchy inspect items keys kind list_names metadata name
 names path problem warnings"""
 ARRAY = """attributes attrs chunk_grid_shape chunks dimension_names dtype edges extensions fill_value hierarchy kind

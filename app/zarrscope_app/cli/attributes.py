@@ -1,5 +1,5 @@
-"""`attrs`: shows attributes, sets one, removes one. Only the changed part of the document is written anew; all other
-bytes stay."""
+"""`attrs`: shows attributes, sets one, removes one, edits all as text. Only the changed part of the document is written
+anew; all other bytes stay. The text of a faulty document is shown and corrected as a whole."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ def attrs() -> None:
       zarrscope attrs get cells.zarr / /ome/omero/channels/0/label
       zarrscope attrs set cells.zarr / ome.multiscales.0.name '"x"' --dry-run
       zarrscope attrs unset cells.zarr labels/nuclei note
+      zarrscope attrs edit cells.zarr labels/nuclei
     """
 
 
@@ -37,7 +38,9 @@ def attrs() -> None:
 @click.argument("node", required=False)
 @click.argument("field", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print sorted ASCII; otherwise the text of the file.")
-def get(url: str, node: str | None, field: str | None, as_json: bool) -> None:
+@click.option("--raw", is_flag=True, help="Print a whole document as it is stored, even if it is not JSON.")
+@click.option("--document", metavar="KEY", help="With --raw: the document, if the node has several.")
+def get(url: str, node: str | None, field: str | None, as_json: bool, raw: bool, document: str | None) -> None:
     """Prints all attributes of NODE, or one FIELD, as JSON.
 
     \b
@@ -45,8 +48,14 @@ def get(url: str, node: str | None, field: str | None, as_json: bool) -> None:
       zarrscope attrs get cells.zarr
       zarrscope attrs get cells.zarr 0 --json
       zarrscope attrs get cells.zarr / ome.version
+      zarrscope attrs get cells.zarr labels --raw
     """
     hierarchy, found = opened(url, node)
+    if raw:
+        _show_raw(hierarchy.whole_document(found.path, document or ""))
+        return
+    if document is not None:
+        raise click.UsageError("--document names the document of --raw.")
     if as_json or field is None:
         value = found.attributes if field is None else _field(found.attributes, pointer(field))
         if as_json:
@@ -58,6 +67,16 @@ def get(url: str, node: str | None, field: str | None, as_json: bool) -> None:
         return
     base = hierarchy.attributes_pointer(found.path)
     show(_outdented(hierarchy.document(found.path).text_at(base + pointer(field))))
+
+
+def _show_raw(document: Document) -> None:
+    """Prints the text, and the fault on stderr if it is not JSON."""
+    from zarrscope.jsondoc.unparsed import UnparsedDocument
+    from zarrscope_app.presenters.form import json_text, words
+
+    show(document.text)
+    if isinstance(document, UnparsedDocument):
+        say(words.is_not_json(document.key, json_text.fault_of(document.fault).sentence))
 
 
 def _outdented(text: str) -> str:
@@ -130,6 +149,56 @@ def unset(url: str, node: str, field: str, dry_run: bool) -> None:
     _change(url, node, dry_run, lambda document, base: document.remove(base + pointer(field)))
 
 
+@attrs.command("edit")
+@click.argument("url")
+@click.argument("node", required=False)
+@click.option("--document", metavar="KEY", help="Edit this whole document instead of the attributes.")
+@click.option("--from", "source", type=click.File(encoding="utf-8"), help="Read the new text from a file; - is stdin.")
+@click.option("--allow-nan", is_flag=True, help="Write NaN, Infinity, 1e400 or a name twice, which JSON forbids.")
+@DRY
+@acting
+def edit(url: str, node: str | None, document: str | None, source: Any, allow_nan: bool, dry_run: bool) -> None:
+    """Opens the attributes of NODE as JSON in $EDITOR; without a terminal, give the new text by --from.
+
+    If the document is not JSON, its whole text is edited as it is stored. A text that is not JSON is refused with its
+    line and column, and nothing is written. Prints the change, and warns if the node would not be valid.
+
+    \b
+    Examples:
+      zarrscope attrs edit cells.zarr labels/nuclei
+      zarrscope attrs edit cells.zarr 0 --document 0/.zarray --from corrected.json --dry-run
+    """
+    from zarrscope_app.presenters.form import json_text, whole_text, words
+
+    hierarchy, found = opened(url, node, write=True)
+    draft = whole_text.read_draft(hierarchy, found.path, found.kind, document or "")
+    before, fault = json_text.shown(draft)
+    if fault is not None:
+        say(json_text.told_of(draft, fault))
+    text = source.read() if source is not None else _edited(before)
+    while (fault := json_text.fault_in(text, draft)) is not None:
+        told = json_text.told_of(draft, fault)
+        if source is not None or not click.confirm(f"{told}\nEdit again?", default=True, err=True):
+            raise Failed(f"{told} Nothing was written.")
+        text = _edited(text)
+    edited = json_text.edited(draft, text)
+    if draft.whole and (reason := hierarchy.consequence(found.path, edited)):
+        say(f"Warning: {words.still_faulty(edited.key, reason)}")
+    _store(hierarchy, found.path, draft.base, edited, dry_run, allow_nan)
+
+
+def _edited(text: str) -> str:
+    """The text after editing; ends the verb where no editor can be shown."""
+    import sys
+
+    if not sys.stdin.isatty():
+        raise click.UsageError("There is no terminal for an editor: give the new text with --from FILE, or --from -.")
+    after = click.edit(text, extension=".json", require_save=False)
+    if after is None:
+        raise Failed("The editor gave no text. Nothing was written.")
+    return after if text.endswith("\n") else after.removesuffix("\n")  # click adds a line end
+
+
 def pointer(field: str) -> str:
     """The JSON pointer of a field: "a.b.0" becomes "/a/b/0", and "/a/b/0" stays as it is."""
     if field == "" or field.startswith("/"):
@@ -157,6 +226,15 @@ def _changed(url: str, node: str, dry_run: bool, edit: Any, allow_nan: bool) -> 
     except ZarrscopeError:
         need_object(document, base, path, hierarchy.url)
         raise
+    _store(hierarchy, path, document, edited, dry_run, allow_nan)
+
+
+def _store(
+    hierarchy: Hierarchy, path: str, document: Document, edited: Document, dry_run: bool, allow_nan: bool
+) -> None:
+    """Shows the change and saves it."""
+    from zarrscope.errors import Conflict
+
     if edited.bytes == document.bytes:
         say("Nothing changes.")
         return
@@ -173,8 +251,6 @@ def _changed(url: str, node: str, dry_run: bool, edit: Any, allow_nan: bool) -> 
             _tell_new(tried, hierarchy.warnings)
         say("Nothing was written (--dry-run).")
         return
-    from zarrscope.errors import Conflict
-
     before = hierarchy.warnings
     try:
         hierarchy.save(path, edited, allow_nan=allow_nan)

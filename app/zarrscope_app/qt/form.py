@@ -206,7 +206,7 @@ class AttributesPane(QWidget):
     def _changed(self) -> None:
         assert self._presenter is not None
         state = self._presenter.state
-        pages: dict[Way, SectionForm | JsonForm] = {"image": self.sections, "json": self.json}
+        pages: dict[Way, SectionForm | JsonForm] = {"image": self.sections, "json": self.json, "document": self.json}
         page = pages.get(state.way)
         self._stack.setCurrentWidget(page or self.view)
         if page is not None:
@@ -260,7 +260,7 @@ class AttributesPane(QWidget):
         """Whether there is something to save, even if only in an open editor."""
         state = self._presenter.state if self._presenter is not None else EditState()
         return state.can_save or (
-            state.status in (EditStatus.CLEAN, EditStatus.DIRTY)
+            state.status in (EditStatus.CLEAN, EditStatus.DIRTY, EditStatus.INVALID)
             and (any(page.pending for page in (self.sections, self.json, self.value)))
         )
 

@@ -207,7 +207,8 @@ def edit_outside(keys: Asks, text: str | None = None) -> None:
     if edit.state.status is EditStatus.READ_ONLY:
         edit.tell(strings.OPEN_FOR_WRITING)
         return
-    edit.show_way("json")
+    if edit.state.way != "document":
+        edit.show_way("json")
     before = edit.state.text if text is None else text
     try:
         after = _edited(keys, before)
@@ -237,7 +238,7 @@ def _edited(keys: Asks, text: str) -> str | None:
             file.write(text)
         with keys.suspended():
             done = subprocess.run([*editor_command(), name], check=False)
-        return Path(name).read_text(encoding="utf-8", errors="replace") if done.returncode == 0 else None
+        return Path(name).read_text(encoding="utf-8", errors="backslashreplace") if done.returncode == 0 else None
     finally:
         os.unlink(name)
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from zarrscope.jsondoc.document import Document, pointer_of, same_json
 from zarrscope.jsondoc.parts import common_beginning, common_end
 from zarrscope.jsondoc.spans import Span, parts_between
+from zarrscope.jsondoc.unparsed import UnparsedDocument
 
 
 class Difference(NamedTuple):
@@ -24,8 +25,11 @@ class Difference(NamedTuple):
 def differences(before: Document, after: Document, prefix: str = "") -> list[Difference]:
     """The members and items that differ. If a whole value was added or removed, only the outermost one is listed.
 
-    Numbers with different spelling differ; white space, escapes in strings and the order of members do not count.
+    Numbers with different spelling differ; white space, escapes in strings and the order of members do not count. A
+    text that is not JSON differs as a whole.
     """
+    if isinstance(before, UnparsedDocument) or isinstance(after, UnparsedDocument):
+        return [Difference("", before.text, after.text)] if before.bytes != after.bytes else []
     found: list[Difference] = []
     one, other = before.text, after.text
 

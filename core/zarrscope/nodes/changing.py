@@ -196,6 +196,74 @@ class ChangingHierarchy:
 
         return read_document(self._nodes, self._attributes_at(clean_path(path))[0])
 
+    def whole_document(self, path: str, key: str = "") -> Document:
+        """Reads the whole text of one of a node's JSON files, even if it is not JSON.
+
+        Parameters
+        ----------
+        path
+            The node.
+        key
+            The key of the file. By default the first faulty one of the node, or else the one with its attributes.
+
+        Returns
+        -------
+        Document
+            The document; an `UnparsedDocument` with the `text` and the `fault` if it is not JSON.
+            `zarrscope.jsondoc.unparsed.document_or_text` makes a document of a corrected text, for `save`.
+
+        Raises
+        ------
+        NotFound, Unreadable
+            The node has no such document; it cannot be read.
+
+        Examples
+        --------
+        >>> import zarrscope
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> h = zarrscope.open(MemoryStore({"zarr.json": b'{"zarr_format": 3, "node_type": "group"'}), mode="r+")
+        >>> broken = h.whole_document("/")
+        >>> broken.fault.message
+        'Line 1, column 40: The document ends too early: a quote, bracket or brace is not closed'
+        >>> from zarrscope.jsondoc.unparsed import document_or_text
+        >>> _ = h.save("/", document_or_text(broken.text + "}", broken.key, broken.version))
+        >>> zarrscope.open(h.store).root.problem is None
+        True
+        """
+        from zarrscope.nodes.mending import read_text
+
+        return read_text(self._nodes, clean_path(path), key)
+
+    def consequence(self, path: str, document: Document) -> str:
+        """Tells whether a node would be valid with an edited document. Nothing is written.
+
+        Parameters
+        ----------
+        path, document
+            The node, and the edited document.
+
+        Returns
+        -------
+        str
+            A sentence that names the first fault; "" if there is none.
+
+        Raises
+        ------
+        Unreadable
+            The other documents of the node cannot be read.
+
+        Examples
+        --------
+        >>> import zarrscope
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> h = zarrscope.open(MemoryStore(), mode="w-")
+        >>> h.consequence("/", h.document("/").set("/node_type", "grupe"))
+        'node_type must be "array" or "group", not "grupe"'
+        """
+        from zarrscope.nodes.mending import consequence
+
+        return consequence(self._nodes, clean_path(path), document)
+
     def attributes_pointer(self, path: str) -> str:
         """Finds the attributes in `document(path)`.
 

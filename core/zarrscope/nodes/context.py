@@ -24,7 +24,7 @@ from zarrscope.dialects.defects import Defects, UnreadAttributes
 from zarrscope.dialects.remembered import parsed
 from zarrscope.errors import BadMetadata, Denied, NotFound, ReadOnly, Refused, TooLarge, Unreadable, ZarrscopeError
 from zarrscope.jsondoc.parse import ParsedBytes
-from zarrscope.model.metadata import GroupMetadata
+from zarrscope.model.metadata import ArrayMetadata, GroupMetadata
 from zarrscope.model.node_path import clean_path, join_path
 from zarrscope.model.storage import Answer, never
 from zarrscope.nodes.detect import (
@@ -316,6 +316,15 @@ class NodeContext:
         metadata = replace(defects.nothing_of(kind, dialect.name), defects=(defect,))
         return self._ruled(Node(path, metadata, UnreadAttributes(defect)))
 
+    def faulty_keys(self, path: str, metadata: ArrayMetadata | GroupMetadata) -> tuple[str, ...]:
+        """The keys of the node's own documents that have defects."""
+        own = self.own_keys(path)
+        return tuple(dict.fromkeys(defect.key for defect in metadata.defects if defect.key in own))
+
+    def own_keys(self, path: str) -> tuple[str, ...]:
+        """The keys of a node's documents; at the root also the broken document that states the rules of all nodes."""
+        return self.keys_of(path) + ((self.defect.key,) if path == "/" and self.defect is not None else ())
+
     def dialect_of(self, node: Node) -> Dialect:
         """The dialect of one node. In a plain folder of several hierarchies, each node has its own."""
         return next((each for each in self.dialects if each.name == node.metadata.dialect), self.dialect)
@@ -373,8 +382,10 @@ class NodeContext:
         return holder is not None and all(prefix + entry.name == holder[0] for entry in self.store.list_dir(prefix))
 
     def need_writing(self, key: str) -> None:
-        """Raises ReadOnly if writing is not allowed."""
-        if not self.writable:
+        """Raises ReadOnly if writing is not allowed. A broken document that states the rules of all nodes may be
+        written alone: it has to be corrected first."""
+        mending = self.defect is not None and self.defect.key == key and self.store.writable
+        if not self.writable and not mending:
             advice = "Open it with mode='r+'."
             if self.defect is not None:
                 advice = f"{self.defect.key} at the root is broken: restore it first."

@@ -31,6 +31,7 @@ from zarrscope.errors import (
 from zarrscope.jsondoc.document import Document
 from zarrscope.jsondoc.nonstandard import need_standard
 from zarrscope.jsondoc.parse import CONSOLIDATED_LIMIT, parsed_once
+from zarrscope.jsondoc.unparsed import UnparsedDocument, document_or_text
 from zarrscope.model.metadata import ArrayMetadata, ExtensionOutcome, GroupMetadata
 from zarrscope.model.node_path import join_path
 from zarrscope.model.storage import ABSENT
@@ -153,23 +154,27 @@ def save(hierarchy: NodeContext, path: str, document: Document, *, allow_nan: bo
 
 def _save(hierarchy: NodeContext, path: str, document: Document, allow_nan: bool) -> Document:
     hierarchy.need_writing(document.key)
+    if isinstance(document, UnparsedDocument):
+        raise document.fault.located(store=hierarchy.url, key=document.key)
     if document.version is None:
         raise Refused("A document without a version cannot be saved", key=document.key, advice="Read it again first.")
     documents: dict[str, StoredDocument] = {**fetch(hierarchy.store, hierarchy.keys_of(path))}
-    before = hierarchy.parsed(path, documents)
+    before = hierarchy.described(path, documents)
     if before is not None:
         need_understanding(hierarchy, before)
     need_understanding_above(hierarchy, path)
     if document.notes and not allow_nan:
         stored = documents.get(document.key)
+        known = document_or_text(stored, document.key, limit=CONSOLIDATED_LIMIT) if isinstance(stored, bytes) else None
         try:
-            known = Document(stored, document.key, limit=CONSOLIDATED_LIMIT) if isinstance(stored, bytes) else None
             need_standard(known, document)
         except NotStandard as error:
             raise error.located(store=hierarchy.url) from None
     documents[document.key] = document.bytes
-    after = hierarchy.parsed(path, documents)
-    if before is not None and (after is None or after.metadata.kind != before.metadata.kind):
+    # The kind of a node with a faulty document is a guess, so another kind may be right.
+    faulty = before is not None and any(defect.key == document.key for defect in before.metadata.defects)
+    after = (hierarchy.described if faulty else hierarchy.parsed)(path, documents)
+    if before is not None and not faulty and (after is None or after.metadata.kind != before.metadata.kind):
         raise BadMetadata(
             f"With this edit {path} would no longer be a node of its kind ({before.metadata.kind})",
             store=hierarchy.url,

@@ -50,7 +50,7 @@ function makeForm(ui) {
       ways.length < 2 ? "" : el("div", { class: "zs-bar zs-ways" }, ways.map(([way, title]) =>
         el("button", { "aria-pressed": String(way === edit.way), class: way === edit.way ? "on" : "", "data-way": way, onclick: () => ui.line.send("edit.show_way", way) }, title))),
       el("div", { class: "zs-bar" }, el("span", {}, edit.sentence), may ? [command("undo", edit.can_undo), command("redo", edit.can_redo), command("revert", edit.changes > 0), command("save", edit.can_save)] : ""),
-      conflict, edit.way === "image" ? sections(edit, may) : edit.way === "json" ? text(edit, may) : members(edit, may),
+      conflict, edit.way === "image" ? sections(edit, may) : edit.way === "json" || edit.way === "document" ? text(edit, may) : members(edit, may),
       diff ? el("pre", { class: "zs-diff" }, diff.split("\n").map((each) => el("div", { class: /^\+(?!\+\+)/.test(each) ? "add" : /^-(?!--)/.test(each) ? "del" : "" }, each))) : "");
   });
   return {

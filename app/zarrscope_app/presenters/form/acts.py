@@ -54,7 +54,7 @@ class MeaningEditor:
         if draft is None:
             return ()
         typed = wrong_texts(draft.errors)
-        if not self._judge.on or self._judge.judged is not draft.now:
+        if draft.whole or not self._judge.on or self._judge.judged is not draft.now:
             return typed
         subject = self._sections.subject(self._drafts.path, draft, draft.now)
         return typed + findings_of(subject, self._judge.verdict.findings)
@@ -75,7 +75,7 @@ class MeaningEditor:
         """(id of the field that a finding is about, view of the form that contains this field); ("", None) while no
         form is displayed."""
         draft = self._drafts.shown
-        if draft is None:
+        if draft is None or draft.whole:
             return "", None
         if pointer in draft.errors and pointer == json_text.WHOLE:
             return pointer, "json"

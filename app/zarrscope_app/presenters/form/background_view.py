@@ -33,7 +33,7 @@ NOTHING = Shown()
 
 def shown_of(draft: Draft, way: Way, fold_above: int) -> Shown:
     """What is shown of a draft. Takes long for a large document."""
-    if way == "json":
+    if way in ("json", "document"):
         text, fault = json_text.shown(draft)
         return Shown(json_text.lines_of(text, fault), text, fault)
     return Shown(fields(draft, fold_above) if way == "fields" else ())
@@ -82,7 +82,7 @@ class BackgroundView:
         def work(cancelled: Callable[[], bool]) -> Shown:
             if not cancelled():
                 made.find_changes()
-            if not cancelled():
+            if not cancelled() and not made.whole:
                 self._sections.prepare(path, made, made.now)
             return NOTHING if cancelled() else shown_of(made, way, self._fold_above)
 

@@ -64,7 +64,8 @@ class BackgroundEdits:
             new = change(made.now, made.prefix + pointer)
             made.need_object(new)
             made.push(new)
-            self._sections.prepare(path, made, new)
+            if not made.whole:
+                self._sections.prepare(path, made, new)
             return _Edited(new, made.find_changes(), made.base)
 
         def done(outcome: JobResult[_Edited]) -> None:

@@ -8,8 +8,9 @@ from itertools import count
 
 from zarrscope.errors import Refused
 from zarrscope.jsondoc import differences as compare
-from zarrscope.jsondoc.document import Document
+from zarrscope.jsondoc.document import CONSOLIDATED_LIMIT, Document
 from zarrscope.jsondoc.nonstandard import brought_in
+from zarrscope.jsondoc.unparsed import UnparsedDocument, document_or_text
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.conflict import Sides, merge, put, sides_of
@@ -28,10 +29,13 @@ def new_act() -> int:
 
 class Draft:
     """A document being edited. `base` is the stored document, as far as is known; `now` is the displayed one. Pointers
-    are relative to `prefix`."""
+    are relative to `prefix`. `whole`: the whole text of a faulty document is edited, and may not be JSON."""
 
-    def __init__(self, document: Document, prefix: str) -> None:
+    def __init__(self, document: Document, prefix: str, *, whole: bool = False) -> None:
         self.prefix = prefix
+        self.whole = whole
+        self.alone = False
+        """Whether the attributes have no other view, because they are in this document and cannot be read."""
         self.base = document
         self.history = [document]
         self.acts = [0]
@@ -72,6 +76,11 @@ class Draft:
     @property
     def dirty(self) -> bool:
         return bool(self.errors) or not _alike(self.now, self.base)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether a typed text is invalid, so that the draft cannot be saved."""
+        return bool(self.errors) or isinstance(self.now, UnparsedDocument)
 
     @property
     def settled(self) -> bool:
@@ -121,11 +130,19 @@ class Draft:
         """Applies changes that were made to another version of the document: (pointer, JSON text; None: removed)."""
         made = self.now
         for pointer, after in changes:
-            made = put(made, self.prefix + pointer, after)
+            made = (
+                self.with_text(after or "") if self.whole and not pointer else put(made, self.prefix + pointer, after)
+            )
         self.push(made)
+
+    def with_text(self, text: str) -> Document:
+        """The whole document with this text, which may not be JSON."""
+        return document_or_text(text, self.base.key, self.base.version, limit=CONSOLIDATED_LIMIT)
 
     def need_object(self, document: Document) -> None:
         """Raises Refused if the attributes as a whole would no longer be a JSON object."""
+        if self.whole:
+            return
         if isinstance(self.now.get(self.prefix, {}), dict) and not isinstance(document.get(self.prefix, {}), dict):
             raise Refused(strings.WHOLE_STAYS, key=document.key)
 

@@ -51,7 +51,8 @@ class Drafts:
         again."""
         for path in [*self.by_path]:
             draft = self.by_path[path]
-            if not draft.dirty and (paths is None or (path in paths and not draft.saving)):
+            shown = draft.whole and draft.at > 0 and path == self.path  # its former texts can still be looked at
+            if not draft.dirty and ((paths is None and not shown) or (paths and path in paths and not draft.saving)):
                 del self.by_path[path]
 
     def diff(self, diff_of: Callable[[Draft], Diff]) -> Diff:

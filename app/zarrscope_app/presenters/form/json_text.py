@@ -6,9 +6,10 @@ import re
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope.jsondoc.document import Document
+from zarrscope.jsondoc.unparsed import UnparsedDocument
 from zarrscope.model.frozen import frozen
 from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.form import words
+from zarrscope_app.presenters.form import line_ends, words
 from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.view_models import Field
 
@@ -17,7 +18,7 @@ WHOLE = "text"
 LINE = "line/"
 """The prefix of the ids of lines, for hosts that paint lines."""
 MOST_LINES = 5000
-_PLACE = re.compile(r"Line (\d+), column (\d+): (.*)", re.DOTALL)
+_PLACE = re.compile(r"(?:Line|Not UTF-8 text at line) (\d+), (?:column|byte) (\d+):.*", re.DOTALL)
 
 
 @frozen
@@ -60,6 +61,9 @@ def _indent(document: Document, raw: str) -> str:
 
 def shown(draft: Draft) -> tuple[str, TextFault | None]:
     """The text of the attributes. If the typed text is not JSON: that text, and its fault."""
+    if draft.whole:
+        now = draft.now
+        return line_ends.shown(now.text), fault_of(now.fault) if isinstance(now, UnparsedDocument) else None
     typed, sentence = draft.errors.get(WHOLE, ("", ""))
     if not sentence:
         if draft.json is None or draft.json[0] is not draft.now:
@@ -70,12 +74,31 @@ def shown(draft: Draft) -> tuple[str, TextFault | None]:
 
 def fault_in(text: str, draft: Draft) -> TextFault | None:
     """The fault of a text for the attributes; None if there is none."""
+    if draft.whole:
+        found = draft.with_text(text)
+        return fault_of(found.fault) if isinstance(found, UnparsedDocument) else None
     try:
         Document(text)
         draft.need_object(with_text(draft.now, draft.prefix, text))
     except ZarrscopeError as error:
         return fault_of(error)
     return None
+
+
+def told_of(draft: Draft, fault: TextFault) -> str:
+    """The sentence about a faulty text, with the name of the document."""
+    return words.is_not_json(draft.now.key, fault.sentence)
+
+
+def edited(draft: Draft, text: str, document: Document | None = None) -> Document:
+    """The document, by default the draft's, with a text as an editor returns it. Raises BadMetadata; the text of a
+    whole document is taken as it is."""
+    document = document if document is not None else draft.now
+    if draft.whole:
+        return draft.with_text(line_ends.with_own_ends(document.text, text))
+    made = with_text(document, draft.prefix, text)
+    draft.json = (made, text_of(made, draft.prefix))
+    return made
 
 
 def fault_of(error: ZarrscopeError) -> TextFault:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Literal
 
-from zarrscope.jsondoc.document import Document
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import json_text, words
@@ -37,6 +36,7 @@ from zarrscope_app.presenters.form.view_models import (
     Whose,
 )
 from zarrscope_app.presenters.form.waiting import Waiting
+from zarrscope_app.presenters.form.whole_text import WHOLE, judgement, read_draft, status_of, ways_of
 
 FOLD_ABOVE = 60
 """Lists and objects with more members are collapsed at first."""
@@ -51,6 +51,8 @@ class NodeForm:
         self._owner, self._drafts, self._waiting, self._saver, self._told = owner, drafts, waiting, saver, told
         self._loading: Ticket | None = None
         self._failure = ""
+        self.faulty = ""
+        """The key of the faulty document of the node; "" if all are sound."""
         self._way: Way = "image"
         self._tree: tuple[Field, ...] | None = None
         self.sections = SectionForm()
@@ -69,9 +71,11 @@ class NodeForm:
         if hierarchy is None:
             return
 
+        key = self.faulty if self._way == WHOLE else ""
+
         def work() -> Draft:
-            draft = Draft(hierarchy.document(path), hierarchy.dialect.attributes_at(path, kind)[1])
-            if draft.large:
+            draft = read_draft(hierarchy, path, kind, key)
+            if draft.large and not draft.whole:
                 self.sections.prepare(path, draft, draft.now)
             return draft
 
@@ -101,7 +105,8 @@ class NodeForm:
         again."""
         self._tree = None
         if (draft := self._drafts.shown) is not None:
-            self._judge.look_at(draft)
+            text = judgement(self._drafts.hierarchy, self._drafts.path, draft) if draft.whole else None
+            self._judge.look_at(draft, text)
 
     def judge(self, on: bool) -> None:
         """Sets whether the form is visible: then typed text is checked against the OME-Zarr specification in the
@@ -115,9 +120,10 @@ class NodeForm:
         if draft is None:
             status = EditStatus.FAILED if self._failure else EditStatus.EMPTY
             return EditState(status, self._failure or strings.LOADING, path=path)
-        sections = self.sections.sections(path, draft, {**self._waiting.texts, **self._background.setting})
-        ways: tuple[Way, ...] = ("image", "fields", "json") if sections else ("fields", "json")
-        way = self._way if self._way in ways else "fields"
+        waiting = {**self._waiting.texts, **self._background.setting}
+        sections = self.sections.sections(path, draft, waiting) if not draft.whole else ()
+        ways = ways_of(draft, self.faulty, ("image", "fields", "json") if sections else ("fields", "json"))
+        way = WHOLE if draft.whole else self._way if self._way in ways and self._way != WHOLE else "fields"
         shown = self._shown(draft, way)
         changes = len(draft.changes)
         status, sentence = self._status(draft, changes)
@@ -141,14 +147,18 @@ class NodeForm:
             text=self._background.setting.get(json_text.WHOLE, shown.text),
             text_line=shown.fault.line if shown.fault is not None else 0,
             text_error=shown.fault.sentence if shown.fault is not None else "",
-            verdict=self._judge.verdict.sentence if self._judge.on else "",
+            verdict=self._judge.verdict.sentence if self._judge.on and not draft.whole else "",
             valid=not self._judge.verdict.broken,
             findings=self.meaning.findings,
-            summary=self._judge.verdict.summary if self._judge.on else "",
+            summary=self._judge.verdict.summary if self._judge.on and not draft.whole else "",
             title=f"{strings.ATTRIBUTES} •" if draft.dirty else strings.ATTRIBUTES,
         )
 
     def _status(self, draft: Draft, changes: int) -> tuple[EditStatus, str]:
+        if draft.whole and not draft.saving and draft.theirs is None:
+            told = status_of(draft, self._drafts.writable)
+            if told is not None:
+                return told
         if draft.saving:
             return EditStatus.SAVING, strings.SAVING
         if draft.theirs is not None:
@@ -158,7 +168,8 @@ class NodeForm:
         if draft.failure:
             return EditStatus.FAILED, draft.failure
         if changes or self._background.working:
-            return EditStatus.DIRTY, strings.joined(strings.changes(changes), draft.hint)
+            warning = self._judge.verdict.sentence if draft.whole and self._judge.judged is draft.now else ""
+            return EditStatus.DIRTY, strings.joined(strings.changes(changes), warning, draft.hint)
         if not self._drafts.writable:
             return EditStatus.READ_ONLY, words.WAITS if self._waiting else strings.READ_ONLY_FORM
         return EditStatus.CLEAN, draft.hint or draft.note
@@ -193,6 +204,15 @@ class NodeForm:
 
     def show_way(self, way: Way) -> None:
         """Shows another view of the attributes; unsaved edits are the same in all of them."""
+        draft = self._drafts.shown
+        if draft is not None and draft.whole != (way == WHOLE) and (draft.whole or self.faulty):
+            if draft.dirty:
+                draft.hint = words.SAVE_OR_REVERT
+                self._told()
+                return
+            del self._drafts.by_path[self._drafts.path]
+            self._way = way
+            self.load()
         self._way = way
         self._told()
 
@@ -261,7 +281,7 @@ class NodeForm:
     def edit_text(self, text: str) -> None:
         """Sets the text of all attributes. A text that is not JSON stays as typed, and its faulty line is marked."""
         if (draft := self._drafts.selected) is not None:
-            self._editor.change(json_text.WHOLE, partial(_with_text, draft, text), text)
+            self._editor.change(json_text.WHOLE, lambda d, p: json_text.edited(draft, text, d), text)
 
     def edit_json(self, pointer: str, text: str) -> None:
         """Replaces a value, and its kind, by JSON text."""
@@ -320,9 +340,3 @@ class NodeForm:
     def paths(self) -> tuple[str, ...]:
         """The paths of the form's nodes."""
         return (self._drafts.path,)
-
-
-def _with_text(draft: Draft, text: str, document: Document, pointer: str) -> Document:
-    made = json_text.with_text(document, draft.prefix, text)
-    draft.json = (made, json_text.text_of(made, draft.prefix))
-    return made

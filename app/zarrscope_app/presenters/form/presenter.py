@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from psygnal import Signal
 
+from zarrscope.nodes.internals import node_context
 from zarrscope.ome.edits import Edit
 from zarrscope.runtime.threads import Owner
 from zarrscope_app.presenters.coalesce import CoalescedCall
@@ -113,12 +114,14 @@ class EditPresenter:
         node = details.node
         assert node is not None, "the view is one of nodes that could be read"
         self._one.sections.surround(surroundings_from(details))
+        faulty = node_context(details.hierarchy).faulty_keys(node.path, node.metadata)
+        self._one.faulty = faulty[0] if faulty else ""
         self.select(node.path, node.kind)
 
     def expect(self, path: str) -> None:
         """Prepares for a node that is being opened: if it has unsaved edits, they are shown at once, and can be
         saved."""
-        self._expected = path
+        self._expected, self._one.faulty = path, ""
         self._to_expected()
 
     def _to_expected(self) -> None:

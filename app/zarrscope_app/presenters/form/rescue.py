@@ -91,6 +91,7 @@ class Rescue:
             drafts = {
                 str(path): {"changes": [_change(c) for c in draft["changes"]],
                             "versions": _versions(draft),
+                            "whole": str({"whole": "", **draft}["whole"]),
                             "typed": {str(p): (str(t), str(w)) for p, (t, w) in draft["typed"].items()}}
                 for path, draft in told["drafts"].items()
             }  # fmt: skip
@@ -184,7 +185,7 @@ class Rescue:
                     try:
                         draft = drafts.get(path)
                         if draft is None:
-                            draft = Draft(hierarchy.document(path), hierarchy.attributes_pointer(path))
+                            draft = _draft_for(hierarchy, path, told["whole"])
                         draft.make_again(told["changes"] or _compared(told["versions"], draft.prefix))
                         draft.errors.update(told["typed"])
                         drafts[path] = draft
@@ -209,12 +210,20 @@ class Rescue:
         self._owner.fetch(work, done)
 
 
+def _draft_for(hierarchy: Hierarchy, path: str, whole: str) -> Draft:
+    """A draft of the stored document: of the attributes, or of the whole document at the key `whole`."""
+    if whole:
+        return Draft(hierarchy.whole_document(path, whole), "", whole=True)
+    return Draft(hierarchy.document(path), hierarchy.attributes_pointer(path))
+
+
 def _told(draft: Draft) -> dict[str, Any]:
     """The edits of one document. A large one that was not yet compared with the stored one, which takes long, is kept
     in both versions, and compared when it is put back."""
-    if draft.large and not draft.settled:
+    if draft.large and not draft.settled and not draft.whole:
         return {"changes": [], "versions": [draft.base.text, draft.now.text], "typed": draft.errors}
-    return {"changes": [[c.pointer, c.after] for c in draft.find_changes()], "typed": draft.errors}
+    whole = {"whole": draft.base.key} if draft.whole else {}
+    return {"changes": [[c.pointer, c.after] for c in draft.find_changes()], "typed": draft.errors, **whole}
 
 
 def _compared(versions: Sequence[str], prefix: str) -> list[tuple[str, str | None]]:

@@ -12,6 +12,7 @@ from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.drafts import Drafts
 from zarrscope_app.presenters.form.several_saving import Saved, saving
 from zarrscope_app.presenters.form.view_models import Side, Whose
+from zarrscope_app.presenters.form.whole_text import refused, save, stored
 
 
 class Saver:
@@ -36,7 +37,7 @@ class Saver:
     def save(self) -> None:
         """Saves the displayed draft."""
         draft = self._drafts.editable
-        if draft is not None and not draft.errors and draft.dirty:
+        if draft is not None and not draft.unfinished and draft.dirty:
             self._save(self._drafts.path, draft, may_merge=True)
 
     def _save(self, path: str, draft: Draft, may_merge: bool) -> None:
@@ -50,16 +51,16 @@ class Saver:
             """(the saved document, or None if somebody else stored another one meanwhile; whether `met` could be merged
             with that)."""
             try:
-                return hierarchy.save(path, document, allow_nan=met.confirmed == document.bytes), False
+                return save(hierarchy, path, met, document), False
             except Conflict:
-                return None, met.meet(hierarchy.document(path))
+                return None, met.meet(stored(hierarchy, path, met))
 
         def done(outcome: JobResult[tuple[Document | None, bool]]) -> None:
             draft.saving = False
             saved, merged = outcome.value or (None, False)
             if isinstance(outcome.error, NotStandard):  # the person is asked; saving the same again confirms it
                 draft.confirmed = document.bytes
-                draft.failure = strings.not_standard(outcome.error.message)
+                draft.failure = refused(outcome.error)
             elif outcome.error is not None:
                 draft.failure = strings.problem(outcome.error, path).headline
                 self._failed(outcome.error, path)
@@ -80,7 +81,7 @@ class Saver:
     def can_save_all(self) -> bool:
         """Whether `save_all` has something to save, and no error or conflict prevents it."""
         drafts = self._drafts.unsaved().values()
-        return bool(drafts) and self._drafts.writable and not any(d.errors or d.saving or d.theirs for d in drafts)
+        return bool(drafts) and self._drafts.writable and not any(d.unfinished or d.saving or d.theirs for d in drafts)
 
     def save_all(self, then: Callable[[str | None], object]) -> None:
         """Saves the changes of every node, or none of them; calls `then(path)` with the first one that could not be
@@ -131,7 +132,7 @@ class Saver:
 
     def _in_the_way(self) -> str | None:
         dirty = self._drafts.unsaved()
-        found = [path for path, draft in dirty.items() if draft.errors or draft.theirs or draft.failure]
+        found = [path for path, draft in dirty.items() if draft.unfinished or draft.theirs or draft.failure]
         return next(iter(found or dirty), None)
 
     def _settled(self) -> None:
@@ -163,7 +164,7 @@ def _tell_of(error: BaseException, drafts: Mapping[str, Draft]) -> str:
     draft = drafts[path]
     if isinstance(error, NotStandard):  # the person is asked; saving the same again confirms it
         draft.confirmed = draft.now.bytes
-        draft.failure = strings.not_standard(error.message)
+        draft.failure = refused(error)
     else:
         draft.failure = strings.problem(error, path).headline
     return path

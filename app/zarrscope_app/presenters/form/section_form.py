@@ -10,6 +10,7 @@ from zarrscope.errors import ZarrscopeError
 from zarrscope.jsondoc.document import Document
 from zarrscope.jsondoc.edits import apply
 from zarrscope.ome.edits import Edit
+from zarrscope.ome.validate import Violation
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
@@ -142,19 +143,27 @@ class Judge:
         self.judged: Document | None = None
         """The document that was judged."""
 
-    def look_at(self, draft: Draft) -> None:
-        """Checks the present draft, unless that was already done or the form is not visible."""
+    def look_at(self, draft: Draft, faulty: Callable[[], str] | None = None) -> None:
+        """Checks the present draft, unless that was already done or the form is not visible. A whole document is always
+        checked: `faulty` returns the reason why its text describes no valid node, and waits for the store."""
         document = draft.now
-        if not self.on or document is self._document:
+        if not (self.on or draft.whole) or document is self._document:
             return
         self._document = document
-        attributes = document.get(draft.prefix, {})
+        attributes, whole, key = document.get(draft.prefix, {}), draft.whole, document.key
         if self._ticket is not None:
             self._ticket.cancel()
+
+        def work() -> Verdict:
+            if not whole:
+                return verdict(attributes, version_of(attributes))
+            reason = faulty() if faulty is not None else ""
+            told = words.still_faulty(key, reason)
+            return Verdict(told, (Violation("", told, "must"),), told) if reason else Verdict("")
 
         def done(outcome: JobResult[Verdict]) -> None:
             self._ticket = None
             self.verdict, self.judged = outcome.value or Verdict(""), document
             self._told()
 
-        self._ticket = self._owner.fetch(lambda: verdict(attributes, version_of(attributes)), done)
+        self._ticket = self._owner.fetch(work, done)

@@ -11,6 +11,7 @@ from zarrscope.jsondoc.document import Document
 from zarrscope.model.frozen import frozen
 from zarrscope.nodes.together import DocumentEdit, save_together
 from zarrscope_app.presenters.form.draft import Draft
+from zarrscope_app.presenters.form.whole_text import need_confirmed, stored
 
 if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
@@ -35,10 +36,12 @@ def saving(hierarchy: Hierarchy, drafts: Mapping[str, Draft]) -> Callable[[], Sa
 
     def work() -> Saved:
         try:
+            for path, draft in copies.items():
+                need_confirmed(hierarchy, path, draft, draft.now)
             return Saved(dict(zip(drafts, save_together(edits), strict=True)))
         except Conflict:
             for path, draft in copies.items():
-                draft.meet(hierarchy.document(path))
+                draft.meet(stored(hierarchy, path, draft))
             return Saved(met=copies)
 
     return work

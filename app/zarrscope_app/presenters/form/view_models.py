@@ -26,8 +26,9 @@ class EditStatus(Enum):
     READ_ONLY = "read-only"
 
 
-Way = Literal["image", "fields", "json"]
-"""The views of the attributes: sections by their meaning, all members as a tree, or the document's text."""
+Way = Literal["image", "fields", "json", "document"]
+"""The views of the attributes: sections by their meaning, all members as a tree, or their text. "document" is the whole
+text of a faulty document, which may not be JSON."""
 Side = Literal["mine", "theirs"]
 Whose = Literal["mine", "theirs", "chosen"]
 """The values that disputed fields get: those of one side, or those chosen field by field."""
@@ -164,7 +165,8 @@ class EditState:
     sections: tuple[FormSection, ...] = ()
     """The sections by meaning; only in the view "image"."""
     text: str = ""
-    """In the view "json": the text of the attributes; a text that is not JSON stays as typed."""
+    """In the view "json": the text of the attributes; in "document": that of the whole document. What is not JSON stays
+    as typed."""
     text_line: int = 0
     """The number of the faulty line, from 1; 0: none."""
     text_error: str = ""

@@ -34,8 +34,9 @@ START, END = "contrast from", "contrast to"
 SHOWN, HIDDEN = "shown", "hidden"
 NO_UNIT = "no unit"
 LINKED = "y and x alike"
-WAYS: dict[Way, str] = {"image": "Image", "fields": "All fields", "json": "JSON"}
+WAYS: dict[Way, str] = {"image": "Image", "fields": "All fields", "json": "JSON", "document": "Whole document"}
 """The titles of the views of the attributes."""
+SAVE_OR_REVERT = "Save or revert the changes first; then the other view can be shown."
 WAITS = "Opened read-only. Open it for writing to apply the typed text."
 ADD_AMONG_ALL = "Members are added, removed and renamed among All fields."
 
@@ -43,6 +44,23 @@ ADD_AMONG_ALL = "Members are added, removed and renamed among All fields."
 def refusal(error: ZarrscopeError, most: int = 0) -> str:
     """The reason why an edit is refused, as a sentence; cut to `most` characters if that is given."""
     return clean(error.message.rstrip("."), most) + "."
+
+
+def is_not_json(key: str, fault: str) -> str:
+    return f"{clean(key, 80)} is not JSON. {fault}"
+
+
+def not_json(key: str, fault: str) -> str:
+    return f"{is_not_json(key, fault)} Correct the text, then save it."
+
+
+def still_faulty(key: str, reason: str) -> str:
+    """The sentence about a text that is JSON but describes no valid node."""
+    return f"{clean(key, 80)} would still be faulty: {clean(reason.rstrip('.'), 300)}."
+
+
+def confirm(warning: str) -> str:
+    return f"{warning} Save once more to write it all the same."
 
 
 def pixel_size_of(axis: str) -> str:

@@ -367,6 +367,9 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         node, hierarchy = self._node, self._hierarchy
         if node is None or node.path != path or hierarchy is None:
             return
+        if node.problem is not None:  # the node may have become readable: its row and all beneath it, too
+            self.reload()
+            return
 
         def done(outcome: JobResult[NodeDetails]) -> None:
             found = outcome.value

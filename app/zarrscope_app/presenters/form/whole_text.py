@@ -1,0 +1,97 @@
+"""The whole text of a faulty document as a way of the form: when it is available, and what is said about it.
+
+The attributes and the whole text are edited in separate drafts, of which a node has one at a time.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+from zarrscope.errors import BadMetadata, Conflict, NotStandard
+from zarrscope.jsondoc.document import Document
+from zarrscope.jsondoc.nonstandard import brought_in
+from zarrscope.jsondoc.unparsed import UnparsedDocument
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.form import json_text, words
+from zarrscope_app.presenters.form.draft import Draft
+from zarrscope_app.presenters.form.view_models import EditStatus, Way
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from zarrscope.nodes.hierarchy import Hierarchy
+
+WHOLE: Way = "document"
+
+
+class Doubtful(NotStandard):
+    """A text that is JSON, but describes no valid node: it is saved only after the person has confirmed it."""
+
+
+def read_draft(hierarchy: Hierarchy, path: str, kind: Literal["group", "array"], key: str = "") -> Draft:
+    """The draft of a node's attributes; that of a whole document if `key` names one, or if the document of the
+    attributes is not a JSON object. Waits for the store."""
+    prefix = hierarchy.dialect.attributes_at(path, kind)[1]
+    own = hierarchy.dialect.attributes_at(path, kind)[0]
+    if key:
+        return Draft(hierarchy.whole_document(path, key), "", whole=True)
+    try:
+        document = hierarchy.document(path)
+        readable = not prefix or isinstance(document.value, dict)
+    except BadMetadata:
+        document, readable = hierarchy.whole_document(path, own), False
+    draft = Draft(document, prefix if readable else "", whole=not readable)
+    draft.alone = not readable
+    return draft
+
+
+def stored(hierarchy: Hierarchy, path: str, draft: Draft) -> Document:
+    """The document of a draft as it is stored now. Waits for the store."""
+    return hierarchy.whole_document(path, draft.base.key) if draft.whole else hierarchy.document(path)
+
+
+def save(hierarchy: Hierarchy, path: str, draft: Draft, document: Document) -> Document:
+    """Stores the document of a draft. Raises as `need_confirmed` and `Hierarchy.save` do."""
+    need_confirmed(hierarchy, path, draft, document)
+    return hierarchy.save(path, document, allow_nan=draft.confirmed == document.bytes)
+
+
+def need_confirmed(hierarchy: Hierarchy, path: str, draft: Draft, document: Document) -> None:
+    """Raises Doubtful if a whole document describes no valid node and the person has not confirmed it; Conflict if
+    somebody changed it meanwhile: that comes first."""
+    if not draft.whole or draft.confirmed == document.bytes:
+        return
+    if stored(hierarchy, path, draft).version != draft.base.version:
+        raise Conflict("The document was changed since it was read", key=document.key)
+    if reason := hierarchy.consequence(path, document):
+        raise Doubtful("; ".join((reason, *brought_in(draft.base, document))), key=document.key)
+
+
+def refused(error: NotStandard) -> str:
+    """The sentence that asks the person to confirm a text."""
+    if isinstance(error, Doubtful):
+        return words.confirm(words.still_faulty(error.key or "", error.message))
+    return strings.not_standard(error.message)
+
+
+def ways_of(draft: Draft, faulty: str, plain: tuple[Way, ...]) -> tuple[Way, ...]:
+    """The available ways of a node: `plain` are those of its attributes, `faulty` is the key of its faulty document."""
+    if not draft.whole:
+        return (*plain, WHOLE) if faulty else plain
+    return (WHOLE,) if draft.alone and not isinstance(draft.base.value, dict) else (*plain, WHOLE)
+
+
+def status_of(draft: Draft, writable: bool) -> tuple[EditStatus, str] | None:
+    """The status and the sentence while the text is not JSON; None otherwise."""
+    if not isinstance(draft.now, UnparsedDocument):
+        return None
+    told = words.not_json(draft.now.key, json_text.fault_of(draft.now.fault).sentence)
+    return (EditStatus.INVALID, told) if writable else (EditStatus.READ_ONLY, told)
+
+
+def judgement(hierarchy: Hierarchy | None, path: str, draft: Draft) -> Callable[[], str] | None:
+    """A function that tells whether the text describes a valid node, for another thread; None if it is not JSON."""
+    if hierarchy is None or isinstance(draft.now, UnparsedDocument):
+        return None
+    return partial(hierarchy.consequence, path, draft.now)
