@@ -230,9 +230,9 @@ class ChangingHierarchy:
         >>> zarrscope.open(h.store).root.problem is None
         True
         """
-        from zarrscope.nodes.mending import read_text
+        from zarrscope.nodes.mending import read_whole
 
-        return read_text(self._nodes, clean_path(path), key)
+        return read_whole(self._nodes, clean_path(path), key)
 
     def consequence(self, path: str, document: Document) -> str:
         """Tells whether a node would be valid with an edited document. Nothing is written.

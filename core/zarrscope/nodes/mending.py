@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.context import NodeContext
 
 
-def read_text(context: NodeContext, path: str, key: str = "") -> Document:
+def read_whole(context: NodeContext, path: str, key: str = "") -> Document:
     """The whole document at `key`, by default the node's first faulty one, or else the one with its attributes."""
     node = context.node_at(path)
     if not key and node is not None:
