@@ -6,16 +6,21 @@ says why, soon and in bounded memory (tests/contracts/hostile_http.py has the se
 
 from __future__ import annotations
 
+import asyncio
 import re
+import subprocess
+import sys
 import time
 
 import pytest
 
-from contracts.hostile_http import BEHAVIOURS, hostile
+import zarrscope
+from contracts.hostile_http import BEHAVIOURS, Ask, hostile
 from zarrscope.errors import NotFound, Unreadable, ZarrscopeError
 from zarrscope.model.storage import ByteRange
 from zarrscope.stores import body
 from zarrscope.stores.http import HTTPStore
+from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.network import Network
 
 VALUE = b"0123456789"
@@ -143,3 +148,28 @@ def test_what_a_behaviour_comes_to(name: str, monkeypatch: pytest.MonkeyPatch) -
             assert time.monotonic() - begun < 30, "all time limits together are a few seconds here"
         store.close()
     assert server.sent < 200 << 20
+
+
+READING = """
+import sys, zarrscope
+options = {"timeout": 1, "attempts": 1, "min_speed": 1 << 20}
+zarrscope.open(sys.argv[1], storage_options=options)["/a"][...]
+"""
+
+
+def test_requests_that_are_given_up_at_the_end_of_the_process_say_nothing() -> None:
+    """The first failed chunk ends the program; what the others' requests leave behind is nobody's concern."""
+
+    async def drip(ask: Ask) -> None:
+        await ask.write(b"HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n")
+        while not ask.stop.is_set():
+            await ask.write(b"x")
+            await asyncio.sleep(0.2)
+
+    store = MemoryStore()
+    array = zarrscope.open(store, "w-").create_array("/a", shape=(64,), dtype="u1", chunks=(4,))
+    array[...] = 1
+    with hostile(drip, {key: store.get(key) or b"" for key in store.list()}, lambda key: "/c/" in key) as server:
+        done = subprocess.run([sys.executable, "-c", READING, server.url], capture_output=True, text=True, timeout=60)
+    assert "Unreadable" in done.stderr
+    assert "Task was destroyed" not in done.stderr

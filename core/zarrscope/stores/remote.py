@@ -18,6 +18,7 @@ import asyncio
 import concurrent.futures
 import os
 import queue
+import sys
 import threading
 from collections.abc import Callable, Coroutine, Hashable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -49,8 +50,15 @@ def loop() -> asyncio.AbstractEventLoop:
     with _guard:
         if _loop is None:
             _loop = asyncio.new_event_loop()
+            _loop.set_exception_handler(_tell)
             threading.Thread(target=_loop.run_forever, name="zarrscope-network", daemon=True).start()
         return _loop
+
+
+def _tell(where: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Tells faults as asyncio does, except of requests that are given up because the process ends."""
+    if not sys.is_finalizing():
+        where.default_exception_handler(context)
 
 
 def _after_fork() -> None:
