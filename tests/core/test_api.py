@@ -341,3 +341,9 @@ def test_lists_that_do_not_fit_are_index_errors(both: tuple[Any, zarrscope.Group
     for index in wrong:
         with pytest.raises(IndexError):
             ours.vindex[index]
+
+
+def test_a_codec_without_a_name_is_refused_in_words() -> None:
+    h = zarrscope.open(MemoryStore(), "w-", dialect="v2")
+    with pytest.raises(zarrscope.Refused, match="needs a name; this one has 'id'"):
+        h.create_array("/a", shape=(4,), dtype="u1", codecs=[{"id": "blosc"}])

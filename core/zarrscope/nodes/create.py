@@ -112,6 +112,11 @@ def as_spec(codec: CodecSpec | Mapping[str, Any] | str) -> CodecSpec:
         return codec
     if isinstance(codec, str):
         return CodecSpec(codec)
+    if "name" not in codec:
+        raise Refused(
+            f"A codec needs a name; this one has {', '.join(map(repr, codec)) or 'no members'}",
+            advice='Write {"name": "blosc", "configuration": {…}}, as zarr.json does, also for v2.',
+        )
     return CodecSpec(str(codec["name"]), Configuration(codec.get("configuration") or {}))
 
 
