@@ -19,6 +19,7 @@ import zarrscope
 from terminal_hand import Screen
 from zarrscope_app.presenters.commands import COMMANDS, OFFERS
 from zarrscope_app.tui.app import Explorer
+from zarrscope_app.tui.lines import FormLines
 from zarrscope_app.tui.picker import Picker
 from zarrscope_app.tui.plate import PlateLines
 from zarrscope_app.tui.sheet import Sheet
@@ -287,6 +288,30 @@ def test_attributes_are_edited_in_an_editor(place: str, editor: Callable[[str], 
         await screen.press("ctrl+s")
         document = Path(place, "zarr.json")
         await screen.until(lambda: json.loads(document.read_bytes())["attributes"] == {"note": "after"}, "it is saved")
+
+    explore(place, steps, writable=True)
+
+
+def test_the_cursor_returns_to_a_field_that_was_removed(place: str) -> None:
+    """Also if it was painted in between, as happens to keys of one packet on a busy machine."""
+
+    async def steps(screen: Screen) -> None:
+        await screen.press("e")
+        await screen.until(lambda: len(screen.session.edit.state.fields) == 2, "the form")
+        form = screen.app.part("attributes", FormLines)
+        await screen.press("down")
+        for _ in range(3):
+            await screen.press("x")
+            await screen.until(lambda: form._known == 1, "the removal is painted")
+            assert form.cursor == 0
+            await screen.press("u")
+            await screen.until(lambda: form._known == 2, "the undo is painted")
+            assert form.cursor == 1
+        await screen.press("x")
+        await screen.until(lambda: form._known == 1, "the removal is painted")
+        await screen.press("up", "u")
+        await screen.until(lambda: form._known == 2, "the undo is painted")
+        assert form.cursor == 0, "it was moved meanwhile"
 
     explore(place, steps, writable=True)
 

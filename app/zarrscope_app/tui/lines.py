@@ -220,7 +220,31 @@ class TreeLines(Lines):
 
 
 class FormLines(Lines):
-    """The fields of the attributes as lines."""
+    """The fields of the attributes as lines. If the field under the cursor is removed, the cursor returns to it when it
+    comes back: otherwise keys after an undo would act on another field, depending on what was painted in between."""
+
+    def __init__(self, session: Session, *, id: str) -> None:
+        super().__init__(session, id=id)
+        self._at: tuple[int, str] = (0, "")
+        """The line to which the cursor was moved, and the pointer of its field."""
+
+    def show(self) -> None:
+        fields = self.session.edit.state.fields
+        line, pointer = self._at
+        if self.cursor == line and self.cursor < len(fields):
+            self._at = (line, fields[line].pointer)
+        elif line < len(fields) and fields[line].pointer == pointer:
+            self.cursor = line
+        super().show()
+
+    def move(self, to: int) -> None:
+        super().move(to)
+        field = self.field()
+        self._at = (self.cursor, field.pointer if field is not None else "")
+
+    def follow(self, session: Session) -> None:
+        super().follow(session)
+        self._at = (0, "")
 
     def count(self) -> int:
         return len(self.session.edit.state.fields)
