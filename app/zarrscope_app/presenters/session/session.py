@@ -372,15 +372,13 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
             return
 
         def done(outcome: JobResult[NodeDetails]) -> None:
-            found = outcome.value
-            if found is None or self._node is not node:
+            if (found := outcome.value) is None or self._node is not node:
                 return
             self._node = found.node
             self.metadata.show_node(found)
             self.tabs.show_again(found)
             if found.image is None or not self.slice.update_image(found.image):
-                view = self._settings_on_show()
-                view.pop("channels", None)
+                view = {name: value for name, value in self._settings_on_show().items() if name != "channels"}
                 self._show(found)
                 self.slice.restore(view)
             self._refresh()
@@ -389,8 +387,6 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
 
     def _show_labels(self, node: Group | Array, image: Image) -> None:
         hierarchy = self._hierarchy
-        if hierarchy is None:
-            return
 
         def done(outcome: JobResult[dict[str, Image | None]]) -> None:
             if self._node is node:
@@ -398,7 +394,8 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
                     self.slice.set_labels(outcome.value)
                 self._labels_came()
 
-        self.owner.fetch(lambda: labels_of(hierarchy, image), done)
+        if hierarchy is not None:
+            self.owner.fetch(lambda: labels_of(hierarchy, image), done)
 
     def set_tab(self, tab: str) -> None:
         if self.tabs.bring(tab):
