@@ -20,6 +20,7 @@ from zarrscope_app.presenters.form import field_editors
 
 if TYPE_CHECKING:
     from napari_hand import Hand
+    from qt_robot import QtRobot
 
 
 @pytest.fixture
@@ -42,6 +43,16 @@ def session(place: str, mailbox: Mailbox) -> Iterator[Session]:
     mailbox.run_until(lambda: bool(made.edit.state.fields))
     yield made
     made.close()
+
+
+@pytest.fixture
+def robot(qtbot: Any) -> Iterator[QtRobot]:
+    """A person at a window that has nothing open."""
+    from qt_robot import QtRobot
+
+    robot = QtRobot(qtbot)
+    yield robot
+    robot.close()
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,13 +21,6 @@ RED, GREEN, BLUE = (255, 0, 0), (0, 255, 0), (0, 0, 255)
 
 
 @pytest.fixture
-def robot(qtbot: Any) -> Iterator[QtRobot]:
-    made = QtRobot(qtbot)
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def grid(robot: QtRobot) -> ChannelGrid:
     shelf = Shelf()
     hierarchy = open_hierarchy(shelf, "a")
@@ -44,7 +36,7 @@ def grid(robot: QtRobot) -> ChannelGrid:
     for channel, color in enumerate((RED, GREEN, BLUE)):
         picture.set_color(channel, color)
         picture.set_levels(channel, 0, 255)
-    found = robot.window.image.grid.channels
+    found = robot.window.image.grid.shown
     assert found is not None
     return found
 

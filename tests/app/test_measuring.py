@@ -192,13 +192,6 @@ def test_statistics_in_pieces_are_those_of_the_whole() -> None:
 
 
 # ---------------------------------------------------------------------- in the window
-@pytest.fixture
-def robot(qtbot: Any) -> Iterator[QtRobot]:
-    made = QtRobot(qtbot)
-    yield made
-    made.close()
-
-
 def drag(canvas: Any, start: QPoint, end: QPoint, held: Qt.KeyboardModifier) -> None:
     left, none = Qt.MouseButton.LeftButton, Qt.MouseButton.NoButton
 

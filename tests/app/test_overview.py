@@ -184,13 +184,6 @@ def test_leaving_stops_reading(shelf: Shelf, view: Any) -> None:
 
 
 # ---------------------------------------------------------------------- in the window
-@pytest.fixture
-def robot(qtbot: Any) -> Iterator[QtRobot]:
-    made = QtRobot(qtbot)
-    yield made
-    made.close()
-
-
 def test_a_plate_of_too_many_wells(shelf: Shelf, robot: QtRobot, monkeypatch: pytest.MonkeyPatch) -> None:
     """Few are asked for at a time, those in sight are drawn, and the title says how many are laid out."""
     monkeypatch.setattr(overview, "MAX_CELLS", 1000)

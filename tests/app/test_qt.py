@@ -35,13 +35,6 @@ def shelf() -> Iterator[Shelf]:
     memory._named.pop(shelf.address.removeprefix("memory://"), None)
 
 
-@pytest.fixture
-def robot(qtbot: Any) -> Iterator[QtRobot]:
-    robot = QtRobot(qtbot)
-    yield robot
-    robot.close()
-
-
 def image(robot: QtRobot, shelf: Shelf) -> None:
     """`small_image` on the screen."""
     small_image(shelf)

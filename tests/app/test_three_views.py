@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,13 +20,6 @@ DATA = np.random.default_rng(5).integers(0, 250, (2, 9, 20, 30)).astype("u1")
 
 
 @pytest.fixture
-def robot(qtbot: Any) -> Iterator[QtRobot]:
-    made = QtRobot(qtbot)
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def views(robot: QtRobot) -> ThreeViews:
     shelf = Shelf()
     hierarchy = open_hierarchy(shelf, "a")
@@ -40,7 +32,7 @@ def views(robot: QtRobot) -> ThreeViews:
     robot.session.select("/a")
     robot.wait(lambda: robot.session.slice.state.kind == "image", "the picture")
     robot.session.slice.set_levels(0, 0, 255)
-    found = robot.window.image.cross.views
+    found = robot.window.image.cross.shown
     assert found is not None
     return found
 

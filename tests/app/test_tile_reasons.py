@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pytest
@@ -25,13 +23,6 @@ SIDE, CHUNK = 96, 48
 @pytest.fixture
 def shelf() -> Shelf:
     return Shelf()
-
-
-@pytest.fixture
-def robot(qtbot: Any) -> Iterator[QtRobot]:
-    made = QtRobot(qtbot)
-    yield made
-    made.close()
 
 
 def quarters(shelf: Shelf) -> None:

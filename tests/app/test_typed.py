@@ -171,13 +171,6 @@ def test_one_line_takes_the_limits_of_any_channel(shelf: Shelf, show: Any) -> No
 
 
 # ---------------------------------------------------------------------- in the window
-@pytest.fixture
-def robot(qtbot: Any) -> Iterator[QtRobot]:
-    made = QtRobot(qtbot)
-    yield made
-    made.close()
-
-
 def typed_into(field: Any, text: str) -> None:
     field.setFocus()
     field.selectAll()

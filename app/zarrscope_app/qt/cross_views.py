@@ -5,79 +5,48 @@ from __future__ import annotations
 
 from functools import partial
 
-from qtpy.QtWidgets import QGridLayout, QWidget
-
 from zarrscope_app.presenters import Post, SlicePresenter
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.image.three_views import ThreeViews
 
 from .canvas import ImageCanvas
+from .companion_views import CompanionViews
 
 
-class CrossViews(QWidget):
-    """The canvas with the other planes. `attach` takes a slice presenter, or None; `toggle` opens and closes the other
-    planes."""
+class CrossViews(CompanionViews[ThreeViews]):
+    """The canvas `main` with the other planes."""
 
     def __init__(self, main: ImageCanvas, post: Post) -> None:
-        super().__init__()
-        self.main, self.below, self.beside = main, ImageCanvas(post), ImageCanvas(post)
+        super().__init__(main, main, post, ThreeViews)
+        self.below, self.beside = self.new_canvas(), self.new_canvas()
         self.below.setAccessibleName(LABELS["view-below"])
         self.beside.setAccessibleName(LABELS["view-beside"])
-        self.views: ThreeViews | None = None
-        self._grid = QGridLayout(self)
-        self._grid.setContentsMargins(0, 0, 0, 0)
-        self._grid.setSpacing(2)
-        self._grid.addWidget(main, 0, 0)
-        self._grid.addWidget(self.beside, 0, 1)
-        self._grid.addWidget(self.below, 1, 0)
-        main.moved.connect(self._move_along)
-        for side in (self.below, self.beside):
-            side.scale_bars = False
-            side.setMinimumSize(64, 48)
-            side.hide()
+        self.grid.addWidget(self.beside, 0, 1)
+        self.grid.addWidget(self.below, 1, 0)
 
     def attach(self, presenter: SlicePresenter | None) -> None:
-        """Shows another presenter's picture, alone."""
-        if self.views is not None:
-            self.views.changed.disconnect(self._changed)
-            self.views.main.changed.disconnect(self._follow)
-            self.views.end()
-            self.views = None
-            self._changed()
+        super().attach(presenter)
         self.main.attach(presenter)
-        if presenter is not None:
-            self.views = ThreeViews(presenter)
-            self.views.changed.connect(self._changed)
-            presenter.changed.connect(self._follow)
 
-    def toggle(self) -> None:
-        """Opens the other planes, or closes them."""
-        if self.views is not None:
-            self.views.toggle()
-
-    def _changed(self) -> None:
-        views = self.views
-        shown = views is not None and bool(views.depth)
-        for canvas, view in (
-            (self.below, views.below if views is not None else None),
-            (self.beside, views.beside if views is not None else None),
-            (self.main, views.main if views is not None else None),
-        ):
+    def arrange(self) -> None:
+        views = self.shown
+        assert views is not None
+        shown = bool(views.depth)
+        for canvas, view in ((self.below, views.below), (self.beside, views.beside), (self.main, views.main)):
             if canvas is not self.main:
                 canvas.attach(view if shown else None)
                 canvas.setVisible(shown)
-            canvas.picked = partial(views.pick, view) if views is not None and view is not None and shown else None
-        for line, stretch in ((0, 2), (1, 1 if shown else 0)):
-            self._grid.setRowStretch(line, stretch)
-            self._grid.setColumnStretch(line, stretch)
-        self._move_along()
+            canvas.picked = partial(views.pick, view) if shown else None
+        for line, stretch in ((0, 2), (1, int(shown))):
+            self.grid.setRowStretch(line, stretch)
+            self.grid.setColumnStretch(line, stretch)
+        self.move_along()
 
-    def _follow(self) -> None:
-        self._move_along()
+    def follow(self) -> None:
+        self.move_along()
 
-    def _move_along(self) -> None:
-        """Gives the other planes the zoom and the place of the main picture."""
-        views = self.views
+    def move_along(self) -> None:
+        views = self.shown
         if views is None or not views.depth:
             return
         y, x = self.main.center

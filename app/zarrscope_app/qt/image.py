@@ -50,8 +50,6 @@ class ImagePane(QWidget):
         self.sentence.setMargin(24)
         self._stack = QStackedWidget()
         self.cross = CrossViews(self.canvas, post)
-        for side in (self.cross.below, self.cross.beside):
-            side.hovered.connect(self.hovered)
         self.grid = ChannelGridView(self.cross, self.canvas, post)
         self.solid = SolidCanvas()
         self.solid.changed.connect(self._solid_changed)
@@ -117,13 +115,12 @@ class ImagePane(QWidget):
 
     def toggle_cross(self) -> None:
         """Shows the two other planes beside the picture, or the picture alone."""
-        self.grid.close_channels()
+        self.grid.close_views()
         self.cross.toggle()
 
     def toggle_grid(self) -> None:
         """Shows the channels side by side, or the picture alone."""
-        if self.cross.views is not None:
-            self.cross.views.close()
+        self.cross.close_views()
         self.grid.toggle()
 
     def toggle_solid(self) -> None:
