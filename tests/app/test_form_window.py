@@ -63,6 +63,32 @@ def size(place: str) -> Any:
     return attributes(place)["ome"]["multiscales"][0]["datasets"][0]["coordinateTransformations"][0]["scale"][0]
 
 
+# ---------------------------------------------------------------------- typing
+def test_a_text_that_is_being_typed_outlives_changes_of_its_row(
+    qtbot: Any, shown: Callable[[str], Window], place: str
+) -> None:
+    """Findings arrive from the background while a person types, and change the rows that they are about."""
+    from qtpy.QtCore import Qt
+    from qtpy.QtWidgets import QLineEdit
+
+    window = shown("fields")
+    form, model = window.form, window.form.model
+    qtbot.waitUntil(lambda: model.place_of("/mine/note") is not None, timeout=MILLISECONDS)
+    place_of_note = model.place_of("/mine/note")
+    assert place_of_note is not None
+    index = model.at(place_of_note, 1)
+    form.view.setCurrentIndex(index)
+    form.view.edit(index)
+    editor = form.view.viewport().findChild(QLineEdit)
+    assert editor is not None
+    editor.selectAll()
+    qtbot.keyClicks(editor, '"mended"')
+    model.dataChanged.emit(index.siblingAtColumn(0), index.siblingAtColumn(2))
+    assert editor.text() == '"mended"'
+    qtbot.keyClick(editor, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: "mended" in index.data(), timeout=MILLISECONDS)
+
+
 # ---------------------------------------------------------------------- undo in a field
 @pytest.mark.parametrize("id", ["size/0", "unit/0"])
 def test_undo_in_a_field_is_the_documents_once_the_text_was_taken_over(

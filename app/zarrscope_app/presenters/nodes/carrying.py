@@ -14,6 +14,7 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.jobs import Report
 from zarrscope_app.presenters.nodes import words
 from zarrscope_app.presenters.nodes.acts import Act, ActField, Cancelled, Done, Fields, Place, Undo
+from zarrscope_app.presenters.nodes.creating import erase_empty, missing_groups
 
 
 class Move(Act):
@@ -29,13 +30,16 @@ class Move(Act):
         return new_place(place, given)
 
     def do(self, place: Place, given: Mapping[str, str], report: Report, cancelled: Cancelled) -> Done:
+        above = missing_groups(place.hierarchy, given["to"], place.path)
         moved = moving.move(place.hierarchy, place.path, given["to"], cancelled=cancelled, progress=_progress(report))
 
         if moved.cancelled:
             return Done(place.path, sentence=strings.STOPPED)
 
         def back(hierarchy: Hierarchy) -> str:
-            return moving.move(hierarchy, moved.to, moved.path).to
+            came = moving.move(hierarchy, moved.to, moved.path).to
+            erase_empty(hierarchy, above)
+            return came
 
         undo = Undo(words.undoing(self.id, place.name), back)
         return Done(clean_path(given["to"]), moved=True, notes=moved.notes, undo=undo)
@@ -57,6 +61,7 @@ class Copy(Act):
         return (words.UNDO, "") if trash.available(place.hierarchy) else ("", words.FINAL_COPY)
 
     def do(self, place: Place, given: Mapping[str, str], report: Report, cancelled: Cancelled) -> Done:
+        above = missing_groups(place.hierarchy, given["to"])
         copied = moving.copy(place.hierarchy, place.path, given["to"], cancelled=cancelled, progress=_progress(report))
 
         if copied.cancelled:
@@ -64,6 +69,7 @@ class Copy(Act):
 
         def back(hierarchy: Hierarchy) -> str:
             trash.put(hierarchy, copied.to)
+            erase_empty(hierarchy, above)
             return copied.path
 
         undo = Undo(words.undoing(self.id, place.name), back) if trash.available(place.hierarchy) else None

@@ -13,7 +13,9 @@ from zarrscope.model.node_path import clean_path, join_path
 from zarrscope.nodes import trash
 from zarrscope.nodes.array import Array
 from zarrscope.nodes.create import new_array
-from zarrscope.nodes.hierarchy import Hierarchy
+from zarrscope.nodes.edit import need_place
+from zarrscope.nodes.hierarchy import Group, Hierarchy
+from zarrscope.nodes.internals import node_context
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.jobs import Report
 from zarrscope_app.presenters.nodes import words
@@ -48,8 +50,9 @@ class CreateGroup(_Create):
         return (ActField("to", words.PLACE, join_path(place.group, "group"), hint=words.GROUP_HINT),)
 
     def do(self, place: Place, given: Mapping[str, str], report: Report, cancelled: Cancelled) -> Done:
+        above = missing_groups(place.hierarchy, given["to"])
         made = place.hierarchy.create_group(given["to"])
-        return Done(made.path, undo=taking_back(self.id, made.path, place.path))
+        return Done(made.path, undo=taking_back(self.id, made.path, place.path, above))
 
 
 class CreateArray(_Create):
@@ -100,19 +103,38 @@ class CreateArray(_Create):
 
     def do(self, place: Place, given: Mapping[str, str], report: Report, cancelled: Cancelled) -> Done:
         options = _options(given)
+        above = missing_groups(place.hierarchy, given["to"])
         made = place.hierarchy.create_array(given["to"], **options)
-        return Done(made.path, undo=taking_back(self.id, made.path, place.path))
+        return Done(made.path, undo=taking_back(self.id, made.path, place.path, above))
 
 
-def taking_back(act: str, path: str, back_to: str) -> Undo:
+def taking_back(act: str, path: str, back_to: str, above: Sequence[str]) -> Undo:
     """Undoes the creation of the node at `path`: moves it into the trash, or erases it if it contains only its
-    documents."""
+    documents. `above`: the groups that were created with it."""
 
     def work(hierarchy: Hierarchy) -> str:
         throw_back(hierarchy, path)
+        erase_empty(hierarchy, above)
         return back_to
 
     return Undo(words.undoing(act, path.rpartition("/")[2]), work)
+
+
+def missing_groups(hierarchy: Hierarchy, path: str, instead_of: str = "") -> list[str]:
+    """The groups above `path` that will be created with a node there, the outermost first. `instead_of`: a node that
+    will be moved to `path`."""
+    return need_place(node_context(hierarchy), clean_path(path), instead_of=instead_of)
+
+
+def erase_empty(hierarchy: Hierarchy, groups: Sequence[str]) -> None:
+    """Erases groups that an action has created, the innermost first, as long as nothing was put into them since."""
+    for path in reversed(groups):
+        if path not in hierarchy:
+            continue
+        group = hierarchy[path]
+        if not isinstance(group, Group) or group.attributes or any(True for _ in group.children()):
+            return
+        hierarchy.erase(path)
 
 
 def throw_back(hierarchy: Hierarchy, path: str) -> None:
