@@ -43,6 +43,14 @@ class Colour(QLineEdit):
         chosen = QColorDialog.getColor(QColor(f"#{self.text()}"), self)
         if chosen.isValid():
             self.setText(chosen.name()[1:].upper())
+            self.setModified(True)
+
+
+def is_typed(editor: QWidget) -> bool:
+    """Whether a person has typed into the editor of a row. Qt fills editors again whenever their row changes, and what
+    is read or checked in the background changes rows while a person types; the typed text has to stay."""
+    line = editor.lineEdit() if isinstance(editor, QComboBox) else editor
+    return isinstance(line, QLineEdit) and line.isModified()
 
 
 EDITORS: dict[Editor, Callable[[QWidget, Field], QWidget] | None] = {

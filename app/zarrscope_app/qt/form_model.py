@@ -15,7 +15,7 @@ from zarrscope_app.presenters import EditPresenter, EditStatus, Field
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.form.view_models import KINDS
 
-from .editors import EDITORS, Choice
+from .editors import EDITORS, Choice, is_typed
 from .text import tip
 from .theme import current_palette, icon, quiet, warning
 from .undo_keys import UndoKeys
@@ -204,6 +204,8 @@ class FormDelegate(QStyledItemDelegate):
         self.closeEditor.emit(editor)
 
     def setEditorData(self, editor: QWidget | None, index: QModelIndex) -> None:
+        if editor is None or is_typed(editor):
+            return
         if isinstance(editor, QComboBox):
             editor.setCurrentText(index.data(Qt.ItemDataRole.EditRole))
         else:

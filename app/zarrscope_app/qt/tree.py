@@ -20,6 +20,7 @@ from qtpy.QtWidgets import (
 from zarrscope_app.presenters import ROOT, RootsPresenter, Row, RowState, TreePresenter
 from zarrscope_app.presenters.commands import LABELS
 
+from .editors import is_typed
 from .theme import icon
 from .tree_model import TreeModel
 
@@ -310,6 +311,10 @@ class _RowPainter(QStyledItemDelegate):
         super().initStyleOption(option, index)
         if option is not None and _is_note(index):
             option.textElideMode = Qt.TextElideMode.ElideRight
+
+    def setEditorData(self, editor: QWidget | None, index: QModelIndex) -> None:
+        if editor is not None and not is_typed(editor):
+            super().setEditorData(editor, index)
 
     def paint(self, painter: QPainter | None, option: QStyleOptionViewItem, index: QModelIndex) -> None:
         view = self.parent()
