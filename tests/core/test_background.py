@@ -48,6 +48,38 @@ def test_a_cancelled_ticket_never_calls_back_even_when_its_result_is_already_pos
     assert not first.finished
 
 
+def test_a_later_call_is_made_on_the_owners_thread_unless_it_is_cancelled_or_the_owner_closed() -> None:
+    mailbox = Mailbox()
+    owner, other = Background(1, 1).owner(mailbox), Background(1, 1).owner(mailbox)
+    called: list[object] = []
+    cancelled = owner.later(0.01, lambda: called.append("cancelled"))
+    other.later(0.01, lambda: called.append("closed"))
+    ticket = owner.later(0.05, lambda: called.append(threading.current_thread()))
+    cancelled.cancel()
+    other.close()
+    assert not called, "it waits elsewhere"
+    mailbox.run_until(lambda: ticket.finished)
+    assert called == [threading.current_thread()]
+    assert other.later(0.0, lambda: called.append("closed")).cancelled
+
+
+def test_a_call_that_was_posted_is_not_made_once_it_is_cancelled() -> None:
+    mailbox = Mailbox()
+    posted = threading.Event()
+
+    def post(call: Callable[[], None]) -> None:
+        mailbox(call)
+        posted.set()
+
+    called: list[str] = []
+    ticket = Background(1, 1).owner(post).later(0.0, lambda: called.append("late"))
+    assert posted.wait(10)
+    ticket.cancel()
+    mailbox.run()
+    assert not called
+    assert not ticket.finished
+
+
 def test_cancelled_before_it_began_never_runs_and_running_work_is_told() -> None:
     mailbox = Mailbox()
     background = Background(1, 1)

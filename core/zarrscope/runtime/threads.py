@@ -248,6 +248,15 @@ class Owner:
         """
         return self._submit(self.background.decode_pool, work, done, priority)
 
+    def later(self, seconds: float, call: Callable[[], None]) -> Ticket:
+        """Calls `call` on the owner's thread after that time, unless the ticket was cancelled by then. It waits on a
+        thread of its own, because those of the pools may all be waiting for a store."""
+        ticket = _TimerTicket(self, seconds, call)
+        self.adopt(ticket)
+        if not ticket.cancelled:
+            ticket.start()
+        return ticket
+
     def post(self, call: Callable[[], None]) -> bool:
         """Schedules `call` on the owner's thread, unless it is closed. An error in it is logged and goes no further.
         Returns False if it will certainly not be called."""
@@ -315,6 +324,28 @@ class Owner:
         ticket.run = run
         pool.put(priority, ticket)
         return ticket
+
+
+class _TimerTicket(Ticket):
+    def __init__(self, owner: Owner, seconds: float, call: Callable[[], None]) -> None:
+        super().__init__()
+        self._owner, self._call = owner, call
+        self._timer = threading.Timer(seconds, owner.post, (self._run,))
+        self._timer.name, self._timer.daemon = "zarrscope-timer", True
+
+    def start(self) -> None:
+        self._timer.start()
+
+    def cancel(self) -> None:
+        super().cancel()
+        self._timer.cancel()
+        self._owner.release(self)
+
+    def _run(self) -> None:
+        if not self._cancelled:
+            self._finished = True
+            self._owner.release(self)
+            self._call()
 
 
 class _JobTicket(Ticket):
