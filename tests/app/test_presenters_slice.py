@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.runtime.threads import Background, Mailbox
 from zarrscope.view.loader import ChunkLoader
 from zarrscope_app.presenters import Session, SessionStatus, SlicePresenter, TileState, strings
+from zarrscope_app.presenters.image import lateness
 from zarrscope_app.presenters.image import planning as plans
 
 
@@ -301,6 +303,58 @@ def test_a_scale_bar_is_round(shelf: Shelf, open_: Any) -> None:
     bar = bench.slice.scale_bar(64)
     assert bar is not None
     assert (bar.text, round(bar.length)) == ("5 µm", 50)
+
+
+def test_a_former_plane_is_named_when_the_next_one_is_late(shelf: Shelf, open_: Any) -> None:
+    small_image(shelf)
+    bench = open_("/image")
+    bench.fit(64, 64)
+    told: list[str] = []
+    bench.slice.painted.connect(lambda: told.append(bench.slice.frame.late))
+    for z in range(1, 6):
+        bench.slice.set_index("z", z)
+        bench.settle()
+    assert set(told) == {""}, "nothing is said of planes that come at once"
+    shelf.hold("chunks")
+    began = time.monotonic()
+    bench.slice.set_index("z", 6)
+    bench.mailbox.run()
+    assert bench.slice.frame.late == ""
+    bench.wait(lambda: bool(bench.slice.frame.late))
+    assert time.monotonic() - began >= lateness.SECONDS
+    assert bench.slice.frame.late == "z 5 is shown; z 6 is loading"
+    assert bench.session.state.status_text == "z 5 is shown; z 6 is loading"
+    bench.slice.set_index("z", 9)
+    assert bench.slice.frame.late == "z 5 is shown; z 9 is loading", "a further step does not start the time again"
+    shelf.release()
+    bench.settle()
+    assert bench.slice.frame.late == ""
+    assert bench.slice.picture(4, 4).max() == brightness(9)
+
+
+def test_a_former_plane_gives_way_to_the_coarse_picture_of_a_late_one(shelf: Shelf, open_: Any) -> None:
+    hierarchy = open_hierarchy(shelf, "a")
+    axes = [{"name": n, "type": "space"} for n in "zyx"]
+    scales = [[{"type": "scale", "scale": [1, 4**k, 4**k]}] for k in range(2)]
+    datasets = [{"path": str(k), "coordinateTransformations": scale} for k, scale in enumerate(scales)]
+    hierarchy.create_group("/p", {"ome": {"version": "0.5", "multiscales": [{"axes": axes, "datasets": datasets}]}})
+    for k in range(2):
+        array = hierarchy.create_array(f"/p/{k}", shape=(2, 256 >> 2 * k, 256 >> 2 * k), dtype="u1", chunks=(1, 64, 64))
+        array[0], array[1] = brightness(0), brightness(1)
+    bench = open_("/p")
+    bench.slice.set_levels(0, 0, 255)
+    bench.fit(256, 256)
+    assert {tile.level for tile in bench.slice.frame.tiles} == {0}
+    assert bench.slice.index[0] == 1
+    shelf.hold("p/0/")
+    bench.slice.set_index("z", 0)
+    bench.wait(lambda: any(tile.level == 1 and tile.state is TileState.PRESENT for tile in bench.slice.frame.tiles))
+    bench.wait(lambda: bench.slice.picture(8, 8).max() == brightness(0))
+    assert bench.slice.frame.loading
+    assert bench.slice.frame.late == "", "the plane on show is that of the index"
+    shelf.release()
+    bench.settle()
+    assert {tile.level for tile in bench.slice.frame.tiles} == {0}
 
 
 def test_the_last_index_stays_the_last(shelf: Shelf, open_: Any) -> None:

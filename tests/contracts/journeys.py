@@ -466,9 +466,12 @@ class Journeys:
         shelf.read.clear()
         shelf.hold("chunks")
         robot.slide("z", range(1, PLANES))
+        late = f"z 0 is shown; z {PLANES - 1} is loading"
+        robot.wait(lambda: robot.sees(late), "the former plane is named as such")
         shelf.release()
         robot.wait(lambda: self.shows(robot, brightness(PLANES - 1)), "the last plane on the screen")
         self.whole(robot)
+        robot.wait(lambda: not robot.sees(late), "nothing more is said")
         assert len(shelf.read) == 16
         assert all(f"/c/{PLANES - 1}/" in key for key in shelf.read)
         assert robot.sees("40 / 40")

@@ -280,7 +280,8 @@ class ImageCanvas(QWidget):
         self._draw_measured(painter)
         self._draw_pin(painter)
         self._draw_scale_bar(painter)
-        self._draw_caption(painter)
+        self._draw_note(painter, self.caption, middle=False)
+        self._draw_note(painter, frame.late, middle=True)
 
     def _draw_over(self, painter: QPainter, over: Blend, smooth: bool) -> None:
         """Draws another image as one layer, because its tiles overlap each other and would be blended twice."""
@@ -365,14 +366,17 @@ class ImageCanvas(QWidget):
         left = box.center().x() - length / 2
         painter.fillRect(QRectF(round(left), round(box.bottom() - 9), round(length), 3), ink)
 
-    def _draw_caption(self, painter: QPainter) -> None:
-        if not self.caption:
+    def _draw_note(self, painter: QPainter, text: str, *, middle: bool) -> None:
+        """Draws a text at the upper edge, in the middle or at the left."""
+        if not text:
             return
         metrics = QFontMetricsF(self.font())
-        text = metrics.elidedText(self.caption, Qt.TextElideMode.ElideRight, max(24.0, self.width() - 32))
+        text = metrics.elidedText(text, Qt.TextElideMode.ElideRight, max(24.0, self.width() - 32))
         veil = QColor(self.palette().color(Role.Window))
-        veil.setAlpha(190)
-        box = QRectF(8, 8, metrics.horizontalAdvance(text) + 16, metrics.height() + 6)
+        veil.setAlpha(230 if middle else 190)
+        width, height = metrics.horizontalAdvance(text) + 16, metrics.height() + 6
+        left, top = ((self.width() - width) / 2, 14 + height * bool(self.caption)) if middle else (8.0, 8.0)
+        box = QRectF(left, top, width, height)
         painter.fillRect(box, veil)
         painter.setPen(quiet(self.palette(), 0.95))
         painter.drawText(box, Qt.AlignmentFlag.AlignCenter, text)

@@ -4,6 +4,7 @@ Pure."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from zarrscope.model.frozen import frozen
 from zarrscope.view.image import Image, level_for
@@ -34,6 +35,17 @@ class View:
     @property
     def whole(self) -> Rect:
         return 0.0, 0.0, float(self.image.shape[self.y]), float(self.image.shape[self.x])
+
+
+class Stamp(NamedTuple):
+    """Identifies the plane that a tile shows."""
+
+    path: str
+    name: str
+    at: tuple[int, ...]
+    y: int
+    x: int
+    projection: Projection | None
 
 
 @frozen
@@ -70,7 +82,7 @@ def plan(view: View, channels: Sequence[ChannelStyle], labels: Sequence[LabelSty
         blocked = strings.too_much(chunks, nbytes)
     else:
         layers.append((over, tuple(places)))
-    stamp = (image.path, image.name, view.index, y, x, view.projection)
+    stamp = Stamp(image.path, image.name, view.index, y, x, view.projection)
     return Planned(Plan(stamp, tuple(layers), sources), level, blocked)
 
 

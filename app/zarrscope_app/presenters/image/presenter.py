@@ -34,11 +34,12 @@ from zarrscope_app.presenters.image.display_settings import (
     display_settings,
     updated,
 )
+from zarrscope_app.presenters.image.lateness import Lateness
 from zarrscope_app.presenters.image.line_plot import LinePlotReader
 from zarrscope_app.presenters.image.measuring import Channel, Measuring, Plane
 from zarrscope_app.presenters.image.navigation import Navigation
 from zarrscope_app.presenters.image.painting import DisplaySettings, Key, Measure
-from zarrscope_app.presenters.image.planning import View, cost_text, label_sources, plan
+from zarrscope_app.presenters.image.planning import Stamp, View, cost_text, label_sources, plan
 from zarrscope_app.presenters.image.probing import Prober
 from zarrscope_app.presenters.image.projection import Projection
 from zarrscope_app.presenters.image.saved_view import KeepsView, shows_the_same
@@ -74,6 +75,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
             lambda: self._tiles, self._measure_coarsest, lambda: self._channels, self._restyle, self._refresh
         )
         self._tiles = TileManager(owner, loader, self._repaint, self._contrast.adopt, self.failed.emit)
+        self._lateness = Lateness(owner, self._repaint)
         self._line = LinePlotReader(owner, loader, self._repaint)
         self._prober = Prober(owner, loader, self.probed.emit)
         self._measuring = Measuring(owner, self._refresh)
@@ -238,17 +240,25 @@ class SlicePresenter(KeepsView, Navigation, Display):
         image = self._image
         if image is None or self._y < 0 or self._sentence:
             return Frame(sentence=self._sentence)
-        loading = self._tiles.loading or int(self._pending)
+        loading, late = self._tiles.loading or int(self._pending), self._late(image)
         return Frame(
             (image.shape[self._y], image.shape[self._x]),
             self._tiles.tiles,
             self._level,
             loading,
             self._tiles.failed,
-            self._blocked or words.tiles(loading, self._tiles.failed),
+            self._blocked or late or words.tiles(loading, self._tiles.failed),
+            late,
             self._blocked,
             aspect(image, self._y, self._x),
         )
+
+    def _late(self, image: Image) -> str:
+        former = self._tiles.former
+        if not self._tiles.late or not isinstance(former, Stamp):
+            return ""
+        axes = enumerate(zip(former.at, self._index, strict=True))
+        return words.late([(image.axes[i].name, was, now) for i, (was, now) in axes if was != now])
 
     def _refresh(self) -> None:
         """Makes a new state; it is emitted at the end of the pass."""
@@ -266,6 +276,8 @@ class SlicePresenter(KeepsView, Navigation, Display):
 
     def _repaint(self) -> None:
         self._frame = None  # dropped now, because a host may read the frame before the pass ends
+        self._lateness.follow(self._tiles.behind)
+        self._tiles.late = self._lateness.is_late
         self._paints.soon()
 
     def _paint(self) -> None:

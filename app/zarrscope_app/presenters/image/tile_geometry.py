@@ -16,6 +16,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from zarrscope.model.frozen import frozen
+from zarrscope.nodes.internals import stored_array
 from zarrscope.view.image import Image
 from zarrscope_app.presenters.image.projection import Projection
 from zarrscope_app.presenters.image.view_models import Rect
@@ -303,3 +304,12 @@ def cost(tile: Tiling, places: list[Place], sources: tuple[Source, ...]) -> tupl
         total += rows * columns * len(deep)
         nbytes += rows * columns * len(deep) * math.prod(array.chunks) * array.dtype.itemsize
     return total, nbytes
+
+
+def chunk_key(array: Array, index: Index) -> str:
+    """The key of a chunk in the store."""
+    try:
+        at = stored_array(array).locator.grid_index(index)
+        return str(array.metadata.keys.key(at))
+    except Exception:
+        return ", ".join(map(str, index))

@@ -16,7 +16,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import Unsupported
-from zarrscope.nodes.internals import stored_array
 from zarrscope.runtime.threads import JobResult, Owner, Priority, Ticket
 from zarrscope.view.loader import ChunkLoader, ChunkResult, ChunkState
 from zarrscope_app.presenters import strings
@@ -35,7 +34,7 @@ from zarrscope_app.presenters.image.painting import (
     paint,
     preview,
 )
-from zarrscope_app.presenters.image.tile_geometry import Index, Place, Source, Tiling
+from zarrscope_app.presenters.image.tile_geometry import Index, Place, Source, Tiling, chunk_key
 from zarrscope_app.presenters.image.view_models import Rect, Tile, TileState
 
 if TYPE_CHECKING:
@@ -91,7 +90,9 @@ class _Tile:
     """Whether `rgb` is the full picture, not a preview."""
     job: Ticket | None = None
     fresh: bool = False
-    """Whether `rgb` shows the current stamp."""
+    """Whether `rgb` is complete and shows `stamp`."""
+    former: Hashable = None
+    """The stamp of another plane that `rgb` still shows; None if it shows that of `stamp`."""
     shown: Tile | None = None
 
 
@@ -115,6 +116,8 @@ class TileManager:
         self._settings = DisplaySettings(())
         self._preview: Ticket | None = None
         self._versions = 0
+        self.late = False
+        """Whether a former plane has been on show for a while: then the coarse picture of the new one is better."""
 
     # ------------------------------------------------------------------ requests
     def show(self, plan: Plan, settings: DisplaySettings) -> None:
@@ -132,6 +135,8 @@ class TileManager:
                     if old is not None:
                         self._stop(old)
                         tile.rgb, tile.version, tile.drawn = old.rgb, old.version, old.drawn
+                        shows = old.former or old.stamp
+                        tile.former = shows if tile.rgb is not None and shows != plan.stamp else None
                 kept[at] = tile
                 order.append(tile)
         for where, before in self._tiles.items():
@@ -327,7 +332,7 @@ class TileManager:
             tile.job = None
             if outcome.error is not None:
                 tile.errors[("picture", 0)] = (strings.problem(outcome.error).headline, False)
-                tile.fresh, tile.settings, tile.shown = True, self._settings, None
+                tile.fresh, tile.settings, tile.shown, tile.rgb, tile.former = True, self._settings, None, None, None
                 self._painted()
                 return
             assert outcome.value is not None
@@ -346,7 +351,7 @@ class TileManager:
                     True,
                     None,
                 )
-                tile.sharp, tile.drawn, tile.bare = True, place, bare
+                tile.sharp, tile.drawn, tile.bare, tile.former = True, place, bare, None
             if not tile.waiting and self._outdated(tile):
                 self._paint(tile)
             self._painted()
@@ -362,9 +367,29 @@ class TileManager:
     @property
     def tiles(self) -> tuple[Tile, ...]:
         """The tiles, coarse ones before fine ones; a layer that finer tiles cover completely is left out."""
-        last = self._order[-1].key[0] if self._order else 0
-        whole = all(tile.fresh for tile in self._order if tile.key[0] == last)
-        return tuple(self._shown(tile) for tile in self._order if not whole or tile.key[0] == last)
+        return tuple(self._shown(tile) for tile in self._on_show())
+
+    def _on_show(self) -> list[_Tile]:
+        if not self._order:
+            return []
+        first, last = self._order[0].key[0], self._order[-1].key[0]
+        if self._is_sharp():
+            return [tile for tile in self._order if tile.key[0] == last]
+        coarse = self.late and first != last and all(tile.fresh for tile in self._order if tile.key[0] == first)
+        return [tile for tile in self._order if not (coarse and tile.former is not None)]
+
+    def _is_sharp(self) -> bool:
+        return all(tile.fresh for tile in self._order if tile.key[0] == self._order[-1].key[0])
+
+    @property
+    def behind(self) -> bool:
+        """Whether tiles of the finest layer are missing that had a picture of a former plane."""
+        return not self._is_sharp() and any(tile.former is not None for tile in self._order)
+
+    @property
+    def former(self) -> Hashable:
+        """The stamp of a former plane that is still on show, None if there is none."""
+        return next((tile.former for tile in self._on_show() if tile.former is not None), None)
 
     @property
     def loading(self) -> int:
@@ -470,12 +495,3 @@ def _all_fill(marks: tuple[Mark, ...], tile: _Tile) -> bool:
     step, place = tile.tiling.step, tile.place
     whole = -(-(place.y1 - place.y0) // step) * -(-(place.x1 - place.x0) // step)
     return sum((m.y1 - m.y0) * (m.x1 - m.x0) for m in marks if m.state == "fill") >= whole
-
-
-def chunk_key(array: Array, index: Index) -> str:
-    """The key of a chunk in the store."""
-    try:
-        at = stored_array(array).locator.grid_index(index)
-        return str(array.metadata.keys.key(at))
-    except Exception:
-        return ", ".join(map(str, index))

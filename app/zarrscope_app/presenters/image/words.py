@@ -212,6 +212,17 @@ def by_name(said: Mapping[str, str]) -> str:
     return "\n".join(f"{strings.clean(name, 40)}: {sentence}" for name, sentence in said.items())
 
 
+def late(axes: Sequence[tuple[str, int, int]]) -> str:
+    """The sentence over a picture of a former plane: "z 11 is shown; z 12 is loading". `axes`: (name, shown index,
+    index that is loading)."""
+    if not axes:
+        return "The former plane is shown; the new one is loading"
+    names = [strings.clean(name, 24) for name, _, _ in axes]
+    shown = strings.joined(*(f"{name} {at}" for name, (_, at, _) in zip(names, axes, strict=True)))
+    wanted = strings.joined(*(f"{name} {to}" for name, (_, _, to) in zip(names, axes, strict=True)))
+    return f"{shown} is shown; {wanted} is loading"
+
+
 def tiles(loading: int, failed: int) -> str:
     """The state of the tiles: "12 tiles loading · 1 tile failed: click to read again"."""
     broken = f"{strings.counted(failed, 'tile')} failed: click to read again" if failed else ""
