@@ -244,8 +244,7 @@ def test_one_walks_on_without_going_back_to_the_plate(shelf: Shelf, view: Any) -
         perform(viewer.session, command)
         viewer.until(lambda: viewer.session.state.path == path and not viewer.session.state.selecting)
 
-    viewer.session.select("/plate/A/1")
-    viewer.until(lambda: viewer.session.node is not None and viewer.session.node.path == "/plate/A/1")
+    go("next-image", "/plate/A/1")
     go("next-image", "/plate/A/3")
     go("previous-image", "/plate/A/1")
     viewer.session.select("/plate/A/1/0")
@@ -255,3 +254,7 @@ def test_one_walks_on_without_going_back_to_the_plate(shelf: Shelf, view: Any) -
     go("next-image", "/plate/B/2/1")
     go("next-image", "/plate/B/2/1")
     go("previous-image", "/plate/A/3/1")
+    viewer.session.select("/plate")
+    viewer.until(lambda: viewer.session.state.path == "/plate" and not viewer.session.state.selecting)
+    go("previous-image", "/plate/B/2")
+    go("next-image", "/plate/B/2")

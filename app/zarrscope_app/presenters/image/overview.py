@@ -199,13 +199,16 @@ class OverviewPresenter:
 
     def beside(self, path: str, by: int) -> str:
         """The node `by` places further in a displayed collection: the next field; after the last field, the same field
-        of the next well. "" if there is none."""
+        of the next well; of the collection itself its first or last image. "" if there is none."""
+        inside = False
         for above in sorted(self._walks, key=len, reverse=True):
             walk = self._walks[above]
             at = next((i for i, place in enumerate(walk) if f"{path}/".startswith(f"{place}/")), -1)
+            inside = inside or at >= 0
             if at >= 0 and 0 <= at + by < len(walk):
                 return walk[at + by] + path[len(walk[at]) :]
-        return ""
+        whole = self._walks.get(path, ()) if not inside else ()
+        return whole[0 if by > 0 else -1] if whole else ""
 
     # ------------------------------------------------------------------ the snapshot
     @property
