@@ -102,6 +102,16 @@ def _above(widget: QWidget) -> Iterator[Any]:
         above = above.parent()
 
 
+def test_the_scroll_bar_of_the_channels_hides_none_of_their_controls(robot: QtRobot) -> None:
+    panel = robot.window.channels
+    robot.wait(lambda: bool(panel._labels), "the labels")
+    robot.session.slice.set_levels(0, 11111.25, 22222.75)
+    bar, inside = panel.verticalScrollBar(), panel.widget()
+    assert bar is not None
+    assert inside is not None
+    assert panel.minimumWidth() >= inside.minimumSizeHint().width() + bar.sizeHint().width()
+
+
 def test_the_window_fits_a_small_screen(robot: QtRobot) -> None:
     """900 x 600 points: a screen of 1,800 x 1,200 dots at 200 %, too."""
     robot.window.run("blend")

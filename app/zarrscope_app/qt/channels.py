@@ -23,6 +23,8 @@ from .contrast import ContrastStrip
 from .text import Label, tip
 from .theme import icon
 
+_LEAST_WIDTH = 208
+
 
 class ChannelsPanel(QScrollArea):
     """The panel with channels, labels and the displayed level. `attach` takes a slice presenter, or None."""
@@ -36,7 +38,7 @@ class ChannelsPanel(QScrollArea):
         self.setWidgetResizable(True)
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.setMinimumWidth(208)
+        self.setMinimumWidth(_LEAST_WIDTH)
         self.setAccessibleName(LABELS["channels"])
         inside = QWidget()
         self.setWidget(inside)
@@ -128,6 +130,13 @@ class ChannelsPanel(QScrollArea):
         self._level.setToolTip(tip(state.level_text))
         for widget in (self._level, self._level_title):
             widget.setVisible(len(names) > 1)
+        self._keep_room()
+
+    def _keep_room(self) -> None:
+        """Keeps the panel wide enough for its controls beside the scroll bar, which would hide the right ones."""
+        inside, bar = self.widget(), self.verticalScrollBar()
+        if inside is not None and bar is not None:
+            self.setMinimumWidth(max(_LEAST_WIDTH, inside.minimumSizeHint().width() + bar.sizeHint().width()))
 
     def _show_labels(self, labels: tuple[LabelView, ...], refusal: Refusal) -> None:
         paths = [label.path for label in labels]
