@@ -77,12 +77,12 @@ class CompanionViews(QWidget, Generic[C]):
 
     def arrange(self) -> None:
         """Shows as many canvases as `shown` has pictures."""
-        raise NotImplementedError(f"{type(self).__name__} does not define arrange")
+        raise NotImplementedError(type(self).__name__)
 
     def follow(self) -> None:
         """Called when the main picture has changed."""
-        raise NotImplementedError(f"{type(self).__name__} does not define follow")
+        raise NotImplementedError(type(self).__name__)
 
     def move_along(self) -> None:
         """Gives the further pictures the zoom and the place of the main picture."""
-        raise NotImplementedError(f"{type(self).__name__} does not define move_along")
+        raise NotImplementedError(type(self).__name__)
