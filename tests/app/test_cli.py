@@ -48,7 +48,7 @@ def zs(capsys: Any, *arguments: Any) -> Any:
 
 
 def process(*arguments: Any, **options: Any) -> Any:
-    environ = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
+    environ = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")}
     return subprocess.run(
         [sys.executable, "-m", "zarrscope_app", *map(str, arguments)],
         capture_output=True, text=True, timeout=60, env=environ, stdin=subprocess.DEVNULL, **options,

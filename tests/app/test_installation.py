@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import zarrscope
+from zarrscope_app.cli.look import has_display
 from zarrscope_app.presenters import installation
 
 # Makes packages missing in a process of its own, before anything of zarrscope is imported.
@@ -25,7 +26,9 @@ QT = ("qtpy", "PyQt6", "PySide6")
 
 def without(names: tuple[str, ...], code: str, **variables: str) -> tuple[int, str]:
     """(exit status, what is said on standard error) of a process in which these packages are missing."""
-    environment = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")} | variables
+    environment = {
+        k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
+    } | variables
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT.format(names=names, code=code)],
         capture_output=True,
@@ -145,3 +148,24 @@ def test_the_basic_libraries_are_those_of_the_distribution() -> None:
         project = tomllib.load(file)["project"]
     assert tuple(re.match(r"[\w.-]+", line)[0] for line in project["dependencies"]) == installation.BASIC
     assert "version" in project["dynamic"]
+
+
+@pytest.mark.parametrize(
+    ("given", "opens"),
+    [
+        ({}, False),
+        ({"DISPLAY": ":99"}, True),
+        ({"WAYLAND_DISPLAY": "wayland-0"}, True),
+        ({"QT_QPA_PLATFORM": "offscreen"}, True),
+        ({"QT_QPA_PLATFORM": "xcb"}, False),
+    ],
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems always have a display")
+def test_a_window_needs_a_display_or_a_platform_that_draws_without(
+    given: dict[str, str], opens: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    assert has_display() == opens

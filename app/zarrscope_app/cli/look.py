@@ -117,7 +117,8 @@ def has_display() -> bool:
     """Whether a window could open."""
     if sys.platform in ("win32", "darwin"):
         return True
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+    platform = os.environ.get("QT_QPA_PLATFORM", "")  # these draw without one
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")) or platform in ("offscreen", "vnc")
 
 
 @click.command("tui")
