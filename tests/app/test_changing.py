@@ -93,7 +93,8 @@ def test_a_look_tells_that_the_array_on_show_has_grown(
     get = shelf._get
 
     def counted(key: str, *more: Any) -> bytes | None:
-        asked.append(key)
+        if key == "g/a/zarr.json":  # the picture and the tree may still be arriving
+            asked.append(key)
         return get(key, *more)
 
     monkeypatch.setattr(shelf, "_get", counted)

@@ -46,7 +46,7 @@ T = TypeVar("T")
 
 CONNECT_SECONDS = 4.0
 """Connecting to a scheduler fails after this time, and so does waiting for its first bytes."""
-FIRST_WORKER_SECONDS = 8.0
+FIRST_WORKER_SECONDS = 6.0
 """A job fails if its cluster has no worker after this time, unless `wait_for_workers` states another."""
 NOBODY_SECONDS = 60.0
 """A job fails if its cluster has lost all workers for this time."""
