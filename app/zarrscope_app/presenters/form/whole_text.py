@@ -86,7 +86,7 @@ def status_of(draft: Draft, writable: bool) -> tuple[EditStatus, str] | None:
     """The status and the sentence while the text is not JSON; None otherwise."""
     if not isinstance(draft.now, UnparsedDocument):
         return None
-    told = words.not_json(draft.now.key, json_text.fault_of(draft.now.fault).sentence)
+    told = words.not_json(draft.now.key, json_text.fault_of(draft.now.fault).sentence, writable)
     return (EditStatus.INVALID, told) if writable else (EditStatus.READ_ONLY, told)
 
 

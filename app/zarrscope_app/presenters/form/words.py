@@ -50,8 +50,9 @@ def is_not_json(key: str, fault: str) -> str:
     return f"{clean(key, 80)} is not JSON. {fault}"
 
 
-def not_json(key: str, fault: str) -> str:
-    return f"{is_not_json(key, fault)} Correct the text, then save it."
+def not_json(key: str, fault: str, writable: bool) -> str:
+    act = "Correct the text, then save it." if writable else "Open for writing to correct the text."
+    return f"{is_not_json(key, fault)} {act}"
 
 
 def still_faulty(key: str, reason: str) -> str:
