@@ -13,6 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -83,9 +84,7 @@ def missing(thing: str) -> str | None:
         "chromium": lambda: None if chromium() else "no Chromium: install the system package chromium",
         "jupyterlab": lambda: _lacks("jupyterlab", "playwright"),
         "notebook": lambda: _lacks("notebook", "playwright"),
-        "cases": lambda: (
-            None if conformance() else "no conformance archive beside the clone, nor where ZARRSCOPE_CASES says"
-        ),
+        "cases": _cases,
         "zarr2": lambda: (
             None if zarr2() else "no zarr-python 2.18: packaging/check makes .venv-zarr2, or set ZARRSCOPE_ZARR2"
         ),
@@ -98,6 +97,12 @@ def missing(thing: str) -> str | None:
         "redis": lambda: _server("redis"),
         "ome": lambda: None if ome() else "no ome-zarr-py: packaging/check makes .venv-ome, or set ZARRSCOPE_OME",
     }[thing]()
+
+
+def _cases() -> str | None:
+    if conformance() is None:
+        return "no conformance archive beside the clone, nor where ZARRSCOPE_CASES says"
+    return None if hasattr(tarfile, "data_filter") else "the conformance archive is unpacked by Python 3.11.4 or newer"
 
 
 def _qt() -> str | None:

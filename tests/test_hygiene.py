@@ -9,6 +9,7 @@ import tarfile
 import tomllib
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -136,7 +137,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
     tree = _build(machine.ROOT, place / "tree", "wheel")
     sdist = _build(machine.ROOT, place / "sdist", "sdist")
     with tarfile.open(sdist) as archive:
-        archive.extractall(place / "unpacked", filter="data")
+        safely: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # Python before 3.11.4
+        archive.extractall(place / "unpacked", **safely)
     [unpacked] = (place / "unpacked").iterdir()
     return tree, sdist, _build(unpacked, place / "again", "wheel")
 

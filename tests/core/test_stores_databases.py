@@ -223,3 +223,24 @@ def test_no_update_of_several_processes_is_lost(scheme: str, tmp_path: Path) -> 
     writers = [subprocess.Popen([sys.executable, "-c", COUNT, url]) for _ in range(3)]
     assert [writer.wait(60) for writer in writers] == [0, 0, 0]
     assert open_store(url).get("n") == b"75"
+
+
+def test_a_file_that_holds_no_empty_value_refuses_it(tmp_path: Path) -> None:
+    ndbm = pytest.importorskip("dbm.ndbm", reason="this Python has no dbm.ndbm")
+    with ndbm.open(str(tmp_path / "x.dbm"), "c") as file:
+        file[b"a"] = b"1"
+    store = open_store(f"dbm://{tmp_path}/x.dbm", "a")
+    store.set("b", b"2")
+    with pytest.raises(Refused, match="empty value"):
+        store.set("a", b"")
+    assert {key: store.get(key) for key in store.list()} == {"a": b"1", "b": b"2"}
+    store.close()
+
+
+def test_a_new_file_of_dbm_holds_empty_values(tmp_path: Path) -> None:
+    store = open_store(f"dbm://{tmp_path}/x.dbm", "a")
+    store.set("a", b"")
+    assert store.get("a") == b""
+    store.erase("a")
+    assert list(store.list()) == []
+    store.close()

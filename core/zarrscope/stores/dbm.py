@@ -1,6 +1,7 @@
 """A file of Python's dbm as a store: dbm:///folder/file, in the layout of zarr-python 2's DBMStore.
 
-The file is opened by the module that made it (gdbm, ndbm or dumb); Python's default makes new ones. One handle serves
+The file is opened by the module that made it (sqlite3, gdbm, ndbm or dumb); new ones are never of ndbm, which holds no
+empty values. One handle serves
 all stores of this process on a file, because some modules lock it. Other processes are not kept from writing.
 Documentation of the layout: https://zarr.readthedocs.io/en/v2.18.3/api/storage.html#zarr.storage.DBMStore
 """
@@ -10,7 +11,10 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, MutableMapping
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from zarrscope.errors import NotFound, Refused, Unreadable, Unsupported
@@ -44,6 +48,12 @@ class DbmFile(MutableMapping[str, bytes]):
                 self._open.close()
                 self._open = None
 
+    @property
+    def holds_empty_values(self) -> bool:
+        """Whether an empty value can be read again: dbm.ndbm takes it for a missing one."""
+        with self._lock:
+            return type(self._database).__module__ != "_dbm"
+
     def sync(self) -> None:
         """Writes the stored values to the file."""
         with self._lock:
@@ -57,6 +67,8 @@ class DbmFile(MutableMapping[str, bytes]):
         if self._open is None:
             import dbm
 
+            if self.writable and dbm.whichdb(self.path) is None:
+                _new_kind().open(self.path, "c").close()
             self._open = dbm.open(self.path, "c" if self.writable else "r")  # noqa: SIM115 - `close` closes it
             if dbm.whichdb(self.path) == "dbm.sqlite3":
                 self._open.close()
@@ -83,6 +95,14 @@ class DbmFile(MutableMapping[str, bytes]):
     def __len__(self) -> int:
         with self._lock:
             return len(self._database)
+
+
+def _new_kind() -> ModuleType:
+    """The kind of a new file: dbm's own first choice, but never dbm.ndbm, which holds no empty values."""
+    for name in ("dbm.sqlite3", "dbm.gnu"):
+        with suppress(ImportError):
+            return import_module(name)
+    return import_module("dbm.dumb")
 
 
 class _SqliteTable:
@@ -148,12 +168,22 @@ class DbmStore(MappingStore):
             self._file.write()
 
     def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
-        version = super()._set(key, value, expect)
+        version = self._stored(key, value, expect)
         self._file.sync()
         return version
 
     def _put(self, key: str, parts: Any) -> None:
-        super()._set(key, b"".join(parts), None)
+        self._stored(key, b"".join(parts), None)
+
+    def _stored(self, key: str, value: bytes, expect: Version | None) -> Version:
+        if not value and not self._file.holds_empty_values:
+            raise Refused(
+                "This kind of file, dbm.ndbm, cannot hold an empty value",
+                store=self.url,
+                key=key,
+                advice="Use another store, such as sqlite://.",
+            )
+        return super()._set(key, value, expect)
 
     def _flush(self) -> None:
         self._file.sync()
