@@ -180,3 +180,16 @@ def wait_until(happened: Callable[[], object]) -> None:
     while not happened():
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def save_exposure(page: Any, document: Path) -> None:
+    """Types 0.108 for the exposure among all fields, and saves; nothing is written before."""
+    before = document.read_bytes()
+    page.click(".zs [data-way=fields]")
+    field = page.locator(".zs input[data-pointer='/exposure']")
+    field.fill("0.108")
+    field.press("Enter")
+    page.wait_for_selector(".zs-diff .add")
+    assert document.read_bytes() == before, "nothing is written before Save"
+    page.click(".zs [data-command=save]")
+    page.wait_for_selector(".zs-diff", state="detached")

@@ -22,7 +22,7 @@ from qtpy.QtWidgets import (
 )
 
 from contracts.journeys import SECONDS, Robot
-from zarrscope_app.presenters import Forgetful, Session, TileState
+from zarrscope_app.presenters import Forgetful, Session, SlicePresenter, TileState
 from zarrscope_app.presenters.commands import command
 from zarrscope_app.qt.window import Window
 
@@ -313,3 +313,21 @@ class QtRobot(Robot):
         for place in range(window.form.model.size):
             for column in range(3):
                 yield str(window.form.model.at(place, column).data() or "")
+
+
+def wait_for_picture(robot: QtRobot, view: SlicePresenter, expected: np.ndarray) -> None:
+    """Waits until a view shows these values: (y, x, 3), or (y, x) of the first colour. Elsewhere there may be none."""
+
+    def shown() -> bool:
+        tiles = view.frame.tiles
+        if not tiles or not view._is_whole() or view.frame.shape != expected.shape[:2]:
+            return False
+        found = np.zeros((*expected.shape[:2], 3))
+        for tile in tiles:
+            y0, x0, y1, x1 = (round(edge) for edge in tile.rect)
+            if tile.rgb is None or tile.rgb.shape[:2] != (y1 - y0, x1 - x0):
+                return False
+            found[y0:y1, x0:x1] = tile.rgb
+        return np.array_equal(found if expected.ndim == 3 else found[..., 0], expected)
+
+    robot.wait(shown, "the picture")

@@ -10,9 +10,8 @@ from qtpy import QtTest
 from qtpy.QtCore import QPoint, Qt
 
 from contracts.journeys import Shelf
-from qt_robot import QtRobot
+from qt_robot import QtRobot, wait_for_picture
 from zarrscope.nodes.opening import open as open_hierarchy
-from zarrscope_app.presenters import SlicePresenter
 from zarrscope_app.presenters.image.channel_grid import MOST, ChannelGrid
 
 QTest: Any = QtTest.QTest  # PyQt6 declares its static functions as methods
@@ -41,24 +40,6 @@ def grid(robot: QtRobot) -> ChannelGrid:
     return found
 
 
-def shows(robot: QtRobot, view: SlicePresenter, expected: np.ndarray) -> None:
-    """Waits until a view shows these (y, x, 3) values."""
-
-    def shown() -> bool:
-        tiles = view.frame.tiles
-        if not tiles or not view._is_whole() or view.frame.shape != expected.shape[:2]:
-            return False
-        found = np.zeros(expected.shape)
-        for tile in tiles:
-            y0, x0, y1, x1 = (round(edge) for edge in tile.rect)
-            if tile.rgb is None or tile.rgb.shape[:2] != (y1 - y0, x1 - x0):
-                return False
-            found[y0:y1, x0:x1] = tile.rgb
-        return np.array_equal(found, expected)
-
-    robot.wait(shown, "the channel")
-
-
 def alone(channel: int, z: int) -> np.ndarray:
     expected = np.zeros((20, 30, 3))
     expected[..., channel] = DATA[channel, z]
@@ -72,15 +53,15 @@ def test_each_channel_has_a_view_of_the_same_plane(robot: QtRobot, grid: Channel
     for z in (0, 3):
         grid.main.set_index("z", z)
         for channel, view in enumerate(grid.views):
-            shows(robot, view, alone(channel, z))
+            wait_for_picture(robot, view, alone(channel, z))
     assert [grid.caption(view) for view in grid.views] == [c.label for c in grid.main.state.channels]
     grid.main.set_visible(1, False)
     robot.wait(lambda: grid.channels == (0, 2), "two channels")
-    shows(robot, grid.views[1], alone(2, 3))
+    wait_for_picture(robot, grid.views[1], alone(2, 3))
     canvases = robot.window.image.grid.canvases
     assert [canvas.isVisible() for canvas in canvases] == [True, True, False]
     grid.main.transpose()
-    shows(robot, grid.views[0], alone(0, 3).transpose(1, 0, 2))
+    wait_for_picture(robot, grid.views[0], alone(0, 3).transpose(1, 0, 2))
     robot.window.run("grid")
     assert not any(canvas.isVisible() for canvas in canvases)
     assert robot.window.image.canvas.caption == ""
@@ -124,6 +105,6 @@ def test_a_projection_and_a_locked_level_are_those_of_the_picture(robot: QtRobot
     grid.main.project("max")
     expected = np.zeros((20, 30, 3))
     expected[..., 2] = DATA[2].max(axis=0)
-    shows(robot, grid.views[2], expected)
+    wait_for_picture(robot, grid.views[2], expected)
     grid.main.lock_level(0)
     robot.wait(lambda: grid.views[0].locked_level == 0, "the level")

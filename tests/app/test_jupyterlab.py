@@ -19,6 +19,7 @@ from jupyter_hand import (
     middle,
     opened_page,
     run_first_cell,
+    save_exposure,
     served,
     until_middle,
     wait_for_kernel,
@@ -134,14 +135,7 @@ def _edit(page: Any, image: Path) -> None:
     page.click(".zs [data-way=json]")
     page.wait_for_selector(".zs textarea")
     assert json.loads(page.locator(".zs textarea").input_value())["operator"] == "Ada"
-    page.click(".zs [data-way=fields]")
-    field = page.locator(".zs input[data-pointer='/exposure']")
-    field.fill("0.108")
-    field.press("Enter")
-    page.wait_for_selector(".zs-diff .add")
-    assert document.read_bytes() == before, "nothing is written before Save"
-    page.click(".zs [data-command=save]")
-    page.wait_for_selector(".zs-diff", state="detached")
+    save_exposure(page, document)
     assert document.read_bytes() == before.replace(b"12.5", b"0.108")
     assert others == {file: file.read_bytes() for file in image.rglob("*") if file.is_file() and file != document}
 

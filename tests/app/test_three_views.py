@@ -10,9 +10,8 @@ from qtpy import QtTest
 from qtpy.QtCore import Qt
 
 from contracts.journeys import Shelf
-from qt_robot import QtRobot
+from qt_robot import QtRobot, wait_for_picture
 from zarrscope.nodes.opening import open as open_hierarchy
-from zarrscope_app.presenters import SlicePresenter
 from zarrscope_app.presenters.image.three_views import ThreeViews
 
 QTest: Any = QtTest.QTest  # PyQt6 declares its static functions as methods
@@ -37,34 +36,16 @@ def views(robot: QtRobot) -> ThreeViews:
     return found
 
 
-def plane(robot: QtRobot, view: SlicePresenter, expected: np.ndarray) -> None:
-    """Waits until a view shows these values: nowhere else may there be any."""
-
-    def shown() -> bool:
-        tiles = view.frame.tiles
-        if not tiles or not view._is_whole() or view.frame.shape != expected.shape:
-            return False
-        found = np.zeros(expected.shape)
-        for tile in tiles:
-            y0, x0, y1, x1 = (round(edge) for edge in tile.rect)
-            if tile.rgb is None or tile.rgb.shape[:2] != (y1 - y0, x1 - x0):
-                return False
-            found[y0:y1, x0:x1] = tile.rgb[..., 0]
-        return np.array_equal(found, expected)
-
-    robot.wait(shown, "the plane")
-
-
 def test_each_shows_its_plane_through_the_crosshair(robot: QtRobot, views: ThreeViews) -> None:
     robot.window.run("three-views")
     assert views.depth == "z"
     views.main.set_index("z", 4)
     views.main.pin(7.5, 11.5)
-    plane(robot, views.main, DATA[0, 4])
-    plane(robot, views.below, DATA[0, :, 7, :])
-    plane(robot, views.beside, DATA[0, :, :, 11].T)
+    wait_for_picture(robot, views.main, DATA[0, 4])
+    wait_for_picture(robot, views.below, DATA[0, :, 7, :])
+    wait_for_picture(robot, views.beside, DATA[0, :, :, 11].T)
     views.main.set_index("t", 1)
-    plane(robot, views.below, DATA[1, :, 7, :])
+    wait_for_picture(robot, views.below, DATA[1, :, 7, :])
 
 
 def test_a_click_in_one_moves_all(robot: QtRobot, views: ThreeViews) -> None:
