@@ -203,7 +203,7 @@ class JupyterRobot(Robot):
         self.page.send("edit.edit", pointer, text)
 
     def write_text(self, text: str) -> None:
-        self.wait(lambda: self.page.view["panel"]["edit"]["way"] in ("json", "document"), "the text")
+        self.wait(lambda: self.page.view["panel"].get("edit", {}).get("way") in ("json", "document"), "the text")
         self.page.send("edit.edit_text", text)
 
     def offers_of(self, pointer: str) -> set[str]:

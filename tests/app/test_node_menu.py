@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,9 +18,7 @@ from qtpy.QtWidgets import QApplication, QComboBox, QLineEdit, QToolButton
 import zarrscope
 from contracts.operations import contents
 from qt_robot import QTest, QtRobot
-from zarrscope.nodes import move as moving
 from zarrscope.nodes import trash
-from zarrscope.stores.dry_run import Rehearsal
 from zarrscope.stores.local.store import LocalStore
 from zarrscope_app.presenters import JobState
 from zarrscope_app.qt.node_form import NodeDialog
@@ -78,7 +75,13 @@ def filled(robot: QtRobot, texts: Mapping[str, str]) -> NodeDialog:
         assert isinstance(editor, QLineEdit)
         editor.selectAll()
         QTest.keyClicks(editor, text)
-    robot.wait(dialog.act.isEnabled, "the plan")
+    planned = dialog._presenter
+
+    def done() -> bool:
+        given = {field.id: field.text for field in planned.state.fields}
+        return dialog.act.isEnabled() and not planned.state.planning and texts.items() <= given.items()
+
+    robot.wait(done, "the plan of what was typed")
     assert dialog.sentence.text()
     return dialog
 
@@ -187,30 +190,3 @@ def test_it_is_converted_beside(robot: QtRobot, place: Path, tmp_path: Path) -> 
     there: Any = zarrscope.open(target)["/2"]
     assert np.array_equal(here[...], there[...])
     assert contents(LocalStore(place)) == before
-
-
-def test_a_running_copy_shows_its_progress_and_is_cancelled(
-    robot: QtRobot, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = contents(LocalStore(place))
-    copy, go_on = moving.copy, threading.Event()
-
-    def slowly(*arguments: Any, progress: Any, cancelled: Any) -> Any:
-        def told(each: moving.Progress) -> None:
-            progress(each)
-            if each.done > 10 and not isinstance(arguments[0].store, Rehearsal):
-                assert go_on.wait(30)
-
-        return copy(*arguments, progress=told, cancelled=cancelled)
-
-    choose(robot, LABELS, "copy-node")
-    dialog = filled(robot, {"to": MASKS})
-    monkeypatch.setattr(moving, "copy", slowly)
-    QTest.mouseClick(dialog.act, Qt.MouseButton.LeftButton)
-    bar = robot.window.jobs_bar
-    robot.wait(lambda: "copying: " in bar.text.text(), "the progress")
-    QTest.mouseClick(bar.cancel, Qt.MouseButton.LeftButton)
-    go_on.set()
-    robot.wait(lambda: not robot.session.jobs.running, "the end")
-    robot.wait(lambda: contents(LocalStore(place)) == before, "nothing left of the copy")
-    assert robot.session.state.path == LABELS
