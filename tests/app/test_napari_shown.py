@@ -42,7 +42,7 @@ def test_contrast_and_colours_go_into_the_form_and_are_saved_there(hand: Hand, p
     assert hand.dock.facts.text() == shown_layers.NO_LAYERS
     hand.add(str(place))
     first, second = hand.viewer.layers
-    first.contrast_limits = (10, 800)
+    first.contrast_limits = (10.3, 799.8)  # as the slider of the viewer gives them
     second.colormap = "magenta"
     second.visible = False
     document = place / "zarr.json"

@@ -160,6 +160,17 @@ def test_dragging_a_handle_of_the_contrast_strip(qtbot: Any) -> None:
         QTest.mouseDClick(strip, Qt.MouseButton.LeftButton, pos=press)
 
 
+def test_a_key_moves_a_handle_by_at_least_one_step(qtbot: Any) -> None:
+    """Narrow ranges on a wide strip: less than a step would be rounded away."""
+    strip = ContrastStrip()
+    qtbot.addWidget(strip)
+    strip.resize(1000, 44)
+    strip.show_levels((), (0.0, 50.0), (10.0, 40.0), QColor(255, 0, 0), 1.0)
+    QTest.keyClick(strip, Qt.Key.Key_Right)
+    QTest.keyClick(strip, Qt.Key.Key_Left, Qt.KeyboardModifier.ControlModifier)
+    assert strip.levels == (11.0, 39.0)
+
+
 def test_labels_can_be_laid_over_the_picture(robot: QtRobot, shelf: Shelf) -> None:
     labelled_image(shelf)
     robot.open(f"{shelf.address}/image")

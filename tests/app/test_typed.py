@@ -120,7 +120,8 @@ def test_one_line_takes_an_index_or_a_position(shelf: Shelf, show: Any, text: st
     ("end", "text", "limits"),
     [
         ("lo", "10", (10, 255)),
-        ("hi", "99.5", (0, 99.5)),
+        ("hi", "99.7", (0, 100)),
+        ("hi", "1.5", (0, 1.5)),
         ("lo", "-1e3", (-1000, 255)),
         ("lo", "300–400", (300, 400)),
         ("hi", "300-400", (300, 400)),
@@ -149,10 +150,66 @@ def test_contrast_limits_are_refused(shelf: Shelf, show: Any, end: str, text: st
     assert picture.state.refusal.field == f"{end}:0"
 
 
+def floats(shelf: Shelf) -> None:
+    """A plane of random numbers from 0 to 1, at /floats."""
+    array = open_hierarchy(shelf, "a").create_array("/floats", shape=(20, 20), dtype="f4", chunks=(20, 20))
+    array[...] = np.random.default_rng(3).random((20, 20), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("path", "dragged", "suited", "typed"),
+    [
+        ("/image", (47.7078, 200.3), (48, 200), (48, 200)),
+        ("/image", (47.7078, 51.21), (47.7, 51.2), (47.7, 51.2)),
+        ("/floats", (0.1234567, 0.7654321), (0.1235, 0.7654), (0.1234567, 0.7654321)),
+        ("/floats", (1234.5678, 98765.4321), (1235, 98765), (1234.5678, 98765.4321)),
+    ],
+)
+def test_limits_suit_the_values_by_whatever_way_they_are_set(
+    shelf: Shelf,
+    show: Any,
+    path: str,
+    dragged: tuple[float, float],
+    suited: tuple[float, float],
+    typed: tuple[float, float],
+) -> None:
+    """The window of a drag has no digits that mean nothing, and a typed one keeps them; a wide window of integers has
+    no fractions at all, neither shown nor in the saved view."""
+    small_image(shelf)
+    floats(shelf)
+    picture = show(path)
+
+    def limits() -> tuple[float | None, float | None]:
+        (channel,) = picture.state.channels
+        return channel.lo, channel.hi
+
+    picture.set_levels(0, *dragged)
+    assert limits() == suited
+    saved = picture.view()
+    assert (saved["channels"][0]["lo"], saved["channels"][0]["hi"]) == suited
+    assert picture.type_limit(0, "hi", "{}–{}".format(*dragged)) == ""
+    assert limits() == typed
+    saved["channels"][0].update(lo=dragged[0], hi=dragged[1])
+    picture.set_levels(0, 1, 2)
+    picture.restore(saved)
+    assert limits() == typed
+
+
+def test_limits_of_the_file_stay_as_they_are_until_somebody_changes_them(shelf: Shelf, show: Any) -> None:
+    small_image(shelf, contrast=(10.25, 200.5))
+    picture = show("/image")
+    assert (picture.state.channels[0].lo, picture.state.channels[0].hi) == (10.25, 200.5)
+    picture.restore(picture.view())
+    assert (picture.state.channels[0].lo, picture.state.channels[0].hi) == (10.25, 200.5)
+    picture.set_levels(0, 10.25, 100.5)
+    assert (picture.state.channels[0].lo, picture.state.channels[0].hi) == (10, 100)
+
+
 def test_a_limit_that_is_shown_shorter_than_it_is_stays_as_it_is(shelf: Shelf, show: Any) -> None:
     small_image(shelf)
-    picture = show("/image")
-    picture.set_levels(0, 0.123456789012, 1)
+    floats(shelf)
+    picture = show("/floats")
+    picture.state_levels(0, 0.123456789012, 1)
     assert picture.type_limit(0, "lo", picture.state.channels[0].lo_text) == ""
     assert picture.state.channels[0].lo == 0.123456789012
 

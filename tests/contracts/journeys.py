@@ -127,10 +127,10 @@ def _multiscale(name: str, levels: int, **omero: Any) -> dict[str, Any]:
     return {"ome": ome}
 
 
-def small_image(shelf: Shelf, path: str = "/image") -> Hierarchy:
+def small_image(shelf: Shelf, path: str = "/image", contrast: tuple[float, float] = (0, 255)) -> Hierarchy:
     """An OME-Zarr 0.5 image of one level, z y x uint8, 41 planes of 4 x 4 chunks; plane z is of `brightness(z)`."""
     hierarchy = open_hierarchy(shelf, "a")
-    window = {"start": 0, "end": 255, "min": 0, "max": 255}
+    window = {"start": contrast[0], "end": contrast[1], "min": 0, "max": 255}
     channel = {"label": "signal", "color": "FFFFFF", "active": True, "window": window}
     attributes = _multiscale("image", 1, channels=[channel], rdefs={"defaultZ": 0})
     hierarchy.create_group(path, attributes)

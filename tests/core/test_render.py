@@ -9,7 +9,17 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from zarrscope.errors import Unsupported
-from zarrscope.view.render import ChannelDisplay, auto_levels, histogram, label_colors, overlay, pattern, render
+from zarrscope.view.render import (
+    ChannelDisplay,
+    auto_levels,
+    histogram,
+    label_colors,
+    limit_step,
+    overlay,
+    pattern,
+    render,
+    suitable_limits,
+)
 
 RED, GREEN, GREY = (255, 0, 0), (0, 255, 0), (255, 255, 255)
 
@@ -118,6 +128,34 @@ def test_auto_levels() -> None:
     one_spot[3, 3] = 9
     assert auto_levels(one_spot) == (0.0, 9.0)
     assert auto_levels(np.array([np.nan, np.inf, 1, 2]))[1] <= 2
+
+
+@pytest.mark.parametrize(
+    ("given", "integers", "suited", "step"),
+    [
+        ((47.7078, 412.3), True, (48, 412), 1),
+        ((47.7078, 57.7), True, (47.7, 57.7), 0.1),
+        ((47.7078, 57.7078), True, (48, 58), 1),
+        ((0.25, 0.755), True, (0.25, 0.76), 0.01),
+        ((-0.2, 1e18), True, (0, 1e18), 1),
+        ((0.123456, 0.987654), False, (0.1235, 0.9877), 0.0001),
+        ((47.70781, 57.6), False, (47.708, 57.6), 0.001),
+        ((113.72, 65000.4), False, (114, 65000), 1),
+        ((1e-9, 3.33333e-9), False, (1e-9, 3.333e-9), 1e-12),
+        ((5, 5), True, (5, 5), 0),
+        ((-1e308, 1e308), False, (-1e308, 1e308), 0),
+    ],
+)
+def test_suitable_limits_have_no_digits_that_mean_nothing(given: Any, integers: bool, suited: Any, step: float) -> None:
+    assert suitable_limits(*given, integers=integers) == pytest.approx(suited, rel=1e-15)
+    assert limit_step(*given, integers=integers) == pytest.approx(step)
+
+
+@pytest.mark.parametrize("dtype", ["u1", ">u2", "i4"])
+def test_automatic_limits_of_integers_are_whole(dtype: str) -> None:
+    ramp = np.linspace(3, 120, 45).astype(dtype).reshape(5, 9)
+    assert all(limit == int(limit) for limit in auto_levels(ramp))
+    assert auto_levels(ramp.astype("f4") / 7) == pytest.approx(tuple(np.percentile(ramp / 7, (0.5, 99.8))), abs=0.01)
 
 
 def test_histogram_counts_every_finite_value_once() -> None:

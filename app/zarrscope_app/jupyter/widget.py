@@ -331,7 +331,7 @@ class Explorer(anywidget.AnyWidget):
             for number, channel in enumerate(shown.state.channels):
                 if channel.label in new:
                     lo, hi = new[channel.label]
-                    shown.set_levels(number, float(lo), float(hi))
+                    shown.state_levels(number, float(lo), float(hi))
 
     # ------------------------------------------------------------------ Python interface
     @property

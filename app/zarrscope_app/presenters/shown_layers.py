@@ -13,6 +13,7 @@ from typing import Any
 from zarrscope.model.frozen import frozen
 from zarrscope.ome.edits import ChannelEdit, Edit, base_of, edit, set_channel
 from zarrscope.ome.metadata import block, color
+from zarrscope.view.render import suitable_limits
 from zarrscope_app.presenters.form.sections.model import Subject
 from zarrscope_app.presenters.strings import exact
 
@@ -101,7 +102,7 @@ def changes_of(layers: Sequence[ShownLayer]) -> list[Change]:
 
 def _channel_change(layer: ShownLayer, channel: int) -> Change:
     def change(subject: Subject) -> Sequence[Edit]:
-        wanted = _unlike(layer, _held(subject.attributes, channel))
+        wanted = _unlike(layer, _held(subject.attributes, channel), integers=subject.around.limits is not None)
         return set_channel(subject.attributes, channel, wanted, subject.around.channels or None, subject.around.limits)
 
     return change
@@ -115,16 +116,21 @@ def _held(attributes: Any, channel: int) -> Mapping[str, Any]:
     return held if isinstance(held, Mapping) else {}
 
 
-def _unlike(layer: ShownLayer, held: Mapping[str, Any]) -> ChannelEdit:
+def _unlike(layer: ShownLayer, held: Mapping[str, Any], *, integers: bool) -> ChannelEdit:
     """The settings of a layer that differ from the attributes. Equal ones are left out, so that their spelling in the
-    document stays."""
+    document stays. Contrast limits of integers, which a viewer's slider gives with fractions, become whole."""
     stated = held.get("window")
     ends = (stated.get("start"), stated.get("end")) if isinstance(stated, Mapping) else None
-    window = (_number(layer.contrast[0]), _number(layer.contrast[1])) if layer.contrast is not None else None
+    suited = (
+        suitable_limits(*layer.contrast, integers=integers)
+        if layer.contrast is not None and integers
+        else layer.contrast
+    )
+    window = (_number(suited[0]), _number(suited[1])) if suited is not None else None
     same_color = layer.color is None or color(held.get("color")) == layer.color
     return ChannelEdit(
         color=None if same_color or layer.color is None else "".join(f"{part:02X}" for part in layer.color),
-        window=None if layer.contrast is None or ends == tuple(layer.contrast) else window,
+        window=None if layer.contrast is None or ends in (tuple(layer.contrast), suited) else window,
         active=None if (held.get("active") is not False) == layer.visible else layer.visible,
     )
 

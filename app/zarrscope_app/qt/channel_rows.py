@@ -139,7 +139,9 @@ class ChannelRow(QWidget):
         heights = [math.log1p(count) for count in view.histogram]
         most = max(heights, default=0.0) or 1.0
         levels = (view.lo if view.lo is not None else view.low, view.hi if view.hi is not None else view.high)
-        self.strip.show_levels([height / most for height in heights], (view.low, view.high), levels, color)
+        self.strip.show_levels(
+            [height / most for height in heights], (view.low, view.high), levels, color, view.limit_step
+        )
 
     def remove(self) -> None:
         self.hide()

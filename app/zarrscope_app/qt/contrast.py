@@ -33,6 +33,9 @@ class ContrastStrip(QWidget):
         self._counts: tuple[float, ...] = ()
         self._range = (0.0, 1.0)
         self._levels = (0.0, 1.0)
+        self._given = self._given_before = self._levels
+        """The values that `show_levels` gave last, and those at the beginning of a drag."""
+        self._step = 0.0
         self._color = QColor(128, 128, 128)
         self._grabbed: str | None = None
         self._grabbed_at = 0.0
@@ -48,11 +51,17 @@ class ContrastStrip(QWidget):
         return QSize(80, 44)
 
     def show_levels(
-        self, counts: Sequence[float], span: tuple[float, float], levels: tuple[float, float], color: QColor
+        self,
+        counts: Sequence[float],
+        span: tuple[float, float],
+        levels: tuple[float, float],
+        color: QColor,
+        step: float = 0.0,
     ) -> None:
         """Draws `counts` (a histogram over `span`, heights 0 to 1) and handles at `levels`; during a drag the handles
-        stay."""
+        stay. `step`: the least that a key moves a handle."""
         fresh = tuple(counts), span, color
+        self._given, self._step = levels, step
         if self._grabbed is None and levels != self._levels:
             self._levels = levels
             self.update()
@@ -138,7 +147,7 @@ class ContrastStrip(QWidget):
             return
         x = event.position().x()
         self._grabbed = self._at(x)
-        self._grabbed_at, self._grabbed_levels = x, self._levels
+        self._grabbed_at, self._grabbed_levels, self._given_before = x, self._levels, self._given
         self.update()
 
     def mouseMoveEvent(self, event: QMouseEvent | None) -> None:
@@ -156,6 +165,8 @@ class ContrastStrip(QWidget):
         )
 
     def mouseReleaseEvent(self, event: QMouseEvent | None) -> None:
+        if self._grabbed is not None and self._given != self._given_before:
+            self._levels = self._given
         self._grabbed = None
         self.update()
 
@@ -171,7 +182,11 @@ class ContrastStrip(QWidget):
             super().keyPressEvent(event)
             return
         modifiers = event.modifiers()
-        step = sign * self._value_per_pixel() * (10 if modifiers & Qt.KeyboardModifier.ShiftModifier else 1)
+        step = (
+            sign
+            * max(self._value_per_pixel(), self._step)
+            * (10 if modifiers & Qt.KeyboardModifier.ShiftModifier else 1)
+        )
         low, high = self._levels
         if modifiers & Qt.KeyboardModifier.ControlModifier:
             self._move(low, high + step)

@@ -36,6 +36,9 @@ COMPLEX_PARTS: dict[str, Callable[[Plane], Plane]] = {
     "imaginary": np.imag,
 }
 
+INTEGERS = "iub"
+"""The kinds of data types with whole values."""
+
 NOT_A_NUMBER = (122, 56, 108)
 """The colour of NaN and NaT: no channel, extreme value or missing chunk has it."""
 
@@ -306,7 +309,30 @@ def auto_levels(sample: Plane, low: float = 0.5, high: float = 99.8) -> tuple[fl
         lo, hi = float(values.min()), float(values.max())
     if not lo < hi:
         lo, hi = (0.0, lo) if lo > 0 else (lo, lo + max(1.0, abs(lo) * 1e-6))
-    return lo, hi
+    return suitable_limits(lo, hi, integers=as_numbers(sample[:0]).dtype.kind in INTEGERS)
+
+
+def suitable_limits(lo: float, hi: float, *, integers: bool) -> tuple[float, float]:
+    """Contrast limits without digits that mean nothing: multiples of `limit_step`. lo < hi stays so."""
+    digits = _digits(hi - lo, integers)
+    return (lo, hi) if digits is None else (round(lo, digits) + 0.0, round(hi, digits) + 0.0)
+
+
+def limit_step(lo: float, hi: float, *, integers: bool) -> float:
+    """The smallest difference between suitable contrast limits.
+
+    Limits of integers are whole if the window is at least 10 wide; a narrower window has one or two significant digits,
+    since its edge may lie between two values. Other numbers have about four significant digits of the window's width.
+    """
+    digits = _digits(hi - lo, integers)
+    return 0.0 if digits is None else float(10.0**-digits)
+
+
+def _digits(width: float, integers: bool) -> int | None:
+    """The decimals of suitable contrast limits; None for an empty or unbounded window."""
+    if not (0 < width < math.inf):
+        return None
+    return max(0, (1 if integers else 3) - math.floor(math.log10(width)))
 
 
 def histogram(sample: Plane, bins: int = 128, limits: tuple[float, float] | None = None) -> Histogram:

@@ -45,9 +45,17 @@ class Display(ABC):
 
     # ------------------------------------------------------------------ contrast
     def set_levels(self, channel: int, lo: float, hi: float) -> None:
-        """Contrast limits, in any order."""
+        """Sets contrast limits, in any order, that come from a gesture: they lose digits that mean nothing."""
+        self._limit(channel, lo, hi, stated=False)
+
+    def state_levels(self, channel: int, lo: float, hi: float) -> None:
+        """Sets contrast limits that somebody wrote down: all digits stay, except fractions in a wide window of
+        integers."""
+        self._limit(channel, lo, hi, stated=True)
+
+    def _limit(self, channel: int, lo: float, hi: float, *, stated: bool) -> None:
         if (at := self._at(channel)) and math.isfinite(lo) and math.isfinite(hi):
-            at.lo, at.hi = min(lo, hi), max(lo, hi)
+            at.limit(lo, hi, stated=stated)
             self._refuse(Refusal())
             self._restyle()
 
@@ -68,7 +76,7 @@ class Display(ABC):
         if isinstance(found, str):
             self._refuse(Refusal(f"{end}:{channel}", text, found))
             return found
-        self.set_levels(channel, *found)
+        self.state_levels(channel, *found)
         return ""
 
     def type_limits(self, text: str) -> str:

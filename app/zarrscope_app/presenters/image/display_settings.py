@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 from zarrscope.view.image import ALPHA, Image
-from zarrscope.view.render import ChannelDisplay
+from zarrscope.view.render import INTEGERS, ChannelDisplay, limit_step, suitable_limits
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image import colormaps, words
 from zarrscope_app.presenters.image.painting import DisplaySettings, LabelDisplay, Measure
@@ -37,6 +37,16 @@ class ChannelStyle:
     part: str = "magnitude"
     is_alpha: bool = False
     """Whether the channel is the opacity of the other channels."""
+    integers: bool = False
+    """Whether the values are integers or booleans."""
+
+    def limit(self, lo: float, hi: float, *, stated: bool) -> None:
+        """Sets the contrast limits, in any order, as `suitable_limits` of them. `stated`: somebody wrote them down, so
+        all their digits stay, except fractions in a wide window of integers. Equal limits stay as the file has them."""
+        lo, hi = min(lo, hi), max(lo, hi)
+        if (lo, hi) != (self.lo, self.hi):
+            keep = stated and not self.integers
+            self.lo, self.hi = (lo, hi) if keep else suitable_limits(lo, hi, integers=self.integers)
 
     def adopt(self, measure: Measure, limits: bool) -> None:
         """Takes over the histogram, and on request the limits."""
@@ -74,6 +84,9 @@ class ChannelStyle:
             tuple((part, words.PARTS[part]) for part in self.parts),
             self.part if self.parts else "",
             self.is_alpha,
+            limit_step(self.lo, self.hi, integers=self.integers)
+            if self.lo is not None and self.hi is not None
+            else 0.0,
         )
 
 
@@ -111,7 +124,7 @@ def channel_styles(image: Image) -> list[ChannelStyle]:
         low, high = channel.range or channel.window or (0.0, 1.0)
         color = channel.color or (255, 255, 255)
         style = ChannelStyle(channel.label, color, visible, lo, hi, low, high, 1.0, channel.inverted)
-        style.parts, style.is_alpha = parts, alpha
+        style.parts, style.is_alpha, style.integers = parts, alpha, image.value_kind in INTEGERS
         found.append(style)
     if found and not shown:
         found[0].visible = True

@@ -32,7 +32,7 @@ class Stylable(Protocol):
 
     def set_visible(self, channel: int, visible: bool) -> None: ...
 
-    def set_levels(self, channel: int, lo: float, hi: float) -> None: ...
+    def state_levels(self, channel: int, lo: float, hi: float) -> None: ...
 
     def set_color(self, channel: int, color: tuple[int, int, int]) -> None: ...
 
@@ -251,7 +251,7 @@ def restore_channels(picture: Stylable, there: int, channels: Any) -> list[str]:
             picture.set_part(channel["part"])  # set first, because each part has its own limits
         limits, gamma = _numbers([channel.get("lo"), channel.get("hi")], 2), _numbers([channel.get("gamma")], 1)
         if limits is not None:
-            picture.set_levels(i, *limits)
+            picture.state_levels(i, *limits)
         if gamma is not None:
             picture.set_gamma(i, *gamma)
         color = channel.get("color")
@@ -287,8 +287,8 @@ class Styles:
     def set_visible(self, channel: int, visible: bool) -> None:
         self.channels[channel].visible = visible
 
-    def set_levels(self, channel: int, lo: float, hi: float) -> None:
-        self.channels[channel].lo, self.channels[channel].hi = min(lo, hi), max(lo, hi)
+    def state_levels(self, channel: int, lo: float, hi: float) -> None:
+        self.channels[channel].limit(lo, hi, stated=True)
 
     def set_color(self, channel: int, color: tuple[int, int, int]) -> None:
         self.channels[channel].color = color

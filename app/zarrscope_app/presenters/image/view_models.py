@@ -132,6 +132,8 @@ class ChannelView:
     """The displayed part."""
     is_alpha: bool = False
     """Whether the channel is the opacity of the other channels; it then has neither colour nor contrast."""
+    limit_step: float = 0.0
+    """The smallest change of a contrast limit."""
 
 
 @frozen
