@@ -26,7 +26,7 @@ from zarrscope.errors import BadMetadata, Denied, NotFound, ReadOnly, Refused, T
 from zarrscope.jsondoc.parse import ParsedBytes
 from zarrscope.model.metadata import ArrayMetadata, GroupMetadata
 from zarrscope.model.node_path import clean_path, join_path
-from zarrscope.model.storage import Answer, never
+from zarrscope.model.storage import Answer, Entry, never
 from zarrscope.nodes.detect import (
     PlainFolder,
     documents_at,
@@ -337,31 +337,52 @@ class NodeContext:
             return self._ruled(Node(path, group, {}))
         from zarrscope.nodes.consolidated_metadata import MAX_DEPTH
 
-        if not self.store.listable or path.count("/") > MAX_DEPTH:
+        folder = len(self.dialects) > 1
+        if not (self.store.listable or folder) or path.count("/") > MAX_DEPTH:
             return None
         warnings: tuple[str, ...] = ()
         if self.dialect.implicit == "prefix":
             if next(self.store.list_dir(self.dialect.listing(path)), None) is None:
                 return None
-        elif self.has_nodes(path):
+        elif (folder and path == "/") or self.has_nodes(path):  # a folder was opened because it has nodes
             warnings = ("This group has no document of its own; nodes lie beneath it",)
         else:
             return None
         return self._ruled(Node(path, group, {}, warnings))
 
     def has_nodes(self, path: str) -> bool:
-        """Whether there are nodes anywhere beneath `path`, as far as a search of limited size finds."""
-        queue = [path]
-        for _ in range(10 if self.store.remote else PlainFolder.searched):
+        """Whether there are nodes anywhere beneath `path`, as far as a search of limited size finds. Raises the first
+        error of the search if it finds none."""
+        queue, names = [path], PlainFolder.names
+        failed: ZarrscopeError | None = None
+        for _ in range(PlainFolder.searched_far if self.store.remote else PlainFolder.searched):
             if not queue:
-                return False
+                break
             here = queue.pop(0)
-            entries = islice(self.store.list_dir(self.dialect.listing(here)), 1000)
-            below = [join_path(here, child.name) for child in islice(self.dialect.children(here, entries), 100)]
-            if fetch(self.store, [key for child in below for key in self.keys_of(child)]):
+            try:
+                found = islice(self.dialect.children(here, islice(self._entries(here), 1000)), min(100, names))
+                below = [join_path(here, child.name) for child in found]
+            except Unreadable as error:  # one closed folder must not hide the nodes of all others
+                failed = failed or error
+                continue
+            keys = self.store.bulk.filter_existing([key for child in below for key in self.keys_of(child)])
+            answers = self.answers(keys).items()
+            if any(isinstance(answer, bytes) for _, answer in answers):
                 return True
+            errors = ((key, each) for key, each in answers if isinstance(each, ZarrscopeError))
+            failed = failed or next((each.located(store=self.url, key=key) for key, each in errors), None)
+            names -= 0 if self.store.listable else len(below)
             queue += below
+        if failed is not None:
+            raise failed
         return False
+
+    def _entries(self, path: str) -> Iterator[Entry]:
+        """What lies beneath a group: as listed, or as the index page of a web server names it."""
+        prefix = self.dialect.listing(path)
+        if self.store.listable:
+            return self.store.list_dir(prefix)
+        return (Entry(name, True) for name in self.store._named_folders(prefix) or ())
 
     def shown(self, path: str, found: Iterator[Child]) -> Iterator[Child]:
         """The children, without a group that exists only to hold the consolidated copy, and without the trash folder in

@@ -206,7 +206,11 @@ class PlainFolder:
         return dialect_named("v3"), dialect_named("v2")
 
     searched = 200
-    """The most folders that are searched for a first hierarchy; fewer if each costs a round trip."""
+    """The most folders that are searched for a first hierarchy."""
+    searched_far = 10
+    """The same where each costs a round trip."""
+    names = 200
+    """The most names of a web server's index pages that are examined. Any page with links may look like an index."""
     warning = "This folder is not a hierarchy itself, but contains hierarchies"
 
 

@@ -218,9 +218,9 @@ def _with_kinds(
             failed[key] = answer
         elif answer is not None:
             documents[key] = answer
-    if cancelled():
-        return
     for child in batch:
+        if cancelled():
+            return
         if child.kind is not None:
             yield looking(hierarchy, path, child)
             continue

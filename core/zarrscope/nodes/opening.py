@@ -284,8 +284,9 @@ def _opened(
             return _opened(repository, "r", dialect, lenient, consolidated, fallbacks)
         if mode in ("a", "w-"):
             return _created(store, dialect or "v3")
-        if store.listable and dialect is None:
-            folder = NodeContext(store, Detected(PlainFolder.dialects()[0]), {}, writable=mode != "r", folder=True)
+        if dialect is None:
+            first, absent = PlainFolder.dialects()[0], asked - documents.keys()
+            folder = NodeContext(store, Detected(first), {}, writable=mode != "r", folder=True, asked=absent)
             if folder.has_nodes("/"):
                 folder.warnings = (PlainFolder.warning,)
                 return Hierarchy(folder)

@@ -138,8 +138,8 @@ class HTTPStore(RemoteStore):
         self.url = urlunsplit((scheme, host, path.rstrip("/"), self._query, ""))
         self._host = f"{scheme}://{host}"
         self._base = urlunsplit((scheme, host, quote(path.rstrip("/"), safe="/%:@!$&'()*+,;=~"), "", ""))
-        self._no_index = False
-        """Whether a request for a listing found no index page."""
+        self._has_index: bool | None = None
+        """Whether the server names folders, by the first request for an index page; None: not requested yet."""
         self._failures: tuple[type[Exception], ...] = (
             aiohttp.ClientConnectionError,
             aiohttp.ClientPayloadError,
@@ -274,7 +274,7 @@ class HTTPStore(RemoteStore):
     # ------------------------------------------------------------------ index pages
     def _named_folders(self, prefix: str) -> Iterator[str] | None:
         """The folders beneath a prefix, from an index page or a bucket's listing; None where there is neither."""
-        if self._no_index:
+        if self._has_index is False:
             return None
         folder = f"{self._base}/{quote(prefix, safe='/')}"
         answer = self._wait(self._page(folder))
@@ -284,12 +284,14 @@ class HTTPStore(RemoteStore):
         if answer.status == 200:
             named = web_index.folders_in(answer.body, answer.kind, answer.url)
         if named is not None:
+            self._has_index = True
             return iter(named)
         if web_index.looks_like_bucket(answer.headers, answer.body):
             first = self._bucket_page(folder)
             if first is not None:
+                self._has_index = True
                 return self._in_bucket(folder, first)
-        self._no_index = True
+        self._has_index = bool(self._has_index)  # a page without links may be the index of an empty folder
         return None
 
     def _bucket_page(self, folder: str, following: str = "") -> web_index.BucketPage | None:

@@ -1,0 +1,155 @@
+"""A folder on a web server that is no hierarchy but holds some: the same as on this machine, in verbs and hosts."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import zarrscope
+from zarrscope.errors import Denied
+from zarrscope.runtime.threads import Mailbox
+from zarrscope_app.cli import run
+from zarrscope_app.presenters import ROOT, RowState, Session
+
+
+class Served(NamedTuple):
+    folder: Path
+    url: str
+    asked: list[str]
+    """The paths of all requests."""
+
+
+@contextmanager
+def serving(folder: Path, denied: str = "", page: bytes = b"") -> Iterator[Served]:
+    """The folder by Python's web server. Names that begin with `denied` are answered with 403; `page`, if given, stands
+    in place of each index."""
+    asked: list[str] = []
+
+    class Handler(SimpleHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            if denied and self.path.startswith(f"/{denied}"):
+                self.send_error(403)
+            else:
+                super().do_GET()
+
+        def list_directory(self, path: str | os.PathLike[str]) -> Any:
+            if not page or self.path != "/":
+                return super().list_directory(path)
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.send_header("Content-Length", str(len(page)))
+            self.end_headers()
+            self.wfile.write(page)
+            return None
+
+    class Server(ThreadingHTTPServer):
+        request_queue_size = 128  # the usual 5 let further connections wait for a second
+
+    server = Server(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield Served(folder, f"http://127.0.0.1:{server.server_port}", asked)
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(20)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three hierarchies, one of them two levels down, beside an empty folder and one of notes."""
+    made = tmp_path / "data"
+    for name, dialect in (("a.zarr", "v3"), ("b.zarr", "v2"), ("deep/er/c.zarr", "v3")):
+        array = zarrscope.open(made / name, "w-", dialect=dialect).create_array("/img", shape=(2,), dtype="u1")
+        array[...] = 7
+    for name in ("an empty one", "notes"):
+        (made / name).mkdir()
+    (made / "notes" / "today.txt").write_text("rain")
+    (made / "readme.txt").write_text("rain")
+    return made
+
+
+@pytest.mark.parametrize("verb", [["ls"], ["ls", "--json"], ["tree"], ["tree", "--json"], ["check", "--json"]])
+def test_a_web_folder_is_printed_as_a_local_one(
+    folder: Path, verb: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    told: list[tuple[int, str]] = []
+    with serving(folder) as served:
+        for address in (str(folder), served.url, f"{served.url}/"):
+            code = run([*verb, address])
+            told.append(
+                (code, capsys.readouterr().out.replace(folder.as_uri(), "<here>").replace(served.url, "<here>"))
+            )
+    if verb[0] != "check":  # which counts what lies beside the nodes where it can list
+        assert told[1] == told[2] == told[0]
+        assert "c.zarr" in told[0][1] or verb[0] == "ls"
+    assert {code for code, _ in told} == {0}
+    assert all("a.zarr" in text for _, text in told)
+
+
+def test_a_web_folder_is_opened_and_read_in_the_tree_of_every_host(folder: Path, mailbox: Mailbox) -> None:
+    with serving(folder) as served:
+        session = Session(served.url, mailbox)
+        try:
+            tree = session.tree
+            mailbox.run_until(lambda: tree.row(ROOT).state is RowState.READY)
+            assert [row.name for row in tree.rows(ROOT, 0, tree.count(ROOT))] == ["a.zarr", "b.zarr", "deep"]
+            assert not tree.row(ROOT).sentence
+        finally:
+            session.close()
+        with zarrscope.open(served.url) as h:
+            assert h.warnings
+            assert (h["/b.zarr/img"][...] == 7).all()
+            assert (h["/deep/er/c.zarr/img"][...] == 7).all()
+            with pytest.raises(zarrscope.NotFound):
+                h.open_node("/notes")
+
+
+def test_a_hierarchy_is_not_searched_as_a_folder(folder: Path) -> None:
+    with serving(folder) as served:
+        for name, first in (("a.zarr", 3), ("b.zarr", 6)):
+            served.asked.clear()
+            with zarrscope.open(f"{served.url}/{name}") as h:
+                assert h.root.kind == "group"
+            assert len(served.asked) == first
+            assert not [path for path in served.asked if path.endswith("/")]
+
+
+def test_one_denied_folder_does_not_hide_the_others(folder: Path) -> None:
+    with serving(folder, denied="a.zarr/") as served, zarrscope.open(served.url) as h:
+        found = {child.name: child for child in h.root.children()}
+        assert isinstance(found.pop("a.zarr").error, Denied)
+        assert {name: child.kind for name, child in found.items()} == {"b.zarr": "group", "deep": "group"}
+
+
+def test_folders_that_are_all_denied_are_not_called_absent(tmp_path: Path) -> None:
+    zarrscope.open(tmp_path / "a.zarr", "w-")
+    with serving(tmp_path, denied="a.zarr/") as served, pytest.raises(Denied):
+        zarrscope.open(served.url)
+
+
+def test_an_empty_folder_does_not_end_the_listing_of_the_others(folder: Path) -> None:
+    with serving(folder) as served, zarrscope.open(served.url) as h:
+        assert h.store._named_folders("an empty one/") is None
+        assert {child.name for child in h["/deep"].children()} == {"er"}
+
+
+def test_a_page_full_of_links_costs_a_bounded_number_of_requests(tmp_path: Path) -> None:
+    links = b"".join(b'<a href="%d/">%d</a>' % (i, i) for i in range(5000))
+    with serving(tmp_path, page=links) as served:
+        with pytest.raises(zarrscope.NotFound):
+            zarrscope.open(served.url)
+        assert len(served.asked) < 500
