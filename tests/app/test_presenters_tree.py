@@ -225,6 +225,53 @@ def shelf() -> Shelf:
     return Shelf()
 
 
+def described(memory: MemoryStore, dialect: str) -> None:
+    """A hierarchy with groups of each role that OME-Zarr knows, and a plain one."""
+    made = open_hierarchy(memory, "w-", dialect=dialect)
+    entry = {"axes": [{"name": n, "type": "space"} for n in "yx"], "datasets": [{"path": "0"}]}
+    held: dict[str, Any] = {
+        "image": {"multiscales": [entry]},
+        "mask": {"multiscales": [entry], "image-label": {}},
+        "plate": {"plate": {"rows": [], "columns": [], "wells": []}},
+        "plain": {"note": "nothing"},
+        "series": {"bioformats2raw.layout": 3},
+        "well": {"well": {"images": []}},
+    }
+    for name, attributes in held.items():
+        made.create_group(f"/{name}", {"ome": {"version": "0.5", **attributes}} if dialect == "v3" else attributes)
+
+
+@pytest.mark.parametrize("dialect", ["v2", "v3"])
+def test_groups_that_are_images_look_so_before_they_are_visited(mailbox: Mailbox, dialect: str) -> None:
+    memory = MemoryStore()
+    described(memory, dialect)
+    tree = TreePresenter(shared().owner(mailbox))
+    tree.attach(open_hierarchy(memory), "x")
+    mailbox.run_until(ready(tree))
+    assert {row.name: row.icon for row in tree.rows(ROOT, 0, 9)} == {
+        "image": "image", "mask": "labels", "plain": "group", "plate": "plate", "series": "plate", "well": "plate",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("dialect", "icon"), [("v2", "group"), ("v3", "image")])
+def test_no_document_of_a_distant_store_is_requested_for_icons(mailbox: Mailbox, dialect: str, icon: str) -> None:
+    """Attributes of v2 lie in a document that a listing does not need, so its groups look alike until visited."""
+    memory = MemoryStore()
+    described(memory, dialect)
+    distant = Counting(memory)
+    distant.remote = True
+    hierarchy = open_hierarchy(distant)
+    tree = TreePresenter(shared().owner(mailbox))
+    distant.reset()
+    tree.attach(hierarchy, "x")
+    mailbox.run_until(
+        lambda: bool(tree.rows(ROOT, 0, 9)) and all(row.icon != "unknown" for row in tree.rows(ROOT, 0, 9))
+    )
+    assert tree.rows(ROOT, 0, 1)[0].icon == icon
+    outline = [key for _, key in distant.keys if key.startswith("image/") and not key.endswith("/")]
+    assert sorted(outline) == (["image/zarr.json"] if dialect == "v3" else ["image/.zarray", "image/.zgroup"])
+
+
 def test_a_refresh_reads_what_a_distant_store_holds_now(mailbox: Mailbox) -> None:
     memory = MemoryStore()
     made = open_hierarchy(memory, "w-")

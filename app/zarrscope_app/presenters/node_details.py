@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
+from zarrscope.dialects.defects import as_far_as_read
 from zarrscope.errors import ZarrscopeError
 from zarrscope.model.metadata import ExtensionOutcome as Found
 from zarrscope.model.metadata import ExtensionReport
 from zarrscope.nodes.internals import node_context
+from zarrscope.ome.collection import role
 from zarrscope.view.image import Collection, Image, Member, default_image, find_collection, find_images, members
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.node_description import Info, describe
@@ -54,6 +57,17 @@ def _is_passable(node: Group | Array) -> bool:
     return any(report.outcome is Found.REFUSED and report.passable for report in node.metadata.extensions)
 
 
+def group_icon(attributes: Mapping[str, Any]) -> str:
+    """The icon of a group that OME-Zarr metadata describe, else ""."""
+    found = role(attributes)
+    return "plate" if found in ("well", "series") else found
+
+
+def kind_and_icon(node: Group | Array) -> tuple[Literal["group", "array"], str]:
+    """The kind of a node, and the icon of its row."""
+    return node.kind, group_icon(as_far_as_read(node.attributes)) if node.kind == "group" else ""
+
+
 def read_details(hierarchy: Hierarchy, path: str) -> NodeDetails:
     """Reads all data that the presenters of a node need. Waits for the store."""
     node = hierarchy[path]
@@ -64,8 +78,7 @@ def read_details(hierarchy: Hierarchy, path: str) -> NodeDetails:
     found: tuple[Member, ...] = ()
     try:
         collection = find_collection(node)
-        if collection is not None and collection.kind == "plate":
-            icon = "plate"
+        _, icon = kind_and_icon(node)
         if node.kind == "group" and collection is not None and collection.members is None:
             found = tuple(members(node, collection))
         image = default_image(node)

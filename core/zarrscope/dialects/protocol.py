@@ -9,8 +9,10 @@ and plan a change without making it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Any, Literal, Protocol
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, Protocol
 
+from zarrscope.dialects.defects import as_far_as_read
 from zarrscope.errors import ZarrscopeError
 from zarrscope.errors.visible import visible
 from zarrscope.model.frozen import frozen
@@ -36,7 +38,12 @@ class Node:
     warnings: tuple[str, ...] = ()
 
 
-Insight = tuple[ArrayMetadata | GroupMetadata | None, ZarrscopeError | None]
+class Insight(NamedTuple):
+    """The content of a child's documents."""
+
+    metadata: ArrayMetadata | GroupMetadata | None
+    error: ZarrscopeError | None
+    attributes: Mapping[str, Any] = MappingProxyType({})
 
 
 class Child:
@@ -57,29 +64,36 @@ class Child:
         *,
         look: Callable[[], Insight] | None = None,
         origin: str = "",
+        attributes: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         self.name = name
         self.kind = kind
         self.origin = origin
         """The origin in a listing: "" the store listed it, "consolidated" metadata, "declared" by OME-Zarr metadata, or
         the "index" of a web server."""
-        self._insight: Insight = metadata, error
+        self._insight = Insight(metadata, error, attributes)
         self._look = look
 
     @property
     def metadata(self) -> ArrayMetadata | GroupMetadata | None:
         """The metadata of the child; None when its documents were not read, or are broken."""
-        return self._seen()[0]
+        return self._seen().metadata
 
     @property
     def error(self) -> ZarrscopeError | None:
         """Why its documents cannot be read or understood."""
-        return self._seen()[1]
+        return self._seen().error
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        """The attributes of the child, if they were read together with its metadata; nothing is fetched for them alone.
+        Empty if its documents were not read, or are broken."""
+        return as_far_as_read(self._seen().attributes)
 
     @property
     def told(self) -> bool:
         """Whether more than its name and kind is known, or can be read on demand."""
-        return self._look is not None or self._insight != (None, None)
+        return self._look is not None or self._insight[:2] != (None, None)
 
     def of(self, kind: NodeKind | None, look: Callable[[], Insight]) -> Child:
         """Sets the kind of this child, now that it is known, and returns it."""
@@ -88,7 +102,7 @@ class Child:
 
     def failing(self, error: ZarrscopeError) -> Child:
         """A copy of this child with an error."""
-        return Child(self.name, self.kind, self.metadata, error)
+        return Child(self.name, self.kind, self.metadata, error, attributes=self.attributes)
 
     def _seen(self) -> Insight:
         look = self._look

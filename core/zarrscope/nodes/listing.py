@@ -242,10 +242,13 @@ def _child(
     hierarchy: NodeContext, path: str, name: str, documents: Mapping[str, StoredDocument], *, whole: bool = True
 ) -> Child | None:
     """The child that these documents describe, None if they describe no node. If its kind is evident, its metadata are
-    parsed on demand; its other documents are then read first, unless `documents` are the `whole` set."""
+    parsed on demand; its other documents are then read first, unless `documents` are the `whole` set. On a local disk
+    a group's attributes are read as well, if another document has them: that costs no round trip."""
     where = join_path(path, name)
     kind = _claimed(hierarchy, where, documents) if documents else None
     if kind is not None:
+        if kind == "group" and hierarchy.prefers_own:
+            whole = whole and documents.keys() >= set(hierarchy.keys_of(where, kind))
         return Child(name, kind, look=partial(_look, hierarchy, path, name, documents if whole else None))
     try:
         node = hierarchy.described(where, documents)
@@ -255,7 +258,8 @@ def _child(
         return Child(name, error=error)
     if node is None:
         return None
-    return Child(name, node.metadata.kind, node.metadata, _wrong_with(hierarchy, node.metadata))
+    wrong = _wrong_with(hierarchy, node.metadata)
+    return Child(name, node.metadata.kind, node.metadata, wrong, attributes=node.attributes)
 
 
 def looking(hierarchy: NodeContext, path: str, child: Child) -> Child:
@@ -273,10 +277,11 @@ def _look(
     try:
         node = hierarchy.own_node(where) if documents is None else hierarchy.described(where, documents)
     except ZarrscopeError as error:
-        return None, error
+        return Insight(None, error)
     if node is None:
-        return None, NotFound("The node was removed after it was listed", store=hierarchy.url, key=where.lstrip("/"))
-    return node.metadata, _wrong_with(hierarchy, node.metadata)
+        gone = NotFound("The node was removed after it was listed", store=hierarchy.url, key=where.lstrip("/"))
+        return Insight(None, gone)
+    return Insight(node.metadata, _wrong_with(hierarchy, node.metadata), node.attributes)
 
 
 def _wrong_with(hierarchy: NodeContext, metadata: ArrayMetadata | GroupMetadata) -> ZarrscopeError | None:

@@ -48,7 +48,7 @@ def collection(attributes: Mapping[str, Any], path: str, series: Mapping[str, An
     if isinstance(well, Mapping):
         members = _members(well.get("images"), path, lambda i, p: f"field {i + 1} ({p})")
         return Collection("well", path, name, members)
-    if ome.get("bioformats2raw.layout") is not None or "bioformats2raw.layout" in attributes:
+    if _is_series(attributes):
         listed = block(series or {})[0].get("series")
         paths = [{"path": p} for p in listed] if isinstance(listed, list) else None
         return Collection(
@@ -58,6 +58,25 @@ def collection(attributes: Mapping[str, Any], path: str, series: Mapping[str, An
         found = label_paths(attributes, path)
         return Collection("labels", path, name, tuple(Member(p, p.rsplit("/", 1)[-1]) for p in found))
     return None
+
+
+def role(attributes: Mapping[str, Any]) -> str:
+    """The role of a group according to its own attributes: "image", "labels" (a label image, or a group of them),
+    "plate", "well", "series" or ""."""
+    ome, _, _ = block(attributes)
+    if has_multiscales(attributes):
+        return "labels" if isinstance(ome.get("image-label"), Mapping) else "image"
+    if isinstance(ome.get("plate"), Mapping):
+        return "plate"
+    if isinstance(ome.get("well"), Mapping):
+        return "well"
+    if _is_series(attributes):
+        return "series"
+    return "labels" if isinstance(ome.get("labels"), list) else ""
+
+
+def _is_series(attributes: Mapping[str, Any]) -> bool:
+    return "bioformats2raw.layout" in attributes or block(attributes)[0].get("bioformats2raw.layout") is not None
 
 
 def _members(value: Any, path: str, title: Any) -> tuple[Member, ...]:

@@ -30,7 +30,7 @@ from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.jobs import JobsPresenter
 from zarrscope_app.presenters.metadata import MetadataPresenter
 from zarrscope_app.presenters.node_description import Info
-from zarrscope_app.presenters.node_details import NodeDetails, labels_of, read_details
+from zarrscope_app.presenters.node_details import NodeDetails, kind_and_icon, labels_of, read_details
 from zarrscope_app.presenters.nodes.presenter import NodesPresenter
 from zarrscope_app.presenters.problems import ProblemsPresenter
 from zarrscope_app.presenters.session.changing import Changing, open_patiently, see_what_grew
@@ -149,7 +149,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
                 self.tree.fail(self._shown_problem.headline)
                 self._refresh()
                 return
-            hierarchy, entry, kind = outcome.value
+            hierarchy, entry, root = outcome.value
             self._hierarchy = hierarchy
             self._hold(hierarchy.url)
             self._status, self._tried = SessionStatus.READY, None
@@ -158,7 +158,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
                 self.problems.add(fault)
             for warning in getattr(hierarchy, "warnings", ()):
                 self.problems.add(strings.warning(warning, place=hierarchy.url))
-            self.tree.attach(hierarchy, self.name, kind)
+            self.tree.attach(hierarchy, self.name, *root)
             self.edit.attach(hierarchy, bool(hierarchy.writable))
             if self.rescue is not None and self.rescue.wanted and hierarchy.writable:
                 self.rescue.put_back(hierarchy)
@@ -171,7 +171,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
             hierarchy = open_patiently(lambda: opening.open(opener, url), bool(again))
             if again:
                 see_what_grew(hierarchy, again)
-            return hierarchy, hierarchy.initial_path, hierarchy.root.kind
+            return hierarchy, hierarchy.initial_path, kind_and_icon(hierarchy.root)
 
         self._ticket = self.owner.fetch(work, done)
         self._refresh()

@@ -20,6 +20,7 @@ from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.model.node_path import natural
 from zarrscope.runtime.tuning import CHILDREN_AT_ONCE
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.node_details import group_icon
 from zarrscope_app.presenters.tree.names import Block, Names, merged
 
 SMALL = 256
@@ -173,7 +174,7 @@ def detail(child: Child) -> str:
 def icon(child: Child) -> str:
     """The kind of icon in front of a row."""
     if child.kind == "group":
-        return "labels" if child.name == "labels" else "group"
+        return group_icon(child.attributes) or ("labels" if child.name == "labels" else "group")
     if child.kind == "array":
         metadata = child.metadata
         if isinstance(metadata, ArrayMetadata):

@@ -69,8 +69,11 @@ class TreePresenter:
         self._blocks: list[tuple[Branch, int]] = []
 
     # ------------------------------------------------------------------ for the session
-    def attach(self, hierarchy: Hierarchy, name: str, kind: Literal["group", "array"] = "group") -> None:
-        """Shows a hierarchy with its root expanded, and the groups that were expanded before."""
+    def attach(
+        self, hierarchy: Hierarchy, name: str, kind: Literal["group", "array"] = "group", icon: str = ""
+    ) -> None:
+        """Shows a hierarchy with its root expanded, and the groups that were expanded before. `icon`: the icon of the
+        root, "" for that of its kind."""
         again = self._root.expanded
         self._reach.keep(self._branches.values())
         for branch in self._branches.values():
@@ -78,6 +81,8 @@ class TreePresenter:
         self._clear()
         self._hierarchy, self._painted.open = hierarchy, True
         self._painted.name, self._painted.kind = name, kind
+        if icon:
+            self._painted.marks["/"] = icon
         self._root.state = "unknown"
         self._root.sentence = ""
         self._open(ROOT, 0 if again else UNFOLDED)

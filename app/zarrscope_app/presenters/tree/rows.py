@@ -29,7 +29,8 @@ class Row:
     kind: Literal["group", "array"] | None
     """None: not known yet, or broken; paint it dimmed."""
     icon: str
-    """The kind of icon: "group" | "image" | "labels" | "array" | "text" | "unknown"."""
+    """The kind of icon: "group" | "image" | "labels" | "plate" (several images: a plate, well or series) |
+    "array" | "text" | "unknown"."""
     detail: str
     """The dimmed second column: "5-D uint16"."""
     badge: str
