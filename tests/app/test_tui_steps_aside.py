@@ -10,12 +10,15 @@ from pathlib import Path
 
 import pytest
 
+import zarrscope
 from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.commands import TERMINAL_KEYS, key_sheet
 
 pytest.importorskip("termios", reason="pseudo-terminals are POSIX")
 pytest.importorskip("textual")
 from terminals import Terminal, plane_of, terminals
+from zarrscope_app.tui.first_rows import first_rows
+from zarrscope_app.tui.first_screen import cut_to
 
 SHELL = """
 import fcntl, os, termios
@@ -120,6 +123,49 @@ def test_something_is_on_the_screen_before_the_application_is_imported(
     assert words.OPENING in first
     assert "plane.zarr" in first  # of a long address, the end is shown
     assert "ModuleNotFoundError" in after  # the terminal was given back before
+    assert terminal.after == terminal.before
+
+
+def test_the_first_rows_of_a_folder_are_on_the_screen_before_the_application_is_imported(
+    start: Callable[..., Terminal], volume: str
+) -> None:
+    terminal = start("-c", FAILING, volume)
+    assert terminal.ended() == 1
+    first, _, _ = terminal.written.partition("\x1b[?1049l")
+    assert "▾ plane.zarr" in first
+    assert "    plane 3-D uint16" in first
+
+
+def test_the_first_rows_are_those_of_the_application(start: Callable[..., Terminal], tmp_path: Path) -> None:
+    with zarrscope.open(tmp_path / "many.zarr", "w-") as h:
+        for name in ("img10", "img2", "labels", "a name that is longer than the tree is wide", "größe\x1b"):
+            h.create_group(f"/{name}")
+        h.create_array("/0", shape=(2, 3), dtype="int8", chunks=(2, 3))
+    (tmp_path / "many.zarr" / "img2" / "zarr.json").write_text("{")
+    shown = [row.rstrip() for row in first_rows(str(tmp_path / "many.zarr"))]
+    terminal = start("-m", "zarrscope_app", "tui", str(tmp_path / "many.zarr"), size=(24, 160))
+    terminal.sees("q quit")
+    assert len(shown) == 7
+    begun = {row[:38].rstrip() for row in shown}
+    terminal.wait(lambda _: begun <= {line[:38].rstrip() for line in terminal.screen()}, f"{begun} are seen")
+
+
+def test_keys_that_come_before_the_application_wait_for_it_and_are_not_echoed(
+    start: Callable[..., Terminal], volume: str
+) -> None:
+    terminal = start("-m", "zarrscope_app", "tui", volume)
+    terminal.sees("plane 3-D uint16")
+    terminal.press("q")
+    assert terminal.ended() == 0
+    before, entered, _ = terminal.written.partition("\x1b[?1049h")
+    assert not entered or "q" not in before
+
+
+@pytest.mark.parametrize(
+    ("row", "width", "cut"), [("▾ abc", 4, "▾ ab"), ("  größe", 5, "  gr"), ("short", 25, "short")]
+)
+def test_rows_of_the_first_screen_stay_within_the_tree(row: str, width: int, cut: str) -> None:
+    assert cut_to(row, width) == cut
 
 
 def test_a_key_with_ctrl_has_one_meaning_on_the_sheet() -> None:

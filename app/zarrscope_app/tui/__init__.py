@@ -6,6 +6,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from importlib import import_module
+from threading import Thread
 from typing import TYPE_CHECKING, Any, TextIO
 
 from zarrscope_app.tui.first_screen import FirstScreen
@@ -40,8 +42,14 @@ def main(
     from zarrscope_app.settings import FileSettings
 
     own_process()
-    found = look_at_terminal(colors, drawing)
-    with FirstScreen(urls[0], colored=found.colors != "mono"), uncollected():  # the imports take most of a second
+    first = FirstScreen(urls[0], colored=environment_has_colors(colors))
+    # The terminal may be slow to answer, and the imports take half a second of a processor.
+    with first, Looking(colors, drawing) as looking, uncollected():
+        first.wait_for_rows()
+        # These modules do not depend on the terminal's answers, and the terminal needs no processor for them.
+        import_module("zarrscope_app.presenters.session.workspace")
+
+        found = looking.result()
         from zarrscope_app.tui.app import Explorer
         from zarrscope_app.tui.ending import Ending
 
@@ -64,6 +72,33 @@ def main(
         app.run()
         tell()
     return app.return_code or int(bool(app.faults))
+
+
+def environment_has_colors(colors: str) -> bool:
+    """Whether there are colours, before the terminal has been asked."""
+    from zarrscope_app.tui.terminal import Answers, terminal
+
+    return terminal(os.environ, Answers(), colors=colors).colors != "mono"
+
+
+class Looking:
+    """`look_at_terminal` in a thread; a context that ends when the terminal has its modes back."""
+
+    def __init__(self, colors: str, drawing: str) -> None:
+        self._found: list[Terminal] = []
+        self._thread = Thread(target=lambda: self._found.append(look_at_terminal(colors, drawing)), daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Looking:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.join()
+
+    def result(self) -> Terminal:
+        """Waits for the abilities of the terminal."""
+        self._thread.join()
+        return self._found[0]
 
 
 def look_at_terminal(colors: str, drawing: str) -> Terminal:

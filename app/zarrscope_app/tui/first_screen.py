@@ -1,21 +1,30 @@
-"""The first screen of the terminal, shown while the application is being imported: the address, and that it is being
-opened.
+"""The first screen of the terminal, shown while the application is being imported: the address, the first rows of the
+tree if it is a folder, and that it is being opened.
 
 It is written directly to the alternate screen, so no toolkit has to be imported for it; the application then uses the
-same screen. If the imports end with an error or a signal, the terminal is restored.
+same screen. If the imports end with an error or a signal, the terminal is restored. The keys are not named yet, because
+none works before the application runs; keys that are pressed nevertheless wait for it, and are not echoed.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import threading
+from contextlib import suppress
 from types import TracebackType
+from typing import Any
 
 from zarrscope.errors.confidential import scrub
 from zarrscope.errors.visible import visible
 from zarrscope_app.presenters import strings_terminal as words
 
 _ENTER, _LEAVE = "\x1b[?1049h\x1b[2J\x1b[H", "\x1b[?1049l"
+ROWS_SECONDS = 0.15
+"""Seconds for which the imports wait for the rows; on a slow disk these appear later, or with the application."""
+SIDE, WIDE_SIDE, WIDE = 25, 39, 120
+"""The columns of the tree without its border; in a terminal of at least `WIDE` columns, too."""
+_PLAIN_SIGNS = {"…": ".", "▸": ">", "▾": "v"}
 _HEAD, _PLAIN = "\x1b[7m", "\x1b[0m"
 
 
@@ -25,6 +34,11 @@ class FirstScreen:
 
     def __init__(self, url: str, *, colored: bool) -> None:
         self._url, self._colored, self._shown = url, colored, False
+        self._lock = threading.Lock()
+        """Held while rows are written, so that none is written over the application's screen."""
+        self._over = False
+        self._modes: Any = None
+        self._listing: threading.Thread | None = None
 
     def __enter__(self) -> None:
         if sys.__stderr__ is None:
@@ -38,10 +52,71 @@ class FirstScreen:
         # Of a long address the end is kept, because it has the name.
         head = (head if len(head) <= room else f"…{head[1 - room :]}").ljust(columns)
         _write(f"{_ENTER}{head if not self._colored else f'{_HEAD}{head}{_PLAIN}'}\x1b[{lines - 1};2H{words.OPENING}")
+        self._modes = _without_echo()
+        self._listing = threading.Thread(target=self._show_rows, args=(columns, lines - 3), daemon=True)
+        self._listing.start()
+
+    def wait_for_rows(self) -> None:
+        """Waits a moment for the rows: the imports, which follow, would take the processor away from them."""
+        if self._listing is not None:
+            self._listing.join(ROWS_SECONDS)
+
+    def _show_rows(self, columns: int, most: int) -> None:
+        """Writes the first rows of the tree beneath the address. Runs in a thread, because a disk may be slow."""
+        from zarrscope_app.tui.first_rows import first_rows
+
+        width = WIDE_SIDE if columns >= WIDE else SIDE
+        try:
+            rows = first_rows(self._url)[:most]
+        except Exception:  # the application opens the place again, and reports what is wrong
+            return
+        told = "".join(f"\x1b[{line};1H{row}" for line, row in enumerate((cut_to(row, width) for row in rows), 2))
+        with self._lock:
+            if not self._over:
+                _write(told)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        with self._lock:
+            self._over = True
+        if self._modes is not None:
+            _set_modes(self._modes)
         if kind is not None and self._shown:
             _write(_LEAVE)
+
+
+def cut_to(row: str, width: int) -> str:
+    """A row in at most `width` columns. Without a toolkit only ASCII and the mark in front have a known width: every
+    other character counts as two columns."""
+    room = width
+    for at, character in enumerate(row):
+        room -= 1 if character.isascii() or character in "▸▾" else 2
+        if room < 0:
+            return row[:at]
+    return row
+
+
+def _without_echo() -> Any:
+    """Stops the terminal from echoing keys. Returns the modes before; None where there are none."""
+    try:
+        import termios
+
+        stdin = sys.__stdin__
+        if stdin is None:
+            return None
+        before = termios.tcgetattr(stdin.fileno())
+    except (ImportError, OSError, ValueError, termios.error):
+        return None
+    modes = [*before]
+    modes[3] &= ~(termios.ECHO | termios.ICANON)
+    _set_modes(modes)
+    return before
+
+
+def _set_modes(modes: Any) -> None:
+    import termios
+
+    with suppress(OSError, termios.error):
+        termios.tcsetattr(sys.__stdin__.fileno() if sys.__stdin__ is not None else 0, termios.TCSANOW, modes)
 
 
 def _write(text: str) -> None:
@@ -49,13 +124,15 @@ def _write(text: str) -> None:
     stream = sys.__stderr__
     if stream is None:
         return
-    stream.buffer.write(text.replace("…", _ellipsis(stream.encoding)).encode(stream.encoding, "replace"))
+    stream.buffer.write(_spelled(text, stream.encoding).encode(stream.encoding, "replace"))
     stream.flush()
 
 
-def _ellipsis(encoding: str) -> str:
-    try:
-        "…".encode(encoding)
-    except UnicodeEncodeError:
-        return "."  # of the same width
-    return "…"
+def _spelled(text: str, encoding: str) -> str:
+    """A text with ASCII signs of the same width in place of those that the encoding lacks."""
+    for sign, plain in _PLAIN_SIGNS.items():
+        try:
+            sign.encode(encoding)
+        except UnicodeEncodeError:
+            text = text.replace(sign, plain)
+    return text
