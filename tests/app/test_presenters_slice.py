@@ -310,7 +310,7 @@ def test_a_former_plane_is_named_when_the_next_one_is_late(shelf: Shelf, open_: 
     bench = open_("/image")
     bench.fit(64, 64)
     told: list[str] = []
-    bench.slice.painted.connect(lambda: told.append(bench.slice.frame.late))
+    bench.slice.painted.connect(lambda: told.append(bench.slice.frame.over))
     for z in range(1, 6):
         bench.slice.set_index("z", z)
         bench.settle()
@@ -319,16 +319,16 @@ def test_a_former_plane_is_named_when_the_next_one_is_late(shelf: Shelf, open_: 
     began = time.monotonic()
     bench.slice.set_index("z", 6)
     bench.mailbox.run()
-    assert bench.slice.frame.late == ""
-    bench.wait(lambda: bool(bench.slice.frame.late))
+    assert bench.slice.frame.over == ""
+    bench.wait(lambda: bool(bench.slice.frame.over))
     assert time.monotonic() - began >= lateness.SECONDS
-    assert bench.slice.frame.late == "z 5 is shown; z 6 is loading"
+    assert bench.slice.frame.over == "z 5 is shown; z 6 is loading"
     assert bench.session.state.status_text == "z 5 is shown; z 6 is loading"
     bench.slice.set_index("z", 9)
-    assert bench.slice.frame.late == "z 5 is shown; z 9 is loading", "a further step does not start the time again"
+    assert bench.slice.frame.over == "z 5 is shown; z 9 is loading", "a further step does not start the time again"
     shelf.release()
     bench.settle()
-    assert bench.slice.frame.late == ""
+    assert bench.slice.frame.over == ""
     assert bench.slice.picture(4, 4).max() == brightness(9)
 
 
@@ -351,7 +351,7 @@ def test_a_former_plane_gives_way_to_the_coarse_picture_of_a_late_one(shelf: She
     bench.wait(lambda: any(tile.level == 1 and tile.state is TileState.PRESENT for tile in bench.slice.frame.tiles))
     bench.wait(lambda: bench.slice.picture(8, 8).max() == brightness(0))
     assert bench.slice.frame.loading
-    assert bench.slice.frame.late == "", "the plane on show is that of the index"
+    assert bench.slice.frame.over == "", "the plane on show is that of the index"
     shelf.release()
     bench.settle()
     assert {tile.level for tile in bench.slice.frame.tiles} == {0}

@@ -45,6 +45,7 @@ IN_ASCII = (
 """The signs of keys, and their names where the encoding of the terminal lacks the signs: a "^" in place of "↑" would
 read as Ctrl."""
 PIXELS_NOTE = "⏎ shows the picture in pixels"
+READ_AGAIN = "U reads failed tiles again"
 PIXELS_COME = "The picture in pixels comes once its chunks are there; any key drops it."
 NO_PIXELS = "No pixel graphics (kitty, iTerm2, sixel) found in this terminal. If it has them, use --image."
 OPENING = "Opening…"

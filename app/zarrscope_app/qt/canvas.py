@@ -281,7 +281,7 @@ class ImageCanvas(QWidget):
         self._draw_pin(painter)
         self._draw_scale_bar(painter)
         self._draw_note(painter, self.caption, middle=False)
-        self._draw_note(painter, frame.late, middle=True)
+        self._draw_note(painter, frame.over, middle=True)
 
     def _draw_over(self, painter: QPainter, over: Blend, smooth: bool) -> None:
         """Draws another image as one layer, because its tiles overlap each other and would be blended twice."""

@@ -341,7 +341,8 @@ class Explorer(App[int]):
             return found.sentence or told or f"{found.title} {strings.percent(found.progress or 0)}"
         note = s.slice.note if not s.slice.probe.sentence else ""  # the readout itself shows a failure
         said = (s.slice.state.refusal.sentence, s.slice.probe.text or s.slice.probe.sentence, note)
-        return "   ".join(filter(None, said)) or self.terminal.note
+        broken = words.READ_AGAIN if s.slice.frame.failed and s.state.tab == "image" else ""
+        return "   ".join(filter(None, said)) or broken or self.terminal.note
 
     def _foot(self) -> None:
         focused = self.focus_below

@@ -20,7 +20,7 @@ from zarrscope_app.presenters import Rect, Session
 from zarrscope_app.tui.cells import Cells
 from zarrscope_app.tui.entry import Painter
 from zarrscope_app.tui.line_drawing import plotted
-from zarrscope_app.tui.signs import Grid, Look, Rgb, cells_of, steadied
+from zarrscope_app.tui.signs import Grid, Look, Rgb, cells_of, steadied, written_over
 
 PERIOD = 1 / 30
 """The least seconds between two drawings: a key that is held down requests more than a person can see."""
@@ -116,6 +116,9 @@ class Picture(Painter, Widget, can_focus=True):
             y, x = (min(at, most - 1) for at, most in zip(self.cursor, (height, width), strict=True))
             picture[y, x] = 255 - picture[y, x] // 2
         before, after = self._grid, cells_of(picture, self.look)
+        frame = self.session.slice.frame
+        if frame.failed:  # the status line says that a plane is late, but is too short for a reason
+            written_over(after, frame.over)
         self._grid = after
         if before is None or before.shape != after.shape:
             self._lines = [Cells(row, self.look.colors) for row in after]

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from textwrap import wrap
 
 import numpy as np
 import numpy.typing as npt
+from rich.cells import cell_len
 
 from zarrscope.model.frozen import frozen
 from zarrscope_app.tui.terminal import Colors, Terminal
@@ -179,6 +181,19 @@ def cells_of(rgb: Rgb, look: Look) -> Grid:
         return _ascii(rgb, look)
     packed = _packed(_COLORS[look.colors](rgb))
     return (np.uint64(_UPPER) << np.uint64(48)) | (packed[0::2] << np.uint64(24)) | packed[1::2]
+
+
+def written_over(cells: Grid, text: str) -> None:
+    """Writes a text into the middle of the picture, white on black, with a margin of one cell."""
+    rows, columns = cells.shape
+    lines = wrap(text, min(columns - 2, 60)) if columns > 12 else []
+    top = max(0, (rows - len(lines) - 2) // 2)
+    wide = max(map(len, lines), default=-2) + 2
+    left = (columns - wide) // 2
+    for y, line in enumerate(["", *lines, ""] if lines else []):
+        if top + y < rows:
+            signs = [ord(sign) if cell_len(sign) == 1 else ord("?") for sign in f" {line}".ljust(wide)]
+            cells[top + y, left : left + wide] = [(sign << 48) | (0xFFFFFF << 24) for sign in signs]
 
 
 def _tinted(rgb: Rgb, look: Look) -> Grid:

@@ -241,14 +241,15 @@ class SlicePresenter(KeepsView, Navigation, Display):
         if image is None or self._y < 0 or self._sentence:
             return Frame(sentence=self._sentence)
         loading, late = self._tiles.loading or int(self._pending), self._late(image)
+        failures = self._tiles.failures
         return Frame(
             (image.shape[self._y], image.shape[self._x]),
             self._tiles.tiles,
             self._level,
             loading,
-            self._tiles.failed,
-            self._blocked or late or words.tiles(loading, self._tiles.failed),
-            late,
+            len(failures),
+            self._blocked or late or words.tiles(loading, len(failures)),
+            late or ("" if loading else words.unread(failures, len(self._tiles.tiles))),
             self._blocked,
             aspect(image, self._y, self._x),
         )

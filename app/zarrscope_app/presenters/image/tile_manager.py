@@ -396,8 +396,9 @@ class TileManager:
         return sum(not tile.fresh for tile in self._order)
 
     @property
-    def failed(self) -> int:
-        return sum(bool(tile.errors) for tile in self._order)
+    def failures(self) -> list[words.Failure]:
+        """The errors of each displayed tile that has some, in one sentence."""
+        return [words.failure(tile.errors, tile.reasons, tile.parts) for tile in self._on_show() if tile.errors]
 
     @property
     def settled(self) -> bool:

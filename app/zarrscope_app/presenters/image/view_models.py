@@ -65,9 +65,9 @@ class Frame:
     failed: int = 0
     sentence: str = ""
     """ "12 tiles loading", or the reason why there is no picture."""
-    late: str = ""
-    """ "z 11 is shown; z 12 is loading": the picture has shown a former plane for a while; hosts say it over the
-    picture. "" if it shows the plane of the index."""
+    over: str = ""
+    """The sentence that hosts say over the picture: "z 11 is shown; z 12 is loading" if it has shown a former plane for
+    a while; the reason, and the key to try again, if every tile of the plane failed; else ""."""
     blocked: str = ""
     """The reason why the plan is held back, "4,096 chunks, 3.1 GiB: zoom in, or press Load.": offer `load_anyway()`;
     else ""."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from zarrscope.view.image import Image
 from zarrscope_app.presenters import strings
@@ -221,6 +221,31 @@ def late(axes: Sequence[tuple[str, int, int]]) -> str:
     shown = strings.joined(*(f"{name} {at}" for name, (_, at, _) in zip(names, axes, strict=True)))
     wanted = strings.joined(*(f"{name} {to}" for name, (_, _, to) in zip(names, axes, strict=True)))
     return f"{shown} is shown; {wanted} is loading"
+
+
+class Failure(NamedTuple):
+    """The error of a tile."""
+
+    sentence: str
+    decodable: bool
+    """Whether reading again may help."""
+    blank: bool
+    """Whether all of its chunks failed."""
+
+
+def failure(
+    errors: Mapping[Any, tuple[str, bool]], reasons: Collection[tuple[Any, Any]], parts: Mapping[Any, Any]
+) -> Failure:
+    """The Failure of a tile: `errors` of its sources, the chunks that failed, and the `parts` of sources it needs."""
+    blank = all((source, index) in reasons for source, part in parts.items() for index in part.chunks())
+    return Failure(*next(iter(errors.values())), blank)
+
+
+def unread(failures: Sequence[Failure], tiles: int) -> str:
+    """Says why nothing of a plane can be shown, and how to try again; "" if something of its `tiles` can be shown."""
+    if not failures or len(failures) < tiles or not all(failure.blank for failure in failures):
+        return ""
+    return f"{failures[0].sentence}{' Click or press U to read it again.' if failures[0].decodable else ''}"
 
 
 def tiles(loading: int, failed: int) -> str:
