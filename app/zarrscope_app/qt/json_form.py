@@ -51,7 +51,7 @@ class _Text(LongText):
         self._widen()
 
     def margin(self) -> int:
-        return 20 + self.fontMetrics().horizontalAdvance("9" * max(2, len(str(self.blockCount()))))
+        return 20 + self.fontMetrics().horizontalAdvance("9" * max(2, len(str(self.line_count()))))
 
     def _widen(self) -> None:
         self.setViewportMargins(self.margin(), 0, 0, 0)

@@ -35,6 +35,8 @@ class LongText(QPlainTextEdit):
         """The text that was inserted so far; None if only Qt knows it."""
         self._rest = ""
         """The rest of the text, which is still to be inserted."""
+        self._lines = 0
+        """The lines of the text that is being inserted."""
         self._locked = False
         self._timer = QTimer(self)
         self._timer.setInterval(0)
@@ -47,6 +49,11 @@ class LongText(QPlainTextEdit):
     def filling(self) -> bool:
         """Whether a long text is still being inserted; it cannot be edited until it is complete."""
         return bool(self._rest)
+
+    def line_count(self) -> int:
+        """The lines of the text, also while it is being inserted: a margin that is widened later would lay out all of
+        the text again."""
+        return self._lines if self.filling else self.blockCount()
 
     def content(self) -> str:
         """The text of the editor."""
@@ -70,6 +77,8 @@ class LongText(QPlainTextEdit):
             self._replace(start, len(old) - end, middle)
         self._settle()
         blocker.unblock()
+        if self.filling:
+            self.blockCountChanged.emit(self.line_count())
 
     def lock(self, locked: bool) -> None:
         """Makes the text read-only, or editable again."""
@@ -79,6 +88,7 @@ class LongText(QPlainTextEdit):
     def _fill(self, text: str) -> None:
         self.setPlainText(text[:PIECE])
         self._content, self._rest = text[:PIECE], text[PIECE:]
+        self._lines = text.count("\n") + 1
         if self._rest:
             self._timer.start()
 
