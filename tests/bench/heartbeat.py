@@ -32,6 +32,8 @@ from typing import Any
 INTERVAL = 0.005
 LOAD_CACHE = 64 << 20
 """Bytes of decoded chunks that may be kept under load, and at most a quarter of the finest level."""
+MOST_WORK = 16.0
+"""Milliseconds of own work that at most one beat of a hundred may need: a frame of a usual screen."""
 GESTURE_EVERY = 0.016
 """Seconds between two gestures: a mouse or a held key at about 60 a second."""
 
@@ -49,6 +51,8 @@ class Gaps:
     """The computing time of the host's own thread between two beats: what is left of a gap on a machine that does
     nothing else. A gap far above it is another process' doing, or a wait."""
     work_max: float
+    late: int = 0
+    """The beats with more own work than `MOST_WORK`."""
     decoded: float = 0.0
     """MiB decoded a second meanwhile by the load; 0 without one."""
 
@@ -83,8 +87,9 @@ class Heart:
 
     def result(self, host: str, decoded: float = 0.0) -> Gaps:
         gaps, work = sorted(self.gaps), sorted(self._work)
+        late = sum(each > MOST_WORK for each in work)
         p99 = min(len(gaps) - 1, math.ceil(len(gaps) * 0.99) - 1)
-        return Gaps(host, len(gaps), gaps[len(gaps) // 2], gaps[p99], gaps[-1], work[p99], work[-1], decoded)
+        return Gaps(host, len(gaps), gaps[len(gaps) // 2], gaps[p99], gaps[-1], work[p99], work[-1], late, decoded)
 
 
 class Load:

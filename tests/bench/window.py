@@ -145,7 +145,8 @@ def measure(settings: Settings) -> Iterator[Row]:
             yield from _walk(settings, walk, place)
 
 
-def _ask(arguments: list[str]) -> dict[str, Any]:
+def ask(arguments: list[str]) -> dict[str, Any]:
+    """The result of this program with these arguments, in a process of its own."""
     from bench.viewing import run, screen
 
     os.environ[STARTED] = repr(time.time())
@@ -158,7 +159,7 @@ def _ask(arguments: list[str]) -> dict[str, Any]:
 
 def starts(settings: Settings, place: Path) -> Iterator[Row]:
     """The display's own start is in the first figure where it has to be started, too."""
-    told = [_ask(["start", str(place)]) for _ in range(1 if settings.quick else 5)]
+    told = [ask(["start", str(place)]) for _ in range(1 if settings.quick else 5)]
     for case, most in (("first window", 1.5), ("coarse picture after it", 0.3), ("sharp after it", 0.0)):
         figures = {OURS: [each[case] for each in told]}
         yield Row(GROUP, case, "", figures, (Goal(most, "figure"),) if most else ())
@@ -166,7 +167,7 @@ def starts(settings: Settings, place: Path) -> Iterator[Row]:
 
 def _walk(settings: Settings, walk: str, place: Path) -> Iterator[Row]:
     beats = "60" if settings.quick else "1000"
-    told = [_ask([walk, str(place), "--beats", beats]) for _ in range(1 if settings.quick else min(3, settings.rounds))]
+    told = [ask([walk, str(place), "--beats", beats]) for _ in range(1 if settings.quick else min(3, settings.rounds))]
     note = f"own work p99 {statistics.median(each['work_p99'] for each in told):.1f} ms"
     for part, most in (("p99", 16.0), ("max", 50.0)):
         figures = {OURS: [each[part] for each in told]}
