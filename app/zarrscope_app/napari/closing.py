@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 from weakref import ref
@@ -11,6 +11,7 @@ from qtpy.QtCore import QEvent, QObject
 from qtpy.QtWidgets import QDockWidget, QWidget
 
 from zarrscope_app.napari.layer_menu import LayerMenu
+from zarrscope_app.napari.open_places import OpenPlaces
 from zarrscope_app.presenters import Session, label_edits
 from zarrscope_app.qt.form import AttributesPane
 from zarrscope_app.qt.review import CloseQuestion
@@ -22,6 +23,9 @@ class Dock(Protocol):
     form: AttributesPane
     layer_menu: LayerMenu
     session: Session | None
+    places: OpenPlaces
+
+    def bring(self, session: Session) -> None: ...
 
     def show_form(self) -> None: ...
 
@@ -79,11 +83,37 @@ class AsksBeforeClosing(QObject):
         dock = self._dock()
         if dock is None or dock.session is None:
             return True
-        session = dock.session
         dock.form.commit()
+        painted = dock.layer_menu.painting.unsaved if labels else []
+        dropped: list[Session] = []
+        for session in sorted(dock.places.sessions, key=lambda session: session is dock.session):
+            if not self._may_leave(session, close, painted if session is dock.session else [], dropped):
+                return False
+        for session in dropped:
+            session.discard_edits()
+        return True
+
+    def may_close_place(self, close: Callable[[], object]) -> bool:
+        """Whether the hierarchy in front may be closed now. If the person chooses to save, `close` is called after
+        saving."""
+        dock = self._dock()
+        if dock is None or dock.session is None:
+            return True
+        dock.form.commit()
+        dropped: list[Session] = []
+        if not self._may_leave(dock.session, close, [], dropped):
+            return False
+        for session in dropped:
+            session.discard_edits()
+        return True
+
+    def _may_leave(
+        self, session: Session, close: Callable[[], object], painted: Sequence[Any], dropped: list[Session]
+    ) -> bool:
+        """Asks about the unsaved edits of one hierarchy, and about painted layers. `dropped` gets the session if the
+        person gives its edits up."""
         if session.edit.when_edited(close):
             return False
-        painted = dock.layer_menu.painting.unsaved if labels else []
         dirty = bool(session.edit.dirty_paths)
         if not dirty and not painted:
             return True
@@ -93,16 +123,17 @@ class AsksBeforeClosing(QObject):
         question = CloseQuestion(told, can_save, self._widget())
         question.exec()
         if question.answer == "save":
-            session.edit.save_all(lambda trouble: self._saved(trouble, close))
+            session.edit.save_all(lambda trouble: self._saved(session, trouble, close))
         elif question.answer == "discard":
-            session.discard_edits()
+            dropped.append(session)
         return question.answer == "discard"
 
-    def _saved(self, trouble: str | None, close: Callable[[], object]) -> None:
+    def _saved(self, session: Session, trouble: str | None, close: Callable[[], object]) -> None:
         if trouble is None:
             close()
-        elif (dock := self._dock()) is not None and dock.session is not None:
-            dock.session.select(trouble)
+        elif (dock := self._dock()) is not None and session in dock.places.sessions:
+            dock.bring(session)
+            session.select(trouble)
             dock.show_form()
 
 

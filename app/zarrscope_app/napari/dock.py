@@ -24,14 +24,14 @@ from zarrscope.errors import ZarrscopeError
 from zarrscope.errors.confidential import public
 from zarrscope.runtime.threads import Priority, shared
 from zarrscope.stores.address import absolute_address
-from zarrscope.view.lazy import LazyView
 from zarrscope_app.napari.add_as import AddAs
 from zarrscope_app.napari.browsing import BrowseButton
 from zarrscope_app.napari.chooser import Chooser
 from zarrscope_app.napari.closing import AsksBeforeClosing
 from zarrscope_app.napari.dropping import TakesNodes
 from zarrscope_app.napari.layer_menu import LayerMenu
-from zarrscope_app.napari.layers import as_napari, insert, source_of, views_of
+from zarrscope_app.napari.layers import as_napari, insert, renew_layers, source_of
+from zarrscope_app.napari.open_places import OpenPlaces
 from zarrscope_app.napari.part_panel import PartPanel
 from zarrscope_app.napari.planes import unwrapped, watch
 from zarrscope_app.napari.shortcuts import Shortcuts
@@ -83,10 +83,9 @@ class Explorer(QWidget):
         self.planes.changed.connect(self._planes_changed)
         self.destroyed.connect(partial(_forget, self.planes.listeners, id(self)))
         self.session: Session | None = None
-        self._held: object = None
-        self._sessions: list[Session] = []
-        """The current session in a list, to close it after Qt has deleted the dock with napari's window."""
-        self.destroyed.connect(partial(_close_all, self._sessions))
+        sessions: list[Session] = []
+        self.places = OpenPlaces(sessions, self.bridge.post, self.bring)
+        self.destroyed.connect(partial(_close_all, sessions))  # after Qt has deleted the dock with napari's window
         self._said = ""
         """The result of the last operation on layers."""
         self.address = QLineEdit()
@@ -97,6 +96,8 @@ class Explorer(QWidget):
         self.setAcceptDrops(True)
         self.browse = BrowseButton()
         self.browse.chosen.connect(self.open)
+        self.browse.added.connect(lambda place: self.open(place or self.address.text(), further=True))
+        self.browse.closed.connect(self.close_place)
         self.facts = Label()
         self.facts.setWordWrap(True)
         self.offers = {name: QPushButton(command(name).label) for name in OFFERS}
@@ -125,7 +126,6 @@ class Explorer(QWidget):
         self.chooser.chosen.connect(self._chosen)
         self.part = PartPanel()
         self._adds_once_open = False
-        self._opened_as: object = None
         self.button = QPushButton(LABELS["add-to-viewer"])
         self.button.clicked.connect(self._add_or_cancel)
         self.button.setEnabled(False)
@@ -193,7 +193,8 @@ class Explorer(QWidget):
         places = dropped_places(event)
         if event is not None and places:
             event.acceptProposedAction()
-            self.open(places[0])
+            for place in places:
+                self.open(place, further=True)
 
     def _follow_theme(self, _: object = None) -> None:
         """Adapts the palette to napari's theme: napari colours by style sheet only, but icons and dimmed texts here use
@@ -202,9 +203,10 @@ class Explorer(QWidget):
         follow(palette)
         self.setPalette(palette)
 
-    # ------------------------------------------------------------------ one hierarchy
-    def open(self, target: Any, path: str | None = None) -> None:
-        """Opens an address, or an object that zarrscope.open takes, read-only until the person asks to edit.
+    # ------------------------------------------------------------------ hierarchies
+    def open(self, target: Any, path: str | None = None, *, further: bool = False) -> None:
+        """Opens an address, or an object that zarrscope.open takes, read-only until the person asks to edit. `further`:
+        beside those that are open, in the same tree, instead of in their place.
 
         The text of a view opens its address and adds its layers. Never blocks; the dock shows failures. Raises
         TypeError for an object that is neither.
@@ -218,35 +220,61 @@ class Explorer(QWidget):
                 return
             target, path = view["url"], str(view["path"])
         found = target_of(target, path)
-        self._drop()
-        self._said = ""
-        self._held = found.held
-        self.address.setText(public(found.url))
-        session = self.session = Session(
-            absolute_address(found.url),
-            self.bridge.post,
-            follow_links=found.follow_links,
-            missing_is_fill=found.missing_is_fill,
-            path=found.path,
-        )
-        session.slice.beyond.drawn.add("solid")
+        url = absolute_address(found.url)
+        if further and (known := self.places.at(url)) is not None:
+            if view is not None:
+                known.show_view(view)
+            elif found.path is not None:
+                known.select(found.path)
+            self.bring(known)
+            return
+        if not further:
+            self._drop()
+        session = self.places.open(found, url)
         if view is not None:
             session.show_view(view)
             self._adds_once_open = True
         session.keep_edits(self._settings)
-        self._sessions.append(session)
         session.changed.connect(self._show, check_nargs=False)
         session.problems.changed.connect(self._show, check_nargs=False)
-        self.tree.attach(session.tree)
-        self.tabs.attach(session)
+        self.bring(session)
+
+    def bring(self, session: Session) -> None:
+        """Shows an open hierarchy in the tabs; the tree has all of them."""
+        if session is not self.session:
+            self._leave()
+            self.session = session
+            self.address.setText(public(session.url))
+            self.tabs.attach(session)
+        self._said = ""
+        self.tree.attach(self.places.tree(session))
+        self._show()
+
+    def close_place(self) -> None:
+        """Closes the hierarchy in front, and shows its neighbour in the tree. Layers in the viewer stay. Unsaved edits
+        are asked about."""
+        session = self.session
+        if session is None or not self.closing.may_close_place(self.close_place):
+            return
+        self._leave()
+        self.tree.attach(None)
+        self.tabs.attach(None)
+        self.session = None
+        self.address.clear()
+        left = self.places.close(session)
+        if left is not None:
+            self.bring(left)
         self._show()
 
     def _show(self) -> None:
         held, unread = self.planes.labels.sentence, self.planes.unread.sentence
         self.bring_back.setVisible(bool(held))
+        self.browse.set_open(len(self.places.sessions))
         if self.session is None:
             self.facts.setText(held or unread or self._said)
             self.retry.setVisible(bool(unread))
+            for button in (self.button, self.add_as):
+                button.setEnabled(False)
             return
         self.tabs.show_views()
         state = self.session.state
@@ -260,41 +288,20 @@ class Explorer(QWidget):
         several = LABELS["add-several"].format(count=len(self._several))
         self.button.setText(strings.CANCEL if self.adding else several if self._several else LABELS["add-to-viewer"])
         self.add_as.setEnabled(self.button.isEnabled() and not self.adding)
-        self._renew_layers()
+        if self.places.renewed(self.session):
+            renew_layers(self.viewer, self.session, self.layers)
         if self._adds_once_open and self.session.hierarchy is not None and self.session.node is not None:
             self._adds_once_open = False
             self.add()
 
     def _planes_changed(self) -> None:
-        """Tells the session, if it is still open, that planes of its layers failed: the session knows the command that
+        """Tells the sessions that are still open that planes of their layers failed: a session knows the command that
         would help."""
-        session = self.session
-        if session is not None and session.hierarchy is not None:
+        for session in self.places.sessions:
             for layer, problem in self.planes.unread.items:
-                if problem.offer and source_of(layer).get("url") == session.hierarchy.url:
+                if problem.offer and (opened := session.hierarchy) and source_of(layer).get("url") == opened.url:
                     session.problems.add(problem)
         self._show()
-
-    def _renew_layers(self) -> None:
-        """Makes existing layers read through the newly opened store. Otherwise opening with another option (denied
-        counts as missing) would only affect layers added later."""
-        session = self.session
-        hierarchy = session.hierarchy if session is not None else None
-        if session is None or hierarchy is None or hierarchy is self._opened_as:
-            return
-        before, self._opened_as = self._opened_as, hierarchy
-        ours = [layer for layer in self.viewer.layers if source_of(layer).get("url") == hierarchy.url]
-        layers = [layer for layer in ours if views_of(layer)]  # points have no lazy values
-        if before is None or not layers:
-            return
-
-        def renewed(found: dict[int, LazyView]) -> None:
-            for layer in layers:
-                if layer in self.viewer.layers and all(id(view) in found for view in views_of(layer)):
-                    levels = [found[id(view)] for view in views_of(layer)]
-                    layer.data = levels if layer.multiscale else levels[0]
-
-        self.layers.renew(session, [view for layer in layers for view in views_of(layer)], renewed)
 
     def _retry(self) -> None:
         if self.session is not None and self.session.state.retry:
@@ -303,7 +310,7 @@ class Explorer(QWidget):
 
     def _entered(self, text: str) -> None:
         if self.session is not None:
-            self.tree.leave_filter(open_name(self.session, text))
+            self.tree.leave_filter(open_name(self.session, text, self.places.tree(self.session)))
 
     def _select(self, path: str) -> None:
         self.chooser.clear()
@@ -422,15 +429,21 @@ class Explorer(QWidget):
                 self.session.problems.add(not_added(layer, error), layer.source["path"])
 
     # ------------------------------------------------------------------ the end
-    def _drop(self) -> None:
+    def _leave(self) -> None:
+        """Ends what the person was doing with the hierarchy in front."""
         if self.session is not None:
             self.layers.cancel()
             self.form.commit()
             self.chooser.clear()
+            self._several = ()
+
+    def _drop(self) -> None:
+        self._leave()
+        if self.session is not None:
             self.tree.attach(None)
             self.tabs.attach(None)
-            self.session = self._opened_as = None
-            _close_all(self._sessions)
+            self.session = None
+            self.places.close_all()
 
     def stop(self) -> None:
         """Releases all resources: no callback comes afterwards."""

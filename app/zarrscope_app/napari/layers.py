@@ -6,12 +6,14 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from zarrscope.view.lazy import LazyView
-from zarrscope_app.presenters.layers import Layer
+from zarrscope_app.presenters.layers import Layer, Layers
 
 if TYPE_CHECKING:
     from napari.layers import Layer as NapariLayer
     from napari.utils import Colormap
     from napari.viewer import Viewer
+
+    from zarrscope_app.presenters import Session
 
 
 def as_napari(layer: Layer) -> tuple[Any, dict[str, Any], str]:
@@ -145,3 +147,19 @@ def label_colors(colormap: Colormap) -> dict[int, tuple[int, int, int, int]]:
             red, green, blue, alpha = (round(255 * float(part)) for part in color)
             found[int(value)] = (red, green, blue, alpha)
     return found
+
+
+def renew_layers(viewer: Viewer, session: Session, layers: Layers) -> None:
+    """Makes the layers of a session's hierarchy read through the store that was opened last. Otherwise opening with
+    another option (denied counts as missing) would only affect layers added later."""
+    url = session.hierarchy.url if session.hierarchy is not None else None
+    ours = [layer for layer in viewer.layers if source_of(layer).get("url") == url]
+    lazy = [layer for layer in ours if views_of(layer)]  # points have no lazy values
+
+    def renewed(found: dict[int, LazyView]) -> None:
+        for layer in lazy:
+            if layer in viewer.layers and all(id(view) in found for view in views_of(layer)):
+                levels = [found[id(view)] for view in views_of(layer)]
+                layer.data = levels if layer.multiscale else levels[0]
+
+    layers.renew(session, [view for layer in lazy for view in views_of(layer)], renewed)

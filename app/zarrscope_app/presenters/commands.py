@@ -217,6 +217,9 @@ def key_sheet(*others: tuple[str, str], can: Container[str] | None = None) -> li
 
 
 LABELS = {
+    "add-address": "Add the typed address",
+    "add-file": "Add a file…",
+    "add-folder": "Add a folder…",
     "all-channels": "All channels",
     "another-text": "Another text …",
     "add": "Add",
@@ -306,6 +309,7 @@ LABELS = {
     "outline": "Outlines only",
     "part": "Shown of complex values",
     "overwrite": "Overwrite",
+    "close-place": "Close this place",
     "open-file-title": "Open a .zip, an .ozx or a metadata file",
     "open-folder-title": "Open a .zarr folder",
     "open": "Open",

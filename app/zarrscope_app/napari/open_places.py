@@ -1,0 +1,71 @@
+"""The hierarchies that are open in the dock: one in front, all of them in one tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from zarrscope_app.presenters import RootsPresenter, Session, TreePresenter
+from zarrscope_app.presenters.coalesce import Post
+from zarrscope_app.presenters.session.opening import Target
+
+
+class OpenPlaces:
+    """The open sessions in the order in which they were opened. `brought(session)` is called when the person goes to a
+    row of another hierarchy in the tree."""
+
+    def __init__(self, sessions: list[Session], post: Post, brought: Callable[[Session], object]) -> None:
+        """`sessions` is filled and emptied here; it outlives the dock, whose end closes what is left in it."""
+        self.sessions = sessions
+        self._post = post
+        self._held: dict[Session, object] = {}
+        """Objects that must stay alive while they are displayed."""
+        self._hierarchies: dict[Session, object] = {}
+        self._roots = RootsPresenter(lambda tree: brought(next(s for s in sessions if s.tree is tree)))
+
+    def open(self, target: Target, url: str) -> Session:
+        """Opens a hierarchy. What the target holds stays alive as long."""
+        session = Session(
+            url,
+            self._post,
+            follow_links=target.follow_links,
+            missing_is_fill=target.missing_is_fill,
+            path=target.path,
+        )
+        session.slice.beyond.drawn.add("solid")
+        self.sessions.append(session)
+        self._held[session] = target.held
+        return session
+
+    def at(self, url: str) -> Session | None:
+        """The session of an address, if it is open."""
+        return next((session for session in self.sessions if session.url == url), None)
+
+    def tree(self, front: Session) -> TreePresenter | RootsPresenter:
+        """The tree to show: that of the only hierarchy, or of all of them, each with a root of its own."""
+        if len(self.sessions) == 1:
+            self._roots.close()
+            return front.tree
+        self._roots.show([session.tree for session in self.sessions], front.tree)
+        return self._roots
+
+    def renewed(self, session: Session) -> bool:
+        """Whether the session has opened its hierarchy again since the last call."""
+        before, now = self._hierarchies.get(session), session.hierarchy
+        if now is not None:
+            self._hierarchies[session] = now
+        return before is not None and now is not None and now is not before
+
+    def close(self, session: Session) -> Session | None:
+        """Closes a session; its unsaved edits are kept. Returns the one to show then, if any."""
+        at = self.sessions.index(session)
+        self.sessions.remove(session)
+        self._held.pop(session, None)
+        self._hierarchies.pop(session, None)
+        session.close()
+        return self.sessions[min(at, len(self.sessions) - 1)] if self.sessions else None
+
+    def close_all(self) -> None:
+        """Closes all sessions."""
+        self._roots.close()
+        while self.sessions:
+            self.close(self.sessions[-1])
