@@ -1,8 +1,16 @@
-"""Any sequence of operations leaves what a dict of paths would hold, in every dialect; copies are in step with it."""
+"""Any sequence of operations leaves what a dict of paths would hold, in every dialect; copies are in step with it.
+
+Every dialect is tried in memory, in a folder and in a rehearsal, and in every kind of the table of stores that can be
+written, against the server that it is made for: there with few examples, and not each dialect with each kind.
+`ZARRSCOPE_MACHINE_EXAMPLES=100` tries every dialect in every kind with that many.
+"""
 
 from __future__ import annotations
 
+import os
 import tempfile
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import zarrscope
 from contracts.operations import NAMES
+from contracts.places import PLACES, WRITABLE, Services
 from zarrscope.errors import ZarrscopeError
 from zarrscope.nodes import move as moving
 from zarrscope.nodes.array import Array
@@ -19,10 +28,21 @@ from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope.stores.dry_run import Rehearsal
 from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.memory import MemoryStore
+from zarrscope.stores.store import Store
 
 PATHS = st.lists(st.sampled_from(["a", "b", "x.y"]), min_size=1, max_size=3).map(lambda names: "/" + "/".join(names))
 VALUES = st.integers(1, 200)
-STORES: dict[str, Any] = {
+MANY = int(os.environ.get("ZARRSCOPE_MACHINE_EXAMPLES", "0"))
+PAIRS = [
+    (name, kind)
+    for number, kind in enumerate(WRITABLE)
+    for at, name in enumerate(NAMES)
+    if MANY or name == "v3" or at == number % len(NAMES)
+]
+EXAMPLES = {"s3": 3, "gs": 3, "abfs": 3, "ssh": 3, "sftp": 3}
+"""Fewer where each operation takes several requests."""
+BEGINNING = (("/a", None), ("/a/b", 7), ("/a/a", None), ("/x.y", 9))
+STORES: dict[str, Callable[[], Store]] = {
     "memory": MemoryStore,
     "local": lambda: LocalStore(tempfile.mkdtemp(), sync=False),
     "rehearsal": lambda: Rehearsal(MemoryStore()),
@@ -38,17 +58,19 @@ def beneath(model: dict[str, int | None], path: str) -> list[str]:
     return [each for each in model if f"{each}/".startswith(f"{path}/")]
 
 
-def machine(name: str, kind: str) -> Any:
+def machine(name: str, empty: Callable[[], Store], examples: int) -> Any:
     class Operations(RuleBasedStateMachine):
         """`model`: the value that fills an array; None for a group."""
 
         hierarchy: Hierarchy
         model: dict[str, int | None]
 
-        @initialize()
-        def begin(self) -> None:
-            self.hierarchy = zarrscope.open(STORES[kind](), "w-", dialect=name)
+        @initialize(bare=st.booleans())
+        def begin(self, bare: bool) -> None:
+            self.hierarchy = zarrscope.open(empty(), "w-", dialect=name)
             self.model = {}
+            for path, value in () if bare else BEGINNING:  # else few of the first operations find a node
+                self.create(path, value)
 
         def _fits(self, path: str) -> bool:
             return path not in self.model and all(self.model.get(each) is None for each in above(path))
@@ -131,10 +153,27 @@ def machine(name: str, kind: str) -> Any:
                 } == own
 
     case = Operations.TestCase
-    case.settings = settings(max_examples=12, stateful_step_count=14, deadline=None)
+    case.settings = settings(max_examples=examples, stateful_step_count=20, deadline=None)
     return case
 
 
 for _name in NAMES:
     for _kind in STORES:
-        globals()[f"Test_{_name}_{_kind}".replace("-", "_")] = machine(_name, _kind)
+        globals()[f"Test_{_name}_{_kind}".replace("-", "_")] = machine(_name, STORES[_kind], MANY or 12)
+
+
+def test_every_dialect_and_every_kind_is_tried() -> None:
+    assert {name for name, _ in PAIRS} == {*NAMES}
+    assert {kind for _, kind in PAIRS} == {*WRITABLE} >= {*EXAMPLES}
+
+
+@pytest.mark.parametrize(("name", "kind"), PAIRS)
+def test_any_operations_leave_the_nodes_of_a_model(name: str, kind: str, services: Services, tmp_path: Path) -> None:
+    with PLACES[kind](tmp_path, services, {}) as place:
+
+        def empty() -> Store:
+            store = place.opened("a")
+            store.erase_prefix("")
+            return store
+
+        machine(name, empty, MANY or EXAMPLES.get(kind, 10))().runTest()
