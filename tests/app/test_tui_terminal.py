@@ -172,6 +172,25 @@ def test_without_true_colour_the_picture_is_dithered_and_says_so(start: Callable
     assert "48;2;" not in terminal.written
 
 
+def test_on_the_console_of_linux_only_signs_of_its_font_are_written(
+    start: Callable[..., Terminal], volume: str
+) -> None:
+    terminal = start("-m", "zarrscope_app", "tui", f"{volume}/plane", TERM="linux", PYTHONIOENCODING="utf-8")
+    terminal.sees("q quit")
+    terminal.sees("Values")
+    terminal.sees("Chunks")
+    terminal.press("\t")
+    terminal.sees("a auto")
+    terminal.wait(lambda _: any("▀" in line for line in terminal.screen()), "the picture is drawn")
+    terminal.written_until_quiet()
+    shown = "".join(terminal.screen())
+    assert not {sign for sign in shown if not sign.encode("cp437", "ignore")}
+    assert "|" in shown  # between tree and picture
+    assert "Lt/Rt step" in shown  # in the line of keys
+    terminal.press("q")
+    assert terminal.ended() == 0
+
+
 def test_true_colour_where_the_terminal_says_so(start: Callable[..., Terminal], volume: str) -> None:
     terminal = explore(start, volume, COLORTERM="truecolor")
     terminal.press("\x1b[B\r")

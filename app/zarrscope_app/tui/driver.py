@@ -30,7 +30,7 @@ def sparing(base: type[Driver], terminal: Terminal) -> type[Driver]:
         def __init__(self, *arguments: object, **options: object) -> None:
             super().__init__(*arguments, **options)
             encoding = getattr(sys.__stderr__, "encoding", "utf-8")
-            self._changes = ScreenChanges(colored=terminal.colors != "mono", encoding=encoding)
+            self._changes = ScreenChanges(colored=terminal.colors != "mono", encoding=encoding, font=terminal.font)
             self._waiting: asyncio.TimerHandle | None = None
             self._free = 0.0
             self._shown_size: os.terminal_size | None = None

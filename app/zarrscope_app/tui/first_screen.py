@@ -18,6 +18,7 @@ from typing import Any
 from zarrscope.errors.confidential import scrub
 from zarrscope.errors.visible import visible
 from zarrscope_app.presenters import strings_terminal as words
+from zarrscope_app.tui.terminal import CONSOLE_FONT
 
 _ENTER, _LEAVE = "\x1b[?1049h\x1b[2J\x1b[H", "\x1b[?1049l"
 ROWS_SECONDS = 0.15
@@ -124,12 +125,13 @@ def _write(text: str) -> None:
     stream = sys.__stderr__
     if stream is None:
         return
-    stream.buffer.write(_spelled(text, stream.encoding).encode(stream.encoding, "replace"))
+    font = CONSOLE_FONT if os.environ.get("TERM", "").startswith("linux") else stream.encoding
+    stream.buffer.write(_spelled(text, font).encode(stream.encoding, "replace"))
     stream.flush()
 
 
 def _spelled(text: str, encoding: str) -> str:
-    """A text with ASCII signs of the same width in place of those that the encoding lacks."""
+    """A text with ASCII signs of the same width in place of those that an encoding, or a font's code page, lacks."""
     for sign, plain in _PLAIN_SIGNS.items():
         try:
             sign.encode(encoding)

@@ -52,12 +52,14 @@ class _Fallbacks(dict[int, str]):
     """A table for str.translate that replaces characters that an encoding lacks by others of the same width, and all
     signs by ASCII: a locale of Latin-1 often meets a terminal of UTF-8, in which its bytes shift the line."""
 
-    def __init__(self, encoding: str) -> None:
+    def __init__(self, encoding: str, font: str) -> None:
         super().__init__()
-        self._encoding = encoding
+        self._encoding, self._font = encoding, font
 
     def __missing__(self, code: int) -> str:
-        character = _SIGNS.get(chr(code), chr(code))
+        character = chr(code)
+        if not self._font or not character.encode(self._font, "ignore"):
+            character = _SIGNS.get(character, character)
         try:
             character.encode(self._encoding)
         except UnicodeEncodeError:
@@ -100,9 +102,11 @@ class _Row:
 class ScreenChanges:
     """Computes screen changes: `feed` takes the output, `changes` returns the text to write in its place."""
 
-    def __init__(self, *, colored: bool = True, encoding: str = "utf-8") -> None:
+    def __init__(self, *, colored: bool = True, encoding: str = "utf-8", font: str = "") -> None:
+        """`font`: the code page whose signs the terminal's font has; "" for all of Unicode."""
         self._colored = colored
-        self._table = _Fallbacks(encoding) if encoding.lower().replace("_", "-") not in ("utf-8", "utf8") else None
+        unicode = encoding.lower().replace("_", "-") in ("utf-8", "utf8") and not font
+        self._table = None if unicode else _Fallbacks(encoding, font)
         self._rows: list[_Row] = []
         self._touched: set[int] = set()
         self._x = self._y = 0

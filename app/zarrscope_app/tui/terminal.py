@@ -28,6 +28,8 @@ PROBE_SECONDS = 0.5
 """Seconds to wait for an answer. A connection across the Atlantic takes 0.15 s."""
 SLOW_SECONDS = 0.04
 """A terminal that takes more seconds to answer is behind a slow link."""
+CONSOLE_FONT = "cp437"
+"""The code page of the console's first font. Other fonts have its blocks and lines, too."""
 _QUESTIONS = (
     "\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\",  # kitty's pictures
     "\x1bP+q524742\x1b\\",  # XTGETTCAP of "RGB"
@@ -65,10 +67,13 @@ class Terminal:
     passthrough: bool = False
     """Whether pictures are wrapped so that tmux passes them on."""
     unicode: bool = True
+    font: str = ""
+    """The code page whose signs the font has; "" for all of Unicode. The console of Linux takes UTF-8, but its font has
+    256 or 512 characters, and shows others as a lozenge."""
 
     def spelled(self, foot: str) -> str:
         """A text with the names of keys instead of their signs, if the terminal lacks those."""
-        if not self.unicode:
+        if not self.unicode or self.font:
             for sign, name in words.IN_ASCII:
                 foot = foot.replace(sign, name)
         return foot
@@ -179,7 +184,8 @@ def terminal(
         best, note = "ascii", words.NO_UNICODE
     if best in ("kitty", "iterm2", "sixel"):
         note = words.PIXELS_NOTE
-    told = Terminal(found, best, slow, note, answers.cell or (20, 10), unicode=unicode)
+    font = CONSOLE_FONT if unicode and environ.get("TERM", "").startswith("linux") else ""
+    told = Terminal(found, best, slow, note, answers.cell or (20, 10), unicode=unicode, font=font)
     if tmux and best in ("kitty", "iterm2"):
         return replace(told, passthrough=True, note=words.PASSTHROUGH)
     return told
