@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QContextMenuEvent
-from qtpy.QtWidgets import QApplication, QComboBox, QLineEdit, QToolButton
+from qtpy.QtWidgets import QApplication, QComboBox, QLineEdit, QScrollArea, QToolButton
 
 import zarrscope
 from contracts.operations import contents
@@ -190,3 +190,19 @@ def test_it_is_converted_beside(robot: QtRobot, place: Path, tmp_path: Path) -> 
     there: Any = zarrscope.open(target)["/2"]
     assert np.array_equal(here[...], there[...])
     assert contents(LocalStore(place)) == before
+
+
+def test_no_line_of_a_form_is_cut_where_the_screen_has_room(robot: QtRobot, place: Path) -> None:
+    """The dialog grows when its notes arrive: the form scrolls only if the screen is too small."""
+    robot.window.run("build-levels")
+    dialog = robot.window.nodes.dialog
+    assert dialog is not None
+    robot.wait(lambda: bool(dialog.plan.toPlainText()), "the plan")
+    (scroll,) = dialog.findChildren(QScrollArea)
+    bar, inside = scroll.verticalScrollBar(), scroll.widget()
+    assert bar is not None
+    assert inside is not None
+    robot.wait(lambda: bar.maximum() == 0, "a form that needs no scrolling")
+    for row in dialog.rows.values():
+        assert row.hint.height() >= row.hint.heightForWidth(row.hint.width())
+    dialog.reject()

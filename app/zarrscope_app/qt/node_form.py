@@ -135,8 +135,10 @@ class NodeDialog(QDialog):
         outer.addWidget(scroll, 1)
         for label in (self.sentence, self.mark):  # never scrolled out of view
             outer.addWidget(label)
-        outer.addWidget(self._buttons(state.label, state.danger))
-        self._fit(inside)
+        self._below = self._buttons(state.label, state.danger)
+        outer.addWidget(self._below)
+        self._inside = column
+        self.resize(_WIDTH, 0)
         self._start()
         presenter.changed.connect(self._changed)
         self.finished.connect(self._left)
@@ -167,15 +169,22 @@ class NodeDialog(QDialog):
         self.act = act
         return buttons
 
-    def _fit(self, inside: QWidget) -> None:
-        """Makes the dialog as high as the form, and at most as high as the screen: then the form scrolls."""
-        screen = self.screen() or QGuiApplication.primaryScreen()
-        wanted = inside.sizeHint().height() + 144
+    def _fit(self) -> None:
+        """Makes the dialog as high as its content, which grows when fields and notes arrive, and at most as high as the
+        screen: then the form scrolls. It never shrinks, so that a person's own size stays."""
+        outer, screen = self.layout(), self.screen() or QGuiApplication.primaryScreen()
+        assert outer is not None
+        width, most = self.width(), self.height() + _WIDTH
         if screen is not None:
             room = screen.availableGeometry()
-            self.resize(min(_WIDTH, room.width() - 32), min(wanted, room.height() - 64))
-        else:
-            self.resize(_WIDTH, wanted)
+            width, most = min(width, room.width() - 32), room.height() - 64
+        edges = outer.contentsMargins()
+        inner = width - edges.left() - edges.right()
+        high = edges.top() + edges.bottom() + 3 * outer.spacing() + self._below.sizeHint().height()
+        high += self._inside.totalHeightForWidth(inner)
+        high += self.plan.minimumHeight() + 2 * self._inside.spacing()  # the layout ignores the plan
+        high += sum(label.heightForWidth(inner) for label in (self.sentence, self.mark))
+        self.resize(width, max(self.height(), min(high, most)))
 
     def _start(self) -> None:
         """Selects the first text, so that it can be typed over; of a path only the last name."""
@@ -204,6 +213,7 @@ class NodeDialog(QDialog):
         if text != self.plan.toPlainText():
             self.plan.setPlainText(text)
         self.act.setEnabled(state.ready)
+        self._fit()
 
     def _carry_out(self) -> None:
         self._presenter.carry_out()
