@@ -206,3 +206,17 @@ def test_an_array_that_only_a_copy_tells_of_reads_as_it_did() -> None:
 
 def test_every_dialect_is_here() -> None:
     assert len(NAMES) == 7
+
+
+@pytest.mark.parametrize("dialect", ["v2", "v3", "n5"])
+def test_a_group_that_others_erased_is_not_an_empty_one(store: Store, dialect: str) -> None:
+    hierarchy = zarrscope.open(store, "w-", dialect=dialect)
+    hierarchy.create_group("/kept")
+    group, empty = hierarchy.create_group("/g"), hierarchy.create_group("/empty")
+    zarrscope.open(store, "a").erase("/g")
+    assert [*empty.children()] == [*empty.list_names()] == []
+    for listing in (group.children, group.list_names):
+        with pytest.raises(NotFound, match="There is no node /g") as found:
+            [*listing()]
+        assert "/ holds empty, kept" in str(found.value)
+    assert [*group.children(lambda: True)] == [], "a cancelled listing tells nothing"

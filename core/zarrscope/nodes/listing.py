@@ -31,19 +31,41 @@ if TYPE_CHECKING:
 def children(hierarchy: NodeContext, path: str, cancelled: Callable[[], bool] = never) -> Iterator[Child]:
     """See Group.children."""
     path = clean_path(path)
-    return hierarchy.shown(path, _children(hierarchy, path, cancelled))
+    return hierarchy.shown(path, _unless_erased(hierarchy, path, _children(hierarchy, path, cancelled), cancelled))
 
 
 def list_names(hierarchy: NodeContext, path: str, cancelled: Callable[[], bool] = never) -> Iterator[Child]:
     """See Group.list_names."""
     path = clean_path(path)
-    return hierarchy.shown(path, _names(hierarchy, path, cancelled))
+    return hierarchy.shown(path, _unless_erased(hierarchy, path, _names(hierarchy, path, cancelled), cancelled))
+
+
+def _unless_erased(
+    hierarchy: NodeContext, path: str, found: Iterator[Child], cancelled: Callable[[], bool]
+) -> Iterator[Child]:
+    """Yields the children. If there are none, raises NotFound for a group that was erased since it was opened; a store
+    lists nothing beneath a prefix that does not exist."""
+    first = next(found, None)
+    if first is not None:
+        yield first
+        yield from found
+    elif not cancelled() and hierarchy.store.listable and not _is_copied(hierarchy):
+        try:
+            there = hierarchy.own_node(path) or hierarchy.implicit_group(path)
+        except ZarrscopeError:  # a broken or denied document: the group is still there
+            return
+        if there is None:
+            raise nothing_at(hierarchy, path)
+
+
+def _is_copied(hierarchy: NodeContext) -> bool:
+    """Whether children are listed from consolidated metadata."""
+    return hierarchy.consolidated_metadata is not None and not hierarchy.prefers_own
 
 
 def _names(hierarchy: NodeContext, path: str, cancelled: Callable[[], bool]) -> Iterator[Child]:
-    copies = hierarchy.consolidated_metadata
-    far = copies is not None and not hierarchy.prefers_own
-    for child in _copied(hierarchy, copies, path) if copies is not None and far else _found_beneath(hierarchy, path):
+    copies, copied = hierarchy.consolidated_metadata, _is_copied(hierarchy)
+    for child in _copied(hierarchy, copies, path) if copies is not None and copied else _found_beneath(hierarchy, path):
         if cancelled():
             return
         yield child
@@ -116,7 +138,7 @@ def nothing_at(hierarchy: NodeContext, path: str) -> NotFound:
 
 def _children(hierarchy: NodeContext, path: str, cancelled: Callable[[], bool]) -> Iterator[Child]:
     """See Group.children; `path` is clean."""
-    if hierarchy.consolidated_metadata is not None and not hierarchy.prefers_own:
+    if hierarchy.consolidated_metadata is not None and _is_copied(hierarchy):
         yield from _copied(hierarchy, hierarchy.consolidated_metadata, path)
         return
     names = _told_by(hierarchy, path) if hierarchy.store.bulk.scans_children and hierarchy.store.listable else ()
