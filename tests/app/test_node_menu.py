@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,9 @@ from qtpy.QtWidgets import QApplication, QComboBox, QLineEdit, QScrollArea, QToo
 import zarrscope
 from contracts.operations import contents
 from qt_robot import QTest, QtRobot
+from zarrscope.nodes import move as moving
 from zarrscope.nodes import trash
+from zarrscope.stores.dry_run import Rehearsal
 from zarrscope.stores.local.store import LocalStore
 from zarrscope_app.presenters import JobState
 from zarrscope_app.qt.node_form import NodeDialog
@@ -206,3 +209,60 @@ def test_no_line_of_a_form_is_cut_where_the_screen_has_room(robot: QtRobot, plac
     for row in dialog.rows.values():
         assert row.hint.height() >= row.hint.heightForWidth(row.hint.width())
     dialog.reject()
+
+
+def test_a_running_copy_shows_its_progress_and_is_cancelled(
+    robot: QtRobot, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = contents(LocalStore(place))
+    copy, go_on = moving.copy, threading.Event()
+
+    def slowly(*arguments: Any, progress: Any, cancelled: Any) -> Any:
+        def told(each: moving.Progress) -> None:
+            progress(each)
+            if each.done == 3 and not isinstance(arguments[0].store, Rehearsal):
+                assert go_on.wait(30)
+
+        return copy(*arguments, progress=told, cancelled=cancelled)
+
+    choose(robot, LABELS, "copy-node")
+    dialog = filled(robot, {"to": MASKS})
+    monkeypatch.setattr(moving, "copy", slowly)
+    QTest.mouseClick(dialog.act, Qt.MouseButton.LeftButton)
+    bar = robot.window.jobs_bar
+    robot.wait(lambda: bar.text.text() == "copying: 3 values", "the progress")
+    QTest.mouseClick(bar.cancel, Qt.MouseButton.LeftButton)
+    go_on.set()
+    robot.wait(lambda: not robot.session.jobs.running, "the end")
+    robot.wait(lambda: contents(LocalStore(place)) == before, "nothing left of the copy")
+    assert robot.session.state.path == LABELS
+
+
+def test_a_copy_that_is_cancelled_too_late_is_there_and_can_be_undone(
+    robot: QtRobot, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = contents(LocalStore(place))
+    copy, complete, go_on = moving.copy, threading.Event(), threading.Event()
+
+    def held(*arguments: Any, **options: Any) -> Any:
+        moved = copy(*arguments, **options)
+        if not isinstance(arguments[0].store, Rehearsal):
+            complete.set()
+            assert go_on.wait(30)
+        return moved
+
+    choose(robot, LABELS, "copy-node")
+    dialog = filled(robot, {"to": MASKS})
+    monkeypatch.setattr(moving, "copy", held)
+    QTest.mouseClick(dialog.act, Qt.MouseButton.LeftButton)
+    robot.wait(complete.is_set, "the copy")
+    bar = robot.window.jobs_bar
+    QTest.mouseClick(bar.cancel, Qt.MouseButton.LeftButton)
+    assert [job.state for job in robot.session.jobs.items] == [JobState.CANCELLED]
+    go_on.set()
+    robot.wait(lambda: robot.session.state.path == MASKS, "the copy on show")
+    assert [job.state for job in robot.session.jobs.items] == [JobState.DONE]
+    robot.wait(lambda: "Done before it could be cancelled." in bar.text.text(), "the sentence")
+    robot.wait(bar.undo.isVisible, "the button that undoes it")
+    QTest.mouseClick(bar.undo, Qt.MouseButton.LeftButton)
+    robot.wait(lambda: {k: v for k, v in contents(LocalStore(place)).items() if "trash" not in k} == before, "as before")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,8 +11,9 @@ from typing import Any
 
 from psygnal import Signal
 
+from zarrscope.errors import Refused
 from zarrscope.model.frozen import frozen
-from zarrscope.runtime.threads import JobResult, Owner, Ticket
+from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
 
@@ -53,7 +55,8 @@ class JobsPresenter:
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
         self._jobs: dict[int, Job] = {}
-        self._tickets: dict[int, Ticket] = {}
+        self._stops: dict[int, threading.Event] = {}
+        """For each running job the event that asks its work to stop."""
         self._notify = CoalescedCall(owner.post, self.changed.emit)
         self._next = 1
 
@@ -70,9 +73,14 @@ class JobsPresenter:
         name: str,
         work: Callable[[Report, Callable[[], bool]], Any],
         done: Callable[[JobResult[Any]], str] | None = None,
+        late: Callable[[Any], str] | None = None,
     ) -> int:
         """Runs work(report, cancelled) in the background. `done` returns the sentence about its result; without it, or
-        if it returns none, a standard sentence is used."""
+        if it returns none, a standard sentence is used.
+
+        `late` gets the result of a job that was cancelled after its work had begun. If it returns a sentence, the work
+        was complete before it could be stopped: the job is then DONE with that sentence.
+        """
         id = self._next
         self._next += 1
         began = time.monotonic()
@@ -86,7 +94,11 @@ class JobsPresenter:
             self._owner.post(lambda: self._progress(id, progress, said))
 
         def ended(outcome: JobResult[Any]) -> None:
-            self._tickets.pop(id, None)
+            if self._stops.pop(id, None) is None:  # it was cancelled
+                sentence = late(outcome.value) if late is not None and outcome.error is None else ""
+                if sentence and id in self._jobs:
+                    self._put(replace(self._jobs[id], state=JobState.DONE, progress=1.0, text="", sentence=sentence))
+                return
             sentence = done(outcome) if done is not None else ""
             job = self._jobs.get(id)
             if job is None:
@@ -99,22 +111,28 @@ class JobsPresenter:
             else:
                 self._put(replace(job, state=JobState.DONE, progress=1.0, text="", sentence=sentence or strings.DONE))
 
-        def run(cancelled: Callable[[], bool]) -> Any:
-            return work(report, cancelled)
+        stopped = threading.Event()
 
-        self._tickets[id] = self._owner.fetch(run, ended)
+        def run(cancelled: Callable[[], bool]) -> Any:
+            if stopped.is_set():
+                raise Refused(strings.STOPPED)
+            return work(report, lambda: stopped.is_set() or cancelled())
+
+        # The ticket itself is never cancelled, because its result is wanted: work may be complete before it can stop.
+        self._stops[id] = stopped
+        self._owner.fetch(run, ended)
         return id
 
     def cancel(self, id: int) -> None:
-        """Asks a running job to stop; it ends CANCELLED."""
-        ticket = self._tickets.pop(id, None)
-        if ticket is not None:
-            ticket.cancel()
+        """Asks a running job to stop; it ends CANCELLED, or DONE if its work was complete by then."""
+        stop = self._stops.pop(id, None)
+        if stop is not None:
+            stop.set()
             self._put(replace(self._jobs[id], state=JobState.CANCELLED, sentence=strings.STOPPED))
 
     def dismiss(self, id: int) -> None:
         """Removes a job that has ended."""
-        if id not in self._tickets and self._jobs.pop(id, None) is not None:
+        if id not in self._stops and self._jobs.pop(id, None) is not None:
             self._notify.soon()
 
     def _progress(self, id: int, progress: float | None, text: str) -> None:

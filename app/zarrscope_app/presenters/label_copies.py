@@ -69,4 +69,4 @@ class LabelCopies:
             done(outcome.value, told, problem)
             return told
 
-        self.jobs.run(TITLE, work, ended)
+        self.jobs.run(TITLE, work, ended, lambda layer: f"{strings.TOO_LATE} {ended(JobResult(layer))}")

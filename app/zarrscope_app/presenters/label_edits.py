@@ -210,4 +210,4 @@ class LabelEdits:
             done(outcome.value or "", problem, isinstance(outcome.error, ReadOnly))
             return outcome.value or ""
 
-        self.jobs.run(TITLE, work, ended)
+        self.jobs.run(TITLE, work, ended, lambda told: f"{strings.TOO_LATE} {ended(JobResult(told))}")

@@ -53,6 +53,7 @@ FIELDS = {"unit": "unit", "axis-type": "type of axis", "pixel-size": "pixel size
 NOT_A_BOOL = "Write true or false."
 DONE = "Done."
 STOPPED = "Cancelled."
+TOO_LATE = "Done before it could be cancelled."
 NO_TABLE = "Groups have no values of their own. Choose an array."
 READ_ONLY = "read-only"
 OPENED_ANYWAY = "opened anyway, read-only"

@@ -222,10 +222,7 @@ class NodesPresenter:
         act, given = ACTS[state.act], values(state.fields)
 
         def work(report: Report, cancelled: Callable[[], bool]) -> Done:
-            made = act.do(place, given, report, cancelled)
-            if cancelled():  # a cancelled job makes no callback, but a part that is done can be undone
-                session.owner.post(lambda: self._done(act, state, made))
-            return made
+            return act.do(place, given, report, cancelled)
 
         def done(outcome: JobResult[Done]) -> str:
             if outcome.error is not None or outcome.value is None:
@@ -234,7 +231,13 @@ class NodesPresenter:
             self._done(act, state, made)
             return " ".join(part for part in (made.sentence, told(*made.notes)) if part)
 
-        session.jobs.run(state.title, work, done)
+        def late(made: Done) -> str:
+            self._done(act, state, made)  # a part that is done can be undone
+            if made.sentence == strings.STOPPED:
+                return ""
+            return " ".join((strings.TOO_LATE, *filter(None, (made.sentence, told(*made.notes)))))
+
+        session.jobs.run(state.title, work, done, late)
 
     def _done(self, act: Act, state: NodesState, made: Done) -> None:
         """Goes to the node's new path, and remembers how to undo the action."""

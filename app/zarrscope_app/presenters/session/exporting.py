@@ -223,8 +223,13 @@ class ExportPresenter:
                 return strings.problem(outcome.error).headline
             return written(target) if outcome.value else strings.STOPPED
 
+        def late(complete: bool) -> str:
+            return f"{strings.TOO_LATE} {written(target)}" if complete else ""
+
         name = f"Export {strings.clean(os.path.basename(target), 60)}"
-        return self._session.jobs.run(name, lambda report, cancelled: ready.work(report, cancelled, overwrite), done)
+        return self._session.jobs.run(
+            name, lambda report, cancelled: ready.work(report, cancelled, overwrite), done, late
+        )
 
 
 def already_there(target: str) -> str:
