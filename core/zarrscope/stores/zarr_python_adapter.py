@@ -97,6 +97,7 @@ def adapter() -> Any:
         supports_writes = True
         supports_deletes = True
         supports_listing = True  # an instance overrides it if its store cannot list
+        supports_partial_writes = False  # asked by zarr-python before 3.1.2
 
         def __init__(self, store: Store, *, read_only: bool = False) -> None:
             super().__init__(read_only=read_only or not store.writable)
@@ -176,6 +177,10 @@ def adapter() -> Any:
         async def set(self, key: str, value: Any) -> None:
             await self._ensure_open()
             await asyncio.to_thread(self.set_sync, key, value)
+
+        async def set_partial_values(self, key_start_values: Iterable[tuple[str, int, Any]]) -> None:
+            """Demanded by zarr-python before 3.1.2, which never calls it."""
+            raise NotImplementedError
 
         async def set_if_not_exists(self, key: str, value: Any) -> None:
             self._check_writable()
