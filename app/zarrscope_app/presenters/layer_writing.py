@@ -244,7 +244,10 @@ def _axis_names(layer: DrawnLayer) -> tuple[str, ...]:
     position."""
     usual = ("t", "z", "y", "x")[-layer.data.ndim :]
     if layer.data.ndim > len(usual) or layer.data.ndim < 2:
-        raise Unsupported(f"{_quoted(layer)} has {layer.data.ndim} axes", feature="pictures of two to four axes")
+        raise Unsupported(
+            f"{_quoted(layer)} has {layer.data.ndim} axes; only pictures of two to four axes can be written",
+            feature=f"pictures of {layer.data.ndim} axes",
+        )
     return layer.axis_names if layer.axis_names in (usual, ("t", "y", "x")) else usual
 
 

@@ -43,7 +43,7 @@ def main(
 
     own_process()
     first = FirstScreen(urls[0], colored=environment_has_colors(colors))
-    # The terminal may be slow to answer, and the imports take half a second of a processor.
+    # The terminal may be slow to tell its colours and how it draws; the imports take long and run meanwhile.
     with first, Looking(colors, drawing) as looking, uncollected():
         first.wait_for_rows()
         # These modules do not depend on the terminal's answers, and the terminal needs no processor for them.

@@ -339,7 +339,7 @@ class Explorer(App[int]):
         if found.kind:
             told = "   ".join(f"{row.label}: {row.text}" for row in found.rows)
             return found.sentence or told or f"{found.title} {strings.percent(found.progress or 0)}"
-        note = s.slice.note if not s.slice.probe.sentence else ""  # the readout itself shows a failure
+        note = s.slice.note if not s.slice.probe.sentence else ""  # if reading a value failed, the probe says so
         said = (s.slice.state.refusal.sentence, s.slice.probe.text or s.slice.probe.sentence, note)
         broken = words.READ_AGAIN if s.slice.frame.failed and s.state.tab == "image" else ""
         return "   ".join(filter(None, said)) or broken or self.terminal.note

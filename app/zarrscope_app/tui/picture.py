@@ -156,7 +156,7 @@ class Picture(Painter, Widget, can_focus=True):
 
     def on_resize(self, _: events.Resize) -> None:
         self.fit()
-        if not self.session.slice.frame.shape[0]:  # a 1-D array or a sentence, not a plane
+        if not self.session.slice.frame.shape[0]:  # a line plot or a message is shown, not a plane
             self.show()
 
     # ------------------------------------------------------------------ displayed part

@@ -206,7 +206,8 @@ class Fletcher32(Checksummed):
     """The Fletcher-32 checksum, as HDF5 computes it."""
 
     def digest(self, data: Buffer) -> bytes:
-        # HDF5 pads an odd number of bytes; numcodecs gives the checksum only behind a copy of the data.
+        # numcodecs cannot return the checksum alone: `encode` returns the data followed by it. Like HDF5, it pads data
+        # of odd length before it computes the checksum.
         return bytes(needed("numcodecs.fletcher32").Fletcher32().encode(bytes(data)))[-4:]
 
 

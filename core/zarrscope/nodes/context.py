@@ -385,8 +385,8 @@ class NodeContext:
         return (Entry(name, True) for name in self.store._named_folders(prefix) or ())
 
     def shown(self, path: str, found: Iterator[Child]) -> Iterator[Child]:
-        """The children, without a group that exists only to hold the consolidated copy, and without the trash folder in
-        a folder of several hierarchies (stores/local/trash.py).
+        """The children that people see. Left out are the group in which some dialects keep nothing but consolidated
+        metadata, and the trash folder that lies beside several hierarchies in one folder (stores/local/trash.py).
         """
         if len(self.dialects) > 1:
             return (child for child in found if not (child.name.startswith(".") and child.name.endswith(".trash")))

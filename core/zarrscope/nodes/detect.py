@@ -103,7 +103,7 @@ def need_telling(store: Store) -> None:
 
 
 def is_untold(error: Unreadable) -> bool:
-    """Whether access was denied, but the value may as well be absent."""
+    """Whether access was denied by a store that gives the same answer for values that do not exist."""
     return isinstance(error, Denied) and error.untold
 
 

@@ -214,7 +214,8 @@ def _changed(
 
 
 def _window(typed: tuple[str, str], held: Mapping[str, Any], limits: tuple[float, float] | None) -> dict[str, str]:
-    """The members of a window that change, as JSON text. The slider's range is widened to contain the window."""
+    """The members of a channel's `omero` window that change, as JSON text: `start` and `end` as typed, and `min` and
+    `max` if they must be widened to contain them."""
     start, end = (_finite(text) for text in typed)
     if not start < end:
         raise Refused(f"The window {typed[0]} to {typed[1]} is empty", advice="Its start is less than its end.")

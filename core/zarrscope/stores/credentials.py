@@ -1,9 +1,9 @@
 """The credentials to try, in order, for S3, Google Cloud Storage and Azure.
 
-Credentials in the address or the options are tried first, and no others then. Otherwise: the named profile, the
-environment, the user's own configuration files, the role of this container or machine, and last none (public buckets).
-Trying decides which of them is used (object_store.py), because a variable that is set for one bucket may not fit
-another.
+If the address or the options contain credentials, only those are tried. Otherwise these are tried in order: the named
+profile, the environment, the user's own configuration files, the role of this container or machine, and last no
+credentials (public buckets). The first that the bucket accepts are used (object_store.py), because a variable that is
+set for one bucket may not fit another.
 
 Options have the names of s3fs, gcsfs and adlfs, or of obstore: `key`, `secret`, `token`, `anon`, `profile`, `endpoint`,
 `region`, `account_name`, `account_key`, `sas_token`, `connection_string`. Roles that only boto3 can assume (single

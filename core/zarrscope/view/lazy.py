@@ -285,7 +285,7 @@ def _chosen(item: Any, place: int, indices: range | np.ndarray[Any, Any]) -> Axi
     if _is_list(item):
         positions = _positions(item, len(indices))
         if positions.ndim != 1:
-            raise IndexError("a list of positions along one axis has one axis itself")
+            raise IndexError(f"a list of positions must have one dimension, not {positions.ndim}")
         return np.asarray(indices)[positions] if len(indices) else positions
     try:
         return int(indices[item.__index__()])

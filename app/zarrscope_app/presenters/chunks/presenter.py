@@ -187,14 +187,14 @@ class ChunksPresenter:
         return tuple(array.metadata.grid.grid_shape(array.shape)) if array is not None else ()
 
     def move(self, axis: int, index: int) -> None:
-        """Follows the picture's index on an axis: the map shows the chunk that holds it."""
+        """Follows the index at which the image is cut along an axis: the map shows the chunk that contains it."""
         if self._index.get(axis) != index:
             self._index[axis] = index
             if self._array is not None and axis not in (self._rows, self._columns):
                 self._draw()
 
     def _fixed(self) -> tuple[int, ...]:
-        """The chunk on each axis that holds the picture's index."""
+        """For each axis, the number of the chunk that contains the index at which the image is cut."""
         array = self._array
         if array is None:
             return ()

@@ -1,1 +1,1 @@
-"""The tree of nodes: its rows, its arriving children, and commands that rename, move, copy and erase them."""
+"""The tree of nodes: its rows, the children that are loaded in the background, and commands that change nodes."""
