@@ -179,8 +179,10 @@ def adapter() -> Any:
             await asyncio.to_thread(self.set_sync, key, value)
 
         async def set_partial_values(self, key_start_values: Iterable[tuple[str, int, Any]]) -> None:
-            """Demanded by zarr-python before 3.1.2, which never calls it."""
-            raise NotImplementedError
+            """Demanded by zarr-python before 3.1.2."""
+            self._check_writable()
+            values = [(key, start, bytes(value)) for key, start, value in key_start_values]
+            await asyncio.to_thread(self.store.set_partial_values, values)
 
         async def set_if_not_exists(self, key: str, value: Any) -> None:
             self._check_writable()
