@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,7 +12,7 @@ from psygnal import Signal
 
 from zarrscope.errors import Refused
 from zarrscope.model.frozen import frozen
-from zarrscope.runtime.threads import JobResult, Owner
+from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
 
@@ -55,8 +54,8 @@ class JobsPresenter:
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
         self._jobs: dict[int, Job] = {}
-        self._stops: dict[int, threading.Event] = {}
-        """For each running job the event that asks its work to stop."""
+        self._stops: dict[int, Ticket] = {}
+        """For each running job the ticket that asks its work to stop."""
         self._notify = CoalescedCall(owner.post, self.changed.emit)
         self._next = 1
 
@@ -111,12 +110,12 @@ class JobsPresenter:
             else:
                 self._put(replace(job, state=JobState.DONE, progress=1.0, text="", sentence=sentence or strings.DONE))
 
-        stopped = threading.Event()
+        stopped = Ticket()
 
         def run(cancelled: Callable[[], bool]) -> Any:
-            if stopped.is_set():
+            if stopped.cancelled:
                 raise Refused(strings.STOPPED)
-            return work(report, lambda: stopped.is_set() or cancelled())
+            return work(report, lambda: stopped.cancelled or cancelled())
 
         # The ticket itself is never cancelled, because its result is wanted: work may be complete before it can stop.
         self._stops[id] = stopped
@@ -127,7 +126,7 @@ class JobsPresenter:
         """Asks a running job to stop; it ends CANCELLED, or DONE if its work was complete by then."""
         stop = self._stops.pop(id, None)
         if stop is not None:
-            stop.set()
+            stop.cancel()
             self._put(replace(self._jobs[id], state=JobState.CANCELLED, sentence=strings.STOPPED))
 
     def dismiss(self, id: int) -> None:
