@@ -34,9 +34,9 @@ class _Bar(cancelable_progress):  # type: ignore[misc]  # napari has no types he
     """A bar whose button to cancel works at once; napari's own works between two steps."""
 
     def __init__(self, text: str, stop: Callable[[], object]) -> None:
-        super().__init__(total=0, desc=text)  # 0: not known
-        self._stop = stop
+        self._stop = stop  # before napari shows the bar, which turns the event loop: the button works at once
         self._known = False
+        super().__init__(total=0, desc=text)  # 0: not known
 
     def show_part(self, part: float) -> None:
         """Shows the progress, 0 … 1."""
