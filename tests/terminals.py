@@ -41,13 +41,13 @@ class Terminal:
         self._mine, self._its = pty.openpty()
         fcntl.ioctl(self._its, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
         self.before = termios.tcgetattr(self._its)
-        given = {k: v for k, v in os.environ.items() if k not in ("COLORTERM", "NO_COLOR", "TEXTUAL_COLOR_SYSTEM")}
+        others = {"COLORTERM", "NO_COLOR", "TEXTUAL_COLOR_SYSTEM", "COLUMNS", "LINES"}  # a terminal has its own
         self.process = subprocess.Popen(
             [program, *arguments],
             stdin=self._its,
             stdout=self._its,
             stderr=self._its,
-            env={**given, "TERM": "screen-256color", **environment},
+            env={**{k: v for k, v in os.environ.items() if k not in others}, "TERM": "screen-256color", **environment},
             start_new_session=True,
         )
         self.written = ""
