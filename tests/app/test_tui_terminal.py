@@ -50,7 +50,8 @@ def start() -> Iterator[Callable[..., Terminal]]:
 def explore(start: Callable[..., Terminal], volume: str, **environment: str) -> Terminal:
     terminal = start("-m", "zarrscope_app", "tui", volume, **environment)
     terminal.sees("q quit")
-    terminal.sees("3-D")  # the row: keys move nothing before it is there
+    terminal.sees("3-D")
+    terminal.written_until_quiet(1.0)  # that row may be of the first screen: keys move nothing before the application's
     return terminal
 
 
