@@ -12,14 +12,16 @@ import pytest
 
 import zarrscope
 from contracts.operations import VALUES, contents, example, is_whole
+from zarrscope.errors import Refused
 from zarrscope.nodes import move as moving
 from zarrscope.nodes import trash
 from zarrscope.ome import validate
-from zarrscope.runtime.threads import Mailbox
+from zarrscope.runtime.threads import JobResult, Mailbox
 from zarrscope.stores.dry_run import Rehearsal
 from zarrscope.stores.local.store import LocalStore
 from zarrscope.view.image import find_images
 from zarrscope_app.presenters import JobState, Session, SessionStatus, Workspace, strings
+from zarrscope_app.presenters.jobs import Report
 from zarrscope_app.presenters.nodes import words
 
 
@@ -494,3 +496,48 @@ def test_where_there_is_no_trash_it_is_said_before(
     mailbox.run_until(lambda: not session.jobs.running)
     assert words.HOLDS_DATA in session.jobs.items[-1].sentence
     assert (zarrscope.open(place)["/g/new"][...] == 1).all()
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_after_an_undo_is_cancelled_everything_can_still_be_undone(
+    place: Path, workspace: Workspace, mailbox: Mailbox, begun: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = opened(workspace, mailbox, place, "/g/a")
+    session.nodes.rename("/g/a", "b")
+    mailbox.run_until(lambda: bool(session.nodes.undo_label))
+    working, free = threading.Event(), threading.Event()
+    later: list[tuple[Callable[..., object], Callable[..., object]]] = []
+    run = session.jobs.run
+
+    def held(name: str, work: Callable[..., object], *how: object) -> int:
+        def wait(report: Report, cancelled: Callable[[], bool]) -> object:
+            working.set()
+            assert free.wait(30)
+            return work(report, cancelled)
+
+        return run(name, wait, *how)  # type: ignore[arg-type]  # the callbacks are passed on as they come
+
+    if begun:
+        monkeypatch.setattr(session.jobs, "run", held)
+    else:  # no thread is left to begin it
+        monkeypatch.setattr(session.jobs._owner, "fetch", lambda work, done: later.append((work, done)))
+    session.nodes.undo()
+    assert not begun or working.wait(30)
+    session.jobs.cancel(session.jobs.items[-1].id)
+    free.set()
+    for work, done in later:
+        with pytest.raises(Refused) as stopped:
+            work(lambda: False)
+        done(JobResult(error=stopped.value))
+    monkeypatch.undo()
+    if begun:
+        mailbox.run_until(lambda: session.jobs.items[-1].state is JobState.DONE)
+        assert session.jobs.items[-1].sentence.startswith(strings.TOO_LATE)
+    else:
+        assert session.nodes.undo_label
+        assert session.jobs.items[-1].state is JobState.CANCELLED
+        session.nodes.undo()
+        mailbox.run_until(lambda: not session.jobs.running)
+    assert not session.nodes.undo_label
+    assert (place / "g" / "a").exists()
+    assert not (place / "g" / "b").exists()

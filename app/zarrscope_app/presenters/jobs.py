@@ -72,13 +72,13 @@ class JobsPresenter:
         name: str,
         work: Callable[[Report, Callable[[], bool]], Any],
         done: Callable[[JobResult[Any]], str] | None = None,
-        late: Callable[[Any], str] | None = None,
+        late: Callable[[JobResult[Any]], str] | None = None,
     ) -> int:
         """Runs work(report, cancelled) in the background. `done` returns the sentence about its result; without it, or
         if it returns none, a standard sentence is used.
 
-        `late` gets the result of a job that was cancelled after its work had begun. If it returns a sentence, the work
-        was complete before it could be stopped: the job is then DONE with that sentence.
+        `late` gets the result of a job that was cancelled; it is Refused if the work had not begun. If it returns a
+        sentence, the work was complete before it could be stopped: the job is then DONE with that sentence.
         """
         id = self._next
         self._next += 1
@@ -94,7 +94,7 @@ class JobsPresenter:
 
         def ended(outcome: JobResult[Any]) -> None:
             if self._stops.pop(id, None) is None:  # it was cancelled
-                sentence = late(outcome.value) if late is not None and outcome.error is None else ""
+                sentence = late(outcome) if late is not None else ""
                 if sentence and id in self._jobs:
                     self._put(replace(self._jobs[id], state=JobState.DONE, progress=1.0, text="", sentence=sentence))
                 return

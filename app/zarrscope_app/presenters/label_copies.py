@@ -69,4 +69,7 @@ class LabelCopies:
             done(outcome.value, told, problem)
             return told
 
-        self.jobs.run(TITLE, work, ended, lambda layer: f"{strings.TOO_LATE} {ended(JobResult(layer))}")
+        def late(outcome: JobResult[Layer]) -> str:
+            return "" if outcome.error is not None else f"{strings.TOO_LATE} {ended(outcome)}"
+
+        self.jobs.run(TITLE, work, ended, late)

@@ -210,4 +210,7 @@ class LabelEdits:
             done(outcome.value or "", problem, isinstance(outcome.error, ReadOnly))
             return outcome.value or ""
 
-        self.jobs.run(TITLE, work, ended, lambda told: f"{strings.TOO_LATE} {ended(JobResult(told))}")
+        def late(outcome: JobResult[str]) -> str:
+            return "" if outcome.error is not None else f"{strings.TOO_LATE} {ended(outcome)}"
+
+        self.jobs.run(TITLE, work, ended, late)

@@ -231,7 +231,10 @@ class NodesPresenter:
             self._done(act, state, made)
             return " ".join(part for part in (made.sentence, told(*made.notes)) if part)
 
-        def late(made: Done) -> str:
+        def late(outcome: JobResult[Done]) -> str:
+            made = outcome.value
+            if made is None:
+                return ""
             self._done(act, state, made)  # a part that is done can be undone
             if made.sentence == strings.STOPPED:
                 return ""
@@ -272,7 +275,15 @@ class NodesPresenter:
             session.follow(outcome.value, outcome.value, moved=False)
             return words.undone(last.name)
 
-        session.jobs.run(words.undo_title(last.name), lambda report, cancelled: last.work(hierarchy), done)
+        def late(outcome: JobResult[str]) -> str:
+            if isinstance(outcome.error, Refused):  # it had not begun, so it is still possible
+                self._undoing = False
+                self._notify.soon()
+                return ""
+            told = done(outcome)
+            return f"{strings.TOO_LATE} {told}" if told else ""
+
+        session.jobs.run(words.undo_title(last.name), lambda report, cancelled: last.work(hierarchy), done, late)
         self._notify.soon()
 
     def _put(self, state: NodesState) -> None:

@@ -223,8 +223,8 @@ class ExportPresenter:
                 return strings.problem(outcome.error).headline
             return written(target) if outcome.value else strings.STOPPED
 
-        def late(complete: bool) -> str:
-            return f"{strings.TOO_LATE} {written(target)}" if complete else ""
+        def late(outcome: JobResult[bool]) -> str:
+            return f"{strings.TOO_LATE} {written(target)}" if outcome.value else ""
 
         name = f"Export {strings.clean(os.path.basename(target), 60)}"
         return self._session.jobs.run(
