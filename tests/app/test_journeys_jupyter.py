@@ -171,7 +171,7 @@ class JupyterRobot(Robot):
         self.page.send("tree.retry", row["id"])
 
     def take(self, offer: str) -> None:
-        assert offer in self.page.view["place"]["offers"]
+        self.wait(lambda: offer in self.page.view["place"]["offers"], f"the offer {offer}")
         self.page.send("command", offer)
 
     def show_info(self) -> None:

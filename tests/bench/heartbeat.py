@@ -62,6 +62,20 @@ class Gaps:
         return f"{self.host}: {self.beats} beats, {figures}; {work}; {self.decoded:.0f} MiB/s decoded beside it"
 
 
+LOOP_SECONDS = 0.0175
+"""Computing time of `slowness`'s loop on the machine on which the limits were chosen: 2 cores, Python 3.11."""
+
+
+def slowness() -> float:
+    """How many times as long as there a fixed piece of Python takes now; never below 1."""
+    taken = []
+    for _ in range(5):
+        began = time.thread_time()
+        sum(len(str(i)) for i in range(200_000))
+        taken.append(time.thread_time() - began)
+    return max(1.0, min(taken) / LOOP_SECONDS)
+
+
 class Heart:
     """Collects the times of beats; `gesture` is called beside them, every 16 ms."""
 
