@@ -83,15 +83,9 @@ class AsksBeforeClosing(QObject):
         dock = self._dock()
         if dock is None or dock.session is None:
             return True
-        dock.form.commit()
         painted = dock.layer_menu.painting.unsaved if labels else []
-        dropped: list[Session] = []
-        for session in sorted(dock.places.sessions, key=lambda session: session is dock.session):
-            if not self._may_leave(session, close, painted if session is dock.session else [], dropped):
-                return False
-        for session in dropped:
-            session.discard_edits()
-        return True
+        front = dock.session
+        return self._may_leave_all(dock, sorted(dock.places.sessions, key=lambda each: each is front), close, painted)
 
     def may_close_place(self, close: Callable[[], object]) -> bool:
         """Whether the hierarchy in front may be closed now. If the person chooses to save, `close` is called after
@@ -99,10 +93,18 @@ class AsksBeforeClosing(QObject):
         dock = self._dock()
         if dock is None or dock.session is None:
             return True
+        return self._may_leave_all(dock, [dock.session], close, [])
+
+    def _may_leave_all(
+        self, dock: Dock, sessions: Sequence[Session], close: Callable[[], object], painted: Sequence[Any]
+    ) -> bool:
+        """Asks about each hierarchy, and with the one in front about painted layers. Nothing is given up before every
+        answer has come."""
         dock.form.commit()
         dropped: list[Session] = []
-        if not self._may_leave(dock.session, close, [], dropped):
-            return False
+        for session in sessions:
+            if not self._may_leave(session, close, painted if session is dock.session else [], dropped):
+                return False
         for session in dropped:
             session.discard_edits()
         return True

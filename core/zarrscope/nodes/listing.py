@@ -49,7 +49,7 @@ def _unless_erased(
     if first is not None:
         yield first
         yield from found
-    elif not cancelled() and hierarchy.store.listable and not _is_copied(hierarchy):
+    elif not cancelled() and hierarchy.store.listable and _copies(hierarchy) is None:
         try:
             there = hierarchy.own_node(path) or hierarchy.implicit_group(path)
         except ZarrscopeError:  # a broken or denied document: the group is still there
@@ -58,14 +58,14 @@ def _unless_erased(
             raise nothing_at(hierarchy, path)
 
 
-def _is_copied(hierarchy: NodeContext) -> bool:
-    """Whether children are listed from consolidated metadata."""
-    return hierarchy.consolidated_metadata is not None and not hierarchy.prefers_own
+def _copies(hierarchy: NodeContext) -> ConsolidatedMetadata | None:
+    """The consolidated metadata from which children are listed; None if they are listed from the store."""
+    return None if hierarchy.prefers_own else hierarchy.consolidated_metadata
 
 
 def _names(hierarchy: NodeContext, path: str, cancelled: Callable[[], bool]) -> Iterator[Child]:
-    copies, copied = hierarchy.consolidated_metadata, _is_copied(hierarchy)
-    for child in _copied(hierarchy, copies, path) if copies is not None and copied else _found_beneath(hierarchy, path):
+    copies = _copies(hierarchy)
+    for child in _found_beneath(hierarchy, path) if copies is None else _copied(hierarchy, copies, path):
         if cancelled():
             return
         yield child
@@ -138,8 +138,8 @@ def nothing_at(hierarchy: NodeContext, path: str) -> NotFound:
 
 def _children(hierarchy: NodeContext, path: str, cancelled: Callable[[], bool]) -> Iterator[Child]:
     """See Group.children; `path` is clean."""
-    if hierarchy.consolidated_metadata is not None and _is_copied(hierarchy):
-        yield from _copied(hierarchy, hierarchy.consolidated_metadata, path)
+    if (copies := _copies(hierarchy)) is not None:
+        yield from _copied(hierarchy, copies, path)
         return
     names = _told_by(hierarchy, path) if hierarchy.store.bulk.scans_children and hierarchy.store.listable else ()
     if names:

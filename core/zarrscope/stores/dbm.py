@@ -1,8 +1,8 @@
 """A file of Python's dbm as a store: dbm:///folder/file, in the layout of zarr-python 2's DBMStore.
 
 The file is opened by the module that made it (sqlite3, gdbm, ndbm or dumb); new ones are never of ndbm, which holds no
-empty values. One handle serves
-all stores of this process on a file, because some modules lock it. Other processes are not kept from writing.
+empty values. One handle serves all stores of this process on a file, because some modules lock it. Other processes are
+not kept from writing.
 Documentation of the layout: https://zarr.readthedocs.io/en/v2.18.3/api/storage.html#zarr.storage.DBMStore
 """
 
