@@ -161,6 +161,17 @@ def test_keys_that_come_before_the_application_wait_for_it_and_are_not_echoed(
     assert not entered or "q" not in before
 
 
+def test_keys_pressed_on_the_first_rows_move_as_on_those_of_the_application(
+    start: Callable[..., Terminal], volume: str
+) -> None:
+    terminal = start("-m", "zarrscope_app", "tui", volume)
+    terminal.sees("plane 3-D uint16")
+    terminal.press("\x1b[B\r")
+    terminal.sees("Values")  # the tab of an array
+    terminal.press("q")
+    assert terminal.ended() == 0
+
+
 @pytest.mark.parametrize(
     ("row", "width", "cut"), [("▾ abc", 4, "▾ ab"), ("  größe", 5, "  gr"), ("short", 25, "short")]
 )

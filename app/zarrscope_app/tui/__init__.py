@@ -60,6 +60,8 @@ def main(
 
         how["background"] = Background(FETCHES_A_THREAD * threads, threads)
     app = Explorer(*urls, **how, read_only=read_only, terminal=found, settings=FileSettings())
+    if first.has_rows:
+        app.early_keys.hold()
     if view is not None:
         app.session.show_view(view)
     stderr = sys.stderr  # Textual replaces it

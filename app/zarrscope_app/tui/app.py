@@ -33,6 +33,7 @@ from zarrscope_app.presenters.commands import FOOTERS, LABELS, command
 from zarrscope_app.presenters.session.bookmarks import Bookmarks
 from zarrscope_app.presenters.session.changing import LOOK_SECONDS
 from zarrscope_app.tui.driver import sparing
+from zarrscope_app.tui.early_keys import EarlyKeys
 from zarrscope_app.tui.entry import Entry, Painter
 from zarrscope_app.tui.inert import Inert
 from zarrscope_app.tui.keys import Keyboard
@@ -115,6 +116,7 @@ class Explorer(App[int]):
         """The signals of the hierarchy in front, and the functions connected with them."""
         self.bookmarks = Bookmarks(settings or Forgetful())
         self.keyboard = Keyboard(self)
+        self.early_keys = EarlyKeys(self.keyboard.key)
         self._leaving = Leaving(self)
         self.event_loop: asyncio.AbstractEventLoop | None = None
         """The event loop of the application, after it has started."""
@@ -185,6 +187,7 @@ class Explorer(App[int]):
         self._panes = self.query_one("#panes", ContentSwitcher)
         self._shown = {str(line.id): line for line in self.query(Static)}
         self.set_interval(0.1, lambda: self.session.slice.tick())
+        self.set_interval(0.1, lambda: self.early_keys.look(self.session, self.tree_lines.row(0)))
         self.set_interval(LOOK_SECONDS, lambda: self.session.look_again())
         self.event_loop = asyncio.get_running_loop()
         self.keyboard.focus(self.tree_lines)
@@ -374,7 +377,7 @@ class Explorer(App[int]):
                 await super().on_event(event)
             elif isinstance(event, events.Key):
                 self._faults_in_a_row = 0
-                self.keyboard.key(event)
+                self.early_keys.key(event)
             else:
                 self.keyboard.paste(event.text)
         except Exception as error:

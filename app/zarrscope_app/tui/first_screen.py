@@ -38,6 +38,7 @@ class FirstScreen:
         self._lock = threading.Lock()
         """Held while rows are written, so that none is written over the application's screen."""
         self._over = False
+        self.has_rows = False
         self._modes: Any = None
         self._listing: threading.Thread | None = None
 
@@ -75,6 +76,7 @@ class FirstScreen:
         with self._lock:
             if not self._over:
                 _write(told)
+                self.has_rows = True
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         with self._lock:
@@ -97,7 +99,7 @@ def cut_to(row: str, width: int) -> str:
 
 
 def _without_echo() -> Any:
-    """Stops the terminal from echoing keys. Returns the modes before; None where there are none."""
+    """Stops the terminal from echoing and translating keys. Returns the modes before; None where there are none."""
     try:
         import termios
 
@@ -108,6 +110,7 @@ def _without_echo() -> Any:
     except (ImportError, OSError, ValueError, termios.error):
         return None
     modes = [*before]
+    modes[0] &= ~termios.ICRNL  # Enter would wait for the application as another key
     modes[3] &= ~(termios.ECHO | termios.ICANON)
     _set_modes(modes)
     return before

@@ -1,0 +1,45 @@
+"""Keys pressed while the first rows are shown, before the application has rows of its own: they wait for these."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from textual import events
+
+from zarrscope_app.presenters import Row, Session, SessionStatus
+
+SECONDS = 2.0
+"""Keys wait no longer than this, because a disk may be slow."""
+AT_ONCE = frozenset({"escape", "q", "ctrl+c", "ctrl+q"})
+"""Keys that leave never wait."""
+
+
+class EarlyKeys:
+    """Nothing waits until `hold` was called."""
+
+    def __init__(self, press: Callable[[events.Key], object]) -> None:
+        self._press = press
+        self._kept: list[events.Key] = []
+        self._end = 0.0
+
+    def hold(self) -> None:
+        """Lets keys wait from now on, until the rows are there."""
+        self._end = time.monotonic() + SECONDS
+
+    def key(self, event: events.Key) -> None:
+        """Presses a key, now or when the rows are there."""
+        if self._end and event.key not in AT_ONCE:
+            self._kept.append(event)
+        else:
+            self._press(event)
+
+    def look(self, session: Session, root: Row | None) -> None:
+        """Presses the keys that wait, in their order, if the row of the root tells that its children were listed."""
+        state = session.state
+        listed = root is not None and root.state.value != "loading" and (root.expanded or not root.expandable)
+        listed = listed and state.status is SessionStatus.READY and not state.selecting
+        if self._end and (listed or time.monotonic() > self._end):
+            self._end, kept, self._kept = 0.0, self._kept, []
+            for event in kept:
+                self._press(event)
