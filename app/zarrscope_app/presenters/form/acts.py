@@ -1,4 +1,5 @@
-"""Changes attributes by their meaning: requested changes, corrections of findings, and the fields of findings."""
+"""Changes attributes by their meaning: makes requested changes and corrections of findings, and locates the field of a
+finding."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ from zarrscope_app.presenters.form.view_models import Finding, Way
 
 
 class MeaningEditor:
-    """Actions that change several members of the displayed draft at once, and the findings that offer them."""
+    """Actions that change several members of the displayed draft at once, and the findings that offer such actions as
+    corrections."""
 
     def __init__(self, drafts: Drafts, editor: DraftEditor, sections: SectionForm, judge: Judge) -> None:
         self._drafts, self._editor, self._sections, self._judge = drafts, editor, sections, judge
@@ -29,7 +31,7 @@ class MeaningEditor:
 
     # ------------------------------------------------------------------ changes asked for in words
     def change(self, asked: Sequence[Asked]) -> None:
-        """Makes changes, all of them or none, in one undo."""
+        """Makes changes, all of them or none, as one step of the undo history."""
         if (draft := self._editor.draft()) is not None:
             around = self._sections.subject(self._drafts.path, draft, draft.now).around
             self._editor.make(lambda d: mended(d.now, d.prefix, around, asked))
@@ -40,7 +42,7 @@ class MeaningEditor:
         self.take_waiting()
 
     def take_waiting(self) -> None:
-        """Makes the changes that waited for a node, if it is displayed now."""
+        """Makes the changes that `take` could not make at once, if their node is displayed and can be edited now."""
         asked, draft = self._to_take, self._drafts.editable
         if asked is not None and draft is not None and asked[0] == self._drafts.path:
             self._to_take = None

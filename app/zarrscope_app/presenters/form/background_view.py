@@ -1,7 +1,6 @@
-"""What is shown of a large document: its fields, or its text, made in the background from a copy of the draft.
+"""The displayed fields or text of a large document, made in the background from a copy of the draft.
 
-What was shown before stays until the new fields have come. The latest request wins: results of earlier ones are
-dropped.
+The previous fields stay visible until the new ones are ready. A new request cancels the running one.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from zarrscope_app.presenters.form.view_models import Field, Way
 
 @dataclass(frozen=True)
 class Shown:
-    """The fields of one way to see the attributes; in the way "json" also their text."""
+    """The fields of one view of the attributes; for the view "json" also their text."""
 
     fields: tuple[Field, ...] = ()
     text: str = ""
@@ -32,7 +31,7 @@ NOTHING = Shown()
 
 
 def shown_of(draft: Draft, way: Way, fold_above: int) -> Shown:
-    """What is shown of a draft. Takes long for a large document."""
+    """The fields of a draft, or its text, for the view `way`. Takes long for a large document."""
     if way in ("json", "document"):
         text, fault = json_text.shown(draft)
         return Shown(json_text.lines_of(text, fault), text, fault)
@@ -40,8 +39,8 @@ def shown_of(draft: Draft, way: Way, fold_above: int) -> Shown:
 
 
 class BackgroundView:
-    """`look` returns the fields or the text as far as they are made, and requests what is missing; `told()` is called
-    when that is ready."""
+    """`look` returns the fields or the text that were made last, and requests new ones if the draft has changed;
+    `told()` is called when these are ready."""
 
     def __init__(self, owner: Owner, sections: SectionForm, fold_above: int, told: Callable[[], object]) -> None:
         self._owner, self._sections, self._fold_above, self._told = owner, sections, fold_above, told
@@ -53,11 +52,12 @@ class BackgroundView:
 
     @property
     def pending(self) -> bool:
-        """Whether something is being made."""
+        """Whether fields or text are being made in the background."""
         return self._ticket is not None
 
     def look(self, path: str, draft: Draft, way: Way) -> Shown:
-        """The fields or the text as far as they are made: nothing, if it is the first time for this node and way."""
+        """The fields or the text that were made last, which may be out of date; NOTHING for another node or view than
+        the last one."""
         wanted = _state_of(path, draft, way)
         if not (_same(wanted, self._made) and draft.settled):
             self._ask(wanted, path, draft, way)
@@ -67,7 +67,7 @@ class BackgroundView:
         return shown
 
     def made_of(self, draft: Draft) -> tuple[Field, ...]:
-        """The fields of the draft as it is now; () while they are being made."""
+        """The fields of the present draft; () while they are being made."""
         now = bool(self._made) and all(a is b for a, b in zip(self._made[-2:], (draft.now, draft.base), strict=True))
         return self._shown.fields if now and not self.pending else ()
 
@@ -97,7 +97,8 @@ class BackgroundView:
 
 
 def _state_of(path: str, draft: Draft, way: Way) -> tuple[Any, ...]:
-    """All data that determine the displayed fields or text. If one of them changes, these must be made again."""
+    """All data that determine the displayed fields or text. If any of these data change, the fields or the text must be
+    made again."""
     folds = frozenset(draft.folded.items()) if way == "fields" else ()
     pages = frozenset(draft.pages.items()) if way == "fields" else ()
     return (path, way, folds, pages, frozenset(draft.errors.items()), draft.now, draft.base)

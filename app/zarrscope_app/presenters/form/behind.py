@@ -40,7 +40,7 @@ class BackgroundEdits:
         self._queue: deque[Callable[[], object]] = deque()
         self.working = False
         self.setting: dict[str, str] = {}
-        """Field → a text that is being applied."""
+        """Id of a field → the typed text that is being applied."""
 
     @property
     def busy(self) -> bool:
@@ -48,7 +48,7 @@ class BackgroundEdits:
         return self.working or bool(self._queue)
 
     def in_turn(self, act: Callable[[], object]) -> None:
-        """Runs an action after the edits that were requested before it; at once if there are none."""
+        """Runs an action after the edits that were requested before it; at once if no edit is running."""
         if self.working:
             self._queue.append(act)
         else:
@@ -114,7 +114,8 @@ class BackgroundEdits:
         self.in_turn(start)
 
     def diff(self, draft: Draft) -> Diff:
-        """The difference, if it is known; otherwise it is computed in the background, and `told` is called then."""
+        """The difference from the stored document if it was already computed. Otherwise returns a placeholder, computes
+        the difference in the background and calls `told` when it is ready."""
         base, now = draft.base, draft.now
         if draft.known_diff is not None or not draft.dirty:
             return draft.diff()

@@ -10,7 +10,7 @@ from zarrscope_app.presenters.form.view_models import Change
 
 
 def command_lines(url: str, changes: Mapping[str, Sequence[Change]]) -> str:
-    """One command per change; `changes` by the path of the node."""
+    """The shell commands for `changes` (path of the node → its changes), one line for each change."""
     return "\n".join(_line(url, path, change) for path, found in changes.items() for change in found)
 
 

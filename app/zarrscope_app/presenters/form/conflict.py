@@ -1,4 +1,5 @@
-"""A conflict: the changes of each side to a document, and the document with the chosen ones, field by field. Pure.
+"""A conflict between two versions of a document: finds the changes of each side, and merges them as chosen for each
+field. Pure functions.
 
 A field that only one side changed keeps that change; the person chooses only if both sides changed it.
 """
@@ -57,8 +58,8 @@ def sides_of(base: Document, mine: Document, theirs: Document, prefix: str) -> S
 def merge(
     theirs: Document, mine: Document, prefix: str, changes: Sequence[Change], choices: Mapping[str, Side]
 ) -> Document:
-    """The other side's document with my changes applied to it; `choices`: disputed field → the side whose value it
-    gets."""
+    """The document of the other side with my changes applied to it. `choices`: disputed field → the side whose value
+    the field gets."""
     merged, done = theirs, set()
     for change in changes:
         pointer, text = change.pointer, change.after
@@ -73,7 +74,8 @@ def merge(
 
 
 def put(document: Document, pointer: str, text: str | None) -> Document:
-    """The document with a value, as JSON text; None removes it. Unchanged if the object around it no longer exists."""
+    """The document with the value at `pointer` set to the JSON `text`, or removed if `text` is None. Returns the
+    document unchanged if the object that held the value no longer exists."""
     try:
         if text is None:
             return document.remove(pointer) if document.has(pointer) else document

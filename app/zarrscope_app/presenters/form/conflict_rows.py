@@ -12,7 +12,7 @@ from zarrscope_app.presenters.form.view_models import Disagreement, EditState, S
 MOST_ROWS = 200
 """The most fields that are listed. Further fields are resolved together, by the choice of one side."""
 _TOLD = 1000
-"""The row of a value is made from its first characters, at most this many."""
+"""The most characters of a value from which the text of its row is made."""
 ABSENT = "(not there)"
 FIELD, BEFORE, MINE, THEIRS = "Field", "As it was", "Mine", "Theirs"
 CHOOSE = "Choose a side"
@@ -37,7 +37,7 @@ class ConflictRow:
 
 
 def conflict_rows(state: EditState) -> tuple[ConflictRow, ...]:
-    """First the disputed fields, then the merged ones; at most `MOST_ROWS`."""
+    """A row for each disputed field, then for each field that only one side changed; at most `MOST_ROWS`."""
     disputed = state.conflicts[:MOST_ROWS]
     fitting = state.fitting[: MOST_ROWS - len(disputed)]
     return (*(_row(each, False) for each in disputed), *(_row(each, True) for each in fitting))

@@ -1,4 +1,5 @@
-"""One document being edited: its history, its differences from the stored one, and merging of two versions. Pure."""
+"""One document being edited: its history, its differences from the stored document, and the merging of two versions.
+Reads and writes no store."""
 
 from __future__ import annotations
 
@@ -28,14 +29,16 @@ def new_act() -> int:
 
 
 class Draft:
-    """A document being edited. `base` is the stored document, as far as is known; `now` is the displayed one. Pointers
-    are relative to `prefix`. `whole`: the whole text of a faulty document is edited, and may not be JSON."""
+    """A document being edited. `base` is the stored document as it was last read or saved; `now` is the edited
+    document. Pointers are relative to `prefix`. `whole`: the whole text of a faulty document is edited, and may not be
+    JSON."""
 
     def __init__(self, document: Document, prefix: str, *, whole: bool = False) -> None:
         self.prefix = prefix
         self.whole = whole
         self.alone = False
-        """Whether the attributes have no other view, because they are in this document and cannot be read."""
+        """Whether the whole text is the only view of the attributes, because they are in this document and cannot be
+        read."""
         self.base = document
         self.history = [document]
         self.acts = [0]
@@ -48,8 +51,8 @@ class Draft:
         """Long list or object → the position of the first displayed member."""
         self.saving = False
         self.confirmed = b""
-        """A document that is not standard JSON, about which the person was asked; saving the same once more writes
-        it."""
+        """The bytes of a document that is not standard JSON, about which the person was asked; saving the same bytes
+        again writes them."""
         self.failure = ""
         self.note = ""
         self.hint = ""
@@ -59,7 +62,7 @@ class Draft:
         """Disputed field → the chosen side."""
         self._sides: tuple[tuple[Document, Document, Document], Sides] | None = None
         self.json: tuple[Document, str] | None = None
-        """A document, and its attributes as text."""
+        """A document and the JSON text of its attributes, cached; None if there is none."""
         self._diff: tuple[tuple[Document, Document], Diff] | None = None
         self._changes: tuple[tuple[Document, Document], tuple[Change, ...]] | None = None
 
@@ -84,19 +87,19 @@ class Draft:
 
     @property
     def settled(self) -> bool:
-        """Whether `changes` are those of the present documents."""
+        """Whether `changes` belong to the present `base` and `now`; of a large document they may be out of date."""
         known = self._changes
         return _alike(self.now, self.base) or (known is not None and _same(known[0], (self.base, self.now)))
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """The differences from the stored document; of a large one, those that were found last."""
+        """The differences from the stored document; of a large document, the differences that were computed last."""
         if self.large and not self.settled:
             return self._changes[1] if self._changes is not None else ()
         return self.find_changes()
 
     def find_changes(self) -> tuple[Change, ...]:
-        """The differences from the stored document. Takes long for a large one, unless they are known."""
+        """The differences from the stored document. Takes long for a large one, unless they were already computed."""
         if _alike(self.now, self.base):
             return ()
         if self._changes is None or not self.settled:
@@ -104,7 +107,7 @@ class Draft:
         return self._changes[1]
 
     def copy(self) -> Draft:
-        """A draft that can be changed by itself, in the background; `adopt` takes over the result."""
+        """A copy that can be changed in the background without changing this draft; `adopt` takes over the result."""
         made = copy(self)
         made.history, made.acts = [*self.history], [*self.acts]
         made.errors, made.choices = {**self.errors}, {**self.choices}
@@ -112,12 +115,13 @@ class Draft:
         return made
 
     def adopt(self, made: Draft) -> None:
-        """Takes over the edits made to a copy; this draft's collapsed fields and displayed pages stay."""
+        """Takes over the edits made to a copy; collapsed fields and displayed pages stay those of this draft."""
         mine = {name: getattr(self, name) for name in ("folded", "pages", "saving", "confirmed")}
         self.__dict__.update({**made.__dict__, **mine})
 
     def push(self, document: Document, act: int = 0) -> None:
-        """Displays another document; `act`: the number of the action, if it changes several drafts."""
+        """Appends an edited document to the history and makes it the present one. `act`: the number of the action if it
+        changes several drafts; 0 for a new number."""
         if document.bytes == self.now.bytes:
             return
         del self.history[self.at + 1 :], self.acts[self.at + 1 :]
@@ -127,7 +131,8 @@ class Draft:
         self.failure = self.note = self.hint = ""
 
     def make_again(self, changes: Sequence[tuple[str, str | None]]) -> None:
-        """Applies changes that were made to another version of the document: (pointer, JSON text; None: removed)."""
+        """Applies changes that were made to another version of the document: (pointer, JSON text; None removes the
+        value)."""
         made = self.now
         for pointer, after in changes:
             made = (
@@ -136,7 +141,7 @@ class Draft:
         self.push(made)
 
     def with_text(self, text: str) -> Document:
-        """The whole document with this text, which may not be JSON."""
+        """The whole document with another text, which need not be JSON."""
         return document_or_text(text, self.base.key, self.base.version, limit=CONSOLIDATED_LIMIT)
 
     def need_object(self, document: Document) -> None:
@@ -151,7 +156,7 @@ class Draft:
         self.note = strings.SAVED
 
     def diff(self) -> Diff:
-        """The differences as text. Takes long for a large document whose differences are not known yet."""
+        """The differences as text. Takes long for a large document whose differences were not computed yet."""
         at = (self.base, self.now)
         if self._diff is None or not _same(self._diff[0], at):
             self.know(*at, diff_of(*at, self.prefix))
@@ -160,12 +165,12 @@ class Draft:
 
     @property
     def known(self) -> tuple[Document, Document] | None:
-        """The two documents whose difference is known."""
+        """The two documents whose difference was computed last; None if there is none."""
         return None if self._diff is None else self._diff[0]
 
     @property
     def known_diff(self) -> Diff | None:
-        """The differences as text; None for a large document whose differences are not known yet."""
+        """The differences as text; None for a large document whose differences were not computed yet."""
         told = self.known is not None and _same(self.known, (self.base, self.now))
         return self.diff() if told or not self.large else None
 
@@ -180,8 +185,8 @@ class Draft:
     # ------------------------------------------------------------------ merging
     @property
     def sides(self) -> Sides:
-        """In a conflict: the fields that both sides changed, and those that one side changed. For a large document:
-        those that `meet` has found."""
+        """In a conflict: the fields that both sides changed, and the fields that one side changed; empty without a
+        conflict. For a large document `meet` must have computed them."""
         if self.theirs is None or (self.large and self._sides is None):
             return Sides((), ())
         return self._find_sides(self.theirs)
@@ -199,7 +204,7 @@ class Draft:
 
     def meet(self, stored: Document) -> bool:
         """Merges with the document that somebody else stored meanwhile; returns False if a person has to decide. Takes
-        long for a large document: call this for a copy in the background, and `adopt` the copy."""
+        long for a large document: call it on a copy in the background, then `adopt` the copy."""
         if stored.version == self.base.version:
             return True
         self.theirs = stored
@@ -214,8 +219,8 @@ class Draft:
         self.choices[pointer] = side
 
     def resolve(self, whose: Whose) -> None:
-        """Makes `theirs` the base, and applies my changes to it again; where both changed a field, `whose` wins. Takes
-        long for large documents, as `meet` does."""
+        """Makes `theirs` the base, and applies my changes to it. `whose`: the values of fields that both sides changed:
+        "mine", "theirs", or "chosen" by `choose`. Takes long for large documents."""
         if self.theirs is None:
             return
         disputed = self.disagreements
@@ -234,12 +239,12 @@ def _alike(one: Document, other: Document) -> bool:
 
 
 def _same(known: tuple[Document, ...], at: tuple[Document, ...]) -> bool:
-    """Whether both consist of the same Document objects. Contents are not compared, because that takes long."""
+    """Whether both tuples consist of the same Document objects. Contents are not compared, because that takes long."""
     return all(one is other for one, other in zip(known, at, strict=True))
 
 
 def diff_of(base: Document, now: Document, prefix: str) -> Diff:
-    """The difference between two documents, headed by their key. Takes long for large ones."""
+    """The difference between two documents, headed by their key. Takes long for large documents."""
     name = strings.clean(base.key)
     lines = changed_lines(base.text, now.text, f"{name} (stored)", f"{name} (edited)")
     warned = [strings.not_standard_line(each) for each in brought_in(base, now)]

@@ -1,4 +1,4 @@
-"""The documents of a hierarchy that are being edited, and the displayed one among them."""
+"""The documents of a hierarchy that are being edited, and which of them is displayed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Drafts:
-    """Drafts by the path of their node. Nodes with changes keep them while another node is displayed."""
+    """Drafts by the path of their node. A draft with changes is kept while another node is displayed."""
 
     def __init__(self) -> None:
         self.hierarchy: Hierarchy | None = None
@@ -23,7 +23,7 @@ class Drafts:
         """The path of the selected node."""
         self.kind: Literal["group", "array"] = "group"
         self.together = False
-        """Whether several nodes are edited in one form, instead of the selected node."""
+        """Whether the form of several nodes is displayed instead of the form of the selected node."""
 
     @property
     def selected(self) -> Draft | None:
@@ -32,13 +32,13 @@ class Drafts:
 
     @property
     def shown(self) -> Draft | None:
-        """The draft whose form is displayed; None while it is being read, and while the form of several nodes is
-        displayed."""
+        """The draft whose form is displayed; None while its document is being read, and while the form of several nodes
+        is displayed."""
         return None if self.together else self.selected
 
     @property
     def editable(self) -> Draft | None:
-        """The displayed draft, if it can be edited now."""
+        """The displayed draft; None if it cannot be edited now."""
         draft = self.shown
         return None if draft is None or draft.saving or draft.theirs is not None or not self.writable else draft
 
@@ -51,10 +51,10 @@ class Drafts:
         again."""
         for path in [*self.by_path]:
             draft = self.by_path[path]
-            shown = draft.whole and draft.at > 0 and path == self.path  # its former texts can still be looked at
+            shown = draft.whole and draft.at > 0 and path == self.path  # undo and redo still lead to its other texts
             if not draft.dirty and ((paths is None and not shown) or (paths and path in paths and not draft.saving)):
                 del self.by_path[path]
 
     def diff(self, diff_of: Callable[[Draft], Diff]) -> Diff:
-        """The differences of every document with changes, one after the other; `diff_of` gives those of one."""
+        """The differences of all documents with changes, one after the other; `diff_of` returns those of one draft."""
         return diff_together([diff_of(draft) for draft in self.unsaved().values()])

@@ -14,20 +14,21 @@ from zarrscope_app.presenters.form.drafts import Drafts
 
 
 class DraftEditor:
-    """Edits the displayed draft, if that is possible now. An error stays with its field."""
+    """Edits the displayed draft, if it can be edited now. A text that is refused is kept for its field, with the
+    reason."""
 
     def __init__(self, drafts: Drafts, background: BackgroundEdits, told: Callable[[], object]) -> None:
         self._drafts, self._background, self._told = drafts, background, told
 
     def draft(self) -> Draft | None:
-        """The displayed draft, if it can be edited now."""
+        """The displayed draft; None if it cannot be edited now."""
         if self._drafts.shown is not None and not self._drafts.writable:
-            self._told()  # repaints the form: the editor shows the stored value again
+            self._told()  # repaints the form, so that an editor with typed text shows the stored value again
         return self._drafts.editable
 
     def change(self, pointer: str, change: Splice, text: str = "") -> bool:
-        """Calls change(document, pointer in the document). Returns False if it is refused, or no document can be
-        edited."""
+        """Replaces the displayed document by change(document, pointer in the document). Returns False if the change is
+        refused, or no document can be edited."""
         draft = self.draft()
         if draft is None:
             return False
@@ -46,13 +47,13 @@ class DraftEditor:
         return True
 
     def wrong(self, pointer: str, text: str, why: str) -> None:
-        """Stores an invalid text for its field."""
+        """Keeps an invalid `text` for its field, with the reason `why` it is invalid."""
         if (draft := self.draft()) is not None:
             draft.errors[pointer] = (text, why)
             self._told()
 
     def refuse(self, why: str) -> None:
-        """Shows the reason why an edit is refused, if it does not concern the text of one field."""
+        """Shows the reason `why` an edit is refused that does not concern the text of a single field."""
         if (draft := self.draft()) is not None:
             draft.hint = why
             self._told()

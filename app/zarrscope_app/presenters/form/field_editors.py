@@ -1,7 +1,7 @@
-"""The table of form fields: the meaning of a value by its place, its editor, and the valid texts.
+"""The table of form fields: which value a field stands for, its editor, and the valid texts.
 
-The first row that fits a place is used: kinds of OME-Zarr, those of other distributions, then the kinds of JSON. A row
-of another distribution has the same form, and its entry point names it:
+A value uses the first row that fits it: rows for OME-Zarr, then rows of other distributions, then rows for the types of
+JSON. Another distribution adds a row of the same form with an entry point:
 
     [project.entry-points."zarrscope.form_fields"]
     licence = "my_package:LICENCE"
@@ -26,7 +26,7 @@ from zarrscope_app.presenters import strings
 
 Editor = Literal["line", "choice", "check", "colour", "none"]
 """The kinds of editor: a line of text, a line with proposals, yes or no, a colour, or none. Each host has a widget for
-each."""
+each kind."""
 EDITORS: tuple[Editor, ...] = ("line", "choice", "check", "colour", "none")
 MADE = TypeVar("MADE")
 _COLOUR = re.compile("[0-9A-Fa-f]{6}")
@@ -34,7 +34,7 @@ _COLOUR = re.compile("[0-9A-Fa-f]{6}")
 
 @frozen
 class Place:
-    """A value, the names and positions that lead to it, and all the attributes around it."""
+    """A value, the names and positions that lead to it, and all attributes of its node."""
 
     path: tuple[str, ...]
     value: Any
@@ -61,8 +61,8 @@ def _takes_all(text: str) -> str:
 
 @frozen
 class FieldEditor:
-    """One row of the table. `title` is the field's name for a person; `fits(place)` tells whether the row is for this
-    value."""
+    """One row of the table. `title` is the field's name for a person; `fits(place)` returns whether the row is for the
+    value at `place`."""
 
     id: str
     title: str
@@ -71,7 +71,7 @@ class FieldEditor:
     choices: Callable[[Place], tuple[str, ...]] = _proposes_nothing
     """The proposed values; another text may be typed too."""
     check: Callable[[str], str] = _takes_all
-    """The reason why a text is refused; "" if it is accepted. The rules of JSON are checked before."""
+    """The reason why a text is refused; "" if it is accepted. The JSON syntax was checked before."""
 
 
 def _is_axis_member(place: Place, name: str) -> bool:
@@ -150,7 +150,7 @@ def plugged_in() -> tuple[tuple[FieldEditor, ...], tuple[Unsupported, ...]]:
 
 
 def row_for(place: Place) -> FieldEditor:
-    """The first row that fits."""
+    """The first row that fits the value at `place`."""
     for row in DOMAIN:
         if row.fits(place):
             return row
@@ -161,7 +161,7 @@ def row_for(place: Place) -> FieldEditor:
 
 
 def _fits(row: FieldEditor, place: Place) -> bool:
-    return bool(row.fits(place))  # a plugin may return anything
+    return bool(row.fits(place))  # converted, because a plugin may return anything
 
 
 def choices_for(row: FieldEditor, place: Place) -> tuple[str, ...]:
@@ -170,7 +170,7 @@ def choices_for(row: FieldEditor, place: Place) -> tuple[str, ...]:
 
 
 def refusal(id: str, text: str) -> str:
-    """The reason why the row of that id refuses a text; "" if it accepts it."""
+    """The reason why the row with this `id` refuses a text; "" if the row accepts the text."""
     row = BUILT_IN.get(id) or next((row for row in plugged_in()[0] if row.id == id), None)
     return "" if row is None else _ask(row, lambda: strings.clean(row.check(text), 300), "")
 

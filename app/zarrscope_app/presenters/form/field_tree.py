@@ -1,4 +1,4 @@
-"""The members of the attributes as fields of a tree: a page of each long list or object. Pure."""
+"""The members of the attributes as fields of a tree: a page of each long list or object. Pure functions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from zarrscope_app.presenters.form.view_models import KINDS, Field, FieldKind
 
 MAX_FIELDS = 5000
 _TOLD = 4
-"""The most members of an object that are shown in its row."""
+"""The most members of an object that the summary in its row names."""
 _MISSING = object()
 
 
@@ -60,8 +60,8 @@ class _Walk:
         in_object: bool = True,
         one_of_many: bool = False,
     ) -> None:
-        """`span`: the place of the value in the document; `one_of_many`: whether the value is a member of a long list
-        or object; it is then collapsed at first."""
+        """`span`: the position of the value in the text of the document. `one_of_many`: whether the value is a member
+        of a long list or object; a list or object is then collapsed at first."""
         draft = self.draft
         kind = kind_of(value)
         members = len(value) if isinstance(value, dict | list) else 0
@@ -114,29 +114,29 @@ class _Walk:
 
 
 def _parts(span: Span, value: Any, pointer: str, page: range) -> list[tuple[Span, Any, str, str]]:
-    """(place, value, pointer, name) of the members on a page."""
+    """(position in the text, value, pointer, name) of the members on a page."""
     if isinstance(value, list):
         _, children = span.part(page.start, page.stop)
         return [(children[i - page.start], value[i], f"{pointer}/{i}", str(i)) for i in page]
     if len(span.children) == len(value):
         named, children = span.part(page.start, page.stop)
         spans = {name.value: child for name, child in zip(named, children, strict=True)}
-    else:  # a name appears twice in this object: its last member counts
+    else:  # the object contains a name twice: as in Python's json, its last value is used
         every = {name.value: child for name, child in zip(span.names, span.children, strict=True)}
         spans = {name: every[name] for name in [*every][page.start : page.stop]}
     return [(child, value[name], pointer + pointer_of([name]), name) for name, child in spans.items()]
 
 
 def _short_list(value: list[Any]) -> str:
-    """Whether this is a short list of numbers, which is easier to read as a whole: [0.5, 0.108, 0.108]."""
+    """A short list of numbers as JSON, which is easier to read as a whole: [0.5, 0.108, 0.108]; "" for any other
+    list."""
     if len(value) <= 6 and all(isinstance(v, int | float) and not isinstance(v, bool) for v in value):
         return strings.clean(json.dumps(value), 80)
     return ""
 
 
 def _short_object(value: dict[str, Any]) -> str:
-    """A short list of numbers as JSON, which is easier to read as a whole: [0.5, 0.108, 0.108]; "" for any other
-    list."""
+    """The first members of an object as text: "name x · type space · …"; "" if all of these are objects or lists."""
     told = [(name, each) for name, each in islice(value.items(), _TOLD) if not isinstance(each, dict | list)]
     named = [f"{strings.clean(name, 40)} {strings.clean(_plain(each), 40)}" for name, each in told]
     return strings.joined(*named, "…" if len(value) > len(told) else "") if named else ""
@@ -198,7 +198,7 @@ def kind_of(value: Any) -> FieldKind:
 def kinds_of(value: Any, text: str, pointer: str, wrong: bool = False) -> tuple[FieldKind, ...]:
     """The kinds into which a field can be converted without loss, including its own.
 
-    The attributes as a whole are an object, and stay one.
+    The attributes as a whole must be an object, so their only kind is "object".
     """
     own = kind_of(value)
     if not pointer:
@@ -209,8 +209,8 @@ def kinds_of(value: Any, text: str, pointer: str, wrong: bool = False) -> tuple[
 def spelled(value: Any, text: str, kind: FieldKind, wrong: bool = False) -> str | None:
     """JSON text of a value converted to another kind; None if content would be lost.
 
-    `text` is the field's: strings without quotes, numbers as in the document. `wrong`: it was typed and is not valid
-    for the value's kind; then it is converted as text, and `value` is not used.
+    `text` is the field's text: strings without quotes, numbers as in the document. `wrong`: whether this text was typed
+    and is invalid for the value's kind; then the text is converted, and `value` is not used.
     """
     if isinstance(value, dict | list) and not wrong:
         if not value:

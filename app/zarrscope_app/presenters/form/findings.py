@@ -1,7 +1,8 @@
-"""The faults of attributes, each with its field and its correction. Pure.
+"""The faults of attributes, each with its field and its correction. Pure functions.
 
 A correction is offered only if the meaning is unambiguous: "um" for micrometer, "#00f" for a colour of six digits. Each
-is a row of MENDS: the condition, and the edits that it makes.
+correction is a row of MENDS: a pattern for the pointers of the findings that it corrects, and a function that returns
+the edits.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ MOST = 50
 
 @frozen
 class Mend:
-    """A row of the table: the pointers of the findings that it corrects, and the edits that correct one; no edits if
-    the meaning is ambiguous."""
+    """A row of the table: the pointers of the findings that it corrects, and a function that returns the edits that
+    correct a finding; no edits if the meaning is ambiguous."""
 
     pointer: re.Pattern[str]
     edits: Callable[[Subject, Violation, Sequence[str]], Sequence[Edit]]
@@ -122,7 +123,8 @@ def mend(subject: Subject, found: Violation) -> Sequence[Edit]:
 
 
 def findings_of(subject: Subject, violations: Sequence[Violation]) -> tuple[Finding, ...]:
-    """Violations in words: first those of a MUST, then those of a SHOULD that can be corrected."""
+    """Violations in words: first all violations of a MUST of the specification, then the violations of a SHOULD that
+    can be corrected."""
     found = []
     for each in sorted(violations, key=lambda v: v.strength != "must")[:MOST]:
         edits = mend(subject, each)
@@ -158,12 +160,12 @@ def field_of(subject: Subject, pointer: str) -> str:
 
 
 def nearest(attributes: Any, pointer: str) -> str:
-    """The pointer itself, or the nearest one above it that has a value."""
+    """The pointer itself if `attributes` have a value there, otherwise the nearest pointer above it with a value."""
     while pointer and value_at(attributes, pointer) is None:
         pointer = _above(pointer)
     return pointer
 
 
 def wrong_texts(errors: Mapping[str, tuple[str, str]]) -> tuple[Finding, ...]:
-    """Typed texts that are invalid, as findings: field → (text, reason)."""
+    """Findings about invalid typed texts. `errors`: field → (text, reason)."""
     return tuple(Finding(id, strings.clean(why, 300), True) for id, (_, why) in errors.items())

@@ -1,4 +1,4 @@
-"""The attributes as JSON text: the text of a document, and the document for an edited text."""
+"""The attributes as JSON text: makes this text from a document, and a document from the edited text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.view_models import Field
 
 WHOLE = "text"
-"""The id under which a draft keeps a text that is not JSON."""
+"""The id of the field under which a draft keeps a typed text that is not JSON."""
 LINE = "line/"
 """The prefix of the ids of lines, for hosts that paint lines."""
 MOST_LINES = 5000
@@ -23,7 +23,7 @@ _PLACE = re.compile(r"(?:Line|Not UTF-8 text at line) (\d+), (?:column|byte) (\d
 
 @frozen
 class TextFault:
-    """The reason why a text is not JSON. `line` counts from 1; 0: no single line."""
+    """The reason why a text is not JSON. `line` counts from 1; 0 if the fault is not in a single line."""
 
     line: int
     sentence: str
@@ -40,7 +40,7 @@ def text_of(document: Document, prefix: str) -> str:
 
 
 def with_text(document: Document, prefix: str, text: str) -> Document:
-    """The document with this text for its attributes, with the former indentation. Raises BadMetadata."""
+    """The document with another text for its attributes, indented as the attributes were before. Raises BadMetadata."""
     if text == text_of(document, prefix):
         return document
     raw = document.text_at(prefix) if document.has(prefix) else "{}"
@@ -60,7 +60,8 @@ def _indent(document: Document, raw: str) -> str:
 
 
 def shown(draft: Draft) -> tuple[str, TextFault | None]:
-    """The text of the attributes. If the typed text is not JSON: that text, and its fault."""
+    """The text of the attributes. If the typed text is not JSON: the typed text, and its fault; the fault is None
+    otherwise."""
     if draft.whole:
         now = draft.now
         return line_ends.shown(now.text), fault_of(now.fault) if isinstance(now, UnparsedDocument) else None
@@ -73,7 +74,7 @@ def shown(draft: Draft) -> tuple[str, TextFault | None]:
 
 
 def fault_in(text: str, draft: Draft) -> TextFault | None:
-    """The fault of a text for the attributes; None if there is none."""
+    """The fault that makes `text` invalid for the attributes, or for the whole document; None if there is none."""
     if draft.whole:
         found = draft.with_text(text)
         return fault_of(found.fault) if isinstance(found, UnparsedDocument) else None
@@ -91,8 +92,8 @@ def told_of(draft: Draft, fault: TextFault) -> str:
 
 
 def edited(draft: Draft, text: str, document: Document | None = None) -> Document:
-    """The document, by default the draft's, with a text as an editor returns it. Raises BadMetadata; the text of a
-    whole document is taken as it is."""
+    """The document (None: that of the draft) with `text` as returned by an editor. Raises BadMetadata; for the text of
+    a whole document nothing is raised, because that may be invalid."""
     document = document if document is not None else draft.now
     if draft.whole:
         return draft.with_text(line_ends.with_own_ends(document.text, text))
@@ -102,14 +103,14 @@ def edited(draft: Draft, text: str, document: Document | None = None) -> Documen
 
 
 def fault_of(error: ZarrscopeError) -> TextFault:
-    """An error of `with_text`, with its line."""
+    """The fault that an error of `with_text` describes, with the number of its line."""
     found = _PLACE.fullmatch(error.message)
     sentence = words.refusal(error, 300)
     return TextFault(int(found[1]) if found else 0, sentence)
 
 
 def lines_of(text: str, fault: TextFault | None) -> tuple[Field, ...]:
-    """The text as fields, one per line, each under its line number."""
+    """The text as fields, one per line, each with its line number as label."""
     found = []
     for i, line in enumerate(text.split("\n")[:MOST_LINES]):
         wrong = fault.sentence if fault is not None and max(fault.line, 1) == i + 1 else ""

@@ -17,7 +17,7 @@ from zarrscope_app.presenters.form.view_models import Finding
 
 
 class JudgeOfSeveral:
-    """Checks documents while `on`; calls `told()` when results have arrived."""
+    """Checks documents in the background while `on` is True; calls `told()` when results have arrived."""
 
     def __init__(self, owner: Owner, told: Callable[[], object]) -> None:
         self._owner, self._told = owner, told
@@ -27,13 +27,13 @@ class JudgeOfSeveral:
         self._judged: dict[str, tuple[Document, Verdict]] = {}
 
     def stop(self) -> None:
-        """Stops, because the results are no longer needed."""
+        """Stops the running check, whose results are no longer needed."""
         if self._ticket is not None:
             self._ticket.cancel()
             self._ticket = None
 
     def look_at(self, parts: Sequence[Part]) -> None:
-        """Checks the documents that it has not checked yet."""
+        """Checks the documents that were not checked yet in their present form."""
         self.stop()
         new = [part for part in parts if self.verdict_of(part) is None]
         if not new or not self.on:
@@ -55,12 +55,12 @@ class JudgeOfSeveral:
         self._ticket = self._owner.fetch(work, done)
 
     def verdict_of(self, part: Part) -> Verdict | None:
-        """The verdict on a document in its present form; None while it is not known."""
+        """The verdict on a document in its present form; None if it was not checked yet."""
         document, told = self._judged.get(part.path, (None, None))
         return told if document is part.document else None
 
     def verdicts(self, parts: Sequence[Part]) -> dict[str, Verdict]:
-        """The known verdicts by path; none while the form is not visible."""
+        """Path of a node → verdict, as far as the documents were checked; empty while the form is not visible."""
         found = {part.path: self.verdict_of(part) for part in parts} if self.on else {}
         return {path: each for path, each in found.items() if each is not None}
 

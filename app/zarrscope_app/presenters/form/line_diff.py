@@ -12,12 +12,13 @@ from collections.abc import Iterator
 
 CONTEXT = 3
 MOST = 5_000
-"""The most lines that are compared one by one; of a longer part all lines count as replaced."""
+"""The most lines of both texts that are compared one by one; if more lie between the first and the last difference, all
+of them count as replaced."""
 _HUNK = re.compile(r"@@ -(\d+)(,\d+)? \+(\d+)(,\d+)? @@")
 
 
 def changed_lines(before: str, after: str, old: str, new: str) -> Iterator[str]:
-    """The lines of a unified diff without their ends; `old` and `new` name the two texts."""
+    """The lines of a unified diff, without line ends; `old` and `new` are the names of the two texts."""
     left, right = before.splitlines(), after.splitlines()
     shorter = min(len(left), len(right))
     head = 0

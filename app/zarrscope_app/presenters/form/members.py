@@ -17,7 +17,8 @@ from zarrscope_app.presenters.form.view_models import Field, FieldKind
 
 
 class MemberEditor:
-    """Changes which members the attributes have. Fields of sections are not members: they cannot be changed here."""
+    """Adds, renames, removes, moves and converts members of the attributes. Fields of sections have ids that are not
+    JSON pointers, so they cannot be changed here."""
 
     def __init__(self, editor: DraftEditor, field: Callable[[str], Field | None], told: Callable[[], object]) -> None:
         self._editor, self._field, self._told = editor, field, told

@@ -23,7 +23,8 @@ from zarrscope_app.presenters.form.sections.model import Subject, Surroundings
 from zarrscope_app.presenters.form.sections.table import sections_of
 
 Asked = Callable[[Subject], Sequence[Edit]]
-"""A requested change, applied to one image. Raises Refused if the image has no such axis or channel."""
+"""A requested change: a function that returns its edits for one image. Raises Refused if the image has no such axis or
+channel."""
 _PART = re.compile(r",(?=(?:name|label|color|colour|window|active|shown)=)")
 _YES = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 
@@ -148,7 +149,7 @@ class Verdict:
     """ "OME-Zarr 0.5: valid · 1 remark: …"; "" if the attributes contain nothing of OME-Zarr."""
     findings: tuple[Violation, ...] = ()
     summary: str = ""
-    """The same without the findings."""
+    """The sentence without the findings: "OME-Zarr 0.5: valid · 1 remark"."""
 
     @property
     def broken(self) -> tuple[Violation, ...]:
@@ -157,7 +158,8 @@ class Verdict:
 
 
 def verdict(attributes: Any, version: str) -> Verdict:
-    """Judges attributes. Takes long for large ones, and imports ome-zarr-models: not for a host's thread."""
+    """Checks attributes against the OME-Zarr specification. Takes long for large ones and imports ome-zarr-models, so
+    it must not be called on a host's thread."""
     if not version:
         return Verdict("")
     if version in ("0.1", "0.2", "0.3"):

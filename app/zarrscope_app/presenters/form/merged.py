@@ -1,6 +1,7 @@
 """The sections of several nodes as one form: common values are shown, different values are marked as different. Pure.
 
-Fields are matched by their meaning (the pixel size in z), not by their place, because axes may be ordered differently.
+Fields are matched by their meaning (the pixel size in z), not by their position, because axes may be ordered
+differently.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ RowKey = tuple[str, int]
 
 @frozen
 class Part:
-    """One of the nodes: its edited document and its stored one."""
+    """One node of the form: its edited `document`, and the stored document `base`."""
 
     path: str
     document: Document
@@ -44,7 +45,7 @@ class Part:
         return Subject(self.attributes, self.around, self.linked)
 
     def stored_texts(self) -> dict[str, str] | None:
-        """Field → its stored text; None if nothing was edited."""
+        """Id of a field → its text in the stored document; None if nothing was edited."""
         if self.document.bytes == self.base.bytes:
             return None
         sections = sections_of(Subject(self.base.get(self.prefix, {}), self.around, self.linked))
@@ -53,11 +54,11 @@ class Part:
 
 @frozen
 class Merged:
-    """One form of several nodes."""
+    """The sections of a form of several nodes, and which field of each node a field of the form stands for."""
 
     sections: tuple[FormSection, ...] = ()
     places: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Field of the form → path of a node → the node's field."""
+    """Id of a field of the form → path of a node → id of the node's field."""
 
 
 @dataclass
@@ -73,7 +74,7 @@ class _Section:
 
 
 def merged(parts: Sequence[Part]) -> Merged:
-    """The form of all parts. Takes long for many: not for a host's thread."""
+    """The form of all parts. Takes long for many parts, so it must not be called on a host's thread."""
     found: dict[str, _Section] = {}
     for part in parts:
         stored = part.stored_texts()
@@ -113,7 +114,7 @@ def _section(id: str, held: _Section, nodes: int, places: dict[str, Mapping[str,
 def _field(held: Mapping[str, Field], changed: bool, places: dict[str, Mapping[str, str]]) -> Field:
     first = next(iter(held.values()))
     id = first.pointer
-    while id in places:  # another row, in which axes or members are ordered differently
+    while id in places:  # another row has a field of this id, because axes or members are ordered differently
         id += "+"
     places[id] = {path: each.pointer for path, each in held.items()}
     texts = {each.text for each in held.values()}
@@ -126,7 +127,8 @@ def _field(held: Mapping[str, Field], changed: bool, places: dict[str, Mapping[s
 
 # ---------------------------------------------------------------------- editing
 def edited(parts: Sequence[Part], places: Mapping[str, str], text: str) -> dict[str, Document]:
-    """The documents with a text typed into one field of all of them. Raises Refused if one of them refuses it."""
+    """Path → the document with `text` in one field. `places`: path → id of the node's field. Raises Refused if the text
+    is invalid for one of the nodes."""
 
     def change(part: Part) -> Document:
         edits = edits_of(part.subject, places[part.path], text)
@@ -136,7 +138,8 @@ def edited(parts: Sequence[Part], places: Mapping[str, str], text: str) -> dict[
 
 
 def each_changed(parts: Sequence[Part], change: Callable[[Part], Document]) -> dict[str, Document]:
-    """Path → the result of `change` for each; raises Refused, with the name of the node, if it refuses one of them."""
+    """Path → the result of `change` for each part. Raises Refused, with the path of the node, if `change` fails for one
+    part."""
     found = {}
     for part in parts:
         try:

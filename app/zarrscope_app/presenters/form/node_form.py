@@ -39,11 +39,11 @@ from zarrscope_app.presenters.form.waiting import Waiting
 from zarrscope_app.presenters.form.whole_text import WHOLE, judgement, read_draft, status_of, ways_of
 
 FOLD_ABOVE = 60
-"""Lists and objects with more members are collapsed at first."""
+"""Lists and objects with more members than this are collapsed at first."""
 
 
 class NodeForm:
-    """The form of the selected node among `drafts`. `told()` requests a repaint. No method waits."""
+    """The form of the selected node among `drafts`. `told()` requests a repaint. No method waits for the store."""
 
     def __init__(
         self, owner: Owner, drafts: Drafts, waiting: Waiting, saver: Saver, told: Callable[[], object]
@@ -52,7 +52,7 @@ class NodeForm:
         self._loading: Ticket | None = None
         self._failure = ""
         self.faulty = ""
-        """The key of the faulty document of the node; "" if all are sound."""
+        """The key of the faulty document of the node; "" if none is faulty."""
         self._way: Way = "image"
         self._tree: tuple[Field, ...] | None = None
         self.sections = SectionForm()
@@ -101,16 +101,16 @@ class NodeForm:
         self._failure = ""
 
     def look_again(self) -> None:
-        """Called when the displayed draft, or other data about its node, may have changed: the fields must be made
-        again."""
+        """Called when the displayed draft, or other data about its node, may have changed: the next `state` then makes
+        the fields again, and the draft is checked again."""
         self._tree = None
         if (draft := self._drafts.shown) is not None:
             text = judgement(self._drafts.hierarchy, self._drafts.path, draft) if draft.whole else None
             self._judge.look_at(draft, text)
 
     def judge(self, on: bool) -> None:
-        """Sets whether the form is visible: then typed text is checked against the OME-Zarr specification in the
-        background."""
+        """Sets whether the form is visible; typed text of a visible form is checked against the OME-Zarr specification
+        in the background."""
         self._judge.on = on
 
     # ------------------------------------------------------------------ snapshots
@@ -175,7 +175,8 @@ class NodeForm:
         return EditStatus.CLEAN, draft.hint or draft.note
 
     def _shown(self, draft: Draft, way: Way) -> Shown:
-        """The fields of all members, or the JSON text; of a large document, the part that has been made so far."""
+        """The fields of all members, or the JSON text; of a large document, those that were last made in the
+        background."""
         if draft.large:
             return self._view.look(self._drafts.path, draft, way)
         if way == "fields":
@@ -222,7 +223,8 @@ class NodeForm:
         return Diff("", ()) if draft is None else self.diff_of(draft)
 
     def diff_of(self, draft: Draft) -> Diff:
-        """The difference of any draft; of a large one, as far as it is known: `told` is called when it is."""
+        """The difference of any draft from its stored document. For a large one it is computed in the background: until
+        then a placeholder is returned, and `told` is called when it is ready."""
         return self._background.diff(draft) if draft.large else draft.diff()
 
     # ------------------------------------------------------------------ editing
@@ -232,7 +234,7 @@ class NodeForm:
         return self._background.busy
 
     def when_edited(self, then: Callable[[], object]) -> None:
-        """Calls `then` after the running edits."""
+        """Calls `then` when the running edits have ended; at once if there are none."""
         self._background.in_turn(then)
 
     def edit(self, pointer: str, text: str) -> None:
@@ -294,15 +296,15 @@ class NodeForm:
             self._told()
 
     def why_not(self, pointer: str, text: str) -> Callable[[], str] | None:
-        """A function that returns the reason why a text is invalid; any thread may call it. None while no document can
-        be edited."""
+        """A function that returns the reason why a text is invalid, or ""; any thread may call this function. None
+        while no document can be edited."""
         draft = self._drafts.selected
         if draft is None:
             return None
         return partial(self.sections.why_not, self._drafts.path, draft, pointer, text)
 
     def change(self, asked: Sequence[Asked]) -> None:
-        """Makes changes, all of them or none, in one undo."""
+        """Makes changes, all of them or none, as one step of the undo history."""
         self.meaning.change(asked)
 
     def mend(self, pointer: str) -> None:
@@ -329,7 +331,8 @@ class NodeForm:
         self._background.in_turn(self._saver.save)
 
     def resolve(self, whose: Whose) -> None:
-        """Merges with the stored document; if both changed a field, `whose` wins."""
+        """Merges with the stored document. A field that both sides changed gets the value that was chosen for it,
+        otherwise that of the side `whose`."""
         draft = self._drafts.shown
         if draft is not None and draft.theirs is not None and draft.large:
             self._background.alter(draft, lambda made: made.resolve(whose))
@@ -338,5 +341,5 @@ class NodeForm:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths of the form's nodes."""
+        """The paths of the nodes in the form: here one, or none."""
         return (self._drafts.path,)

@@ -1,4 +1,5 @@
-"""Pages of a long list or object: only the members of one page are fields, so that no edit has to visit all members."""
+"""Pages of a long list or object: fields are made only for the members of one page, so that an edit need not visit all
+members."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ PAGE = 200
 
 
 def page_of(pages: Mapping[str, int], pointer: str, members: int) -> range:
-    """The positions of the displayed members; `pages`: list or object → the position of its first displayed member."""
+    """The positions of the displayed members of the list or object at `pointer`. `pages`: pointer → the position of the
+    first displayed member."""
     first = min(pages.get(pointer, 0), max(members - 1, 0) // PAGE * PAGE)
     return range(first, min(first + PAGE, members))
 

@@ -1,7 +1,8 @@
-"""The attributes of a node as a form. Nothing is written before `save`, and all bytes that were not edited stay.
+"""The attributes of a node as a form. Nothing is written before `save`, and saving keeps all bytes that were not
+edited.
 
-The presenter knows which form is displayed, that of the selected node or that of several, and has the interface for
-hosts. The forms are in node_form.py and several.py, the edited documents in drafts.py, snapshots in view_models.py.
+The presenter knows which form is displayed, that of the selected node or that of several, and provides the interface
+for hosts. The forms are in node_form.py and several.py, the edited documents in drafts.py, snapshots in view_models.py.
 """
 
 from __future__ import annotations
@@ -76,13 +77,13 @@ class Form(Protocol):
 
 
 class EditPresenter:
-    """The presenter of the form. All methods run on the host's thread, and none waits. Each makes a new `state`;
-    `changed()` is emitted once per pass of the event loop."""
+    """The presenter of the form. All methods run on the host's thread, and none waits for the store. After a method has
+    changed something, there is a new `state`, and `changed()` is emitted once per pass of the event loop."""
 
     changed = Signal()
     saved = Signal(str)
     failed = Signal(object, str)
-    """Why the document of the node at this path could not be saved."""
+    """Emits (error, path of the node) when a document could not be saved."""
     """The path of a node whose document was written."""
 
     def __init__(self, owner: Owner) -> None:
@@ -94,7 +95,8 @@ class EditPresenter:
         self._saver = Saver(owner, self._drafts, self._refresh, self.saved.emit, self.failed.emit)
         self._one = NodeForm(owner, self._drafts, self._waiting, self._saver, self._refresh)
         self._several: SeveralForm | None = None
-        """The form of the nodes that are selected together; it replaces the form of one node."""
+        """The form of the nodes that are selected together, displayed instead of the form of one node; None if there is
+        none."""
         self._left: list[SeveralForm] = []
         """Forms of earlier selections whose edits are still being made."""
         self._trials = TextTrials(owner)
@@ -119,8 +121,8 @@ class EditPresenter:
         self.select(node.path, node.kind)
 
     def expect(self, path: str) -> None:
-        """Prepares for a node that is being opened: if it has unsaved edits, they are shown at once, and can be
-        saved."""
+        """Prepares for a node that is being opened: if the node has unsaved edits, its form is shown at once, and the
+        edits can be saved."""
         self._expected, self._one.faulty = path, ""
         self._to_expected()
 
@@ -196,7 +198,7 @@ class EditPresenter:
 
     @property
     def several(self) -> tuple[str, ...]:
-        """The nodes that are edited together; () if it is one."""
+        """The paths of the nodes that are edited together; () while the form of one node is displayed."""
         return self._several.asked if self._several is not None else ()
 
     @property
@@ -205,7 +207,7 @@ class EditPresenter:
 
     @property
     def unsaved(self) -> int:
-        """The unsaved changes of all nodes."""
+        """The number of unsaved changes of all nodes."""
         return sum(len(draft.changes) for draft in self._drafts.by_path.values())
 
     def unsaved_drafts(self) -> dict[str, Draft]:
@@ -221,7 +223,7 @@ class EditPresenter:
         self._refresh()
 
     def tell(self, sentence: str) -> None:
-        """Shows in the form a sentence that is not about one of its fields."""
+        """Shows a sentence about the whole form, not about one of its fields."""
         if (draft := self._drafts.selected) is not None:
             draft.hint = sentence
         self._refresh()
@@ -234,7 +236,8 @@ class EditPresenter:
         return self._state
 
     def _with_commands(self, state: EditState) -> EditState:
-        """The sections, with a command beside the channels that takes over the picture's settings."""
+        """The state with a command beside the section of the channels, which copies the settings of the displayed
+        picture."""
         if not state.sections or not self._view_changes():
             return state
         sections = [replace(s, command="take-view") if s.id == CHANNELS.id else s for s in state.sections]
@@ -277,7 +280,7 @@ class EditPresenter:
         self._notify.soon()
 
     def _tell(self) -> None:
-        _ = self.state  # builds the state now; errors are shown by the listeners
+        _ = self.state  # builds the state before listeners ask for it
         self.changed.emit()
 
     # ------------------------------------------------------------------ editing
@@ -441,7 +444,7 @@ class EditPresenter:
         self._saver.save_all(then)
 
     def when_saved(self, then: Callable[[str | None], object]) -> bool:
-        """Calls `then`, as in `save_all`, when the running saves have ended; returns False if there are none."""
+        """Calls `then`, as in `save_all`, when the running saves have ended; returns False if no save is running."""
         return self._saver.when_saved(then)
 
     def diff_of_all(self) -> Diff:
@@ -450,7 +453,7 @@ class EditPresenter:
 
     def resolve(self, whose: Whose) -> None:
         """Merges with the stored document. A field that both sides changed gets the value that was chosen for it,
-        otherwise that of the side `whose`. The state is then DIRTY or CLEAN."""
+        otherwise that of the side `whose`. The status is then DIRTY or CLEAN."""
         self._form.resolve(whose)
 
     def command_text(self, url: str) -> str:

@@ -3,7 +3,8 @@
 Edits are stored in the background a moment after they are typed, so that neither a crash nor a lost connection loses
 them. The file is removed when the edits are saved or discarded. It contains the public address, the changed fields,
 typed text that is invalid, and the id of the process: edits of a process that still runs are not offered. Accepted
-edits are applied to the document as it is stored then, as if typed again; nothing is written until the person saves.
+edits are applied to the stored document as if they were typed again; nothing is written to the store until the person
+saves.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Keeper(Protocol):
 
 @frozen
 class Kept:
-    """The unsaved edits of one ended session."""
+    """The unsaved edits of one session that has ended."""
 
     name: str
     when: str
@@ -58,7 +59,7 @@ class Kept:
 
     @property
     def changes(self) -> int:
-        # Two versions that were not compared count as one change.
+        # A large document may be kept as two versions that were not compared; they count as one change.
         return sum(
             max(len(draft["changes"]), bool(draft["versions"])) + len(draft["typed"]) for draft in self.drafts.values()
         )
@@ -101,12 +102,12 @@ class Rescue:
 
     # ------------------------------------------------------------------ keeping
     def _keep(self) -> None:
-        """Stores the present unsaved edits, or removes the file if there are none. One write at a time, the latest
-        edits last."""
+        """Stores the present unsaved edits, or removes the file if there are none. Only one write runs at a time; edits
+        made meanwhile are stored after it."""
         if self._busy or self._closed:
             return
         if not all(draft.settled for draft in self._edit.unsaved_drafts().values()):
-            return  # a large document is being compared; then this is called again
+            return  # a large document is still being compared; this method is called again when its changes are known
         drafts = self._drafts()
         if drafts == self._stored:
             return
@@ -146,14 +147,15 @@ class Rescue:
     # ------------------------------------------------------------------ offering
     @property
     def sentence(self) -> str:
-        """The sentence that offers the edits; "" if there are none."""
+        """The sentence that offers edits of earlier sessions; "" if there are none to offer."""
         if not self._found or self._hidden:
             return ""
         return strings.rescued(sum(kept.changes for kept in self._found), max(kept.when for kept in self._found))
 
     @property
     def wanted(self) -> bool:
-        """Whether the person accepted the offered edits, and they wait until the hierarchy is open for writing."""
+        """Whether the person accepted the offered edits, which are then applied as soon as the hierarchy is open for
+        writing."""
         return self._wanted
 
     def hide(self) -> None:
@@ -198,7 +200,8 @@ class Rescue:
             self._edit.put_back(drafts)
             if failure is None:
                 if not self._closed:
-                    self._write(self._drafts())  # written before older files are removed: nothing gets lost
+                    # Written before older files are removed, so that a crash loses nothing.
+                    self._write(self._drafts())
                 for kept in found:
                     self._keeper.remove(kept.name)
                 self._found = []
@@ -218,8 +221,8 @@ def _draft_for(hierarchy: Hierarchy, path: str, whole: str) -> Draft:
 
 
 def _told(draft: Draft) -> dict[str, Any]:
-    """The edits of one document. A large one that was not yet compared with the stored one, which takes long, is kept
-    in both versions, and compared when it is put back."""
+    """The edits of one document in the form of the file. A large document whose changes were not computed yet is kept
+    as both versions, stored and edited; they are compared when the edits are put back."""
     if draft.large and not draft.settled and not draft.whole:
         return {"changes": [], "versions": [draft.base.text, draft.now.text], "typed": draft.errors}
     whole = {"whole": draft.base.key} if draft.whole else {}
@@ -235,7 +238,7 @@ def _compared(versions: Sequence[str], prefix: str) -> list[tuple[str, str | Non
 
 
 def _versions(draft: Mapping[str, Any]) -> tuple[str, ...]:
-    """The two versions of a document that was not compared; () where there are changes."""
+    """The stored and the edited version of a document that was not compared; () if the file contains its changes."""
     return tuple(map(str, {"versions": (), **draft}["versions"]))
 
 
@@ -247,7 +250,8 @@ def _change(told: Sequence[Any]) -> tuple[str, str | None]:
 
 
 def _runs(process: int, host: str) -> bool:
-    """Whether another process is running, as far as that can be known: on this machine, and not on Windows."""
+    """Whether another process of the machine `host` still runs; False if this cannot be found out: on another machine,
+    and on Windows."""
     if host != platform.node() or sys.platform == "win32" or process == os.getpid():
         return False
     try:

@@ -10,7 +10,7 @@ from zarrscope_app.presenters.form.pages import PAGE, page_of
 
 
 def turn(draft: Draft, pointer: str, by: int) -> bool:
-    """Shows the next or the previous page. Returns False if there is none."""
+    """Shows the next (`by` 1) or the previous (-1) page of a list or object. Returns False if there is no such page."""
     holder = draft.now.get(draft.prefix + pointer, None)
     members = len(holder) if isinstance(holder, dict | list) else 0
     first = page_of(draft.pages, pointer, members).start + by * PAGE
@@ -21,8 +21,8 @@ def turn(draft: Draft, pointer: str, by: int) -> bool:
 
 
 def reveal(draft: Draft, pointer: str) -> None:
-    """Expands every list and object around a field, at the page that contains it. A member that is still being added
-    counts as the last one."""
+    """Expands every list and object around a field, at the page that contains the field. A member that is not in the
+    document yet, because it is being added, counts as the last one."""
     value = draft.now.get(draft.prefix, None)
     tokens = tokens_of(pointer)
     for depth, token in enumerate(tokens):

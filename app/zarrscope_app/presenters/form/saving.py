@@ -42,14 +42,14 @@ class Saver:
 
     def _save(self, path: str, draft: Draft, may_merge: bool) -> None:
         hierarchy = self._drafts.hierarchy
-        assert hierarchy is not None  # a draft belongs to a node, and a node to a hierarchy
+        assert hierarchy is not None  # there is a hierarchy, because each draft belongs to one of its nodes
         document = draft.now.read_at(draft.base.version)
         draft.saving, draft.failure = True, ""
         met = draft.copy()
 
         def work() -> tuple[Document | None, bool]:
-            """(the saved document, or None if somebody else stored another one meanwhile; whether `met` could be merged
-            with that)."""
+            """(the saved document, or None if somebody else changed the stored one meanwhile; whether `met` was then
+            merged with the stored one without a conflict)."""
             try:
                 return save(hierarchy, path, met, document), False
             except Conflict:
@@ -58,7 +58,8 @@ class Saver:
         def done(outcome: JobResult[tuple[Document | None, bool]]) -> None:
             draft.saving = False
             saved, merged = outcome.value or (None, False)
-            if isinstance(outcome.error, NotStandard):  # the person is asked; saving the same again confirms it
+            # Nothing was written; if the person saves the same bytes again, that confirms them.
+            if isinstance(outcome.error, NotStandard):
                 draft.confirmed = document.bytes
                 draft.failure = refused(outcome.error)
             elif outcome.error is not None:
@@ -69,7 +70,7 @@ class Saver:
                 self._saved(path)
             else:
                 draft.adopt(met)
-                if merged and may_merge:  # both sides changed different fields: saved without asking
+                if merged and may_merge:  # merged without a conflict: the result is saved without asking
                     self._save(path, draft, may_merge=False)
             self._told()
             self._settled()
@@ -99,7 +100,7 @@ class Saver:
 
     def _save_together(self, drafts: Mapping[str, Draft], may_merge: bool) -> None:
         hierarchy = self._drafts.hierarchy
-        assert hierarchy is not None  # a draft belongs to a node, and a node to a hierarchy
+        assert hierarchy is not None  # there is a hierarchy, because each draft belongs to one of its nodes
         work = saving(hierarchy, drafts)
         for draft in drafts.values():
             draft.saving, draft.failure = True, ""
@@ -136,7 +137,8 @@ class Saver:
         return next(iter(found or dirty), None)
 
     def _settled(self) -> None:
-        """Called when a save has ended. After the last one, calls the function that waits for all of them."""
+        """Called when a save has ended. If no other save is running, calls the function that waits for the end of all
+        saves."""
         if self._then is not None and not self.saving:
             then, self._then = self._then, None
             then(self._in_the_way())
@@ -158,11 +160,13 @@ class Saver:
 
 
 def _tell_of(error: BaseException, drafts: Mapping[str, Draft]) -> str:
-    """Shows why nothing was saved, at the document that the error names. Returns the path of its node."""
+    """Puts the reason why nothing was saved into the draft of the document that the error names. Returns the path of
+    its node."""
     key = getattr(error, "key", "")
     path = next((path for path, draft in drafts.items() if draft.now.key == key), next(iter(drafts)))
     draft = drafts[path]
-    if isinstance(error, NotStandard):  # the person is asked; saving the same again confirms it
+    # Nothing was written; if the person saves the same bytes again, that confirms them.
+    if isinstance(error, NotStandard):
         draft.confirmed = draft.now.bytes
         draft.failure = refused(error)
     else:

@@ -30,11 +30,12 @@ class Found:
     sentence: str = ""
     """ "3 of 12"; "" if there is no search text."""
     pointer: str | None = None
-    """The field of the current match."""
+    """The pointer of the field of the current match; None if there is no match."""
 
 
 class FormSearch:
-    """Call `look_for` with a text, then `step`. `shown(pointer)` is called to make the field of a match visible."""
+    """The search in the form of one node: call `look_for` with a text, then `step`. The search calls `shown(pointer)`
+    to make the field of a match visible."""
 
     changed = Signal()
 
@@ -43,13 +44,13 @@ class FormSearch:
         self._ticket: Ticket | None = None
         self._text = ""
         self._document: Document | None = None
-        """The document in which the matches were found."""
+        """The document in which the matches were found; None before the first search."""
         self._places: list[str] = []
         self._at = 0
 
     @property
     def found(self) -> Found:
-        """The snapshot."""
+        """The present result as a snapshot for hosts."""
         if not self._text:
             return Found()
         if self._ticket is not None:

@@ -30,8 +30,8 @@ def is_section_field(pointer: str) -> bool:
 
 
 class SectionForm:
-    """The sections of each node's attributes, and the other data about each node from which they are made, such as
-    shapes."""
+    """The sections of each node's attributes, and the data outside the attributes from which the sections are made,
+    such as shapes."""
 
     def __init__(self) -> None:
         self._around: dict[str, Surroundings] = {}
@@ -40,7 +40,7 @@ class SectionForm:
         """The sections that were made last, and the data from which they were made."""
 
     def surround(self, around: Surroundings) -> None:
-        """Sets the data about a node that are not in its attributes, such as shapes."""
+        """Sets the data outside the attributes of the node from which its sections are made, such as shapes."""
         self._around[around.path] = around
 
     def subject(self, path: str, draft: Draft, document: Document) -> Subject:
@@ -77,7 +77,7 @@ class SectionForm:
         self._sections_of(path, draft, document)
 
     def edited(self, path: str, draft: Draft, id: str, text: str) -> Document:
-        """The document with a field's text as typed. Raises ZarrscopeError."""
+        """The document after the typed `text` was applied to the field `id`. Raises ZarrscopeError."""
         if id == "linked":
             self._linked[path] = text.strip().lower() == "true"
             return draft.now
@@ -131,7 +131,7 @@ def with_typed(section: FormSection, typed: Mapping[str, tuple[str, str]]) -> Fo
 
 
 class Judge:
-    """Checks the displayed attributes in the background; a newer check replaces a running one."""
+    """Checks the displayed attributes in the background; a new check cancels the running one."""
 
     def __init__(self, owner: Owner, told: Callable[[], object]) -> None:
         self._owner, self._told = owner, told
@@ -141,11 +141,12 @@ class Judge:
         self._ticket: Ticket | None = None
         self.verdict = Verdict("")
         self.judged: Document | None = None
-        """The document that was judged."""
+        """The document that `verdict` is about; None before the first check."""
 
     def look_at(self, draft: Draft, faulty: Callable[[], str] | None = None) -> None:
-        """Checks the present draft, unless that was already done or the form is not visible. A whole document is always
-        checked: `faulty` returns the reason why its text describes no valid node, and waits for the store."""
+        """Checks the present text of the draft, unless it was already checked or the form is not visible. A draft of a
+        whole document is checked even then, by `faulty`, which returns the reason why the text describes no valid node,
+        and waits for the store."""
         document = draft.now
         if not (self.on or draft.whole) or document is self._document:
             return

@@ -1,4 +1,5 @@
-"""The form of several nodes: one edit changes all of their documents, one undo reverts it, and all are saved or none.
+"""The form of several nodes: one edit changes all of their documents, one undo reverts the edit in all of them, and
+either all are saved or none.
 
 Everything that may take long (reading, editing, merging, comparing, checking) is done in the background, one action
 after the other, because there may be hundreds of nodes. Text typed meanwhile is shown as typed.
@@ -36,12 +37,12 @@ if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
 
 Change = Callable[[Sequence[Part]], Mapping[str, Document]]
-"""The effect of an action on the documents: path → the new document. Raises ZarrscopeError."""
+"""An action: a function that returns the documents it changes as path → new document. Raises ZarrscopeError."""
 
 
 @frozen
 class _Made:
-    """The results of a background job on the documents of all nodes."""
+    """The results of a background job: the changed documents, the form of all nodes, and new diffs, each by path."""
 
     documents: Mapping[str, Document]
     form: Merged
@@ -60,9 +61,9 @@ class SeveralForm:
         self._owner, self._drafts, self._told, self._saved = owner, drafts, told, saved
         self._hierarchy: Hierarchy | None = None
         self.asked: tuple[str, ...] = ()
-        """The selected nodes."""
+        """The paths of the selected nodes."""
         self.paths: tuple[str, ...] = ()
-        """The nodes among them that have attributes with a meaning."""
+        """The paths of the selected nodes whose attributes have sections in the form."""
         self._around: dict[str, Surroundings] = {}
         self._linked: bool | None = None
         self._loading: Ticket | None = None
@@ -134,7 +135,8 @@ class SeveralForm:
 
     # ------------------------------------------------------------------ background work
     def _do(self, change: Change | None, id: str = "", text: str = "") -> None:
-        """Changes the documents in the background, and makes the form of the results."""
+        """Applies `change` to the documents in the background (None: no change), and makes the form of the resulting
+        documents."""
         self._working = True
         parts = self._parts()
         known = {path: at for path, draft in self._drafts.by_path.items() if (at := draft.known) is not None}
@@ -202,7 +204,7 @@ class SeveralForm:
 
     # ------------------------------------------------------------------ editing
     def edit(self, id: str, text: str) -> None:
-        """Sets a field of all nodes; if the hierarchy is read-only, the text waits."""
+        """Sets a field of all nodes; if the hierarchy is read-only, the text waits until it is open for writing."""
         field = self.field(id)
         if field is not None and field.text == text and not field.error and not field.differs:
             return
@@ -218,7 +220,7 @@ class SeveralForm:
             self._do(None, id, text)
             return
         places = self._form.places.get(id)
-        if places is None:  # another action removed the field
+        if places is None:  # an earlier action removed the field
             self._typed.pop(id, None)
             return
         self._do(lambda parts: edited(parts, places, text), id, text)
@@ -252,7 +254,7 @@ class SeveralForm:
         return ""
 
     def why_not(self, id: str, text: str) -> Callable[[], str]:
-        """A function that returns the reason why a text is invalid; any thread may call it."""
+        """A function that returns the reason why a text is invalid, or ""; any thread may call this function."""
         parts, places = self._parts(), self._form.places.get(id, {})
 
         def work() -> str:
@@ -267,7 +269,7 @@ class SeveralForm:
         return work
 
     def travel(self, by: Literal[-1, 1]) -> None:
-        """Undoes the latest action that changed one of the nodes, in all nodes that it changed; or redoes it."""
+        """Undoes (-1) or redoes (1) the latest action, in all nodes that it changed."""
 
         def act() -> None:
             able = [d for d in self._chosen() if 0 <= d.at + by < len(d.history)]
@@ -375,7 +377,7 @@ class SeveralForm:
 
     @property
     def state(self) -> EditState:
-        """The form as it is now."""
+        """A snapshot of the form."""
         path, writable = self._drafts.path, self._drafts.writable
         if self._loading is not None or (not self.paths and not self._failure):
             return EditState(EditStatus.EMPTY, words.reading(len(self.asked)), path=path, title=self.title)

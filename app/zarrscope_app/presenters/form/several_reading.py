@@ -1,4 +1,4 @@
-"""Reads the documents of nodes that are chosen together."""
+"""Reads the documents of several nodes that are edited in one form."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class ReadNode:
 def read_nodes(
     hierarchy: Hierarchy, paths: Sequence[str], background: Background, cancelled: Callable[[], bool]
 ) -> dict[str, ReadNode | None]:
-    """Path → node; None for one that cannot be read. Blocks; other threads help. If it is cancelled, some paths are
-    missing."""
+    """Path → data of the node; None for a node that cannot be read. Blocks until all are read; threads of `background`
+    read in parallel. If it is cancelled, some paths are missing from the result."""
     found: dict[str, ReadNode | None] = {}
 
     def one(path: str) -> None:

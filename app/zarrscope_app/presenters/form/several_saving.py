@@ -1,4 +1,5 @@
-"""Saves the documents of several nodes, all of them or none, and merges with what others stored meanwhile."""
+"""Saves the documents of several nodes, all of them or none, and merges them with documents that others stored
+meanwhile."""
 
 from __future__ import annotations
 
@@ -19,15 +20,15 @@ if TYPE_CHECKING:
 
 @frozen
 class Saved:
-    """The result of a save, by path: the documents that are stored now; or, if somebody else stored one meanwhile, the
-    drafts after merging with it. These are in conflict where both sides changed a field."""
+    """The result of a save, by path. `saved`: the stored documents. `met`: if somebody else changed a stored document
+    meanwhile, nothing was saved, and these are the drafts after merging; a draft may be in conflict."""
 
     saved: Mapping[str, Document] = field(default_factory=dict)
     met: Mapping[str, Draft] = field(default_factory=dict)
 
 
 def saving(hierarchy: Hierarchy, drafts: Mapping[str, Draft]) -> Callable[[], Saved]:
-    """Takes the drafts as they are now; the function that is returned saves them, on any thread."""
+    """Copies the present drafts, and returns a function that saves the copies; any thread may call this function."""
     edits = [
         DocumentEdit(hierarchy, path, d.base, d.now.read_at(d.base.version), d.confirmed == d.now.bytes)
         for path, d in drafts.items()

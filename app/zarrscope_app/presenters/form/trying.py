@@ -1,4 +1,4 @@
-"""Checks texts while they are typed: shows their faults before they are applied. Nothing changes."""
+"""Checks texts while they are typed: reports their faults before they are applied. The draft stays unchanged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from zarrscope_app.presenters.form.json_text import TextFault
 
 
 class TextTrials:
-    """Checks the text that is being typed, in the background; a newer text replaces an older one."""
+    """Checks the text that is being typed, in the background; the check of a newer text cancels the one before."""
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner

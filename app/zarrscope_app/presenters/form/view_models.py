@@ -27,11 +27,11 @@ class EditStatus(Enum):
 
 
 Way = Literal["image", "fields", "json", "document"]
-"""The views of the attributes: sections by their meaning, all members as a tree, or their text. "document" is the whole
-text of a faulty document, which may not be JSON."""
+"""The views of the attributes: sections by their meaning, all members as a tree, or their JSON text. "document" is the
+whole text of a faulty document, which may not be JSON."""
 Side = Literal["mine", "theirs"]
 Whose = Literal["mine", "theirs", "chosen"]
-"""The values that disputed fields get: those of one side, or those chosen field by field."""
+"""The values that disputed fields get: all from one side, or for each field from the side that was chosen for it."""
 FieldKind = Literal["text", "number", "bool", "null", "list", "object"]
 KINDS: tuple[FieldKind, ...] = ("text", "number", "bool", "null", "list", "object")
 
@@ -46,7 +46,7 @@ class Field:
     text: str
     """The text in an editor: strings without quotes, numbers as the document spells them, "" for lists and objects."""
     summary: str
-    """For a collapsed row: the text, or "3 items"."""
+    """The text in one line, as in a row without an editor; for a list or object its size: "3 items"."""
     depth: int
     error: str = ""
     changed: bool = False
@@ -79,7 +79,7 @@ class Row:
     label: str
     fields: tuple[Field, ...]
     note: str = ""
-    """The consequence of the values: "512 pixels · 55.3 µm"."""
+    """A remark on the consequence of the values: "512 pixels · 55.3 µm"."""
 
 
 @frozen
@@ -90,14 +90,14 @@ class FormSection:
     title: str
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
-    """Sentences about the whole section, such as how the other levels of the pyramid follow."""
+    """Sentences about the whole section, such as how an edit changes the other levels of the pyramid."""
     command: str = ""
     """The id of a command that fills the section, shown beside the title."""
 
 
 @frozen
 class Change:
-    """One difference. None: the value does not exist."""
+    """One difference between two documents: the JSON text before and after; None where the value does not exist."""
 
     pointer: str
     before: str | None
@@ -106,28 +106,29 @@ class Change:
 
 @frozen
 class Disagreement:
-    """A field in a conflict: the former value, mine, theirs (JSON text; None: the value does not exist)."""
+    """A field in a conflict: its value before both changes, mine, and theirs (JSON text; None where the value does not
+    exist)."""
 
     pointer: str
     base: str | None
     mine: str | None
     theirs: str | None
     choice: Side | Literal[""] = ""
-    """The side whose value it will get; "" until the person has chosen."""
+    """The side whose value the field will get; "" until the person has chosen."""
     path: str = ""
-    """With several nodes: the node of the document."""
+    """The path of the node if several nodes are edited; otherwise ""."""
 
 
 @frozen
 class Finding:
-    """A fault or a doubtful value: `locate(pointer)` leads to its field, `mend(pointer)` makes the correction that
+    """A fault or a doubtful value: `locate(pointer)` shows its field, `mend(pointer)` makes the correction that
     `mend` describes."""
 
     pointer: str
-    """A pointer within the attributes; for an invalid typed text, that of the field."""
+    """A pointer within the attributes; for an invalid typed text, the id of its field."""
     sentence: str
     wrong: bool
-    """Whether it breaks a rule; otherwise it is a remark."""
+    """Whether the finding is a broken rule; otherwise it is a remark."""
     mend: str = ""
     """The correction that is offered; "" if only a person can decide."""
 
@@ -151,10 +152,10 @@ class EditState:
     can_undo: bool = False
     can_redo: bool = False
     conflicts: tuple[Disagreement, ...] = ()
-    """Fields that both sides changed: call `choose` for each. If there are none in CONFLICT, the changes of both sides
-    can be merged without a choice."""
+    """Fields that both sides changed: call `choose` for each. If the tuple is empty although the status is CONFLICT,
+    the changes of both sides can be merged without a choice."""
     fitting: tuple[Disagreement, ...] = ()
-    """In CONFLICT: fields that only one side changed. That change is kept."""
+    """In CONFLICT: fields that only one side changed. A merge keeps the change of that side."""
     path: str = "/"
     key: str = ""
     """The key of the document in the store."""
@@ -165,13 +166,13 @@ class EditState:
     sections: tuple[FormSection, ...] = ()
     """The sections by meaning; only in the view "image"."""
     text: str = ""
-    """In the view "json": the text of the attributes; in "document": that of the whole document. What is not JSON stays
-    as typed."""
+    """In the view "json": the text of the attributes; in "document": the text of the whole document. A text that is not
+    JSON stays as typed."""
     text_line: int = 0
-    """The number of the faulty line, from 1; 0: none."""
+    """The number of the faulty line of `text`, from 1; 0 if there is none."""
     text_error: str = ""
     verdict: str = ""
-    """The verdict of the OME-Zarr specification: "OME-Zarr 0.5: valid."; "" until it is known."""
+    """The result of the check against the OME-Zarr specification: "OME-Zarr 0.5: valid."; "" until it is available."""
     valid: bool = True
     findings: tuple[Finding, ...] = ()
     """Invalid typed texts, then the findings of the OME-Zarr specification, errors first."""

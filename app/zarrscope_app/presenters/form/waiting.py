@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 
 class Waiting:
-    """Texts and actions that wait. They belong to the displayed form, and are dropped when another node's form is
-    displayed."""
+    """Texts and actions that wait until the hierarchy is open for writing. They belong to the displayed form, and are
+    dropped when the form of another node is displayed."""
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
-        """Field → text as typed."""
+        """Id of a field → the text typed into it."""
         self._acts: list[Callable[[], object]] = []
 
     def __bool__(self) -> bool:
@@ -24,7 +24,7 @@ class Waiting:
         self.texts, self._acts = {}, []
 
     def type_texts(self, edit: Callable[[str, str], object]) -> None:
-        """Types the texts with `edit(field, text)`."""
+        """Calls `edit(field, text)` for each waiting text, and forgets the texts."""
         texts, self.texts = self.texts, {}
         for field, text in texts.items():
             edit(field, text)

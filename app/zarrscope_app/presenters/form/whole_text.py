@@ -1,6 +1,7 @@
-"""The whole text of a faulty document as a way of the form: when it is available, and what is said about it.
+"""The whole text of a faulty document as a view of the form: reads and saves the text, and gives its status and
+sentences.
 
-The attributes and the whole text are edited in separate drafts, of which a node has one at a time.
+A node has one draft at a time: either of its attributes or of the whole text of a document.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ class Doubtful(NotStandard):
 
 
 def read_draft(hierarchy: Hierarchy, path: str, kind: Literal["group", "array"], key: str = "") -> Draft:
-    """The draft of a node's attributes; that of a whole document if `key` names one, or if the document of the
-    attributes is not a JSON object. Waits for the store."""
+    """The draft of a node's attributes; the draft of a whole document if `key` names the document, or if the document
+    of the attributes is not a JSON object. Waits for the store."""
     prefix = hierarchy.dialect.attributes_at(path, kind)[1]
     own = hierarchy.dialect.attributes_at(path, kind)[0]
     if key:
@@ -58,8 +59,8 @@ def save(hierarchy: Hierarchy, path: str, draft: Draft, document: Document) -> D
 
 
 def need_confirmed(hierarchy: Hierarchy, path: str, draft: Draft, document: Document) -> None:
-    """Raises Doubtful if a whole document describes no valid node and the person has not confirmed it; Conflict if
-    somebody changed it meanwhile: that comes first."""
+    """Raises Conflict if somebody else changed a whole document meanwhile; otherwise Doubtful if the document describes
+    no valid node and the person has not confirmed it. Does nothing for a draft of attributes."""
     if not draft.whole or draft.confirmed == document.bytes:
         return
     if stored(hierarchy, path, draft).version != draft.base.version:
@@ -76,14 +77,15 @@ def refused(error: NotStandard) -> str:
 
 
 def ways_of(draft: Draft, faulty: str, plain: tuple[Way, ...]) -> tuple[Way, ...]:
-    """The available ways of a node: `plain` are those of its attributes, `faulty` is the key of its faulty document."""
+    """The available views of a node: `plain` are the views of its attributes; `faulty` is the key of its faulty
+    document, or ""."""
     if not draft.whole:
         return (*plain, WHOLE) if faulty else plain
     return (WHOLE,) if draft.alone and not isinstance(draft.base.value, dict) else (*plain, WHOLE)
 
 
 def status_of(draft: Draft, writable: bool) -> tuple[EditStatus, str] | None:
-    """The status and the sentence while the text is not JSON; None otherwise."""
+    """The status of the form and its sentence while the text is not JSON; None while it is."""
     if not isinstance(draft.now, UnparsedDocument):
         return None
     told = words.not_json(draft.now.key, json_text.fault_of(draft.now.fault).sentence, writable)
@@ -91,7 +93,8 @@ def status_of(draft: Draft, writable: bool) -> tuple[EditStatus, str] | None:
 
 
 def judgement(hierarchy: Hierarchy | None, path: str, draft: Draft) -> Callable[[], str] | None:
-    """A function that tells whether the text describes a valid node, for another thread; None if it is not JSON."""
+    """A function that returns the reason why the text describes no valid node, or ""; it waits for the store, so call
+    it on another thread. None if the text is not JSON."""
     if hierarchy is None or isinstance(draft.now, UnparsedDocument):
         return None
     return partial(hierarchy.consequence, path, draft.now)

@@ -25,7 +25,7 @@ PLATE_NAME = "name of plate"
 ACQUISITION = "acquisition"
 UNIT = "unit"
 N5_UNITS = ("nm", "um", "µm", "mm", "m")
-"""The unit names that Fiji's programs write; N5 itself defines none."""
+"""The names of units that Fiji's plugins write into N5 documents; N5 itself defines no units."""
 AXIS_NAME = "name of axis"
 AXIS_TYPE = "type of axis"
 COLOUR = "colour"
@@ -140,7 +140,7 @@ def more_rows(n: int) -> str:
 
 
 def pixels(n: int, type: str) -> str:
-    """(512, "space") → "512 pixels"; along time, planes are counted."""
+    """(512, "space") → "512 pixels"; for an axis of type "time" the number of planes."""
     return counted(n, "time point") if type == "time" else counted(n, "pixel")
 
 
@@ -248,7 +248,7 @@ def finding(message: str, pointer: str) -> str:
 
 
 def mends(texts: Sequence[str]) -> str:
-    """The label of a button: "Mend: "micrometer""."""
+    """The label of the button that makes the corrections: "Mend: "micrometer""."""
     return f"Mend: {clean(', '.join(texts), 40)}"
 
 
@@ -281,7 +281,7 @@ def values(n: int) -> str:
 
 
 def in_some(stating: int, of: int) -> str:
-    """ "in 2 of 3"; "" if all have it."""
+    """How many of several nodes have a value: "in 2 of 3"; "" if all have one."""
     return "" if stating == of else f"in {count(stating)} of {count(of)}"
 
 
@@ -326,11 +326,12 @@ def too_many_match(pattern: str, most: int) -> str:
 
 
 LONG = 80
-"""Longer texts, and texts of several lines, are shown in a pane of their own."""
+"""Texts of more characters, and texts of several lines, are shown in a pane of their own."""
 
 
 def long_value(field: Field) -> str:
-    """The heading of a long text: "/note · 1,204 characters, 12 lines"; "" if its row shows it completely."""
+    """The heading of the pane for a long text: "/note · 1,204 characters, 12 lines"; "" if the row of the field shows
+    the text completely."""
     lines = field.text.count("\n") + 1
     if field.kind != "text" or (len(field.text) <= LONG and lines == 1):
         return ""
