@@ -1,8 +1,8 @@
-"""Everything that a person sees and does, for every host: Qt, napari, Textual, Jupyter, scripts.
+"""The state, actions and words of the user interface, shared by all hosts: Qt, napari, Textual, Jupyter, scripts.
 
 A host makes a `Workspace` or a `Session` with its `post` (which runs a function later on the host's thread), paints the
-frozen snapshots and forwards gestures. Signals are psygnal's and are emitted on the host's thread. Every method returns
-at once. Sentences, numbers and units come from here (`strings`); a host has none of its own.
+frozen snapshots and forwards gestures. Signals are psygnal's and are emitted on the host's thread. No method waits for
+a store. Hosts take all sentences, numbers and units from this package (`strings`) and define none of their own.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -76,7 +76,8 @@ _PLACES = {
     }.items()
     for name in names.split()
 }
-"""Public name → its module, which is imported when the name is first used: `zarrscope ls` needs `strings` only."""
+"""Public name → its module, which is imported when the name is first used, so that `zarrscope ls` loads `strings`
+only."""
 
 __all__ = [
     "KINDS",

@@ -1,5 +1,5 @@
-"""Coalesced calls: at most one in each pass of the event loop, however often it is requested, so that a host paints
-once."""
+"""Coalesced calls: a function that is requested several times in one pass of the event loop runs once, so that a host
+paints once."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ __all__ = ["CoalescedCall", "Post"]
 
 
 class CoalescedCall:
-    """A call that is made once in each pass of the event loop: `soon()` posts `act` unless it is posted already. Use on
-    the host's thread only."""
+    """A call that is made once in each pass of the event loop: `soon()` posts `act` unless a call of it is already
+    posted. Use on the host's thread only."""
 
     def __init__(self, post: Post, act: Callable[[], None]) -> None:
         self._post = post

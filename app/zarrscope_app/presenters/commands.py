@@ -20,7 +20,7 @@ MENUS = (
     ("window", "&Window"),
     ("help", "&Help"),
 )
-"""(id, title with its mnemonic), in the usual order of desktop menus."""
+"""The menus as (id, title with its mnemonic), in the usual order of desktop menus."""
 
 
 @frozen
@@ -151,7 +151,8 @@ NODE_COMMANDS = {
     "convert-node": "convert",
     "consolidate": "consolidate",
 }
-"""Commands that act on the selected node with a form and a plan → the ids of their actions in NodesPresenter."""
+"""Command that asks for parameters in a form and shows a plan before it changes the selected node → the id of its
+action in NodesPresenter."""
 
 OFFERS = ("open-anyway", "follow-links", "missing-is-fill", "credentials", "fallback", "put-back", "forget")
 """Commands that a session offers if the selected node needs them, or if unsaved edits of an earlier run exist
@@ -198,15 +199,16 @@ def is_plain(keys: str) -> bool:
 
 
 def terminal_keys(found: Command) -> list[str]:
-    """The keys of a command that every terminal can send: most send the same for Ctrl+Shift as for Ctrl."""
+    """The keys of a command that every terminal can send; without Ctrl+Shift, which most terminals send as Ctrl
+    alone."""
     own = {key for keys, _ in TERMINAL_KEYS for key in keys.split(" · ") if key.startswith("Ctrl")}
     return [key for key in found.keys if key not in own and not key.startswith("Ctrl+Shift+")]
 
 
 def key_sheet(*others: tuple[str, str], can: Container[str] | None = None) -> list[tuple[str, str]]:
-    """(keys, description) for every command that has keys and that the host `can` carry out (None: all), and `others`
-    of the host. In a terminal (TERMINAL_KEYS) the others come first, because they replace the mouse. Commands that are
-    only offered come last."""
+    """The list of keys as (keys, description): every command that has keys and whose id is in `can` (None: all
+    commands), and `others`, further keys of the host. A terminal passes TERMINAL_KEYS as `others`; these come first,
+    because they replace the mouse. Commands of OFFERS come last."""
     terminal = others == TERMINAL_KEYS
     rows = []
     for found in sorted(COMMANDS, key=lambda found: found.id in OFFERS):
@@ -375,7 +377,7 @@ FOOTERS = {
     "kinds": "1–6 choose  Esc back",
     "choices": "1–9 a–z choose  0 type  Esc back",
 }
-"""The last line of the terminal, by the pane in front."""
+"""The last line of the terminal application, which lists keys: name of the active pane → text."""
 
 
 def python_text(url: str, path: str, follow_links: bool = False, missing_is_fill: bool = False) -> str:

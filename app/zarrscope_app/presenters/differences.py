@@ -44,7 +44,8 @@ def _spelled(value: Any) -> str:
 
 
 def problem_of(found: Difference, path: str) -> strings.Problem:
-    """A difference as a problem. `path`: the node of this hierarchy at which the comparison began."""
+    """Makes an entry of the list of problems from a difference. `path`: the node of this hierarchy at which the
+    comparison began."""
     node = "/" + "/".join(part for part in f"{path}/{found.path}".split("/") if part)
     said = line(found)
     return strings.Problem(COMPARED, said, said, place=strings.clean(found.pointer or ""), path=node)
@@ -56,7 +57,7 @@ def comparing(scope: str, other: str, at: str) -> str:
 
 
 def compared(scope: str, other: str, count: int, *, whole: bool, values: bool) -> str:
-    """The sentence that says what was compared, and what was not."""
+    """The sentence after a comparison, which says what was compared, and what was not."""
     found = strings.counted(count, "difference") if count else "No difference" if whole else "No difference so far"
     looked = "metadata, attributes and all values" if values else "metadata and attributes, not the values"
     told = f"{found}: {scope} and all beneath compared with {strings.clean(other, 80)}: {looked}."

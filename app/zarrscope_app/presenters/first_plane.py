@@ -12,7 +12,7 @@ from zarrscope.model.frozen import frozen
 from zarrscope.view.lazy import LazyView
 
 MOST_BYTES = 1 << 28
-"""Larger planes are not read in advance."""
+"""The most bytes of a plane that is read in advance."""
 
 
 @frozen
@@ -22,8 +22,8 @@ class Room:
     height: int
     width: int
     at: tuple[float, ...] = ()
-    """The position as a fraction (0 to 1) of the lengths of these axes, the last axis first. Axes that are not named
-    use the middle."""
+    """The position along each axis before the last two, as a fraction (0 to 1) of its length, the last such axis first.
+    Axes without an entry use the middle."""
 
 
 def read_ahead(levels: Sequence[LazyView], room: Room, cancelled: Callable[[], bool]) -> None:
@@ -42,7 +42,8 @@ def read_ahead(levels: Sequence[LazyView], room: Room, cancelled: Callable[[], b
 
 
 def level_for_room(levels: Sequence[LazyView], room: Room) -> int:
-    """The coarsest level with an element for each pixel of a canvas, along the axes that do not fit into it."""
+    """The coarsest level with an element for each pixel of the canvas, along the axes whose finest level is longer than
+    the canvas; 0 if both axes fit."""
     sides = [k for k, n in ((-2, room.height), (-1, room.width)) if levels[0].shape[k] > n]
     canvas = {-2: room.height, -1: room.width}
     if not sides:

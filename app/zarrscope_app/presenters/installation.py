@@ -27,7 +27,8 @@ _NEEDS: dict[FrontEnd, _Needs] = {
     "window": _Needs("The window", ("qtpy",), "qt", with_qt=True),
     "terminal": _Needs("The terminal application", ("textual",), "tui"),
     "notebook": _Needs("The notebook widget", ("anywidget",), "jupyter"),
-    # Qt is not listed: the reader works in a napari without Qt, and napari itself names the bindings it accepts.
+    # Qt is not listed for napari: the plugin's reader works in a napari without Qt, and napari itself reports a lack of
+    # Qt bindings.
     "napari": _Needs("The napari plugin", ("napari",), "napari"),
 }
 

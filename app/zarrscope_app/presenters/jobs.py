@@ -30,7 +30,8 @@ class JobState(Enum):
 class Job:
     """A long job as hosts show it.
 
-    `progress` 0 … 1, None while unknown. `text` for the bar: "12 of 40 · 4 s left". `sentence` the result.
+    `progress`: from 0 to 1, None while unknown. `text`: shown beside the progress bar: "12 of 40 · 4 s left".
+    `sentence`: the result in words, once the job has ended.
     """
 
     id: int
@@ -43,7 +44,8 @@ class Job:
 
 
 Report = Callable[[float | None, str], None]
-"""report(progress 0 … 1 or None, description of the current step): may be called on the job's thread."""
+"""A function report(progress from 0 to 1 or None, description of the current step), which may be called on the job's
+thread."""
 
 
 class JobsPresenter:
@@ -74,11 +76,12 @@ class JobsPresenter:
         done: Callable[[JobResult[Any]], str] | None = None,
         late: Callable[[JobResult[Any]], str] | None = None,
     ) -> int:
-        """Runs work(report, cancelled) in the background. `done` returns the sentence about its result; without it, or
-        if it returns none, a standard sentence is used.
+        """Runs work(report, cancelled) in the background. `done` gets the result and returns a sentence about it;
+        without `done`, or if it returns "", a standard sentence is used.
 
-        `late` gets the result of a job that was cancelled; it is Refused if the work had not begun. If it returns a
-        sentence, the work was complete before it could be stopped: the job is then DONE with that sentence.
+        `late` gets the result of a job that was cancelled; the result holds a Refused error if the work had not begun.
+        If it returns a sentence, the work was complete before it could be stopped: the job is then DONE with that
+        sentence.
         """
         id = self._next
         self._next += 1
@@ -117,7 +120,8 @@ class JobsPresenter:
                 raise Refused(strings.STOPPED)
             return work(report, lambda: stopped.cancelled or cancelled())
 
-        # The ticket itself is never cancelled, because its result is wanted: work may be complete before it can stop.
+        # Cancelling a job sets `stopped` but leaves the ticket of `fetch` alone: the work may be complete before it can
+        # stop, and `ended` then needs its result.
         self._stops[id] = stopped
         self._owner.fetch(run, ended)
         return id

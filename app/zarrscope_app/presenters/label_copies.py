@@ -26,7 +26,7 @@ CHANGED_SINCE = "Labels were painted while the copy was written: the layer stays
 
 
 def proposed_place(name: str) -> str:
-    """A folder that does not exist yet."""
+    """Proposes the address of a copy: a folder that does not exist yet, with the name of the layer."""
     stem = "-".join(re.findall(r"\w+", name)) or "labels"
     for number in range(1, 1000):
         target = os.path.join(os.path.expanduser("~"), f"{stem}{f'-{number}' if number > 1 else ''}.zarr")

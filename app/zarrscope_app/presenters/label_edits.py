@@ -76,7 +76,7 @@ def editable_of(view: LazyView, name: str) -> EditableView:
 
 
 def edits_of(data: object) -> Edits | None:
-    """The painted values in the data of a layer; None if they cannot be painted."""
+    """The painted values in the data of a layer; None if the layer cannot be painted."""
     return data.edits if isinstance(data, EditableView) else None
 
 
@@ -94,7 +94,8 @@ def plan_labels(
     opener: Opener,
     cancelled: Callable[[], bool],
 ) -> LabelPlan:
-    """Opens the hierarchy for writing and compares; waits for the store. `path`: the node of the labels.
+    """Plans the writing of painted labels: opens the hierarchy for writing and compares painted with stored values.
+    Waits for the store. `path`: the node of the labels.
 
     Raises ReadOnly, NotFound and Refused, and the errors of opening and reading.
     """
@@ -177,7 +178,7 @@ class LabelEdits:
         opener: Opener = open_place,
     ) -> None:
         """Makes the plan. Calls `done(plan, None, False)`, or `done(None, problem, copy)`: `copy` is True if the labels
-        can only be saved elsewhere."""
+        can only be saved elsewhere, because their store is read-only."""
 
         def work(_: Report, cancelled: Callable[[], bool]) -> LabelPlan:
             return plan_labels(url, path, view, name, opener, cancelled)
@@ -190,8 +191,8 @@ class LabelEdits:
         self.jobs.run(LOOKING, work, ended)
 
     def write(self, plan: LabelPlan, done: Callable[[str, strings.Problem | None, bool], object]) -> None:
-        """Writes the plan. Calls `done(sentence, None, False)` if it was written, `done("", problem, copy)` if not, or
-        not completely; `copy` as for `look`."""
+        """Writes the plan. Calls `done(sentence, None, False)` if all was written, otherwise `done("", problem, copy)`:
+        `copy` is True if the labels can only be saved elsewhere."""
         patch = plan.patch
         assert patch is not None, "there is something to write"
 

@@ -21,19 +21,19 @@ KINDS = {"image": "Add as images", "labels": "Add as labels", "points": "Add as 
 CHOOSE = "Add as"
 MOST_POINTS = 1_000_000
 MOST_COLUMNS = 6
-"""The most coordinates of a point; a wider table is hardly one of points."""
+"""The most coordinates of a point; a table with more columns hardly holds points."""
 
 Planner = Callable[["Group | Array", Any, int | None], list[Layer]]
-"""(node, view, number of the image) → layers."""
+"""A function that makes the layers of (node, view, number of the image); `layers.plan` is one."""
 
 
 def planner(kind: str) -> Planner:
-    """Plans layers of a kind; "": of the kind that the file states."""
+    """The function that plans layers of a `kind`; "" takes the kind that the file states."""
     return _points if kind == "points" else partial(plan, kind=kind)
 
 
 def _points(node: Group | Array, view: Any = None, number: int | None = None) -> list[Layer]:
-    """A layer with a point for each row of a table of numbers. Raises Unsupported for another array."""
+    """A layer with a point for each row of a table of numbers. Raises Unsupported for any other array."""
     if node.kind != "array" or len(node.shape) != 2 or not 2 <= node.shape[1] <= MOST_COLUMNS:
         raise Unsupported(
             "Points are an array of two axes: a row for each point, with its 2 to 6 coordinates", feature="points"

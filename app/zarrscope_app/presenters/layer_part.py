@@ -3,7 +3,8 @@
     channels 0, 2    levels 1–    t 0–10, y 100–400
 
 `part_of` parses typed text; `cut` makes the layers of the part. Ranges are in indices of the finest wanted level and
-include both ends. With several levels, a range begins and ends where all of them have an edge.
+include both ends. With several levels, a range is widened until it begins and ends at an element edge that all levels
+share.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ _RANGE = re.compile(r"\s*(\d+)?\s*(?:[-–:]\s*(\d+)?)?\s*")
 
 @frozen
 class Part:
-    """The wanted part of an image. Empty: the whole image. `ranges`: axis → (first, last) index; last None: to the
-    end."""
+    """The wanted part of an image; an empty Part means the whole image. `levels`: (first, last). `ranges`: axis →
+    (first, last) index. A last of None means up to the end."""
 
     channels: tuple[int, ...] = ()
     levels: tuple[int, int | None] | None = None
@@ -84,7 +85,7 @@ def cut(layers: Sequence[Layer], part: Part) -> list[Layer]:
         if channel not in channels:
             raise Refused(f"There is no channel {channel}", advice=f"The image has {len(channels)}, counted from 0.")
     chosen = [layer for layer in layers if not part.channels or layer.channel is None or layer.channel in part.channels]
-    # Points have neither levels nor axes of an image.
+    # A layer of points has no `data`, so it stays as it is: it has neither the levels nor the axes of an image.
     return [_cropped(_leveled(layer, part.levels), part.ranges) if layer.data else layer for layer in chosen]
 
 

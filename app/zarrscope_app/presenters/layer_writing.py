@@ -1,8 +1,9 @@
-"""Writes layers of a viewer as a new OME-Zarr image: images at the same place become its channels, labels its label
+"""Writes layers of a viewer as a new OME-Zarr image: image layers become its channels, label layers become its label
 images.
 
 `plan_image` describes the new image and refuses impossible ones; `write_image` writes it, to a new place. The metadata
-that make it an image are written after all of its values, so an incomplete one is never an image.
+that make it an image are written after all of its values, so that no reader takes an incomplete image for a complete
+one.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ TITLE = "Save as a new image"
 WRITE = "Save"
 VERSION = "Version of OME-Zarr"
 CHUNK = (16, 256, 256)
-"""The most elements of a chunk along the last three axes; one along the others."""
+"""The most elements of a chunk along each of the last three axes; along other axes a chunk has one element."""
 BLOCK_ROWS = 1024
 """Rows of a plane that are in memory at once, a multiple of the rows of a chunk."""
 TYPES = {"t": "time", "c": "channel"}
@@ -157,7 +158,7 @@ def _write(
     for path in ["/"] if plan.channels else [_labels_path(plan, layer) for layer in plan.labels]:
         try:
             rebuilding = convert.plan_rebuild(hierarchy, convert.Pyramid(), path)
-        except Refused:  # this image has no axis in space that a coarser level could reduce
+        except Refused:  # no coarser levels: the image has no spatial axis that could be reduced
             continue
         convert.rebuild(rebuilding, cancelled=cancelled)
 
@@ -182,7 +183,8 @@ def _blocks(shape: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
 
 # ---------------------------------------------------------------------- metadata
 def _describe(hierarchy: Hierarchy, plan: PlannedImage) -> None:
-    """Writes the metadata of labels first, because the image, which names them, must appear when they exist."""
+    """Writes the metadata of the label images first and those of the image last: the image names its labels, so it must
+    not appear before they exist."""
     for layer in plan.labels:
         about = _multiscale(plan, layer, _axis_names(layer))
         colors = [{"label-value": value, "rgba": list(rgba)} for value, rgba in layer.label_colors.items()]
@@ -240,8 +242,8 @@ def _channel(layer: DrawnLayer) -> dict[str, Any]:
 
 
 def _axis_names(layer: DrawnLayer) -> tuple[str, ...]:
-    """The names of the axes: the layer's own if they are usual ones (t, z, y, x), otherwise the usual ones by
-    position."""
+    """The names of the axes: the layer's own if they are (t, y, x) or the last ones of (t, z, y, x); otherwise the last
+    ones of (t, z, y, x), one for each axis."""
     usual = ("t", "z", "y", "x")[-layer.data.ndim :]
     if layer.data.ndim > len(usual) or layer.data.ndim < 2:
         raise Unsupported(

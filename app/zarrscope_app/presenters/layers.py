@@ -1,8 +1,8 @@
 """An image as layers for a viewer: one per channel, then labels, with names, positions, units, colours, contrast.
 
 `plan` waits for the store (it opens the levels, and reads a plane of the coarsest if the file gives no contrast): run
-it as a background job, as `Layers.add` does. An image that cannot be layers raises an error with the reason; if only
-some of the file's information is lost, `Layer.warnings` says so.
+it as a background job, as `Layers.add` does. An image that cannot be shown as layers raises an error with the reason;
+if only some of the file's information is lost, `Layer.warnings` says so.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 SAMPLE_LIMIT = 4_000_000
 """The most elements of the coarsest level that may be read to find a contrast."""
 PLANE_LIMIT = 1 << 30
-"""The most bytes of a plane of the coarsest level, because these viewers read whole planes."""
+"""The most bytes of a plane of the coarsest level, because viewers of layers read whole planes."""
 ELSEWHERE = "zarrscope's window and terminal show its values."
 AS_MAGNITUDES = "Complex values are shown as their magnitudes."
 NOT_PLACED = "its rotation, shear or affine transformation is not written"
@@ -53,7 +53,7 @@ NO_LABELS = "Labels must be integers: these are shown as an image."
 @frozen
 class Layer:
     """One layer for a viewer: its data, position and display settings. `data`: lazy levels, finest first, all with the
-    same axes. Names, scale, translation and units have one entry per axis of `data`."""
+    same axes. `axis_names`, `scale`, `translation` and `units` have one entry per axis of `data`."""
 
     kind: str
     """ "image" | "labels" | "points". An image is never RGB: its colours are those of its channels in the file."""
@@ -70,17 +70,17 @@ class Layer:
     coordinates: np.ndarray[Any, Any] | None = None
     """A row for each point of a layer of points, which has no other data."""
     affine: np.ndarray[Any, Any] | None = None
-    """A homogeneous matrix to be applied after scale and translation, such as a rotation."""
+    """A homogeneous matrix to be applied after scale and translation, such as a rotation; None if there is none."""
     channel: int | None = None
     """The number of the channel; None for labels."""
     color: tuple[int, int, int] | None = None
     gamma: float = 1.0
     opacity: float | None = None
-    """None: the viewer's default."""
+    """From 0 to 1; None uses the viewer's default opacity."""
     contrast: tuple[float, float] | None = None
     contrast_range: tuple[float, float] | None = None
-    """The range in which contrast can be changed: that of the file, else of the type, else of the values that were
-    read."""
+    """The range in which a person can move the contrast limits: from the file, else from the integer data type, else
+    from the values that were read."""
     label_colors: dict[int, tuple[int, int, int, int]] = field(default_factory=dict)
     label_properties: dict[int, dict[str, Any]] = field(default_factory=dict)
     source: dict[str, str] = field(default_factory=dict)
@@ -90,8 +90,9 @@ class Layer:
 
 
 def plan(node: Group | Array, view: Any = None, number: int | None = None, kind: str = "") -> list[Layer]:
-    """The layers of a group or an array, displayed as in `view` (session/state_text.py). `number`: the number of the
-    image if a document describes several. `kind`: "image" or "labels" instead of the kind that the file states.
+    """The layers of a group or an array, with the display settings in `view`, which has the form described in
+    session/state_text.py. `number`: the number of the image if a document describes several. `kind`: "image" or
+    "labels" instead of the kind that the file states.
 
     Raises SeveralImages if one has to be chosen, NotFound for a node without an image, Unsupported and TooLarge for one
     that viewers of images cannot show, and the errors of opening.
@@ -130,8 +131,8 @@ def _state(image: Image, view: Any) -> str:
 
 
 def _as_shown(image: Image, layers: list[Layer], shown: Any) -> list[Layer]:
-    """The layers with colours, contrast and visibility of a view, which may come from a stranger's text and contain
-    anything."""
+    """The layers with the colours, contrast and visibility of the view `shown`. A view may come from a pasted text, so
+    any of its values may be wrong."""
     if not isinstance(shown, Mapping) or image.plane[0] < 0:
         return layers
     styles = Styles(channel_styles(image), [LabelStyle(layer.source["path"], None) for layer in layers])
@@ -190,7 +191,7 @@ def _channels(image: Image, place: Place, kind: str) -> list[Layer]:
 
 
 def _title(image: Image) -> str:
-    """The name of an image, else of its store, without the folders above."""
+    """The last part of the image's name, or of the address of its store if the image has no name."""
     named = image.name.strip("/").rpartition("/")[2]
     url = image.hierarchy.url if image.hierarchy is not None else ""
     return named or url.rstrip("/").rpartition("/")[2] or image.path
@@ -309,7 +310,8 @@ def _unfit(level: Level, kept: list[int]) -> ZarrscopeError | None:
 
 
 def _view(array: Array, selection: tuple[int | slice, ...], kind: str) -> LazyView:
-    """The values as numbers that a viewer draws: labels as integers, images as for `render`."""
+    """The values as numbers that a viewer can draw: Boolean labels as bytes, complex values as magnitudes, times as
+    counts."""
     dtype = array.dtype
     view: LazyView = LazyView(array)[selection]
     if kind == "labels":
@@ -336,7 +338,8 @@ def _holds(dtype: np.dtype[Any], value: int) -> bool:
 
 
 def _sample(data: tuple[LazyView, ...], channel: Channel) -> np.ndarray[Any, Any] | None:
-    """The plane of the coarsest level that is shown first; None if the file states the contrast."""
+    """The plane of the coarsest level from which the contrast is computed; None if the file states the contrast, or the
+    plane is empty or too large."""
     if channel.window is not None:
         return None
     coarsest = data[-1]
@@ -348,7 +351,8 @@ def _sample(data: tuple[LazyView, ...], channel: Channel) -> np.ndarray[Any, Any
 def _of_several(
     nodes: Sequence[Group | Array], plans: Callable[[Group | Array, Any, int | None], list[Layer]]
 ) -> list[Layer]:
-    """The layers of several nodes. Raises the first error if none has any."""
+    """The layers of several nodes. Raises the first error if no node has layers; otherwise the warnings of the first
+    layer contain all errors."""
     found: list[Layer] = []
     failed: list[ZarrscopeError] = []
     for node in nodes:
@@ -371,8 +375,8 @@ class UnreadPlanes:
         self._found: WeakKeyDictionary[Any, strings.Problem] = WeakKeyDictionary()
 
     def tell(self, layer: Any, error: ZarrscopeError | None, path: str = "") -> bool:
-        """Records why the displayed plane of a layer cannot be read; None: it can be read, or is no longer displayed.
-        `path`: the node of the layer. Returns True if this is new."""
+        """Records the `error` of reading the displayed plane of a layer; None if the plane can be read or is no longer
+        displayed. `path`: the node of the layer. Returns True if the record has changed."""
         before = self._found.pop(layer, None)
         if error is not None:
             self._found[layer] = strings.problem(error, path)
@@ -383,7 +387,7 @@ class UnreadPlanes:
 
     @property
     def items(self) -> list[tuple[Any, strings.Problem]]:
-        """Layers, and the reason why each plane cannot be read."""
+        """The recorded layers, each with the reason why its displayed plane cannot be read."""
         return list(self._found.items())
 
     @property
@@ -430,7 +434,7 @@ class Layers:
 
         `room`: the display of the viewer; the planes that it shows first are read in advance, so that the viewer does
         not wait. `only`: selects the wanted layers of the image. `plans` makes the layers of a node. `paths`: several
-        nodes to add instead of the selected one; the first layer tells which of them cannot be added.
+        nodes to add instead of the selected one; the warnings of the first layer name those that cannot be added.
 
         If the session has not yet read the selected node, this method opens it.
         """
@@ -455,7 +459,7 @@ class Layers:
         def planned() -> list[Layer]:
             if choice is not None:
                 chosen = plans(hierarchy[choice.path], None, choice.number)
-                # Fields of different wells have equal names, so the name of the well is added.
+                # Fields of different wells have equal names, so the name of the chosen well precedes each layer's name.
                 return chosen if choice.path == path else [replace(v, name=f"{choice.name}: {v.name}") for v in chosen]
             if len(paths) > 1:
                 return _of_several([hierarchy[each] for each in paths], plans)
@@ -472,9 +476,9 @@ class Layers:
         self._ticket = self._owner.fetch(work, finished)
 
     def renew(self, session: Session, views: list[LazyView], done: Callable[[dict[int, LazyView]], None]) -> None:
-        """Calls `done` with views of the same arrays in the hierarchy that the session has opened now, by the ids of
-        the old views. An array that is gone, or has another shape, is left out; its layer raises an error when it is
-        read."""
+        """Makes views of the same arrays in the hierarchy that the session has opened now, and calls `done` with id of
+        the old view → new view. An array that no longer exists, or has another shape, is left out; its layer raises an
+        error when it is read."""
         hierarchy = session.hierarchy
         if hierarchy is None or not views:
             return

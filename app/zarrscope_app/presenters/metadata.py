@@ -77,13 +77,13 @@ class MetadataPresenter:
         self._set(info)
 
     def measure(self) -> None:
-        """Finds the stored size of the chunks, for stores of this machine, in at most PATIENCE seconds. A host calls
-        this whenever it paints; an array is measured once."""
+        """Finds the stored size of the chunks, for local stores, in at most PATIENCE seconds. A host calls this method
+        whenever it paints; each array is measured once."""
         array, self._array = self._array, None
         if array is None:
             return
         shown = self._state.path
-        # Values of varying length have no size by themselves, hence no ratio.
+        # Values of varying length have no fixed size, so no compression ratio can be given.
         decoded = array.nbytes if array.metadata.dtype.itemsize else 0
 
         def work(cancelled: Callable[[], bool]) -> Inventory:
@@ -111,7 +111,7 @@ class MetadataPresenter:
         hierarchy, path = self._hierarchy, self._state.path
         if hierarchy is None or self._asked:
             return
-        self._asked = True  # asked once, because a host calls this at every painting
+        self._asked = True  # the documents are requested once, although a host calls this method whenever it paints
 
         def work() -> tuple[tuple[str, str], ...]:
             keys = node_context(hierarchy).keys_of(path)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @frozen
 class Item:
-    """One line: label, text, and an explanation for a person who does not know the word."""
+    """One line of the description: a label, its text, and an explanation for a person who does not know the label."""
 
     label: str
     text: str
@@ -32,7 +32,7 @@ class Item:
 
 @frozen
 class Section:
-    """Some lines about a node under one title."""
+    """Lines of the description of a node, under a common title."""
 
     title: str
     items: tuple[Item, ...]
@@ -55,7 +55,7 @@ class Info:
     words: str = ""
     """A description for a person who does not know the format."""
     snippets: tuple[Snippet, ...] = ()
-    """*Open in code*, after it was checked that the node opens."""
+    """The code of *Open in code*; empty if it was not checked that the node opens."""
 
 
 def as_text(info: Info) -> str:
@@ -156,7 +156,7 @@ def in_words(image: Image | None, collection: Collection | None) -> str:
 
 
 def _of_store(node: Group | Array) -> str:
-    """The name of a root: the last part of its address."""
+    """The name of a root node: the last part of the address of its hierarchy."""
     url = node.hierarchy.url.partition("?")[0] if node.hierarchy is not None else ""
     return strings.clean(url.rstrip("/").rpartition("/")[2], 80) or "/"
 
@@ -298,7 +298,8 @@ def _done(report: ExtensionReport) -> str:
 
 
 def _meant(found: Inherited) -> str:
-    """An explanation of an extension that a group above declares; "" if the node declares it itself."""
+    """An explanation of how the node repeats or refers to an extension declared by a group above; "" if the node
+    declares the extension itself."""
     if found.form == "copy":
         return "It repeats the declaration of a group above."
     if found.form == "own":

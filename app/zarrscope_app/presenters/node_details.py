@@ -25,21 +25,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class NodeDetails:
-    """A node and the data that were read about it, all in the background. `node` None: it cannot be read
-    (`info.problem`)."""
+    """A node and the data that were read about it, all in the background. `node` is None if the node cannot be read;
+    `info.problem` then gives the reason."""
 
     hierarchy: Hierarchy
     node: Group | Array | None
     info: Info
     image: Image | None = None
     labels: dict[str, Image | None] | None = None
-    """Label images by path. None: they will be found by `labels_of` later, because a picture does not wait for remote
-    ones."""
+    """Label images by path. None for a remote store, so that the picture need not wait: `labels_of` finds them
+    later."""
     icon: str = ""
     passable: bool = False
-    """Whether opening the node leniently would show it, or more of it."""
+    """Whether the node, or more of it, would be shown if the hierarchy were opened leniently, without required
+    extensions."""
     collection: Collection | None = None
-    """The plate, well, series or label group that the node is."""
+    """The plate, well, series or label group that the node describes; None for other nodes."""
     members: tuple[Member, ...] = ()
     """The images of a series, if its document does not list them."""
     fallback: ExtensionReport | None = None
@@ -53,7 +54,7 @@ class NodeDetails:
 
 
 def _is_passable(node: Group | Array) -> bool:
-    """Whether opening leniently would ignore an extension that the node demands."""
+    """Whether opening leniently would ignore an extension that the node requires."""
     return any(report.outcome is Found.REFUSED and report.passable for report in node.metadata.extensions)
 
 

@@ -9,7 +9,7 @@ from zarrscope_app.presenters.commands import COMMANDS, LABELS
 from zarrscope_app.presenters.tree.rows import Row
 
 STILL_NOTE = "A still picture: no kernel runs here. Run the cell to explore, or"
-"""The text before the line of code that reads the displayed slice."""
+"""The text under a still picture, before the line of code that reads the displayed slice."""
 CLOSED_NOTE = "This explorer was closed. Run again:"
 NOTEBOOK = {
     "auto-all": LABELS["auto"],
@@ -52,7 +52,7 @@ WORDS = {
 
 
 def more_rows(count: int) -> str:
-    """The last line of a tree of which not all rows are shown."""
+    """The last line of a shortened tree, which counts the rows that are not shown."""
     return f"… {strings.counted(count, 'more row')}"
 
 

@@ -1,5 +1,5 @@
-"""The warnings and errors of one session, each with its place and the next step. It can also check a hierarchy for more
-faults, and compare it with another one.
+"""The warnings and errors of one session, each with its location in the store and the next step. The presenter can also
+check a hierarchy for more faults, and compare it with another one.
 
 Opened and displayed nodes report their problems by themselves. `check` examines everything else: documents, consistency
 and every stored chunk of the selected node and everything beneath it. A check says what it has examined, and never
@@ -140,7 +140,7 @@ class ProblemsPresenter:
 
     # ------------------------------------------------------------------ for the session
     def show_node(self, details: NodeDetails) -> None:
-        """Sets the node at which a check would begin. The list is about the whole session."""
+        """Sets the node at which a check would begin. The list stays unchanged, because it covers the whole session."""
         self._hierarchy = details.hierarchy
         self._path = details.node.path if details.node is not None else "/"
 

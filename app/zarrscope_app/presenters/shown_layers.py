@@ -1,4 +1,4 @@
-"""Layers as a viewer shows them now: as a view to send to another host, and as metadata to save.
+"""The layers that a viewer shows now, converted to a view to send to another host, and to metadata to save.
 
 A viewer that draws by itself (napari) provides `ShownLayer`s; `view_of_layers` puts them into the view of their
 session, and `changes_of` turns them into changes for the form of their node.
@@ -45,8 +45,9 @@ def view_of_layers(
     level: int | None,
     solid: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """A view with the viewer's settings in place of its own. `index`: by axis; `show`: the axes of height and width;
-    `level`: the locked level; `solid`: the direction in three dimensions. Settings that the viewer lacks stay."""
+    """A copy of `view` with the settings of the viewer. `index`: the displayed index by axis; `show`: the axes of
+    height and width; `level`: the locked level; `solid`: the direction in three dimensions. Settings that the viewer
+    does not have stay unchanged."""
     shown = dict(view.get("slice") or {})
     axes = set(shown.get("index", {})) | set(shown.get("show", ()))
     if show is not None and set(show) <= axes and tuple(shown.get("show", ())) != show:
@@ -86,7 +87,7 @@ def _channel(layer: ShownLayer) -> dict[str, Any]:
 
 # ---------------------------------------------------------------------- into the metadata
 Change = Callable[[Subject], Sequence[Edit]]
-"""A change to a node's attributes: a function that makes the edits for their state at that time."""
+"""A change to a node's attributes: a function that computes the edits from the attributes at the time of its call."""
 
 
 def changes_of(layers: Sequence[ShownLayer]) -> list[Change]:
@@ -109,7 +110,7 @@ def _channel_change(layer: ShownLayer, channel: int) -> Change:
 
 
 def _held(attributes: Any, channel: int) -> Mapping[str, Any]:
-    """The metadata of a channel in the attributes; empty if there are none."""
+    """The metadata of a channel in a node's attributes; empty if the attributes do not describe the channel."""
     omero = block(attributes)[0].get("omero")
     listed = omero.get("channels") if isinstance(omero, Mapping) else None
     held = listed[channel] if isinstance(listed, list) and channel < len(listed) else None
@@ -117,8 +118,8 @@ def _held(attributes: Any, channel: int) -> Mapping[str, Any]:
 
 
 def _unlike(layer: ShownLayer, held: Mapping[str, Any], *, integers: bool) -> ChannelEdit:
-    """The settings of a layer that differ from the attributes. Equal ones are left out, so that their spelling in the
-    document stays. Contrast limits of integers, which a viewer's slider gives with fractions, become whole."""
+    """The settings of a layer that differ from the attributes. Equal ones are left out, so that the document keeps
+    their spelling. For an image of integers, contrast limits are rounded, because a viewer's slider gives fractions."""
     stated = held.get("window")
     ends = (stated.get("start"), stated.get("end")) if isinstance(stated, Mapping) else None
     suited = (

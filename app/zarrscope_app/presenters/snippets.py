@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 @frozen
 class Snippet:
-    """`text` is Python; "" if there is none, then `why` gives the reason."""
+    """Code that opens a node with one library. `text` is Python; it is "" if the library cannot open the node, and
+    `why` then gives the reason."""
 
     id: str
     title: str
@@ -50,7 +51,7 @@ TURNED = frozenset({"n5"})
 
 
 def snippets(node: Group | Array, image: Image | None = None) -> tuple[Snippet, ...]:
-    """One snippet for each library. Reads nothing; names and scale of axes come from an image."""
+    """One snippet for each library. Reads nothing; names and scale of axes come from `image`, if given."""
     if node.hierarchy is None:
         return ()
     url, path, dialect = address(node), node.path, node.hierarchy.dialect.name
@@ -127,7 +128,7 @@ def visible_code(text: str) -> str:
 
 
 def _cut(array: Array, image: Image | None) -> str:
-    """The plane that is shown first: an index for each axis except the last two."""
+    """The subscript that selects the plane shown first: an index for each axis except the last two."""
     plane = image.plane if image is not None and min(image.plane) >= 0 else (array.ndim - 2, array.ndim - 1)
     parts = []
     for axis in range(array.ndim):

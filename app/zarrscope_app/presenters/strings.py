@@ -21,7 +21,7 @@ from zarrscope.runtime.lazy_numpy import np
 
 # ---------------------------------------------------------------------- shared sentences
 MAX_HEXADECIMAL = 4096
-"""If a document is not text, this many of its bytes are shown."""
+"""The most bytes that are shown of a document that is not text."""
 
 EMPTY_WINDOW = "Drop a .zarr folder, a .zip or a link here, or open the demo."
 UNKNOWN = "not known"
@@ -143,7 +143,7 @@ def counted(n: int, noun: str, plural: str = "") -> str:
 
 
 def copy_name(name: str) -> str:
-    """The name that is proposed for a copy beside a node."""
+    """The name that is proposed for a copy of a node in the same group."""
     return f"{name}-copy"
 
 
@@ -380,7 +380,7 @@ _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?|NaN|-?Infi
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a number as JSON spells it (and the three that Zarr adds)."""
+    """Whether a text is a number as JSON spells it, or NaN, Infinity or -Infinity."""
     return _NUMBER.fullmatch(text.strip()) is not None
 
 
@@ -395,18 +395,18 @@ class Problem:
     details: str = ""
     advice: str = ""
     place: str = ""
-    """The place in the store: key, pointer, store URL."""
+    """The location of the fault: key, JSON pointer within the document, URL of the store."""
     path: str = ""
     """The path of the node with the problem; "" if the problem concerns the whole session."""
     retry: bool = False
-    """Whether another attempt may succeed: offer it."""
+    """Whether another attempt may succeed; a host then offers one."""
     offer: str = ""
-    """The command that would help; "" if there is none: "follow-links" if a link leads out of the store,
-    "missing-is-fill" if a server does not distinguish missing from denied values."""
+    """The id of a command that would help, or "": "follow-links" if a link leads out of the store, "missing-is-fill" if
+    a server does not distinguish missing chunks from denied ones."""
     mend: str = ""
-    """The command that corrects the problem, or leads to the place of the correction."""
+    """The command that corrects the problem, or leads to where it can be corrected; "" if there is none."""
     tried: str = ""
-    """The credentials that a bucket denied; "" for any other problem."""
+    """The kinds of credentials that were tried before a bucket denied access; "" for any other problem."""
 
 
 def problem(error: BaseException, path: str = "") -> Problem:
@@ -414,7 +414,7 @@ def problem(error: BaseException, path: str = "") -> Problem:
     if isinstance(error, ZarrscopeError):
         text = clean(error.message.rstrip(".")) + "."
         if isinstance(error, BadMetadata) and error.key and text.startswith("Line "):
-            text = f"{clean(error.key, 120)}: {text}"  # a line of which document?
+            text = f"{clean(error.key, 120)}: {text}"  # names the document that "Line …" counts in
         if error.advice:
             text += " " + clean(scrub(error.advice))
         return Problem(
@@ -451,13 +451,14 @@ def not_added(name: str, error: BaseException, path: str) -> Problem:
 
 
 def unread_plane(name: str, others: int, why: str) -> str:
-    """("cells", 2, "The server answered 503.") The reason why nothing is drawn of a layer at this place."""
+    """The reason `why` nothing is drawn of a layer at the displayed position: ("cells", 2, "The server answered 503.").
+    `others`: how many more layers are empty."""
     more = f" and {counted(others, 'more layer')} are" if others else " is"
     return f'"{clean(name, 60)}"{more} left empty at this place: {why}'
 
 
 def fell_back(name: str, advice: str, path: str) -> Problem:
-    """Warns that the values of a data type are shown as those of another one, since it is not understood."""
+    """Warns that zarrscope does not understand a data type and shows its values as those of its fallback type."""
     return warning(f"The data type {clean(name, 120)} is not understood here. {advice}", path)
 
 

@@ -42,8 +42,8 @@ IN_ASCII = (
     ("⏎", "RET"),
     ("–", "-"),
 )
-"""The signs of keys, and their names where the encoding of the terminal lacks the signs: a "^" in place of "↑" would
-read as Ctrl."""
+"""Sign → its replacement for a terminal whose encoding lacks the sign. Arrow keys are spelled out: "^" in place of "↑"
+would read as Ctrl."""
 PIXELS_NOTE = "⏎ shows the picture in pixels"
 READ_AGAIN = "U reads failed tiles again"
 PIXELS_COME = "The picture in pixels comes once its chunks are there; any key drops it."

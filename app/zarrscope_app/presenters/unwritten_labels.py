@@ -19,7 +19,7 @@ def question(names: Sequence[str]) -> str:
 
 
 def removed(names: Sequence[str]) -> str:
-    """The sentence about layers that were removed with unwritten labels."""
+    """The sentence after layers were removed whose painted labels were not written."""
     were = "were" if len(names) > 1 else "was"
     return f"{_listed(names)} {were} removed with painted labels that are not written."
 

@@ -41,8 +41,8 @@ class Probe:
 
 @frozen
 class Table:
-    """The table without its cells, which `cells` returns. Columns are those of an axis, or the fields of a
-    structure."""
+    """The table without its cells, which `cells` returns. Its columns are the indices of an axis, or the fields of a
+    structured data type."""
 
     rows: int = 0
     columns: int = 0
@@ -57,7 +57,7 @@ class Table:
     """The names of all axes; () if there is no choice."""
     format: str = "decimal"
     numbers: bool = True
-    """Whether there are values to which a number format applies."""
+    """Whether the table contains numbers, so that a number format can be chosen."""
 
 
 NUMBER_FORMATS = ("decimal", "scientific", "hexadecimal")
@@ -232,8 +232,8 @@ class ValuesPresenter:
                 self._notify.soon()
 
     def copy(self, row: int, column: int, rows: int, columns: int, done: Callable[[str, str], object]) -> None:
-        """Reads a block of cells in the background, even cells that were never visible, for `done(text, sentence)`:
-        lines of cells separated by tabs, or the reason why there are none."""
+        """Reads a block of cells in the background, even cells that were never visible, and calls `done(text,
+        sentence)`: lines of cells separated by tabs, or "" and the reason why there is no text."""
         table, array = self.state, self._array
         row, column = max(0, row), max(0, column)
         rows, columns = min(rows, table.rows - row), min(columns, table.columns - column)
@@ -267,7 +267,8 @@ class ValuesPresenter:
         self._owner.fetch(work, came)
 
     def show(self, row_axis: str, column_axis: str) -> None:
-        """Shows these axes as rows and columns; without a column axis: a cut along one axis. Equal names swap."""
+        """Shows these axes as rows and columns; with `column_axis` "" a cut along one axis. If both names are equal,
+        rows and columns swap."""
         names = [self._name(i) for i in range(len(self._index))]
         if self._fields or row_axis not in names or column_axis not in (*names, ""):
             return

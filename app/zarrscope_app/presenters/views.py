@@ -1,14 +1,15 @@
 """The table of views, which show a node in different ways. Every host paints each row as a tab.
 
-A view of another distribution is a row like those here. Its entry point refers to the row, and the entry point's name
-is the row's id:
+Another distribution adds a view as a row like those here. An entry point refers to the row, and has the row's id as its
+name:
 
     [project.entry-points."zarrscope.views"]
     sizes = "my_package:SIZES"
 
     SIZES = View("sizes", "Sizes", lambda details: details.node.kind == "array", lambda owner, loader: Sizes(owner))
 
-A host shows `text()` of such a presenter, or the widget made by the factory that `widgets` names for this host.
+A host shows `text()` of the added view's presenter, or the widget made by the factory that `widgets` names for the
+host.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ class View:
     leads: bool = False
     """Whether the tab comes to the front when the view fits a node, unless the person has chosen another tab."""
     otherwise: str = ""
-    """The sentence that is shown if the view does not fit."""
+    """The sentence that is shown in place of the view for a node that the view does not fit."""
     widgets: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Host ("qt", "napari", "tui", "jupyter") → "module:factory", imported when it is first needed."""
 
