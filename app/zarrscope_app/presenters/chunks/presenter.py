@@ -1,8 +1,8 @@
 """The map of chunks: shows which chunks are stored, how large they are, which are loading and which failed.
 
-The map is a plane of the grid along two axes; on the other axes it is at the chunk of the picture's indices. A large
-plane is drawn in cells of several chunks; choosing a cell shows the chunks in it. Nothing is listed before `look` is
-called.
+The map is a plane of the chunk grid along two axes; along the other axes it shows the chunk that contains the displayed
+index of the picture. A large plane is drawn in cells of several chunks; choosing a cell shows the chunks in it. Nothing
+is listed before `look` is called.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class ChunksPresenter:
     _names: tuple[str, ...] = ()
     """The names of the axes."""
     _shape: tuple[int, ...]
-    """The shape of the finest level, to which the picture's indices refer."""
+    """The shape of the finest level; the indices of the picture are indices of this level."""
 
     def __init__(self, owner: Owner, loader: ChunkLoader) -> None:
         self._owner, self._loader = owner, loader
@@ -152,7 +152,7 @@ class ChunksPresenter:
         self._ticket = self._drawing = None
 
     def refresh(self) -> None:
-        """Lists again."""
+        """Lists the stored chunks again."""
         self.cancel()
         self._failed.clear()
         self._sentence = ""
@@ -207,7 +207,7 @@ class ChunksPresenter:
         return tuple(found)
 
     def set_chunk(self, axis: str, chunk: int) -> None:
-        """Sets the chunk on an axis that is not shown."""
+        """Sets the number of the displayed chunk along an axis that is not shown."""
         array = self._array
         for at in range(len(self._grid)):
             if array is not None and self._name(at) == axis:
@@ -216,7 +216,7 @@ class ChunksPresenter:
                 self.move(at, -(-start * whole // max(1, length)))
 
     def show_whole(self) -> None:
-        """Shows the whole plane again."""
+        """Shows the whole plane again, after a part of it was chosen."""
         self._part = None
         self._draw()
 
@@ -270,7 +270,8 @@ class ChunksPresenter:
 
     # ------------------------------------------------------------------ one chunk
     def choose(self, row: int, column: int) -> None:
-        """Chooses a cell of the map: its chunk, or, for a cell of several chunks, that part of the plane."""
+        """Chooses a cell of the map: shows details of its chunk, or, if the cell stands for several chunks, enlarges
+        the cell to a map of them."""
         array, window, step = self._array, self._window(), self._step()
         if array is None:
             return
@@ -410,7 +411,7 @@ class ChunksPresenter:
         high = np.minimum(step[0], rows - np.arange(there.shape[0]) * step[0])
         wide = np.minimum(step[1], columns - np.arange(there.shape[1]) * step[1])
         if there.shape != (-(-rows // step[0]), -(-columns // step[1])):
-            return None, None  # counted for another part of the plane; the new counts will follow
+            return None, None  # these counts are of another part of the plane; new ones are being made
         cells = np.where(there == 0, ABSENT, np.where(there < high[:, None] * wide, PARTLY, PRESENT)).astype(np.uint8)
         if not self._inventory.known:
             cells[...] = UNTOLD
@@ -441,7 +442,7 @@ class ChunksPresenter:
         return (places[0], places[1]) if min(places) >= 0 else None
 
     def text(self) -> str:
-        """The map as text: counts, then a sign for each cell."""
+        """The map as lines of text: the counts, then a character of SIGNS for each cell."""
         state = self.state
         lines = [f"{item.label:<12} {item.text}" for item in state.items]
         if state.sentence:

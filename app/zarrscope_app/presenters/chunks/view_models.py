@@ -21,7 +21,7 @@ ABSENT, PRESENT, PARTLY, LOADING, FAILED, UNTOLD = range(6)
 """States of a cell: not stored, stored, some of its chunks stored, being read, could not be read, not known."""
 LEGEND = ("not stored", "stored", "partly stored", "loading", "failed", "not known")
 SIGNS = "·█▒…!?"
-"""The characters for the states in text."""
+"""The characters for the states of a cell, in the order of their numbers, for a map as text."""
 
 
 @frozen
@@ -32,7 +32,7 @@ class Chosen:
     title: str
     items: tuple[Item, ...]
     sentence: str = ""
-    """The result of reading it, or the reason why it could not be read."""
+    """The result of checking the chunk, or the reason why it could not be read."""
     failed: bool = False
 
 
@@ -52,7 +52,7 @@ class ChunkMap:
     cells: NDArray[np.uint8] | None = None
     shades: NDArray[np.float32] | None = None
     first: tuple[int, int] = (0, 0)
-    """The chunk in the upper left corner."""
+    """(row, column) of the chunk in the upper left corner."""
     step: tuple[int, int] = (1, 1)
     """The number of chunks per cell along each side."""
     whole: bool = True
