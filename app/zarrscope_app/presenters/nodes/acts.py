@@ -1,8 +1,9 @@
 """The interface of an action on a node for every host: form fields, their consequences, a plan, the work, its undoing.
 
 An action is a row of a table (table.py). Its form is a tuple of fields that a host paints in their order; `described`
-gives the consequences of the typed values. It is called on the host's thread after every keystroke, so it reads
-nothing. `plan` and `do` run in the background. A plan is usually the action itself on a rehearsal of the store.
+adds the consequences of the typed values. `described` is called on the host's thread after every keystroke, so it reads
+nothing. `plan` and `do` run in the background. By default, `plan` runs `do` on a rehearsal of the hierarchy, which
+records operations without carrying them out.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ Fields = tuple[ActField, ...]
 
 
 def values(fields: Fields) -> dict[str, str]:
-    """id → typed text."""
+    """Id of each field → its text."""
     return {field.id: field.text.strip() for field in fields}
 
 
@@ -59,7 +60,7 @@ def with_hints(fields: Fields, hints: Mapping[str, str], errors: Mapping[str, st
 
 @frozen
 class Place:
-    """The node of an action. `node`: the opened node, if it is the selected one."""
+    """The node to which an action is applied. `node`: the opened node if it is the selected one, otherwise None."""
 
     hierarchy: Hierarchy
     path: str
@@ -78,7 +79,7 @@ class Place:
 
 @frozen
 class Undo:
-    """How to undo an action. `work` returns the path to go to afterwards."""
+    """How to undo an action. `work` undoes it, and returns the path of the node to select afterwards."""
 
     name: str
     """ "delete nuclei": the action that would be undone."""
@@ -99,8 +100,8 @@ class Planned:
 
 @frozen
 class Done:
-    """The result of an action. `to`: the node to go to, None: the group above an erased node. `moved`: whether the node
-    of the action was moved to that path."""
+    """The result of an action. `to`: the path of the node to select; None for the group above an erased node. `moved`:
+    whether the node of the action was moved to `to`."""
 
     to: str | None
     moved: bool = False
@@ -118,17 +119,17 @@ class Act(ABC):
     writes_here = True
     """Whether the action changes this hierarchy, which must then be open for writing."""
     roots = False
-    """Whether the action can also be applied to the root."""
+    """Whether the action can also be applied to the root node."""
     saved_first = True
     """Whether unsaved changes at and beneath the node must be saved before the action."""
     looks = False
-    """Whether `fields` reads stored data, and so runs in the background."""
+    """Whether `fields` reads stored data, and must therefore run in the background."""
 
     def title(self, place: Place) -> str:
         return words.title(self.id, place.name)
 
     def fits(self, node: Group | Array | None) -> bool:
-        """Whether the action makes sense for such a node (None: not known yet)."""
+        """Whether the action makes sense for this node (None: a node that was not read yet)."""
         return True
 
     def refused(self, place: Place, given: Mapping[str, str]) -> str:
@@ -159,7 +160,7 @@ class Act(ABC):
 
 
 def shown(operations: tuple[Operation, ...], url: str) -> tuple[str, ...]:
-    """The operations as lines, at most as many as a person would read."""
+    """The operations as lines of text: at most MOST_LINES, then a line that counts the others."""
     lines = [operation_text.line(each, url) for each in operations[:MOST_LINES]]
     if len(operations) > MOST_LINES:
         lines.append(strings.and_more(len(operations) - MOST_LINES))
@@ -167,7 +168,7 @@ def shown(operations: tuple[Operation, ...], url: str) -> tuple[str, ...]:
 
 
 def told(*parts: str) -> str:
-    """The notes as one text, in which each is a sentence."""
+    """Several notes as one text, each note as a sentence."""
     return " ".join(f"{strings.clean(part).rstrip('.')}." for part in parts if part)
 
 

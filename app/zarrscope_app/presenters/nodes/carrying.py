@@ -107,7 +107,7 @@ class Remove(Act):
 
 
 def new_place(place: Place, given: Mapping[str, str]) -> str:
-    """The reason why a node cannot be put at the typed place."""
+    """The reason why a node cannot be put at the typed path; "" if it can."""
     to = given.get("to", "").strip("/")
     return strings.NEW_PLACE if not to or to == place.path.strip("/") else ""
 

@@ -56,7 +56,8 @@ class CreateGroup(_Create):
 
 
 class CreateArray(_Create):
-    """Creates an array of fill values; with the shape, chunks and type of the selected array, if there is one."""
+    """Creates an array of fill values. The form proposes the shape, chunks and data type of the selected array, if one
+    is selected."""
 
     id = "create-array"
 
@@ -121,8 +122,8 @@ def taking_back(act: str, path: str, back_to: str, above: Sequence[str]) -> Undo
 
 
 def missing_groups(hierarchy: Hierarchy, path: str, instead_of: str = "") -> list[str]:
-    """The groups above `path` that will be created with a node there, the outermost first. `instead_of`: a node that
-    will be moved to `path`."""
+    """The groups above `path` that do not exist and will be created with a node at `path`, the outermost first.
+    `instead_of`: a node that will be moved to `path`."""
     return need_place(node_context(hierarchy), clean_path(path), instead_of=instead_of)
 
 
@@ -201,7 +202,7 @@ def _hints(metadata: ArrayMetadata, guessed: bool, sharded: bool) -> dict[str, s
 
 
 def _guilty(error: ZarrscopeError) -> str:
-    """The id of the form field that an error is about."""
+    """The id of the form field whose value causes an error."""
     message = error.message.lower()
     found = next((name for name in ("shards", "chunks", "fill value", "dimension name") if name in message), "shape")
     return {"fill value": "fill", "dimension name": "axes"}.get(found, found)

@@ -42,12 +42,12 @@ class _OfImage(Act):
 
 
 class AddLabels(_OfImage):
-    """Adds an empty label image that fits the image level by level."""
+    """Adds an empty label image whose levels have the same shapes as those of the image."""
 
     id = "add-labels"
 
     def fields(self, place: Place) -> Fields:
-        from zarrscope.convert.label_images import DTYPES  # here and below: loaded only if it is needed
+        from zarrscope.convert.label_images import DTYPES  # here and below: imported only when it is needed
 
         types = sorted(DTYPES, key=lambda name: name != "uint32")
         return (
@@ -145,7 +145,7 @@ class BuildLevels(_OfImage):
         def back(hierarchy: Hierarchy) -> str:
             from zarrscope.convert.rebuilding import undo as undo_rebuild
 
-            # The plan has its own hierarchy, whose cache must be cleared.
+            # The plan has a hierarchy of its own, whose cached metadata are out of date.
             node_context(made.source).forget()
             undo_rebuild(
                 made,
@@ -173,14 +173,14 @@ def _pyramid(given: Mapping[str, str]) -> convert.Pyramid:
 
 
 def _factors(text: str) -> int | dict[str, int]:
-    """ "2", or "z=1, y=2, x=2"."""
+    """Parses factors between levels: "2" for all axes in space, or "z=1, y=2, x=2"."""
     if "=" not in text:
         return int(text)
     return {name.strip(): int(number) for name, _, number in (part.partition("=") for part in text.split(","))}
 
 
 def progress_of(report: Report) -> Callable[[convert.Progress], None]:
-    """Reports the progress of a conversion or a rebuild."""
+    """A callback that passes the progress of a conversion or a rebuild on to `report`."""
 
     def progress(state: convert.Progress) -> None:
         report(state.done / max(1, state.total), words.of_chunks(state.doing, state.done, state.total))

@@ -1,4 +1,5 @@
-"""Describes a change of stores in words: one line per operation, a sentence for all, and whether to ask first."""
+"""Describes the operations of a change of stores in words: one line per operation, and a sentence for all of them; also
+lists the operations that erase data, about which a person is asked first."""
 
 from __future__ import annotations
 
@@ -58,8 +59,8 @@ def summary(operations: Sequence[Operation]) -> str:
 
 
 def erasing(operations: Sequence[Operation], *, first: bool = False) -> list[Operation]:
-    """The operations that erase stored data; with `first`, only those before anything is written: they erase the target
-    of a move or a copy, not the source of a move."""
+    """The operations that erase stored data; with `first`, only those before the first write, which erase the target of
+    a move or a copy, but not the source of a move."""
     chosen = takewhile(lambda each: each.act.startswith("erase"), operations) if first else operations
     return [each for each in chosen if each.destroys]
 

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 @frozen
 class NodesState:
-    """The planned action: its id `act`, "" if there is none. `ready`: whether `carry_out` would do what `lines` say."""
+    """The planned action: its id `act`, "" if there is none. `ready`: whether the plan is complete, so that `carry_out`
+    would do what `lines` say."""
 
     act: str = ""
     path: str = ""
@@ -52,7 +53,7 @@ class NodesState:
 
     @property
     def to(self) -> str:
-        """The new path, for an action that has one."""
+        """The new path of the node, for an action whose form has one."""
         return self.field("to").text
 
     def field(self, id: str) -> ActField:
@@ -77,7 +78,7 @@ class OpenHierarchy(Protocol):
 
 
 class NodesPresenter:
-    """The actions of one session. All methods run on the host's thread; none waits."""
+    """The actions of one session. All methods run on the host's thread; none waits for the store."""
 
     changed = Signal()
 
@@ -196,7 +197,7 @@ class NodesPresenter:
 
     # ------------------------------------------------------------------ doing
     def carry_out(self) -> None:
-        """Carries out the planned action, as a job; does nothing while the plan is not ready."""
+        """Carries out the planned action as a job; does nothing while the plan is incomplete."""
         state = self.state
         if state.ready:
             self.cancel()
@@ -235,7 +236,7 @@ class NodesPresenter:
             made = outcome.value
             if made is None:
                 return ""
-            self._done(act, state, made)  # a part that is done can be undone
+            self._done(act, state, made)  # so that the part that was done can be undone
             if made.sentence == strings.STOPPED:
                 return ""
             return " ".join((strings.TOO_LATE, *filter(None, (made.sentence, told(*made.notes)))))
@@ -276,7 +277,7 @@ class NodesPresenter:
             return words.undone(last.name)
 
         def late(outcome: JobResult[str]) -> str:
-            if isinstance(outcome.error, Refused):  # it had not begun, so it is still possible
+            if isinstance(outcome.error, Refused):  # the job had not begun, so the action can still be undone
                 self._undoing = False
                 self._notify.soon()
                 return ""

@@ -46,7 +46,7 @@ class Restore(_OfTrash):
 
 
 class EmptyTrash(_OfTrash):
-    """Erases all entries, or one."""
+    """Erases all entries of the trash, or one of them, for good."""
 
     id = "empty-trash"
     danger = True
@@ -64,6 +64,6 @@ class EmptyTrash(_OfTrash):
 
 
 def _entries(place: Place) -> tuple[tuple[str, str], ...]:
-    """(id, a text that a person recognises) of each entry, the latest first."""
+    """(id, a text with path and time) of each entry of the trash, the latest first."""
     found = reversed(trash.entries(place.hierarchy))
     return tuple((each.id, words.entry(each.path, datetime.fromisoformat(each.when))) for each in found)

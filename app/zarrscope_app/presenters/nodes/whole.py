@@ -23,7 +23,7 @@ ENDINGS = {"n5": ".n5"}
 
 
 class Consolidate(Act):
-    """Writes a copy of all documents at the root, for the whole hierarchy whatever node is selected."""
+    """Writes consolidated metadata at the root: for the whole hierarchy, even if another node is selected."""
 
     id = "consolidate"
     roots = True
@@ -70,7 +70,8 @@ def _put_back(
 
 
 class Convert(Act):
-    """Writes the selected node, and everything beneath it, at another place."""
+    """Writes the selected node, and everything beneath it, to another address, in any of the formats that can be
+    written."""
 
     id = "convert"
     writes_here = False
@@ -130,7 +131,7 @@ class Convert(Act):
 
 
 class _Losses(Conflict):
-    """The losses of a conversion, as an error: a plan with losses is not carried out here."""
+    """The losses of a conversion, raised as an error, because this action does not carry out a plan with losses."""
 
     def __init__(self, plan: convert.Plan) -> None:
         shown = " ".join(str(loss) for loss in plan.losses[:5])

@@ -146,23 +146,23 @@ def thrown(name: str) -> str:
 
 
 def carried(doing: str, done: int) -> str:
-    """ "copying: 1,536 values"."""
+    """The progress of a move or a copy: "copying: 1,536 values"."""
     return f"{doing}: {strings.counted(done, 'value')}"
 
 
 def of_chunks(doing: str, done: int, total: int) -> str:
-    """ "building: 12 of 40 chunks"."""
+    """The progress of a conversion or a rebuild: "building: 12 of 40 chunks"."""
     return f"{doing}: {strings.count(done)} of {strings.counted(total, 'chunk')}"
 
 
 def shape_hint(shape: Sequence[int], nbytes: int | None) -> str:
-    """ "64 × 512 × 512 values, 32.0 MiB when all are stored."."""
+    """The hint of a typed shape: "64 × 512 × 512 values, 32.0 MiB before compression."."""
     values = strings.shape(shape)
     return f"{values} values." if nbytes is None else f"{values} values, {strings.size(nbytes)} before compression."
 
 
 def chunks_hint(grid: int, chunk: Sequence[int], nbytes: int | None, guessed: bool) -> str:
-    """ "The smallest piece that is read or written: 16 chunks of 2.0 MiB."."""
+    """The hint of typed chunks: "The smallest piece that is read or written: 16 chunks of 2.0 MiB."."""
     size = "" if nbytes is None else f" of {strings.size(nbytes)}"
     lengths = f" ({strings.shape(chunk)}, chosen for you)" if guessed else ""
     said = f"The smallest piece that is read or written: {strings.counted(grid, 'chunk')}{size}{lengths}."
@@ -174,7 +174,7 @@ def chunks_hint(grid: int, chunk: Sequence[int], nbytes: int | None, guessed: bo
 
 
 def shards_hint(files: int, inside: int, nbytes: int | None) -> str:
-    """The number of files that these shards would make."""
+    """The hint of typed shards: how many files they would make, and how many chunks each would contain."""
     if inside == 1:
         many = " Shards would make them fewer." if files > 10_000 else ""
         return f"Empty: each chunk is a file of its own, {strings.counted(files, 'file')}.{many}"
@@ -190,7 +190,7 @@ def labels_hint(levels: Sequence[Sequence[int]], nbytes: int) -> str:
 
 
 def dtype_hint(dtype: str) -> str:
-    """The number of labels that the data type can hold."""
+    """The hint of a data type for labels: the largest label that the type can hold."""
     bits = int("".join(letter for letter in dtype if letter.isdigit()) or 0)
     most = 2 ** (bits if dtype.startswith("u") else bits - 1) - 1
     return f"Labels 1 to {strings.count(most)}; 0 is the background."
