@@ -3,8 +3,9 @@
     {"solid": {"azimuth": 30, "elevation": -20, "zoom": 1.5},
      "blend": {"url": "/data/other.zarr", "path": "/0", "share": 0.5}}
 
-"solid": the volume in three dimensions, from this direction. "blend": another image laid over the picture, with this
-opacity. A host that cannot draw a member says so and keeps it, so that the text it copies opens it in the next host.
+"solid": the volume in three dimensions, seen from this direction. "blend": another image laid over the picture, with
+the opacity "share". A host that cannot draw a member says so and keeps the member, so that another host, given the view
+that the first one copied, draws it.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ class BeyondPlane:
     """The members of the displayed view, by name. A presenter that can draw a member adds its name to `drawn`."""
 
     asked = Signal()
-    """Emitted when a restored view has members to draw: `take` returns them."""
+    """Emitted when a restored view has members to draw, which `take` returns."""
 
     def __init__(self) -> None:
         self.members: dict[str, dict[str, Any]] = {}
@@ -37,12 +38,13 @@ class BeyondPlane:
         self._asked: set[str] = set()
 
     def clear(self) -> None:
-        """Called when another image is shown."""
+        """Forgets all members, when another image is shown."""
         self.members.clear()
         self._asked.clear()
 
     def tell(self, name: str, member: dict[str, Any] | None) -> None:
-        """Called by the presenter that draws a member, after a change; None: the member is not drawn any more."""
+        """Called by the presenter that draws a member, when the member has changed; None if it is not drawn any
+        more."""
         if member is None:
             self.members.pop(name, None)
         else:
@@ -57,8 +59,8 @@ class BeyondPlane:
         return self.members.get(name)
 
     def restore(self, view: Mapping[str, Any]) -> list[str]:
-        """Takes the members from a view. A view may come from a stranger's text and contain anything. Returns sentences
-        about those that this host cannot draw."""
+        """Takes the members from a view, whose values may be of any type because it may come from pasted text. Returns
+        sentences about the members that this host cannot draw."""
         misfits = []
         for name, read in (("solid", _solid), ("blend", _blend)):
             member = read(view.get(name))
@@ -75,7 +77,7 @@ class BeyondPlane:
 
 
 def solid_member(azimuth: float, elevation: float, zoom: float) -> dict[str, Any]:
-    """The member "solid"."""
+    """The member "solid" of a saved view."""
     return {"azimuth": round(azimuth, 3), "elevation": round(elevation, 3), "zoom": round(zoom, 3)}
 
 

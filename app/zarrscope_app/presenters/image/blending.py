@@ -1,4 +1,4 @@
-"""Another image laid over the picture, at the same place, with an opacity that the person sets."""
+"""Another image laid over the picture at the same physical position, with an opacity that the person sets."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ HALF = 0.5
 
 @frozen
 class BlendView:
-    """The other image over the picture: its `name`, "" for none; its opacity `share`, from 0 (the picture alone) to 1
-    (the other image alone)."""
+    """A snapshot of the image that lies over the picture: its `name`, "" for none; its opacity `share`, from 0 (the
+    picture alone) to 1 (the other image alone)."""
 
     name: str = ""
     share: float = HALF
     share_text: str = ""
-    """ "50 %"."""
+    """The opacity as text: "50 %"."""
     sentence: str = ""
-    """The reason why the other image cannot be laid over the picture."""
+    """The reason why the other image cannot be laid over the picture; "" if it can."""
 
 
 @dataclass(frozen=True, eq=False)
 class Other:
-    """An image that can be laid over another one, and where it was seen: "cells.zarr ▸ 0"."""
+    """An image that can be laid over another one, with a name that contains its store: "cells.zarr ▸ 0"."""
 
     name: str
     image: Image
@@ -64,7 +64,7 @@ class Blend:
 
     @property
     def state(self) -> BlendView:
-        """The data to paint beside the picture."""
+        """A snapshot for the controls beside the picture."""
         return self._state
 
     def _asked(self) -> None:
@@ -95,7 +95,7 @@ class Blend:
             self._opening = None
 
     def _keep(self) -> None:
-        """Records the image over the picture, and its opacity, in the picture's view."""
+        """Records the other image and its opacity in the saved view of the picture."""
         hierarchy = self._image.hierarchy if self._image is not None else None
         if self._image is None or hierarchy is None:
             self.main.beyond.tell("blend", None)
@@ -127,7 +127,7 @@ class Blend:
             self.painted.emit()
 
     def end(self) -> None:
-        """Removes the other image for good."""
+        """Removes the other image, and stops following the picture; called when the picture is closed."""
         self.main.changed.disconnect(self._follow)
         self.main.looked.disconnect(self._follow)
         self.main.beyond.asked.disconnect(self._asked)
@@ -135,7 +135,7 @@ class Blend:
         self.show(None)
 
     def _follow(self) -> None:
-        """Moves the other image to the place of the picture."""
+        """Sets the indices and the displayed part of the other image to those of the picture."""
         image, main = self._image, self.main
         if image is None:
             return
@@ -167,11 +167,12 @@ class Blend:
     # ------------------------------------------------------------------ painting
     @property
     def tiles(self) -> tuple[Tile, ...]:
-        """The tiles of the other image, to be painted as one layer of the opacity `state.share`, each at `place`."""
+        """The tiles of the other image, to be painted as one layer of the opacity `state.share`, each at
+        place(tile.rect)."""
         return self.other.frame.tiles if self._state.name and not self._state.sentence else ()
 
     def place(self, rect: Rect) -> Rect:
-        """The place of a rectangle of the other image in the picture."""
+        """A rectangle of the other image, converted to coordinates of the picture."""
         down, across = self._ways
         back = [Along(1 / way.factor, -way.shift / way.factor) for way in (down, across)]
         return moved(rect, back[0], back[1])

@@ -20,7 +20,7 @@ class ChannelGrid:
     """
 
     changed = Signal()
-    """Emitted when views were added or removed."""
+    """Emitted when the number of views has changed."""
 
     def __init__(self, main: SlicePresenter) -> None:
         self.main = main
@@ -36,11 +36,11 @@ class ChannelGrid:
 
     @property
     def columns(self) -> int:
-        """The number of pictures in a row, with that of all channels."""
+        """The number of pictures in a row of the grid, which also contains the picture with all channels."""
         return math.ceil(math.sqrt(len(self.channels) + 1))
 
     def caption(self, view: SlicePresenter) -> str:
-        """The name of the channel in a view; "" for the picture of all."""
+        """The name of the channel in a view; "" for the picture with all channels."""
         if view not in self._made or (at := self._made.index(view)) >= len(self.channels):
             return ""
         return self.main.state.channels[self.channels[at]].label
@@ -59,7 +59,7 @@ class ChannelGrid:
         self._show((), None)
 
     def end(self) -> None:
-        """Closes it for good."""
+        """Closes the grid, and stops following the picture."""
         self.main.changed.disconnect(self._follow)
         self.close()
 

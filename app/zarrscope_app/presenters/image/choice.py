@@ -1,4 +1,5 @@
-"""The choice between several images of a node: a person or a script has to choose one; none is chosen silently."""
+"""The choice between several images of a node: a person or a script has to choose one, because none is chosen
+silently."""
 
 from __future__ import annotations
 
@@ -44,8 +45,8 @@ class SeveralImages(ZarrscopeError):
 
 
 def one_image(node: Group | Array, number: int | None = None, depth: int = 3) -> Image:
-    """The image of a node; for a collection of one member that member. `number`: its number if a document describes
-    several.
+    """The image of a node; for a collection of one member the image of that member. `number`: the number of the image
+    if a document describes several.
 
     Raises SeveralImages if there are several, NotFound if there is none.
     """
@@ -77,7 +78,7 @@ def _url(node: Group | Array) -> str | None:
 
 
 def _why(kind: str, path: str, n: int) -> str:
-    """The sentence that asks to choose an image."""
+    """The sentence of the error, which says how many images there are."""
     noun = {"plate": "well", "well": "field", "labels": "label image"}.get(kind, "image")
     return f"{strings.clean(path)} holds {strings.counted(n, noun)}: choose one"
 

@@ -1,4 +1,5 @@
-"""A plane of the coarsest level, for measuring contrast: the same for every displayed part. Read in the background."""
+"""Measures contrast from the displayed plane at the coarsest level, so that the result does not depend on the displayed
+part. The plane is read in the background."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from zarrscope_app.presenters.image.planning import View, channel_source
 from zarrscope_app.presenters.image.tile_geometry import Index, Part, cost, sheet, tiling
 
 MAX_CHUNKS, MAX_BYTES = 256, 128 << 20
-"""The most chunks and bytes of the coarsest level that are read. If it has more, the displayed tiles are measured
-instead."""
+"""The most chunks and bytes of the coarsest level that are read. If the plane has more, the displayed tiles are
+measured instead."""
 
 
 @frozen
@@ -33,8 +34,8 @@ def measure_coarsest(
     wanted: Sequence[Wanted],
     done: Callable[[dict[Key, Measure]], None],
 ) -> bool:
-    """Measures channels of the displayed plane at its coarsest level, and calls `done`. Returns False if it costs too
-    much."""
+    """Measures channels of the displayed plane at its coarsest level, and calls `done`. Returns False, and reads
+    nothing, if the plane exceeds MAX_CHUNKS or MAX_BYTES."""
     image, y, x = view.image, view.y, view.x
     level = max(range(len(image.levels)), key=lambda k: image.levels[k].factors[x])
     whole = tiling(sheet(image, level, y, x), view.whole, (1 << 20, 1 << 20))
@@ -70,7 +71,7 @@ def measure_coarsest(
 
 
 def _values(parts: Sequence[Part], results: Mapping[Index, ChunkResult]) -> list[Plane]:
-    """The values of some parts as a 1-D array, without parts that could not be read."""
+    """The values of each part as a 1-D array; parts that could not be read are left out."""
     found = []
     for part in parts:
         assembled = assemble(part, results)

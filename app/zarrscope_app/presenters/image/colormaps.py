@@ -1,4 +1,4 @@
-"""Colour maps for channels, from cmap; without it only plain colours."""
+"""Colour maps for channels, from the package cmap; if it is not installed, there are only plain colours."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STEPS = 256
 
 @lru_cache(maxsize=1)
 def titles() -> tuple[str, ...]:
-    """The colour maps that are available here."""
+    """The titles of the available colour maps; () if cmap is not installed."""
     try:
         import cmap  # noqa: F401 -- asked whether it is there
     except ImportError:
@@ -33,7 +33,7 @@ def titles() -> tuple[str, ...]:
 
 @lru_cache(maxsize=len(COLORMAPS))
 def ramp(title: str) -> bytes:
-    """The 256 colours of a colour map, three bytes each; no bytes for an unknown one."""
+    """The 256 colours of a colour map, three bytes each; b"" for an unknown title."""
     if title not in titles():
         return b""
     from cmap import Colormap

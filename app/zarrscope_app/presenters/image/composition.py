@@ -1,4 +1,5 @@
-"""Parts of the display: tiles composed into one picture as a host would, scale bars, axes and levels in words. Pure."""
+"""Parts of the display: composes tiles into one picture, as hosts do; makes scale bars, and describes axes and levels.
+Pure functions."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ def compose(tiles: Iterable[Tile], rect: Rect, height: int, width: int) -> Pictu
 
 
 def unit_of(image: Image, axis: int) -> str | None:
-    """The unit the file gives an axis; the axis of colours of a plain RGB array has none."""
+    """The unit that the file gives an axis, or None. The axis of a plain RGB array that holds the three colours has
+    none."""
     unit = image.axes[axis].unit
     return None if unit == "rgb" else unit
 
@@ -54,8 +56,8 @@ def scale_bar(image: Image, axis: int, indices: float) -> ScaleBar | None:
 
 
 def aspect(image: Image, y: int, x: int) -> float:
-    """The physical height of a pixel divided by its width; 1 if the units differ or the file's values are not
-    usable."""
+    """The physical height of a pixel divided by its width; 1 if the units of the axes differ or the scale in the file
+    is not usable."""
     scale = image.levels[0].scale
     if image.axes[y].unit != image.axes[x].unit or not scale[x] or not scale[y]:
         return 1.0
@@ -83,7 +85,7 @@ def axis_view(image: Image, axis: int, index: int, role: str, playing: bool) -> 
 
 
 def level_views(image: Image, plane: tuple[int, int]) -> tuple[LevelView, ...]:
-    """The levels of an image to choose from."""
+    """A snapshot of each level of an image, from which a person can choose."""
     return tuple(
         LevelView(level.path, level.shape, level_text(image, k, plane)) for k, level in enumerate(image.levels)
     )

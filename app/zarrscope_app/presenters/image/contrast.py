@@ -11,7 +11,8 @@ from zarrscope_app.presenters.image.tile_manager import TileManager
 
 
 class Contrast:
-    """`restyle` is called when limits have changed, `changed` when only histograms have."""
+    """The contrast of the channels. Calls `restyle` when contrast limits have changed, `changed` when only histograms
+    have."""
 
     def __init__(
         self,
@@ -25,7 +26,8 @@ class Contrast:
         self._tiles, self._channels, self._restyle, self._changed = tiles, channels, restyle, changed
         self._counting: set[int] = set()
         self._turn = 0
-        """Counts the displayed images, so that measurements of an earlier image are dropped."""
+        """The number of images displayed so far, by which measurements of an earlier image are recognised and
+        dropped."""
 
     def clear(self) -> None:
         """Forgets everything, before another image is shown."""
@@ -76,7 +78,8 @@ class Contrast:
             self._tiles().measure(keys, done, {key: (lo, hi) for key, (lo, hi) in stated.items() if hi is not None})
 
     def _give(self, found: dict[Key, Measure], *, limits: bool) -> None:
-        """Gives each channel its measure. The image may have changed meanwhile and have fewer channels."""
+        """Gives each channel its measure. Channels that do not exist are skipped: another image may be displayed
+        meanwhile."""
         channels = self._channels()
         for (_, i), measure in found.items():
             if i < len(channels):

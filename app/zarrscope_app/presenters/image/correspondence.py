@@ -1,4 +1,5 @@
-"""Finds the place of one image in another: by names and units of axes, or by index if a unit is missing. Pure."""
+"""Converts positions in one image to positions in another: along axes of the same name, by physical units, or by index
+if a unit is missing. Pure functions."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from zarrscope_app.presenters.image.words import METRES, SECONDS
 
 @frozen
 class Ruler:
-    """An axis of the finest level: `step` and `start` (the middle of index 0) in metres, if `measure` is "length", or
-    in seconds, if it is "time". "" if the file gives no unit: then both are in indices."""
+    """An axis of the finest level: `step` and `start` (the middle of index 0) in metres if `measure` is "length", in
+    seconds if it is "time", in indices if it is "", because the file gives no unit."""
 
     step: float = 1.0
     start: float = 0.0
@@ -36,7 +37,7 @@ class Along:
 
 
 def ruler(image: Image, axis: int) -> Ruler:
-    """The ruler of an axis of an image."""
+    """The Ruler of an axis of an image."""
     level, symbol = image.levels[0], strings.unit(unit_of(image, axis))
     for measure, table in (("length", METRES), ("time", SECONDS)):
         if symbol in table:
@@ -56,12 +57,12 @@ def along(source: Ruler, target: Ruler) -> Along:
 
 
 def axis_like(image: Image, name: str) -> int:
-    """The axis of this name, whatever the case of its letters; -1 for none."""
+    """The number of the axis called `name`, in upper or lower case; -1 if there is none."""
     return next((i for i, axis in enumerate(image.axes) if axis.name.lower() == name.lower()), -1)
 
 
 def between(source: Image, target: Image, names: Sequence[str]) -> tuple[Along, ...] | None:
-    """The conversion for each of some axes of `source`; None if `target` lacks one."""
+    """The conversion for each axis in `names` from `source` to `target`; None if `target` lacks one of the axes."""
     found = []
     for name in names:
         here, there = axis_like(source, name), axis_like(target, name)
@@ -77,8 +78,8 @@ def moved(rect: Rect, down: Along, across: Along) -> Rect:
 
 
 def index_like(source: Image, target: Image, name: str, index: int) -> int:
-    """The index of `target` that contains the middle of an index of `source`, clipped to the axis; -1
-    without the axis."""
+    """The index of `target` that contains the middle of an index of `source`, clipped to the axis; -1 if `target` does
+    not have the axis."""
     ways = between(source, target, (name,))
     if ways is None:
         return -1

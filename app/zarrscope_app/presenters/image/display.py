@@ -1,4 +1,4 @@
-"""How an image is drawn: the settings of channels and label images that a person can change. It reads nothing."""
+"""Sets how an image is drawn: the settings of channels and label images that a person can change. Reads nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from zarrscope_app.presenters.image.view_models import Refusal
 
 
 class Display(ABC):
-    """The part of a slice presenter for display settings."""
+    """The part of SlicePresenter that changes display settings."""
 
     _channels: list[ChannelStyle]
     _labels: list[LabelStyle]
@@ -30,7 +30,7 @@ class Display(ABC):
 
     @abstractmethod
     def _plan_soon(self) -> None:
-        """Plans again, because more or fewer channels are drawn."""
+        """Plans the chunks to load again, because more or fewer channels are drawn."""
 
     @abstractmethod
     def _refuse(self, refusal: Refusal) -> None:
@@ -45,12 +45,13 @@ class Display(ABC):
 
     # ------------------------------------------------------------------ contrast
     def set_levels(self, channel: int, lo: float, hi: float) -> None:
-        """Sets contrast limits, in any order, that come from a gesture: they lose digits that mean nothing."""
+        """Sets contrast limits that come from a gesture, lower or upper limit first, and rounds them to significant
+        digits."""
         self._limit(channel, lo, hi, stated=False)
 
     def state_levels(self, channel: int, lo: float, hi: float) -> None:
-        """Sets contrast limits that somebody wrote down: all digits stay, except fractions in a wide window of
-        integers."""
+        """Sets contrast limits that a person or a file has stated: they are not rounded, except fractions in a wide
+        window of integers."""
         self._limit(channel, lo, hi, stated=True)
 
     def _limit(self, channel: int, lo: float, hi: float, *, stated: bool) -> None:
@@ -80,8 +81,8 @@ class Display(ABC):
         return ""
 
     def type_limits(self, text: str) -> str:
-        """Sets both limits of the first displayed channel, or with "2: 120–3400" of the second one; like
-        `type_limit`."""
+        """Sets both limits of the first displayed channel from typed text, "120–3400", or with "2: 120–3400" those of
+        the second channel. Returns a sentence like `type_limit`."""
         number, rest = words.typed_channel(text)
         if number < 0:
             number = next((i for i, channel in enumerate(self._channels) if channel.visible), 0)
@@ -92,7 +93,8 @@ class Display(ABC):
         return self.type_limit(number, "hi", rest)
 
     def auto(self, channel: int | None = None) -> None:
-        """Sets contrast limits from the plane's coarsest level; None: of every visible channel."""
+        """Fits the contrast limits of a channel (None: of every visible channel) to the displayed plane at its coarsest
+        level."""
         self._contrast.fit(channel)
 
     # ------------------------------------------------------------------ channels
@@ -110,7 +112,7 @@ class Display(ABC):
 
     @property
     def colormaps(self) -> tuple[str, ...]:
-        """Titles of the colour maps that are available here."""
+        """The titles of the available colour maps."""
         return colormaps.titles()
 
     def ramp(self, title: str) -> bytes:
@@ -130,7 +132,7 @@ class Display(ABC):
             self._restyle()
 
     def type_gamma(self, channel: int, text: str) -> str:
-        """Sets gamma from typed text; like `type_limit`."""
+        """Sets gamma from typed text; returns a sentence like `type_limit`."""
         found = words.typed_gamma(text)
         if isinstance(found, str):
             self._refuse(Refusal(f"gamma:{channel}", text, found))
@@ -174,7 +176,8 @@ class Display(ABC):
         return [replace(channel) for channel in self._channels]
 
     def draw_as(self, other: Display, only: int | None = None) -> None:
-        """Draws channels and labels of the same image as another presenter does; `only`: one of its channels."""
+        """Takes over the display settings of another presenter of the same image. `only`: the one channel to draw; None
+        draws the channels that `other` draws."""
         channels, labels = [replace(c) for c in other._channels], [replace(v) for v in other._labels]
         for i, channel in enumerate(channels):
             channel.visible = channel.visible and (only in (None, i) or channel.is_alpha)
@@ -227,7 +230,8 @@ class Display(ABC):
                 self._restyle()
 
     def type_label(self, path: str, text: str) -> str:
-        """Sets the only label to draw from typed text; empty text: all. Like `type_limit`."""
+        """Sets the only label to draw from typed text; an empty text draws all labels. Returns a sentence like
+        `type_limit`."""
         found = words.typed_label(text)
         if isinstance(found, str):
             self._refuse(Refusal(f"label:{path}", text, found))

@@ -13,12 +13,13 @@ from zarrscope_app.presenters.image.painting import DisplaySettings, LabelDispla
 from zarrscope_app.presenters.image.view_models import ChannelView, LabelView
 
 MAX_BLENDED = 8
-"""The most channels that are visible at first: more cannot be told apart, and take longer to read."""
+"""The most channels that are visible at first: more channels cannot be distinguished, and take longer to read."""
 
 
 @dataclass
 class ChannelStyle:
-    """`lo`, `hi` None: not known before the first data have arrived."""
+    """The display settings of one channel. The contrast limits `lo` and `hi` are None until the first data have
+    arrived."""
 
     label: str
     color: tuple[int, int, int]
@@ -31,9 +32,9 @@ class ChannelStyle:
     inverted: bool = False
     histogram: tuple[int, ...] = ()
     colormap: str = ""
-    """A title of colormaps.py; "": use `color`."""
+    """The title of a colour map of colormaps.py; "" for the plain colour `color`."""
     parts: tuple[str, ...] = ()
-    """The parts of complex values that can be drawn."""
+    """The parts of complex values that can be drawn; () for other values."""
     part: str = "magnitude"
     is_alpha: bool = False
     """Whether the channel is the opacity of the other channels."""
@@ -41,15 +42,16 @@ class ChannelStyle:
     """Whether the values are integers or booleans."""
 
     def limit(self, lo: float, hi: float, *, stated: bool) -> None:
-        """Sets the contrast limits, in any order, as `suitable_limits` of them. `stated`: somebody wrote them down, so
-        all their digits stay, except fractions in a wide window of integers. Equal limits stay as the file has them."""
+        """Sets the contrast limits, lower or upper limit first, adjusted by `suitable_limits`. `stated`: a person or a
+        file stated them, so they are not rounded, except fractions in a wide window of integers. Equal limits in a file
+        stay."""
         lo, hi = min(lo, hi), max(lo, hi)
         if (lo, hi) != (self.lo, self.hi):
             keep = stated and not self.integers
             self.lo, self.hi = (lo, hi) if keep else suitable_limits(lo, hi, integers=self.integers)
 
     def adopt(self, measure: Measure, limits: bool) -> None:
-        """Takes over the histogram, and on request the limits."""
+        """Takes over the histogram of a measure, and with `limits` also its contrast limits."""
         if limits:
             self.lo, self.hi = measure.lo, measure.hi
         self.histogram, self.low, self.high = measure.counts, measure.low, measure.high
@@ -92,7 +94,7 @@ class ChannelStyle:
 
 @dataclass
 class LabelStyle:
-    """`image` None: it could not be opened."""
+    """The display settings of one label image. `image` is None if it could not be opened."""
 
     path: str
     image: Image | None
@@ -132,7 +134,8 @@ def channel_styles(image: Image) -> list[ChannelStyle]:
 
 
 def updated(now: Sequence[ChannelStyle], before: list[ChannelStyle], after: list[ChannelStyle]) -> list[ChannelStyle]:
-    """The styles `now`, with the differences between the file `before` and `after`; settings of the person stay."""
+    """The styles `now`, updated with the settings that differ between the file `before` and `after`. Settings that did
+    not change in the file keep the person's values."""
     found: list[ChannelStyle] = []
     for style, old, new in zip(now, before, after, strict=True):
         told = {f.name: getattr(new, f.name) for f in fields(new) if getattr(new, f.name) != getattr(old, f.name)}
@@ -143,7 +146,7 @@ def updated(now: Sequence[ChannelStyle], before: list[ChannelStyle], after: list
 def display_settings(
     channels: Sequence[ChannelStyle], labels: Sequence[LabelStyle], dots: bool = True
 ) -> DisplaySettings:
-    """The settings with which workers draw; visible channels and labels only."""
+    """The settings with which workers draw tiles; they contain visible channels and labels only."""
     return DisplaySettings(
         dots=dots,
         alpha=next((("channel", i) for i, c in enumerate(channels) if c.is_alpha and c.visible), None),

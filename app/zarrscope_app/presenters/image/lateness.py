@@ -1,6 +1,6 @@
-"""Tells when a picture has shown a former plane for a while, under an index that names another one.
+"""Finds out when a picture has shown the previous plane for a while, although the index already names another plane.
 
-A plane that arrives at once replaces the former one without a word; a mark for it would only flicker.
+A plane that arrives at once replaces the previous one without a message, which would only flicker.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from collections.abc import Callable
 from zarrscope.runtime.threads import Owner, Ticket
 
 SECONDS = 0.15
-"""A plane that takes longer is said to be loading. A person hardly notices shorter waits."""
+"""If a plane takes longer, a message says that it is loading. A person hardly notices shorter waits."""
 
 
 class Lateness:
-    """`is_late` becomes true when `follow(True)` has held for SECONDS; then `changed` is called."""
+    """`is_late` becomes True, and `changed` is called, SECONDS after `follow(True)`, unless `follow(False)` is called
+    before."""
 
     def __init__(self, owner: Owner, changed: Callable[[], None]) -> None:
         self._owner, self._changed = owner, changed
@@ -22,7 +23,8 @@ class Lateness:
         self.is_late = False
 
     def follow(self, former: bool) -> None:
-        """`former`: whether a former plane is on show. Steps to further planes do not start the time again."""
+        """Call this whenever the displayed tiles change. `former`: whether the picture still shows a previous plane.
+        Further calls with True do not start the time again."""
         if not former:
             self.is_late = False
             if self._ticket is not None:

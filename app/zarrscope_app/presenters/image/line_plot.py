@@ -1,4 +1,4 @@
-"""A 1-D array as a line: lowest and highest value of each column, drawn as chunks arrive."""
+"""A 1-D array as a line plot: the lowest and the highest value in each column of pixels, drawn as chunks arrive."""
 
 from __future__ import annotations
 

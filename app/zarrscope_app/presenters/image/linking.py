@@ -1,6 +1,7 @@
-"""Links pictures to the same place: moving one of them moves all, by physical position if the files give it.
+"""Links pictures, so that all show the same position: moving one of them moves all, by physical position if the files
+give it.
 
-A picture that comes to the front, and an image that is chosen while pictures are linked, goes to that place, too.
+A picture that becomes visible, or shows another image, while pictures are linked also moves to the common position.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.image.view_models import Rect
 
 _ASKED = 32
-"""The most answers of a host that are awaited: a person may drag faster than pictures follow."""
+"""The most requested rectangles per picture that are remembered until its host reports them: a person may drag faster
+than pictures follow."""
 
 
 @dataclass
@@ -28,15 +30,15 @@ class _Member:
     image: Image | None = None
     lock: int | None = None
     asked: deque[Rect] = field(default_factory=lambda: deque(maxlen=_ASKED))
-    """The rectangles that the host was asked to show. If the host reports one of them, the person did not move the
-    picture."""
+    """The rectangles that the host was asked to show. If the host reports one of them, this was not a move by the
+    person, so the other pictures do not follow."""
     fits: bool = False
     """Whether the picture has a new image, and its host has not yet reported the displayed part."""
 
 
 @frozen
 class _Place:
-    """The place that the last moved picture shows."""
+    """The common position: what the picture that a person moved last shows."""
 
     image: Image
     axes: tuple[str, str]
@@ -47,8 +49,8 @@ class _Place:
 
 
 class Link:
-    """Call `join` and `leave` when pictures appear and disappear; `set_linked` sets whether they show
-    the same place."""
+    """The link between pictures. Call `join` and `leave` when pictures appear and disappear; `set_linked` sets whether
+    they all show the same position."""
 
     changed = Signal()
 
@@ -59,7 +61,7 @@ class Link:
         self._moving = False
 
     def set_linked(self, linked: bool, first: SlicePresenter | None = None) -> None:
-        """Links all pictures, which then go to the place of `first`; or unlinks them."""
+        """Links all pictures, which then move to the position of `first`; or unlinks them."""
         if linked != self.linked:
             self.linked = linked
             self._place = None
@@ -124,8 +126,8 @@ class Link:
         member.fits = self._place is not None and self._move(picture, member)
 
     def _move(self, picture: SlicePresenter, member: _Member) -> bool:
-        """Moves a picture to the common place; returns False if the picture does not contain it. The displayed axes
-        stay."""
+        """Moves a picture to the common position; returns False if its displayed part did not change. The axes that the
+        picture displays stay the same."""
         place, image = self._place, picture.image
         if place is None or image is None or picture.state.kind != "image":
             return False
@@ -179,7 +181,7 @@ def _place_of(picture: SlicePresenter) -> _Place | None:
 
 
 def _close(one: Rect, other: Rect) -> bool:
-    """Whether two places differ by less than a pixel of the screen."""
+    """Whether two displayed rectangles differ by less than a pixel of the screen."""
     size = max(one[2] - one[0], one[3] - one[1], 1e-9)
     return all(abs(a - b) < size / 1000 for a, b in zip(one, other, strict=True))
 

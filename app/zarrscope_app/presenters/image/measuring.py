@@ -1,7 +1,7 @@
-"""Measurements in the picture: values along a line, statistics of a region. Read in the background.
+"""Measurements in the picture: values along a line, statistics of a region. The values are read in the background.
 
-A line is sampled at the nearest pixel of the finest level. A region is read chunk by chunk at the finest level of which
-it holds at most `MAX_PIXELS`; the result names that level.
+A line is sampled at the nearest pixel of the finest level. A region is read chunk by chunk, at the finest level at
+which it has at most `MAX_PIXELS` pixels; the result names the level.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ MAX_PIXELS = 1 << 28
 
 @frozen
 class Channel:
-    """The measured part of an image: one of its channels, at an index of every axis (those of the displayed axes do not
-    count)."""
+    """The measured part of an image: one of its channels, at an index for every axis (the indices of the two displayed
+    axes are ignored)."""
 
     label: str
     color: tuple[int, int, int]
@@ -45,7 +45,7 @@ class Channel:
 
 @frozen
 class Plane:
-    """The plane of a measurement: the axes of an image that are height and width."""
+    """The plane of a measurement: an image, and the axes displayed as height and width."""
 
     image: Image
     y: int
@@ -87,12 +87,12 @@ class Statistics:
 
     @property
     def deviation(self) -> float:
-        """The standard deviation of these values, not an estimate for a larger population."""
+        """The population standard deviation (divided by n, not by n - 1)."""
         return math.sqrt(self.squares / self.count) if self.count else math.nan
 
 
 class Measuring:
-    """One measurement at a time. `changed` is called whenever `measurement` changes."""
+    """Measures in the background, one measurement at a time. `changed` is called whenever `measurement` changes."""
 
     def __init__(self, owner: Owner, changed: Callable[[], None]) -> None:
         self._owner, self._changed = owner, changed
@@ -128,7 +128,7 @@ class Measuring:
         )
 
     def region(self, plane: Plane, channels: Sequence[Channel], place: Rect) -> None:
-        """Measures statistics of the rectangle, over pixels whose middle is inside."""
+        """Measures statistics of the pixels whose middle is inside a rectangle."""
         image = plane.image
         level, window = _window(plane, place)
         y0, x0, y1, x1 = window
@@ -190,7 +190,7 @@ class Measuring:
 
 # ---------------------------------------------------------------------- lines
 def _samples(plane: Plane, place: Rect) -> npt.NDArray[np.intp]:
-    """The pixels (n, 2) under a line, including its ends; their number is the length of the line."""
+    """The pixels under a line as an array (n, 2), including both ends; n is about the length of the line in pixels."""
     height, width = plane.image.shape[plane.y], plane.image.shape[plane.x]
     y0, x0, y1, x1 = place
     n = int(min(MAX_SAMPLES, max(2, math.ceil(max(abs(y1 - y0), abs(x1 - x0))) + 1)))
@@ -219,7 +219,7 @@ def _along(plane: Plane, channel: Channel, samples: npt.NDArray[np.intp], cancel
 
 # ---------------------------------------------------------------------- regions
 def _window(plane: Plane, place: Rect) -> tuple[int, tuple[int, int, int, int]]:
-    """The level for measuring a region, and the region's pixels there."""
+    """The level at which a region is measured, and the window of the region in pixels of this level."""
     image = plane.image
     y0, x0, y1, x1 = min(place[0], place[2]), min(place[1], place[3]), max(place[0], place[2]), max(place[1], place[3])
     window = (0, 0, 0, 0)
@@ -239,7 +239,7 @@ def _window(plane: Plane, place: Rect) -> tuple[int, tuple[int, int, int, int]]:
 
 
 def _pieces(array: Array, plane: Plane, window: tuple[int, int, int, int]) -> Iterator[tuple[slice, slice]]:
-    """The blocks of a window that is cut at the edges of chunks."""
+    """The blocks (rows, columns) into which a window is cut at the edges of chunks."""
     y0, x0, y1, x1 = window
     for rows in _cut(array, plane.y, y0, y1):
         for columns in _cut(array, plane.x, x0, x1):
@@ -256,7 +256,7 @@ def _cut(array: Array, axis: int, low: int, high: int) -> list[slice]:
 
 
 def _read(array: Array, plane: Plane, index: tuple[int, ...], rows: slice, columns: slice, part: str) -> Values:
-    """A block (rows, columns) as numbers."""
+    """Reads a block (rows, columns) of the plane at `index` as numbers."""
     pick: list[Any] = [int(i) for i in index]
     pick[plane.y], pick[plane.x] = slice(int(rows.start), int(rows.stop)), slice(int(columns.start), int(columns.stop))
     block = np.asarray(array[tuple(pick)])

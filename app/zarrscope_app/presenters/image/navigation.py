@@ -1,5 +1,5 @@
-"""The displayed plane of an image: its two axes, the indices of the others, and playing. Moves by steps or by typed
-text."""
+"""The displayed plane of an image: its two axes, and the indices along the other axes, which a person sets by steps, by
+typed text or by playing."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from zarrscope_app.presenters.image.view_models import AxisView, ProjectionView,
 
 
 class Navigation(ABC):
-    """The part of a slice presenter for choosing the plane. It reads nothing; when another plane is chosen, it calls
-    `_moved`."""
+    """The part of SlicePresenter that chooses the plane. It reads nothing, and calls `_moved` when another plane is
+    chosen."""
 
     moved = Signal(int, int)
     """Emits (axis, index) when an index was set."""
@@ -28,7 +28,7 @@ class Navigation(ABC):
     _y: int
     _x: int
     _current: int
-    """The axis that the arrow keys step; -1 if there is none."""
+    """The axis along which the arrow keys step; -1 if there is none."""
     _playing: int
     _travel: tuple[int, int]
     """(axis, direction) of the last step."""
@@ -36,7 +36,7 @@ class Navigation(ABC):
     _refusal: Refusal
     _projection: Projection | None
     _range: tuple[int, int] | None
-    """The range of the projection, start and stop; None: the whole axis."""
+    """The range of the projection, (start, stop); None for the whole axis."""
 
     @abstractmethod
     def _refresh(self) -> None:
@@ -52,7 +52,7 @@ class Navigation(ABC):
 
     @abstractmethod
     def _is_whole(self) -> bool:
-        """Whether the whole plane is painted."""
+        """Whether every tile of the displayed plane is painted."""
 
     def _stand_nowhere(self) -> None:
         self._index = []
@@ -63,7 +63,7 @@ class Navigation(ABC):
         self._projection, self._range = None, None
 
     def _stand_at_defaults(self, image: Image) -> None:
-        """Goes to the plane that the file names as the first one."""
+        """Goes to the plane that the file states as the one to show first."""
         self._y, self._x = image.plane
         self._index = [
             image.defaults.get(axis.name, 0) if i not in (self._y, self._x) else 0 for i, axis in enumerate(image.axes)
@@ -102,8 +102,8 @@ class Navigation(ABC):
 
     @property
     def third_axis(self) -> str:
-        """The axis behind the displayed ones, among those with a slider: the current one if it is an axis of space,
-        else the last one in space, else any; "" if there is none."""
+        """The axis behind the displayed ones, among those with a slider: the current axis if it is spatial, else the
+        last spatial axis, else any axis; "" if there is none."""
         if self._image is None or self._y < 0:
             return ""
         axes = self._image.axes
@@ -119,12 +119,12 @@ class Navigation(ABC):
 
     @property
     def index(self) -> tuple[int, ...]:
-        """The index, one number per axis of the image."""
+        """The displayed index: one number for each axis of the image."""
         return tuple(self._index)
 
     # ------------------------------------------------------------------ position
     def set_index(self, axis: str, index: int) -> None:
-        """Sets an index, clipped to the axis. Requests for the former index are dropped."""
+        """Sets an index, clipped to the axis. Requests for the previous index are cancelled."""
         at = self._axis(axis)
         if self._image is None or at < 0:
             return
@@ -138,7 +138,7 @@ class Navigation(ABC):
         self.moved.emit(at, index)
 
     def move(self, axis: int, index: int) -> None:
-        """Like `set_index`, with the number of an axis among those with a slider."""
+        """Like `set_index`, for the axis number `axis` of the image."""
         if axis in self._sliders() and self._image is not None:
             self.set_index(self._image.axes[axis].name, index)
 
@@ -184,7 +184,7 @@ class Navigation(ABC):
             self._refresh()
 
     def step(self, by: int, axis: str | None = None) -> None:
-        """Moves an axis (None: the current one)."""
+        """Moves the index along an axis (None: the current axis) by `by`."""
         at = self._current if axis is None else self._axis(axis)
         if self._image is not None and at >= 0:
             self.set_index(self._image.axes[at].name, self._index[at] + by)
@@ -202,8 +202,7 @@ class Navigation(ABC):
         self._refresh()
 
     def show(self, y_axis: str, x_axis: str) -> None:
-        """Displays other axes as height and width. If both names are equal, the axis displayed now takes the other
-        place."""
+        """Displays other axes as height and width. If both names are equal, height and width swap."""
         y, x = self._axis(y_axis), self._axis(x_axis)
         if self._image is None or y < 0 or x < 0 or self._y < 0:
             return
@@ -223,7 +222,7 @@ class Navigation(ABC):
         self._moved()
 
     def stand_as(self, other: Navigation) -> None:
-        """Goes to the plane of the same image that another presenter shows."""
+        """Shows the same plane of the same image as another presenter."""
         theirs = [*other._index], other._y, other._x, other._current, other._projection, other._range
         mine = self._index, self._y, self._x, self._current, self._projection, self._range
         if self._image is not None and self._image is other._image and mine != theirs:
@@ -250,7 +249,7 @@ class Navigation(ABC):
 
     # ------------------------------------------------------------------ projecting
     def _projectable(self) -> int:
-        """The axis of the projection, or the one that it would have; -1 if there is none."""
+        """The axis of the projection, or the axis along which a projection would be made; -1 if there is none."""
         if self._projection is not None:
             return self._projection.axis
         image = self._image
@@ -263,8 +262,8 @@ class Navigation(ABC):
         return Projection(at, method, *(self._range or (0, self._image.shape[at])))
 
     def project(self, method: str) -> None:
-        """Shows the "max", "mean" or "min" along the current axis, over the typed range; "" shows one plane again,
-        which also cancels running reads."""
+        """Shows the "max", "mean" or "min" along the current axis, over the typed range; "" shows a single plane again,
+        and cancels running reads."""
         if method in METHODS and self._wanted(method) is not None:
             self._projection = self._wanted(method)
         elif not method and self._projection is not None:
@@ -282,14 +281,14 @@ class Navigation(ABC):
         self._current = self._current if self._current in sliders else (sliders or [-1])[-1]
 
     def project_next(self) -> None:
-        """Maximum → mean → minimum → one plane."""
+        """Switches to the next display: maximum → mean → minimum → single plane."""
         order = [*METHODS, ""]
         now = self._projection.method if self._projection is not None else ""
         self.project(order[(order.index(now) + 1) % len(order)])
 
     def type_range(self, text: str) -> str:
-        """Sets the range of the projection from typed text, "0–63", both ends included; empty text: the whole axis.
-        Like `type_index`."""
+        """Sets the range of the projection from typed text, "0–63", both ends included; an empty text means the whole
+        axis. Returns a sentence like `type_index`."""
         at = self._projectable()
         if self._image is None or at < 0:
             return ""
@@ -324,7 +323,7 @@ class Navigation(ABC):
 
     @abstractmethod
     def _cost(self, projection: Projection) -> tuple[str, str]:
-        """The cost of a projection in words, and its size alone."""
+        """The cost of reading a projection: as a sentence, and only the number of bytes as text."""
 
     # ------------------------------------------------------------------ playing
     def play(self, axis: str | None = None) -> None:

@@ -1,9 +1,9 @@
 """The maximum of a volume along a line of sight of any direction, by shear and warp (Lacroute and Levoy, 1994).
 
 The volume is cut into slices across the axis along which the line of sight crosses most voxels. The slices are shifted
-against one another, and their maximum is taken: no voxel on the line is left out, even if the edges of a voxel differ
-much in length. The result is then turned and stretched onto the screen. Pure functions over numpy arrays; every value
-is that of the nearest voxel, none is interpolated.
+against one another (shear), and their maximum is taken: no voxel on the line is left out, even if the edges of a voxel
+differ much in length. The result is then turned and stretched onto the screen (warp). Pure functions over numpy arrays;
+values are taken from the nearest voxel, without interpolation.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ Turn = npt.NDArray[np.float64]
 
 
 def turn(azimuth: float, elevation: float) -> Turn:
-    """Screen right, screen down and depth (rows) of the axes z, y, x (columns); angles in degrees.
+    """A rotation matrix: its rows are the directions right, down and depth of the screen, its columns the axes z, y, x.
+    Angles are in degrees.
 
     0, 0 looks along z: x goes right and y down, as in the picture of a plane.
     """
@@ -37,8 +38,8 @@ def turn(azimuth: float, elevation: float) -> Turn:
 
 @dataclass(frozen=True, eq=False)
 class Sight:
-    """A line of sight through a volume of this `shape`. `matrix` converts voxels (z, y, x) to screen right, screen down
-    and depth, all in one unit of length; the slices lie across the axis `along`."""
+    """A line of sight through a volume of the given `shape`. `matrix` converts voxel indices (z, y, x) to lengths to
+    the right, down and in depth of the screen; the volume is cut into slices across the axis `along`."""
 
     shape: tuple[int, int, int]
     matrix: Turn
@@ -46,13 +47,13 @@ class Sight:
 
     @property
     def across(self) -> tuple[int, int]:
-        """The axes of a slice."""
+        """The two axes of a slice."""
         first, second = (axis for axis in range(3) if axis != self.along)
         return first, second
 
 
 def sight(shape: tuple[int, int, int], scale: tuple[float, float, float], azimuth: float, elevation: float) -> Sight:
-    """The line of sight at these angles; `scale`: the lengths of a voxel's edges."""
+    """The line of sight at angles in degrees; `scale`: the lengths of a voxel's edges."""
     turned = turn(azimuth, elevation)
     voxels = np.abs(turned[2] / scale)  # voxels crossed along each axis, per unit of length
     return Sight(shape, turned * scale, int(np.argmax(voxels)))
@@ -70,12 +71,12 @@ class Sheared:
     values: Picture
     empty: npt.NDArray[np.bool_]
     origin: tuple[float, float]
-    """The position of the first pixel, in voxels of the first slice."""
+    """The position of the pixel (0, 0), in voxels of the first slice."""
 
 
 def shear(volume: Volume, seen: Sight) -> Sheared:
     """Shifts the slices of a volume, and takes their maximum. `volume` has the axis `seen.along` first, then those of
-    `seen.across`; this is quick if they have the same order in memory."""
+    `seen.across`; the shear is quick if the axes have the same order in memory."""
     to_screen = seen.matrix[:2, list(seen.across)]
     step = np.linalg.solve(to_screen, seen.matrix[:2, seen.along])
     count, rows, columns = volume.shape
@@ -103,14 +104,14 @@ class Warp:
     outside: npt.NDArray[np.bool_]
 
     def picture(self, sheared: Sheared) -> Picture:
-        """The values on the screen; those outside are undefined."""
+        """The values on the screen; values of pixels in `outside` are undefined."""
         shown: Picture = sheared.values[self.rows, self.columns]
         return shown
 
 
 def warp(sheared: Sheared, seen: Sight, pixels: tuple[int, int], per_pixel: float) -> Warp:
-    """The warp onto a screen of (height, width) pixels, each `per_pixel` units of length, with the volume in its
-    middle."""
+    """The warp onto a screen of (height, width) pixels with the volume in its middle. A pixel is `per_pixel` units of
+    length wide."""
     to_slice = np.linalg.inv(seen.matrix[:2, list(seen.across)])
     middle = [(seen.shape[axis] - 1) / 2 for axis in (*seen.across, seen.along)]
     # The middle of the volume lies in the middle slice, whose shift is half that of the last slice.

@@ -1,7 +1,7 @@
 """The layout of a collection of images: the wells of a plate, the fields of a well, the images of a series.
 
-Each is a thumbnail of its coarsest level. Thumbnails are read in the background from the middle outwards, and drawn in
-one contrast: that of the first image, or the common range of all that have arrived.
+Each image is a thumbnail of its coarsest level. Thumbnails are read in the background from the middle outwards, and
+drawn with the same contrast: as stated in the files, or else the common range of all thumbnails that have arrived.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ KINDS = ("plate", "well", "series")
 SIDE = 128
 """The most pixels along the longer side of a thumbnail."""
 MAX_ELEMENTS = 1 << 22
-"""No thumbnail is read for an image whose coarsest plane has more elements."""
+"""The most elements of an image's coarsest plane; for a larger plane no thumbnail is read."""
 MAX_CELLS = 6144
 """The most cells of a layout: four times the wells of the largest plates (1536)."""
 IN_FLIGHT = 32
@@ -43,7 +43,8 @@ IN_FLIGHT = 32
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One image, or group of images. `path` "": no image is listed for this place."""
+    """One cell of the layout: an image, or a group of images. `path` is "" if the collection lists none for this
+    cell."""
 
     path: str
     name: str
@@ -56,8 +57,8 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class OverviewState:
-    """`rows` and `columns`: the names of rows and columns. If there are none, they are empty, and each cell shows its
-    own name."""
+    """`rows` and `columns`: the names of rows and columns. Both are empty if the collection names neither, and each
+    cell then shows its own name."""
 
     kind: str = ""
     title: str = ""
@@ -88,7 +89,8 @@ class _Place:
     rgb: npt.NDArray[np.uint8] | None = None
     sentence: str = ""
     drawn: Cell | None = None
-    """The cell that was made last, used again while nothing changed: of thousands only a few change at a time."""
+    """The cell that was made last, and is used again while nothing has changed, because only a few of thousands of
+    cells change at a time."""
 
     def cell(self) -> Cell:
         if self.drawn is None or self.drawn.rgb is not self.rgb or self.drawn.sentence != self.sentence:
@@ -113,7 +115,7 @@ class OverviewPresenter:
         self._limits: tuple[tuple[float, float], ...] = ()
         self._state = OverviewState()
         self._kind = self._heading = self.title = ""
-        """The kind of the collection. The presenter's `title` is that of the tab."""
+        """The kind of the collection, the heading above the layout, and the title of the tab."""
         self._rows: tuple[str, ...] = ()
         self._columns: tuple[str, ...] = ()
 
@@ -163,7 +165,8 @@ class OverviewPresenter:
 
     # ------------------------------------------------------------------ reading
     def _read_on(self) -> None:
-        """Requests the next thumbnails, but not thousands at once, which would block the interface's thread."""
+        """Requests the next thumbnails, at most IN_FLIGHT at a time, because thousands of requests would block the
+        host's thread."""
         while self._waiting and len(self._tickets) < IN_FLIGHT and self._hierarchy is not None:
             self._read(self._hierarchy, self._waiting.popleft())
 
@@ -187,7 +190,8 @@ class OverviewPresenter:
         self._tickets[place.path] = self._owner.fetch(work, done)
 
     def _draw(self, place: _Place) -> None:
-        """Draws a thumbnail in the common contrast. If it widens that contrast, all are drawn again."""
+        """Draws a thumbnail in the common contrast. If the thumbnail widens the common contrast, all thumbnails are
+        drawn again."""
         found = place.thumbnail
         assert found is not None
         wider = _joined(self._limits, found)
@@ -198,8 +202,9 @@ class OverviewPresenter:
                 each.rgb = _picture(each.thumbnail, self._limits)
 
     def beside(self, path: str, by: int) -> str:
-        """The node `by` places further in a displayed collection: the next field; after the last field, the same field
-        of the next well; of the collection itself its first or last image. "" if there is none."""
+        """The path of the node `by` steps after `path` in a displayed collection: the next field of a well, or, after
+        the last field, the same field of the next well. For the collection itself its first or last image. "" if there
+        is none."""
         inside = False
         for above in sorted(self._walks, key=len, reverse=True):
             walk = self._walks[above]
@@ -283,8 +288,8 @@ def _thumbnail(image: Image) -> _Thumbnail:
 
 
 def _joined(limits: tuple[tuple[float, float], ...], found: _Thumbnail) -> tuple[tuple[float, float], ...]:
-    """The common limits of each channel: those of the file, else the range of the former limits and this thumbnail's
-    together."""
+    """The common limits of each channel: those that the file states, else the range that contains the previous limits
+    and those of this thumbnail."""
     joined = list(limits)
     for i, (display, stated) in enumerate(zip(found.displays, found.stated, strict=True)):
         if i >= len(joined):

@@ -32,7 +32,7 @@ Plane = npt.NDArray[Any]
 Picture = npt.NDArray[np.uint8]
 BINS = 64
 GREY = 31
-"""The grey where there are no data: 12 %."""
+"""The grey value of pixels without data, from 0 to 255: 12 %."""
 SIGN = (200, 84, 64)
 DOT = 56
 """The difference in grey between a dot and its surroundings. Dots mark chunks that are not stored."""
@@ -44,7 +44,7 @@ class LabelDisplay:
     colors: tuple[tuple[int, tuple[int, int, int, int]], ...] = ()
     outline: bool = False
     chosen: int | None = None
-    """The only label to draw; None: all."""
+    """The only label to draw; None draws all labels."""
 
     def picture(self, plane: Plane) -> Picture:
         """The colours of a plane of labels, with their opacity (h, w, 4)."""
@@ -55,16 +55,17 @@ class LabelDisplay:
 
 @frozen
 class DisplaySettings:
-    """The display settings of all sources. While the limits of a channel are not known, they are measured from the
-    plane that is painted."""
+    """The display settings of all sources (channels and label images). While the limits of a channel are not known,
+    they are measured from the plane that is painted."""
 
     channels: tuple[tuple[Key, ChannelDisplay | None, ChannelDisplay], ...]
-    """(source; its display settings, None while its limits are not known; the same settings without limits)."""
+    """For each channel (key; display settings, None while the limits are not known; the same settings without
+    limits)."""
     labels: tuple[tuple[Key, LabelDisplay], ...] = ()
     dots: bool = True
     """Whether chunks that are not stored are marked."""
     alpha: Key | None = None
-    """The channel of opacity: transparent pixels show grey."""
+    """The channel that holds the opacity of the others; None if there is none. Transparent pixels show grey."""
 
     def part_of(self, key: Key) -> str:
         """The part of complex values that is drawn for a channel."""
@@ -73,8 +74,8 @@ class DisplaySettings:
 
 @frozen
 class Measure:
-    """The measure of a channel from a sample: fitting limits, the span of its values, and their histogram over that
-    span."""
+    """The measure of a channel from a sample of its values: suggested contrast limits `lo` and `hi`, the range `low` to
+    `high` of the values, and their histogram over this range."""
 
     lo: float
     hi: float
@@ -85,7 +86,7 @@ class Measure:
 
 @frozen
 class Mark:
-    """A part of a tile without data, in pixels of the tile."""
+    """A rectangle of a tile without data, in pixels of the tile, and the reason `state`."""
 
     state: str
     y0: int
@@ -96,8 +97,8 @@ class Mark:
 
 @dataclass(frozen=True, eq=False)
 class Bare:
-    """A picture without the signs for missing data. In a much enlarged picture a host draws the signs at screen
-    resolution, so that they are not mistaken for data."""
+    """A picture without the signs for missing data, and the `marks` where they belong. If the picture is much enlarged,
+    a host draws the signs at screen resolution, so that they are not mistaken for data."""
 
     picture: Picture
     marks: tuple[Mark, ...]
@@ -110,7 +111,8 @@ class Assembled:
 
 
 def assemble(part: Part, results: Mapping[Index, ChunkResult], step: int = 1) -> Assembled:
-    """The plane of a part, every step-th pixel, from its chunks. Missing or failed pixels have the fill value."""
+    """The plane of a part, every step-th pixel, from its chunks. Pixels of missing or failed chunks have the fill
+    value."""
     sheet = part.sheet
     array = sheet.array
     height, width = part.y1 - part.y0, part.x1 - part.x0
@@ -135,7 +137,7 @@ def assemble(part: Part, results: Mapping[Index, ChunkResult], step: int = 1) ->
             state = "fill"
             if result is not None and result.state is ChunkState.FAILED:
                 state = "undecodable" if isinstance(result.error, Unsupported) else "failed"
-            if gathered is not None and state == "fill":  # a projection: chunks of its other planes may be stored
+            if gathered is not None and state == "fill":  # in a projection, chunks of other planes may be stored
                 along, first, stop = part.span or (0, 0, 0)
                 deep = min(stop, spans[along][1]) - max(first, spans[along][0])
                 gathered.add_constant(rows, columns, array.fill_value, deep)
@@ -156,7 +158,7 @@ def assemble(part: Part, results: Mapping[Index, ChunkResult], step: int = 1) ->
 
 
 def _stacked(along: int, y: int, x: int) -> tuple[int, int, int]:
-    """The positions of the projected axis, of the height and of the width, counted without all other axes."""
+    """The positions of the projected axis, the height and the width in a stack that has only these three axes."""
     left = sorted((along, y, x))
     return left.index(along), left.index(y), left.index(x)
 
@@ -174,7 +176,7 @@ def _overlap(low: int, high: int, span: tuple[int, int], step: int) -> tuple[int
 
 def fit_labels(assembled: Assembled, part: Part, tile: Tiling, place: Place) -> Plane:
     """A label plane stretched over a tile's pixels. Each pixel gets the nearest label, because labels cannot be
-    averaged."""
+    interpolated."""
     rows = np.arange(place.y0, place.y1, tile.step)
     columns = np.arange(place.x0, place.x1, tile.step)
     own, other = tile.sheet, part.sheet
@@ -193,7 +195,7 @@ def paint(
     planes: Mapping[Key, Plane], marks: Sequence[Mark], settings: DisplaySettings
 ) -> tuple[Picture, dict[Key, Measure], Bare | None]:
     """Paints a tile, and measures the channels that have no limits yet. Also returns the picture without the signs for
-    missing data; None if it has no signs."""
+    missing data; None if there are no signs to draw."""
     found: dict[Key, Measure] = {}
     drawn: list[Plane | None] = []
     used: list[ChannelDisplay] = []
@@ -221,7 +223,7 @@ def paint(
 
 
 def preview(planes: Mapping[Key, Plane], marks: Sequence[Mark], settings: DisplaySettings, every: int) -> Picture:
-    """Like `paint`, for every `every`-th pixel in each direction: a rough picture when there is much to draw."""
+    """Paints only every `every`-th pixel in each direction: a coarse picture while there is much to draw."""
     thinned = {key: plane[::every, ::every] for key, plane in planes.items()}
     coarse = [Mark(m.state, m.y0 // every, m.x0 // every, -(-m.y1 // every), -(-m.x1 // every)) for m in marks]
     return paint(thinned, coarse, settings)[0]
@@ -241,8 +243,8 @@ def sign(picture: Picture, marks: Sequence[Mark]) -> Picture:
 
 
 def measure(samples: Sequence[Plane], span: tuple[float, float] | None = None, part: str = "magnitude") -> Measure:
-    """Limits and histogram of some planes, reduced to about a quarter of a million values. The histogram covers at
-    least `span`."""
+    """Contrast limits and histogram of planes, from a sample of about a quarter of a million values. The histogram
+    covers at least the range `span`."""
     total = sum(plane.size for plane in samples)
     every = max(1, total // 250_000)
     flat = np.concatenate([plane.reshape(-1)[::every] for plane in samples]) if samples else np.zeros(0)

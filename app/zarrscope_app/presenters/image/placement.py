@@ -1,5 +1,5 @@
-"""The position of an image in space: the coordinate systems of its document (RFC-5 of OME-Zarr), as one matrix for
-viewers."""
+"""The position of an image in space: converts the transformations to a coordinate system of its document (RFC-5 of
+OME-Zarr) to one matrix for viewers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from zarrscope.view.image import Image, Level
 from zarrscope_app.presenters import strings
 
 NUMBERS_LIMIT = 4_000_000
-"""The most elements of an array with the numbers of a transformation."""
+"""The most elements of an array that holds the matrix or vector of a transformation."""
 
 
 @frozen
@@ -26,22 +26,23 @@ class Place:
 
     system: str
     extra: np.ndarray[Any, Any] | None
-    """A matrix of shape (axes, axes + 1), to be applied after scale and translation."""
+    """A matrix of shape (axes, axes + 1), to be applied after scale and translation of the level; None if there is
+    none."""
     warnings: tuple[str, ...] = ()
 
 
 def place_of(image: Image, wanted: str = "") -> Place:
-    """The position of an image, if its document contains more than scale and translation.
+    """The position of an image; `extra` is None if its document contains only scale and translation.
 
-    The image is placed in the first coordinate system that its document lists; if that is the system of its own levels,
-    and exactly one other is listed, in the other. `wanted`: for a label image, the system of the image that it belongs
-    to.
+    The image is placed in the first coordinate system that its document lists; if the first is the system of its own
+    levels, and exactly one other system is listed, the other is used. `wanted`: for a label image, the name of the
+    system in which the image that it belongs to is placed.
     """
     entry = _entry(image)
     if entry is None or image.multiscale is None:
         return Place("", None)
     source = entry["datasets"][0]["path"]
-    first = {"input": source, **_first_step(entry)}  # a document may leave out the input
+    first = {"input": source, **_first_step(entry)}  # a document may leave out the input of the first step
     own, source = _name(first.get("output")), _name(first["input"]) or source
     about = {"multiscales": [{**entry, "datasets": [{"path": source, "coordinateTransformations": [first]}]}]}
     listed = [_name(system) for system in entry["coordinateSystems"]]
@@ -51,7 +52,7 @@ def place_of(image: Image, wanted: str = "") -> Place:
         if name and name != source:
             try:
                 ways[name] = _way(image, about, source, name, len(level.shape))
-            except NotFound as error:  # the document lists this system, but no transformation to it
+            except NotFound as error:  # the document lists this system without a transformation to it
                 if name == wanted:
                     ways[name] = error
             except ZarrscopeError as error:
@@ -119,21 +120,21 @@ def _path(dataset: Any) -> str:
 
 
 def _first_step(entry: Any) -> Mapping[str, Any]:
-    """The transformation of the first level."""
+    """The first transformation of the first level, as the document states it."""
     steps = entry["datasets"][0].get("coordinateTransformations")
     step = steps[0] if isinstance(steps, list) and steps else steps
     return step if isinstance(step, Mapping) else {}
 
 
 def _name(end: Any) -> str:
-    """The name of a coordinate system, or the path of an array that is one."""
+    """The name of the coordinate system at one end of a transformation, or the path of the array that stands for it."""
     if isinstance(end, Mapping):
         end = end.get("name") or end.get("path")
     return end if isinstance(end, str) else ""
 
 
 def _beside(image: Image, path: str) -> Array:
-    """Reads the array that a transformation names."""
+    """Opens the array that a transformation names as the source of its numbers; `path` is relative to the image."""
     found = resolve(image.path, path)
     try:
         node = image.node_at(found) if found is not None else None

@@ -1,5 +1,5 @@
-"""Plans what to load for a view: the fitting level, its tiles, the coarser level beneath, and whether that is too much.
-Pure."""
+"""Plans what to load for a view: the level that fits the screen, its tiles, the coarser level beneath, and whether
+loading them costs too much. Pure functions."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from zarrscope_app.presenters.image.view_models import Rect
 
 @frozen
 class View:
-    """The requested view. `index`: one number per axis of the image, at level 0. `level` None: the level that fits the
-    screen. `anyway`: whether to load it whatever it costs."""
+    """The requested view. `index`: one number per axis of the image, at level 0. `level`: the wanted level, None for
+    the level that fits the screen. `anyway`: whether to load the level whatever it costs."""
 
     image: Image
     index: tuple[int, ...]
@@ -38,7 +38,7 @@ class View:
 
 
 class Stamp(NamedTuple):
-    """Identifies the plane that a tile shows."""
+    """Identifies the plane that a tile shows: the image, the indices, the two axes and the projection."""
 
     path: str
     name: str
@@ -50,7 +50,8 @@ class Stamp(NamedTuple):
 
 @frozen
 class Planned:
-    """The plan for a view. `blocked`: the reason why the fitting level is left out; "" if it is included."""
+    """The plan for a view. `blocked`: the reason why the level that fits the screen is left out; "" if the plan
+    includes it."""
 
     plan: Plan
     level: int

@@ -1,4 +1,4 @@
-"""The picture: the displayed plane of an n-D image and its display settings; drawn coarsely first, then sharply.
+"""The picture: the displayed plane of an n-D image and its display settings. It is drawn coarsely first, then sharply.
 
 A host calls `viewport(rect, pixels)` (level-0 indices, see view_models.py), paints `frame` when `painted()` is emitted
 and `state` when `changed()` is emitted; each comes at most once per pass of the event loop. Moving an index makes a new
@@ -49,14 +49,14 @@ from zarrscope_app.presenters.node_details import NodeDetails
 from zarrscope_app.presenters.values import Probe
 
 AHEAD_CHUNKS = 128
-"""If the next index would need more chunks, they are not prefetched."""
+"""The most chunks that are prefetched for the next index; if it needs more, none are prefetched."""
 READOUT_CHANNELS = 8
-"""The readout shows all channels up to this number, otherwise only the visible ones."""
+"""If an image has at most this many channels, the readout shows all of them, otherwise only the visible ones."""
 
 
 class SlicePresenter(KeepsView, Navigation, Display):
-    """The picture of one image in a session. Call all methods on the host's thread; none waits; each makes a new
-    `state` at once."""
+    """The picture of one image in a session. Call all methods on the host's thread. None waits for the store; each
+    makes a new `state` at once."""
 
     changed = Signal()
     painted = Signal()
@@ -84,7 +84,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
         self._state: SliceState | None = None
         self._frame: Frame | None = None
         self._costs: tuple[Image, tuple[object, ...], tuple[str, str]] | None = None
-        """The cost of a projection, with the image and view for which it was computed."""
+        """(image, settings of the view, cost) of the projection whose cost was computed last."""
         self.beyond = BeyondPlane()
         self.clear()
 
@@ -159,7 +159,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
 
     @property
     def background(self) -> tuple[Owner, ChunkLoader]:
-        """The background workers, for presenters that show the same image in another way."""
+        """The owner and the chunk loader of this picture, for presenters that show the same image in another way."""
         return self._owner, self._loader
 
     @property
@@ -183,12 +183,12 @@ class SlicePresenter(KeepsView, Navigation, Display):
 
     @property
     def image(self) -> Image | None:
-        """The displayed image, opened; for hosts that pass arrays on (napari)."""
+        """The displayed image, for hosts that pass its arrays to another viewer (napari); None if there is none."""
         return self._image
 
     def update_image(self, image: Image) -> bool:
-        """Updates the displayed image after its metadata changed, and keeps the person's settings. Returns False if it
-        is another image, which must be shown with `set_image`."""
+        """Updates the displayed image after its metadata changed, and keeps the person's settings. Returns False if the
+        values or axes are other ones; call `set_image` then."""
         old = self._image
         if old is None or self._y < 0 or not shows_the_same(old, image):
             return False
@@ -262,7 +262,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
         return words.late([(image.axes[i].name, was, now) for i, (was, now) in axes if was != now])
 
     def _refresh(self) -> None:
-        """Makes a new state; it is emitted at the end of the pass."""
+        """Makes a new state; `changed` is emitted at the end of the pass of the event loop."""
         self._state = None
         self._frame = None
         self._changes.soon()
@@ -292,18 +292,18 @@ class SlicePresenter(KeepsView, Navigation, Display):
         """Sets the displayed part of the plane, and the number of screen pixels (height, width) for it."""
         if (rect, pixels) != (self._rect, self._pixels):
             if not self._pixels[0]:
-                self._refresh()  # the cost of a projection depends on the number of pixels, which is known from now on
+                self._refresh()  # shows the cost of a projection, which needs the number of pixels
             self._rect, self._pixels = rect, pixels
             self._plan_soon()
             self.looked.emit()
 
     def fit(self, pixels: tuple[int, int]) -> None:
-        """Shows the whole plane in this many pixels."""
+        """Shows the whole plane in (height, width) pixels of the screen."""
         height, width = self.frame.shape
         self.viewport((0.0, 0.0, float(height), float(width)), pixels)
 
     def lock_level(self, level: int | None) -> None:
-        """Sets the level to show; None: the fitting one."""
+        """Sets the level to show; None shows the level that fits the zoom."""
         if self._image is not None:
             self._lock = None if level is None else max(0, min(level, len(self._image.levels) - 1))
             self._moved()
@@ -347,7 +347,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
         return self._costs[2]
 
     def _plan_soon(self) -> None:
-        """Requests missing chunks at the end of the pass; until then the picture counts as incomplete."""
+        """Requests missing chunks at the end of this pass of the event loop; until then the picture is incomplete."""
         self._pending = True
         self._frame = None
         self._notify.soon()
@@ -386,8 +386,8 @@ class SlicePresenter(KeepsView, Navigation, Display):
 
     # ------------------------------------------------------------------ readout
     def hover(self, y: float, x: float) -> Probe:
-        """Reads the exact values at a place of the plane (level-0 coordinates): known values at once, the others follow
-        with `probed()`. Outside the image the former pixel stays."""
+        """Reads the exact values at a place of the plane (level-0 coordinates): values of cached chunks at once; the
+        others follow when `probed()` is emitted. Outside the image the readout stays at the previous pixel."""
         image = self._image
         if image is None or self._y < 0 or self._sentence:
             return self.probe
@@ -402,13 +402,14 @@ class SlicePresenter(KeepsView, Navigation, Display):
         )
 
     def leave(self) -> None:
-        """Called when the cursor leaves the picture: the readout stays at the pinned pixel, or at the last one."""
+        """When the cursor leaves the picture, the readout returns to the pinned pixel, or stays at the last one."""
         if self._pin is not None:
             self.hover(*self._pin)
             self.probed.emit()
 
     def pin(self, y: float, x: float) -> None:
-        """Pins this pixel: the readout returns to it whenever the cursor is elsewhere, also when an axis steps."""
+        """Pins this pixel: the readout returns to this pixel whenever the cursor leaves the picture, and follows when
+        an index changes."""
         self.hover(y, x)
         if self._cursor == (y, x):
             self._pin = (math.floor(y) + 0.5, math.floor(x) + 0.5)
@@ -436,15 +437,15 @@ class SlicePresenter(KeepsView, Navigation, Display):
 
     @property
     def note(self) -> str:
-        """The result of `why` for the pixel that is read out, on one line."""
+        """The result of `why` for the pixel of the readout, in one line."""
         return self.why(*self._cursor).replace("\n", "  ") if self._cursor is not None else ""
 
     def retry(self, key: tuple[int, int, int] | None = None) -> None:
-        """Reads a failed tile again; None: all failed ones."""
+        """Reads the failed chunks of a tile again; None: of all tiles."""
         self._tiles.retry(key)
 
     def load_anyway(self) -> None:
-        """Runs the plan that `frame.blocked` holds back because of its cost."""
+        """Loads the level that was not loaded because of its cost (see `frame.blocked`)."""
         self._anyway = True
         self._refresh()
         self._plan_soon()
@@ -475,7 +476,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
             self._measuring.region(*measured, (y0, x0, y1, x1))
 
     def measure_view(self) -> None:
-        """Measures statistics of the displayed part; removes a displayed measurement instead if there is one."""
+        """Measures statistics of the displayed part of the plane; if a measurement is displayed, removes it instead."""
         if self._measuring.measurement.kind:
             self._measuring.clear()
         else:
@@ -490,8 +491,8 @@ class SlicePresenter(KeepsView, Navigation, Display):
         return words.measurement_lines(self._measuring.measurement)
 
     def picture(self, height: int, width: int) -> npt.NDArray[np.uint8]:
-        """The viewport painted into (height, width, 3), as a host would: nearest pixels, grey without data. For
-        terminals, notebooks, saving and tests."""
+        """The viewport as an array (height, width, 3), painted as hosts do: nearest pixels, grey where there are no
+        data. For terminals, notebooks, saving and tests."""
         return compose(self.frame.tiles, self._rect, height, width)
 
     def scale_bar(self, indices: float) -> ScaleBar | None:

@@ -19,17 +19,18 @@ if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
 
 MAX_CHUNK_BYTES = 64 << 20
-"""Larger chunks are not read only because the cursor passes over them."""
+"""The most bytes of a chunk that is read because the cursor passes over it."""
 WAITING = "…"
 
 
 class Prober:
-    """Reads at most one chunk per channel, and only for the latest place."""
+    """Reads the values under the cursor: at most one chunk per channel, and only for the latest position of the
+    cursor."""
 
     def __init__(self, owner: Owner, loader: ChunkLoader, probed: Callable[[], None]) -> None:
         self._owner, self._loader, self._probed = owner, loader, probed
         self._tickets: dict[str, Ticket] = {}
-        """Tickets by the path of the array."""
+        """The running reads, by the path of the array."""
         self._asked: tuple[Any, ...] = ()
         self.probe = Probe()
         self._again: Callable[[], Probe] | None = None

@@ -1,4 +1,4 @@
-"""A projection: for every pixel the highest, mean or lowest value along one axis; its range, and its computation."""
+"""A projection: for every pixel the highest, mean or lowest value along one axis, over a range of indices."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from zarrscope.model.frozen import frozen
 
 Plane = npt.NDArray[Any]
 METHODS = {"max": "maximum", "mean": "mean", "min": "minimum"}
-"""id → title."""
+"""Id of a method → its title."""
 KINDS = "buif"
 """The kinds of values that have a maximum: complex values and times have none."""
 
@@ -35,7 +35,8 @@ _COMBINE: dict[str, np.ufunc] = {"max": np.fmax, "min": np.fmin}
 
 
 class Accumulator:
-    """Combines planes of a range, in pieces and in any order. NaN is ignored where there are numbers."""
+    """Combines the planes of a range into one, piece by piece and in any order. NaN is ignored, except where all values
+    are NaN."""
 
     def __init__(self, method: str, shape: tuple[int, int], dtype: np.dtype[Any]) -> None:
         self._method = method

@@ -6,8 +6,8 @@
 
 A channel may have a "colormap" (a title of colormaps.py) and, for complex values, the "part" that is drawn. Every
 member may be left out; beyond_plane.py has two more. "level" is the level that a person chose; "rect" is the displayed
-part of the plane if it is not the whole plane; "crosshair" is the place of the readout. Both are in indices of the
-finest level.
+part of the plane if it is not the whole plane; "crosshair" is the position (y, x) of the readout. "rect" and
+"crosshair" are in indices of the finest level.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from zarrscope_app.presenters.image.view_models import Rect
 from zarrscope_app.presenters.strings import clean, count, counted
 
 MOST_NAMED = 3
-"""The most settings that a sentence names because they do not fit."""
+"""The most settings that do not fit and are named in one sentence."""
 
 
 class Stylable(Protocol):
@@ -92,7 +92,7 @@ class KeepsView(ABC):
         """Publishes a new state."""
 
     def view(self) -> dict[str, Any]:
-        """Indices, axes, level and display settings, as JSON."""
+        """Indices, axes, level and display settings, in the form described at the top of saved_view.py."""
         if self._image is None or self._y < 0:
             return {}
         plane, rect = (self._y, self._x), self._rect if self._pixels[0] else None
@@ -101,8 +101,8 @@ class KeepsView(ABC):
         return {**saved, **self.beyond.members}
 
     def restore(self: Settable, view: Any) -> tuple[str, ...]:
-        """Restores the parts of a `view` that fit. A view may come from a stranger's text and contain anything. Returns
-        sentences about the parts that do not fit."""
+        """Restores the parts of a `view` that fit the image. A view may come from pasted text, so its values may be of
+        any type. Returns sentences about the parts that do not fit."""
         return restore_view(self, view)
 
     @property
@@ -121,7 +121,8 @@ class KeepsView(ABC):
         self._refresh()
 
     def take_rect(self) -> Rect | None:
-        """The part of the plane that the host should show; None: no request. Each request is returned once."""
+        """The part of the plane that the host is asked to show; None if there is no request. Each request is returned
+        once."""
         rect, self._asked_rect = self._asked_rect, None
         return rect
 
@@ -159,7 +160,7 @@ def saved_view(
 
 
 def channel_view(channel: ChannelStyle) -> dict[str, Any]:
-    """The display settings of a channel. Unknown limits are null."""
+    """The display settings of a channel. Limits that are not known yet are None."""
     view: dict[str, Any] = {
         "visible": channel.visible,
         "lo": channel.lo,
@@ -186,8 +187,8 @@ def label_view(label: LabelStyle) -> dict[str, Any]:
 
 
 def restore_view(picture: Settable, view: Any) -> tuple[str, ...]:
-    """Restores the parts of a view that fit. A view may come from a stranger's text and contain anything. Returns
-    sentences about the parts that do not fit."""
+    """Restores the parts of a view that fit the image. A view may come from pasted text, so its values may be of any
+    type. Returns sentences about the parts that do not fit."""
     image = picture.image
     if not isinstance(view, dict) or image is None:
         return ()
@@ -235,8 +236,8 @@ def _restore_level(picture: Settable, image: Image, level: Any) -> Iterator[str]
 
 
 def restore_channels(picture: Stylable, there: int, channels: Any) -> list[str]:
-    """Sets colours, contrast and visibility of existing channels; returns sentences about the settings
-    that do not fit."""
+    """Sets colours, contrast and visibility of channels. `there`: the number of channels of the image. Returns
+    sentences about the settings that do not fit."""
     if not isinstance(channels, list):
         return []
     misfits = []

@@ -1,8 +1,8 @@
 """The picture in three dimensions: the maximum along a line of sight that a person turns, at a level that is quick to
 draw.
 
-It belongs to a `SlicePresenter`, and follows its channels, contrast and indices. The level is the finest one with few
-enough voxels. For better rendering use napari.
+The presenter belongs to a `SlicePresenter`, and follows its channels, contrast and indices. The level is the finest one
+with few enough voxels. For better rendering use napari.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from zarrscope_app.presenters.image.tile_geometry import index_at
 MAX_VOXELS = 1 << 23
 """The most voxels of all channels together; turning this many takes a few hundredths of a second."""
 MAX_READ = 512 << 20
-"""In bytes: if the coarsest level is larger, it is not read."""
+"""The most bytes of a level that is read; if the coarsest level is larger, no volume is shown."""
 KINDS = "buifc"
 STEP = 10.0
 """Degrees per press of an arrow key."""
@@ -41,8 +41,8 @@ FRONT = (0.0, 0.0)
 
 @dataclass(frozen=True, eq=False)
 class SolidView:
-    """The picture in three dimensions. `open`: whether it is displayed in place of the plane. `rgb` (h, w, 3), or None;
-    then `sentence` gives the reason."""
+    """The picture in three dimensions. `open`: whether it is displayed in place of the plane. `rgb`: the picture (h, w,
+    3); if it is None, `sentence` gives the reason."""
 
     open: bool = False
     rgb: npt.NDArray[np.uint8] | None = None
@@ -50,13 +50,14 @@ class SolidView:
     elevation: float = 0.0
     zoom: float = 1.0
     text: str = ""
-    """ "Maximum of z, y, x · level 2 · 64 × 256 × 256"."""
+    """A caption: "Maximum of z, y, x · level 2 · 64 × 256 × 256"."""
     sentence: str = ""
 
 
 @frozen
 class Wanted:
-    """The part of a volume to read. `step`: every step-th voxel is kept."""
+    """The volume to read: channels of a level along three `axes`, at `index` of the others. `step`: every step-th voxel
+    is kept."""
 
     image: Image
     level: int
@@ -68,13 +69,14 @@ class Wanted:
 
     @property
     def text(self) -> str:
-        """ "Maximum of z, y, x · level 2 · 64 × 256 × 256"."""
+        """A caption: "Maximum of z, y, x · level 2 · 64 × 256 × 256"."""
         shape = [self.image.levels[self.level].shape[axis] for axis in self.axes]
         return words.solid([self.image.axes[axis].name for axis in self.axes], self.level, shape, self.step)
 
     @property
     def scale(self) -> tuple[float, float, float]:
-        """The edges of a voxel: in the file's units if these are the same for all three axes, else all equal."""
+        """The lengths of the three edges of a voxel: from the file if the units of the three axes are the same, else
+        all equal."""
         level = self.image.levels[self.level]
         alike = len({self.image.axes[axis].unit for axis in self.axes}) == 1
         first, second, third = (abs(level.scale[axis]) * self.step if alike else 1.0 for axis in self.axes)
@@ -95,7 +97,7 @@ class Solid:
         self._volumes: tuple[Volume, ...] = ()
         """The volume of each channel, as z, y, x."""
         self._arranged: dict[int, tuple[Volume, ...]] = {}
-        """The same volumes with another axis first, as `shear` needs them."""
+        """Axis → the same volumes with this axis first, as `shear` needs them."""
         self._reading: Ticket | None = None
         self._drawing: Ticket | None = None
         self._again = False
@@ -105,12 +107,12 @@ class Solid:
 
     @property
     def state(self) -> SolidView:
-        """The data to paint."""
+        """A snapshot for hosts to paint."""
         return self._state
 
     @property
     def settled(self) -> bool:
-        """Whether the picture is that of the latest direction, or a sentence says why there is none."""
+        """Whether the picture shows the latest direction, or a sentence says why there is no picture."""
         busy = self._reading is not None or self._drawing is not None
         return not busy and (self._state.rgb is not None or bool(self._state.sentence))
 
@@ -130,7 +132,7 @@ class Solid:
             self._follow()
 
     def close(self) -> None:
-        """Shows the plane again, and releases the read data."""
+        """Shows the plane again, and releases the memory of the volume."""
         if self._state.open:
             self._forget()
             self._tell(open=False, rgb=None, text="", sentence="")
@@ -143,12 +145,12 @@ class Solid:
         self.close()
 
     def turn(self, azimuth: float, elevation: float) -> None:
-        """Turns the line of sight by this many degrees. The elevation stops at the vertical."""
+        """Turns the line of sight by angles in degrees. The elevation stops at the vertical."""
         upright = min(90.0, max(-90.0, self._state.elevation + elevation))
         self.look((self._state.azimuth + azimuth + 180.0) % 360.0 - 180.0, upright)
 
     def look(self, azimuth: float, elevation: float) -> None:
-        """Sets the direction of view; (0, 0) is that of the plane."""
+        """Sets the direction of view in degrees; (0, 0) looks at the plane as in the picture."""
         self._tell(azimuth=azimuth, elevation=elevation)
         self._draw()
 
@@ -183,13 +185,13 @@ class Solid:
         self.changed.emit()
 
     def _follow(self) -> None:
-        """Follows the place, the channels and the contrast of the picture."""
+        """Reads and draws again if the indices, channels or contrast of the main picture have changed."""
         if not self._state.open:
             return
         wanted = wanted_of(self.main)
         if isinstance(wanted, str):
             if self._wanted is not None and self._wanted.image is not self.main.image:
-                self.close()  # it was opened for an image that is no longer displayed
+                self.close()  # the volume belongs to an image that is no longer displayed
                 return
             self._forget()
             self._tell(rgb=None, text="", sentence=wanted)
@@ -243,7 +245,8 @@ class Solid:
 
 
 def wanted_of(main: SlicePresenter) -> Wanted | str:
-    """The part to read for the displayed picture; or a sentence if it has no three dimensions, or is too large."""
+    """The part to read for the displayed picture; or a sentence that gives the reason if the image has fewer than three
+    dimensions or is too large."""
     image, state = main.image, main.state
     depth = main.third_axis
     if image is None or state.kind != "image" or not depth:
@@ -296,7 +299,8 @@ def draw(
     place: tuple[float, float, float],
     pixels: tuple[int, int],
 ) -> npt.NDArray[np.uint8]:
-    """The picture from a direction. `arranged` caches volumes with another order of axes."""
+    """The picture of volumes from the direction and zoom in `place`. `arranged` caches volumes with another order of
+    axes."""
     azimuth, elevation, zoom = place
     first, second, third = volumes[0].shape
     seen = sight((first, second, third), wanted.scale, azimuth, elevation)

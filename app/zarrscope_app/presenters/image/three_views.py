@@ -1,4 +1,4 @@
-"""A picture and the two other planes through one of its points: XY, XZ and YZ with a common crosshair."""
+"""A picture and the two other planes through one of its points: xy, xz and yz planes with a common crosshair."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class ThreeViews:
     """`main` shows two axes of an image; `below` shows its width against the depth, `beside` its height against the
     depth.
 
-    The crosshair is the pinned pixel of `main` and its index along the depth; hosts pass clicks to `pick`. The display
+    The crosshair is the pinned pixel of `main` and the index along the depth; hosts pass clicks to `pick`. The display
     settings of channels and labels are set in `main` only.
     """
 
@@ -24,7 +24,7 @@ class ThreeViews:
         self.main = main
         self.below, self.beside = main.companion(), main.companion()
         self.depth = ""
-        """The third axis; "" while the other planes are closed."""
+        """The name of the axis displayed as depth; "" while the other planes are closed."""
         self._shown: tuple[object, ...] = ()
         main.changed.connect(self._follow)
 
@@ -44,7 +44,7 @@ class ThreeViews:
             self.changed.emit()
 
     def end(self) -> None:
-        """Closes the other planes for good."""
+        """Closes the other planes, and stops following the main picture."""
         self.main.changed.disconnect(self._follow)
         self.close()
 
@@ -64,7 +64,7 @@ class ThreeViews:
         self.changed.emit()
 
     def _follow(self) -> None:
-        """Moves the other planes to the place of the main picture."""
+        """Sets the indices of the other planes to those of the crosshair in the main picture."""
         if not self.depth:
             return
         names = {axis.role: axis.name for axis in self.main.state.axes}
@@ -89,12 +89,13 @@ class ThreeViews:
 
     @property
     def crosshair(self) -> tuple[float, float]:
-        """The place in the main picture: the pinned pixel, else the middle."""
+        """The position (y, x) in the main picture: the pinned pixel, or the middle of the plane if no pixel is
+        pinned."""
         height, width = self.main.frame.shape
         return self.main.state.pin or (height // 2 + 0.5, width // 2 + 0.5)
 
     def pick(self, view: SlicePresenter, y: float, x: float) -> None:
-        """Moves the crosshair to a place in one of the views."""
+        """Moves the crosshair to the position (y, x) in one of the three views."""
         at_y, at_x = self.crosshair
         if view is self.below:
             self.main.set_index(self.depth, math.floor(y))

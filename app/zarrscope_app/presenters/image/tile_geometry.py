@@ -1,6 +1,6 @@
-"""Computes the tiles that a viewport needs, and the chunks that a tile needs: pure arithmetic.
+"""Computes the tiles that a viewport needs, and the chunks that a tile needs. Pure arithmetic.
 
-A *sheet* is the plane of one level: its size, its chunks along the two shown axes, and the place of its pixels in
+A *sheet* is the plane of one level: its size, its chunks along the two shown axes, and the position of its pixels in
 indices of level 0. A *tiling* cuts a sheet into tiles of about 256 to 512 pixels whose edges are chunk edges if
 possible: small chunks are merged, large ones split. A *source* is one layer of a tile: a channel, or a label image on
 top.
@@ -36,8 +36,8 @@ MAX_BYTES = 1 << 30
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """One level of an image as a plane. `y`, `x`: the shown axes (y may come after x). Pixel edge i lies at
-    offset + factor · i in indices of level 0."""
+    """One level of an image as a plane. `y`, `x`: the axes shown as height and width, in any order. The edge of pixel i
+    lies at offset + factor · i in indices of level 0."""
 
     array: Array
     level: int
@@ -63,7 +63,7 @@ class Sheet:
         return y0, x0, y1, x1
 
     def pixel(self, y: float, x: float) -> tuple[int, int]:
-        """The pixel of this level at a place of level 0, clipped."""
+        """The pixel of this level at a position in indices of level 0, clipped to the sheet."""
         (fy, fx), (oy, ox) = self.factor, self.offset
         row, column = math.floor((y - oy) / fy), math.floor((x - ox) / fx)
         return min(max(row, 0), self.height - 1), min(max(column, 0), self.width - 1)
@@ -73,7 +73,7 @@ def sheet(image: Image, level: int, y: int, x: int) -> Sheet:
     at, finest = image.levels[level], image.levels[0]
 
     def offset(axis: int) -> float:
-        # In most files without a translation for coarser levels, the edges of all levels coincide.
+        # If a coarser level has the translation of the finest, the edges of both coincide in most files.
         if level == 0 or at.translation[axis] == finest.translation[axis] or not finest.scale[axis]:
             return 0.0
         shift = (at.translation[axis] - finest.translation[axis]) / finest.scale[axis]
@@ -86,7 +86,7 @@ def sheet(image: Image, level: int, y: int, x: int) -> Sheet:
 
 
 def index_at(image: Image, level: int, index: Index) -> Index:
-    """The indices of another level for the same place."""
+    """Indices of level 0, converted to the indices of `level` that contain the same position."""
     at = image.levels[level]
     return tuple(
         min(max(0, int((i + 0.5) / f)), max(0, n - 1)) if f != 1.0 else min(i, max(0, n - 1))
@@ -111,8 +111,8 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Tiling:
-    """The tiles into which a sheet is cut. `step`: every step-th pixel is drawn if the screen has fewer pixels than the
-    level."""
+    """The tiles into which a sheet is cut. `step`: only every step-th pixel is drawn, because the screen has fewer
+    pixels than the level."""
 
     sheet: Sheet
     tile_height: int
@@ -121,7 +121,7 @@ class Tiling:
 
     @cached_property
     def stamp(self) -> tuple[Any, ...]:
-        """A key that is equal for two tilings if their tiles are interchangeable."""
+        """A key that is equal for two tilings if a tile of one can be used in place of the same tile of the other."""
         s = self.sheet
         return s.array.path, s.level, s.y, s.x, self.tile_height, self.tile_width, self.step
 
@@ -135,7 +135,7 @@ class Tiling:
         )
 
     def places(self, rect: Rect) -> list[Place]:
-        """The tiles that a rectangle of level 0 touches, those nearest its centre first. Each tile is cut to its
+        """The tiles that a rectangle of level 0 touches, those nearest its centre first. Each tile is cropped to its
         visible chunks."""
         rows, columns = self.window(rect)
         y0, x0, y1, x1 = self.sheet.window(rect)
@@ -152,7 +152,7 @@ class Tiling:
         """The range `low` to `high` of pixels along an axis, extended to whole chunks, because chunks are read as a
         whole."""
         array = self.sheet.array
-        if low >= high or array.chunks[axis] % self.step:  # a cut tile might not begin with a drawn pixel
+        if low >= high or array.chunks[axis] % self.step:  # a cropped tile might not begin at a multiple of `step`
             return 0, int(array.shape[axis])
         edges = array.edges(axis)
         first, _ = edges.span(edges.chunk_of(low))
@@ -172,7 +172,7 @@ class Tiling:
 
 
 def tiling(sheet: Sheet, rect: Rect, pixels: tuple[int, int]) -> Tiling:
-    """The tiling of a sheet for a viewport; tiles are so large that at most MAX_TILES are visible."""
+    """The tiling of a sheet for a viewport; tiles are made so large that at most MAX_TILES are visible."""
     y0, x0, y1, x1 = sheet.window(rect)
     per_pixel = min((y1 - y0) / max(1, pixels[0]), (x1 - x0) / max(1, pixels[1]))
     step = 1 << max(0, math.floor(math.log2(per_pixel))) if per_pixel >= 2 else 1
@@ -210,8 +210,8 @@ def chunks_of(array: Array, axis: int, low: int, high: int) -> range:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """The part of one source in one tile: a window of an array's plane. `index`: one number per axis; those of the
-    displayed axes are ignored."""
+    """The part of one source in one tile: a window of a plane of an array. `index`: one number per axis; the numbers of
+    the displayed axes are ignored."""
 
     sheet: Sheet
     index: Index
@@ -224,7 +224,7 @@ class Part:
     method: str = ""
 
     def chunks(self) -> Iterator[Index]:
-        """The chunks of the window."""
+        """The indices of the chunks that the window touches."""
         spans = []
         wide = {self.sheet.y: (self.y0, self.y1), self.sheet.x: (self.x0, self.x1)}
         if self.span is not None:
@@ -237,8 +237,8 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """One layer of the tiles. `key`: ("channel", n) or ("label", path). `index`: at level 0 of `image`; None for the
-    displayed axes."""
+    """One layer of the tiles. `key`: ("channel", n) or ("label", path). `index`: one number per axis at level 0 of
+    `image`; None for the displayed axes."""
 
     key: tuple[str, Any]
     image: Image
@@ -248,8 +248,8 @@ class Source:
     projection: Projection | None = None
 
     def part(self, tile: Tiling, place: Place) -> Part:
-        """The part of this source in a tile: for a channel the tile's window, for a label image its window at the same
-        place."""
+        """The part of this source in a tile: for a channel the window of the tile, for a label image the window at the
+        same position in the label image."""
         own = tile.sheet
         if self.key[0] == "channel":
             at = index_at(self.image, own.level, self.index)
@@ -275,7 +275,7 @@ class Source:
 
 
 def cost(tile: Tiling, places: list[Place], sources: tuple[Source, ...]) -> tuple[int, int]:
-    """(chunks, decoded bytes) that a set of tiles needs. They are counted, not listed, because there may
+    """(chunks, decoded bytes) that a set of tiles needs. The chunks are counted without listing them, because there may
     be millions."""
     if not places or not sources:
         return 0, 0

@@ -1,11 +1,11 @@
 """The tiles of a picture: requests their chunks, has workers paint them, and keeps the displayed ones.
 
-Call all methods on the owner's thread. A new plan replaces the former one: chunks that only the former one needed are
-dropped, and chunks that both need are not requested again. A tile whose indices changed, or of which a larger part is
-visible, keeps its old picture until the new one is ready.
+Call all methods on the owner's thread. A new plan replaces the previous one: requests for chunks that only the previous
+plan needed are cancelled, and chunks that both need are not requested again. A tile whose indices changed, or of which
+a larger part is visible, keeps its old picture until the new one is ready.
 
 After a change of display settings, all tiles are first drawn coarsely in one job, and sharply when no newer settings
-arrive: while contrast is dragged, each step draws at most a sixteenth of the pixels, and no drawing is wasted.
+arrive. While a person drags a contrast limit, each step draws at most a sixteenth of the pixels.
 """
 
 from __future__ import annotations
@@ -68,31 +68,31 @@ class _Tile:
     planes: dict[Key, Plane] = field(default_factory=dict)
     marks: dict[Key, tuple[Mark, ...]] = field(default_factory=dict)
     errors: dict[Key, tuple[str, bool]] = field(default_factory=dict)
-    """Source → (the reason why its chunks failed, whether they can be decoded here)."""
+    """Source → (the reason why its chunks failed, whether zarrscope can decode them, so that another read may help)."""
     reasons: dict[tuple[Key, Index], tuple[str, bool]] = field(default_factory=dict)
-    """(source, chunk) → the same, for each chunk that failed."""
+    """(source, chunk) → (reason, whether it can be decoded), for each chunk that failed."""
     absent: dict[Key, set[Index]] = field(default_factory=dict)
-    """Chunks that are not stored."""
+    """Source → the chunks of the tile that are not stored."""
     fills: dict[Key, str] = field(default_factory=dict)
     pieces: dict[Key, dict[Index, ChunkResult]] = field(default_factory=dict)
     waiting: set[tuple[Key, str, Index]] = field(default_factory=set)
-    """Chunks that have not arrived: (source, array, index)."""
+    """The requested chunks that have not arrived: (source, path of the array, chunk index)."""
     parts: dict[Key, Any] = field(default_factory=dict)
     rgb: Picture | None = None
     bare: Bare | None = None
     """`rgb` without the signs for missing data; None if it has no signs."""
     drawn: Place | None = None
-    """The place that `rgb` shows: smaller than `place` while more of the tile becomes visible."""
+    """The part of the tile that `rgb` shows: smaller than `place` after more of the tile has become visible."""
     version: int = 0
     settings: DisplaySettings | None = None
     """The settings with which `rgb` was painted."""
     sharp: bool = True
-    """Whether `rgb` is the full picture, not a preview."""
+    """Whether `rgb` was painted with all pixels; False for a coarse preview."""
     job: Ticket | None = None
     fresh: bool = False
-    """Whether `rgb` is complete and shows `stamp`."""
+    """Whether `rgb` is complete and shows the plane identified by `stamp`."""
     former: Hashable = None
-    """The stamp of another plane that `rgb` still shows; None if it shows that of `stamp`."""
+    """The stamp of the previous plane, if `rgb` still shows that plane; otherwise None."""
     shown: Tile | None = None
 
 
@@ -117,11 +117,12 @@ class TileManager:
         self._preview: Ticket | None = None
         self._versions = 0
         self.late = False
-        """Whether a former plane has been on show for a while: then the coarse picture of the new one is better."""
+        """Whether the previous plane has been displayed for a while; a coarse picture of the new plane is then shown
+        instead."""
 
     # ------------------------------------------------------------------ requests
     def show(self, plan: Plan, settings: DisplaySettings) -> None:
-        """Shows `plan` in place of the former one."""
+        """Shows `plan` instead of the previous plan."""
         self._plan, self._settings = plan, settings
         kept: dict[tuple[Hashable, TileKey], _Tile] = {}
         order: list[_Tile] = []
@@ -171,7 +172,7 @@ class TileManager:
         self._tickets, self._ahead = [], []
 
     def retry(self, key: TileKey | None) -> None:
-        """Reads failed chunks again."""
+        """Reads the failed chunks of a tile (None: of all tiles) again."""
         if self._plan is None:
             return
         for tile in self._order:
@@ -187,8 +188,8 @@ class TileManager:
         self.show(self._plan, self._settings)
 
     def _request(self) -> None:
-        """Requests every chunk that the tiles lack. New tickets are made before old ones are cancelled, so that common
-        chunks stay."""
+        """Requests every chunk that the tiles lack. New tickets are made before old ones are cancelled, so that reads
+        of chunks that both need go on."""
         assert self._plan is not None
         arrays: dict[str, tuple[Any, dict[Index, None]]] = {}
         self._wanted = {}
@@ -263,8 +264,8 @@ class TileManager:
         return all(source.key in tile.planes for source in sources)
 
     def _draw_preview(self) -> None:
-        """Draws every tile that has its data coarsely, with the current settings; repeats while newer
-        settings arrive."""
+        """Draws a coarse preview of every tile whose chunks have arrived, with the current settings; repeats this while
+        newer settings arrive."""
         settings = self._settings
         keys = [source.key for source in self._plan.sources] if self._plan is not None else []
         here = [t for t in self._order if keys and t.fresh and t.settings != settings and self._has_planes(t)]
@@ -273,9 +274,9 @@ class TileManager:
         while pixels > PREVIEW * every * every:
             every *= 2
         if every == 1 or any(display is None for _, display, _ in settings.channels):
-            return  # a preview would not be quicker, or needs limits that are not measured yet
+            return  # a preview would save no time, or needs limits that are not measured yet
         for tile in here:
-            self._stop(tile)  # its queued job has older settings
+            self._stop(tile)  # its queued painting job has older settings
         jobs = [(tile, tile.planes, [m for key in keys for m in tile.marks.get(key, ())]) for tile in here]
 
         def work() -> list[Picture]:
@@ -301,12 +302,12 @@ class TileManager:
         self._preview = self._owner.decode(work, done, Priority.VISIBLE)
 
     def _paint(self, tile: _Tile) -> None:
-        """Has a worker assemble and paint a tile. If one already does so, the tile is painted again when
-        that is done."""
+        """Has a worker assemble and paint a tile. If a worker is already painting the tile, it is painted again
+        afterwards."""
         if tile.job is not None or self._plan is None:
             return
         if self._preview is not None and tile.fresh and self._has_planes(tile):
-            return  # the tile is painted again after the running preview
+            return  # the running preview paints the tile again when it ends
         settings, tiling, place = self._settings, tile.tiling, tile.place
         keys = [source.key for source in self._plan.sources]
         known = {key: tile.planes[key] for key in keys if key in tile.planes}
@@ -341,7 +342,7 @@ class TileManager:
                 tile.pieces.pop(key, None)
             if found:
                 self._measured(found)
-            # Painted with limits of its own, the tile would differ visibly from its neighbours.
+            # A tile with limits measured from itself alone would differ visibly from its neighbours.
             if not found or tile.rgb is None or settings == self._settings:
                 self._versions += 1
                 tile.rgb, tile.version, tile.settings, tile.fresh, tile.shown = (
@@ -383,12 +384,12 @@ class TileManager:
 
     @property
     def behind(self) -> bool:
-        """Whether tiles of the finest layer are missing that had a picture of a former plane."""
+        """Whether the finest layer is incomplete, and a tile still has the picture of the previous plane."""
         return not self._is_sharp() and any(tile.former is not None for tile in self._order)
 
     @property
     def former(self) -> Hashable:
-        """The stamp of a former plane that is still on show, None if there is none."""
+        """The stamp of the previous plane, if a displayed tile still shows it; otherwise None."""
         return next((tile.former for tile in self._on_show() if tile.former is not None), None)
 
     @property
@@ -397,7 +398,7 @@ class TileManager:
 
     @property
     def failures(self) -> list[words.Failure]:
-        """The errors of each displayed tile that has some, in one sentence."""
+        """One Failure for each displayed tile that has errors."""
         return [words.failure(tile.errors, tile.reasons, tile.parts) for tile in self._on_show() if tile.errors]
 
     @property
@@ -418,7 +419,7 @@ class TileManager:
         done: Callable[[dict[Key, Measure]], None],
         spans: Mapping[Key, tuple[float, float]] | None = None,
     ) -> None:
-        """Measures sources from the displayed tiles; histograms cover at least `spans`."""
+        """Measures sources from the displayed tiles; histograms cover at least the ranges in `spans`."""
         at_least = dict(spans or {})
         samples = {key: planes for key in keys if (planes := self.planes(key))}
         settings = self._settings
@@ -430,8 +431,8 @@ class TileManager:
             self._owner.decode(work, lambda outcome: done(outcome.value or {}))
 
     def why(self, y: float, x: float, names: Mapping[Key, str]) -> str:
-        """The reasons why there are no normal data at a place of level 0, one line for each source; "" if there are
-        none. `names`: source → name."""
+        """The reasons why a position of level 0 has no values (loading, not stored, failed), one line for each source;
+        "" if all have values. `names`: source → name."""
         for tile in reversed(self._order):
             place = tile.tiling.sheet.rect(tile.place.y0, tile.place.x0, tile.place.y1, tile.place.x1)
             if place[0] <= y < place[2] and place[1] <= x < place[3]:
@@ -480,7 +481,8 @@ class TileManager:
 
 
 def _bare(tile: _Tile, rect: Rect) -> tuple[Picture | None, tuple[tuple[TileState, Rect], ...]]:
-    """The picture without the signs for missing data, and the place of each sign in the plane."""
+    """The picture without the signs for missing data, and the kind and rectangle of each sign in coordinates of the
+    plane."""
     if tile.bare is None:
         return None, ()
     height, width = tile.bare.picture.shape[:2]

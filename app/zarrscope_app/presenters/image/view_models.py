@@ -23,20 +23,20 @@ Rect = tuple[float, float, float, float]
 
 class TileState(Enum):
     LOADING = "loading"
-    """Data are being loaded; `rgb` may already show a coarser picture, or that of the index before."""
+    """Data are being loaded; `rgb` may already show a coarser picture, or still the picture of the previous index."""
     PRESENT = "present"
     FILL = "fill"
-    """No chunk is stored there: the fill value with faint dots."""
+    """No chunk is stored: `rgb` shows the fill value with faint dots."""
     FAILED = "failed"
-    """Crosshatch where chunks failed; call `slice.retry(tile.key)` on a click."""
+    """Chunks could not be read: `rgb` shows a crosshatch; on a click, call `slice.retry(tile.key)`."""
     UNDECODABLE = "undecodable"
-    """Diagonal hatch; a retry does not help."""
+    """Chunks cannot be decoded: `rgb` shows a diagonal hatch; a retry does not help."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tile:
-    """One tile to paint. `key` identifies its place, the same from frame to frame; a new `version` under the same key
-    has another picture."""
+    """One tile to paint. `key` identifies the tile in all frames; a new `version` with the same key has another
+    picture."""
 
     key: tuple[int, int, int]
     """(level, row, column) in the grid of tiles."""
@@ -45,12 +45,13 @@ class Tile:
     rect: Rect
     state: TileState
     rgb: npt.NDArray[np.uint8] | None
-    """(h, w, 3), to be stretched over `rect`; C-contiguous. None: there is no picture yet."""
+    """The picture as a C-contiguous array (h, w, 3), to be stretched over `rect`; None if there is no picture yet."""
     sentence: str = ""
     bare: npt.NDArray[np.uint8] | None = None
-    """`rgb` without the signs, if it has any: for a host that draws the signs larger than pixels."""
+    """`rgb` without the signs for missing data, for a host that draws them itself at screen resolution; None if `rgb`
+    has no signs."""
     marks: tuple[tuple[TileState, Rect], ...] = ()
-    """The places of the signs over `bare`, in the plane."""
+    """The kind of each sign to draw over `bare`, and its rectangle in the plane."""
 
 
 @frozen
@@ -61,16 +62,16 @@ class Frame:
     tiles: tuple[Tile, ...] = ()
     level: int = 0
     loading: int = 0
-    """The number of tiles that have not arrived; 0: the picture is complete."""
+    """The number of tiles that have not arrived; 0 if the picture is complete."""
     failed: int = 0
     sentence: str = ""
     """ "12 tiles loading", or the reason why there is no picture."""
     over: str = ""
-    """The sentence that hosts say over the picture: "z 11 is shown; z 12 is loading" if it has shown a former plane for
-    a while; the reason, and the key to try again, if every tile of the plane failed; else ""."""
+    """The sentence that hosts show over the picture: "z 11 is shown; z 12 is loading" if the picture has shown the
+    previous plane for a while; if every tile of the plane failed, the reason and the key to try again; else ""."""
     blocked: str = ""
-    """The reason why the plan is held back, "4,096 chunks, 3.1 GiB: zoom in, or press Load.": offer `load_anyway()`;
-    else ""."""
+    """The reason why the fitting level is not loaded, "4,096 chunks, 3.1 GiB: zoom in, or press Load."; a host then
+    offers `load_anyway()`. Else ""."""
     aspect: float = 1.0
     """The physical height of a pixel divided by its width: paint pixels with this ratio."""
 
@@ -78,11 +79,11 @@ class Frame:
 @frozen
 class AxisView:
     name: str
-    """The name in the file, for calls. `title` is for people."""
+    """The name in the file, to be passed to methods; `title` is the name to display."""
     type: str
     """"space" | "time" | "channel" | ""."""
     unit: str
-    """The symbol: "µm"."""
+    """The symbol of the unit: "µm"; "" for none."""
     length: int
     index: int
     role: str
@@ -90,14 +91,15 @@ class AxisView:
     position: str
     """The physical position of `index`: "15.5 µm", or ""."""
     text: str
-    """ "31 / 63"."""
+    """Index and last index as text: "31 / 63"."""
     playing: bool = False
     title: str = ""
     """The name as text that is safe to display."""
     index_text: str = ""
-    """ "31", as editable text: `slice.type_index(name, text)`; `position` belongs to `slice.type_position`."""
+    """The index as editable text, "31", for `slice.type_index(name, text)`; edits of `position` go to
+    `slice.type_position`."""
     end_text: str = ""
-    """ "/ 63", the text after it."""
+    """The text after `index_text`: "/ 63"."""
 
 
 @frozen
@@ -106,34 +108,34 @@ class ChannelView:
     color: tuple[int, int, int]
     visible: bool
     lo: float | None
-    """The contrast limits; None until the first data have arrived."""
+    """The lower contrast limit (`hi`: the upper one); None until the first data have arrived."""
     hi: float | None
     gamma: float
     inverted: bool
     low: float
-    """The lowest and (`high`) the highest value on the strip where contrast is set."""
+    """The lowest value (`high`: the highest) on the strip where a person sets contrast."""
     high: float
     histogram: tuple[int, ...] = ()
-    """Counts over low … high in a coarse sample; empty until known."""
+    """Counts of values in equal intervals from `low` to `high`, from a sample; () until it is measured."""
     text: str = ""
-    """ "120–3400"."""
+    """The contrast limits as text: "120–3400"."""
     lo_text: str = ""
-    """Editable text: `slice.type_limit(channel, "lo", text)`."""
+    """The lower limit as editable text, for `slice.type_limit(channel, "lo", text)`."""
     hi_text: str = ""
     gamma_text: str = ""
-    """Editable text: `slice.type_gamma(channel, text)`."""
+    """Gamma as editable text, for `slice.type_gamma(channel, text)`."""
     colormap: str = ""
-    """One of `slice.colormaps`; "": use `color`."""
+    """The title of a colour map, one of `slice.colormaps`; "" for the plain colour `color`."""
     ramp: bytes = b""
-    """The colours of the colour map, three bytes each."""
+    """The 256 colours of the colour map, three bytes each; b"" without a colour map."""
     parts: tuple[tuple[str, str], ...] = ()
-    """(id, title) of the parts of complex values: `slice.set_part(id)`."""
+    """(id, title) of the parts of complex values that `slice.set_part(id)` can draw; () for other values."""
     part: str = ""
-    """The displayed part."""
+    """The id of the displayed part of complex values."""
     is_alpha: bool = False
     """Whether the channel is the opacity of the other channels; it then has neither colour nor contrast."""
     limit_step: float = 0.0
-    """The smallest change of a contrast limit."""
+    """The step by which a control changes a contrast limit."""
 
 
 @frozen
@@ -145,7 +147,7 @@ class LabelView:
     sentence: str = ""
     outline: bool = False
     chosen_text: str = ""
-    """The only label to draw, as editable text: `slice.type_label(path, text)`; "": all."""
+    """The only label that is drawn, as editable text for `slice.type_label(path, text)`; "" if all are drawn."""
 
 
 @frozen
@@ -153,12 +155,12 @@ class LevelView:
     path: str
     shape: tuple[int, ...]
     text: str
-    """ "1 · 512 × 512 · 1.3 µm"."""
+    """The level in words: "1 · 512 × 512 · 1.3 µm"."""
 
 
 @dataclass(frozen=True, eq=False)
 class LinePlot:
-    """A 1-D array: for each of n columns the lowest and highest value; `step` elements per column."""
+    """A 1-D array as a line plot: for each column the lowest and the highest of its `step` elements."""
 
     start: int
     step: int
@@ -178,7 +180,7 @@ class ScaleBar:
 
 @frozen
 class ProjectionView:
-    """A projection along the current axis; its cost is shown before it is read."""
+    """The projection along the current axis; hosts show its cost before it is read."""
 
     methods: tuple[tuple[str, str], ...] = ()
     """(id, title and size) of the available projections: `slice.project(method)`; () if no axis can be projected."""
@@ -187,13 +189,13 @@ class ProjectionView:
     method: str = ""
     """The current projection, as given to `slice.project`; "" if there is none."""
     range_text: str = ""
-    """ "0–63", as editable text: `slice.type_range(text)`."""
+    """The range of the projection as editable text, "0–63", for `slice.type_range(text)`."""
     cost: str = ""
-    """ "64 planes: 4,096 chunks, 3.1 GiB to read"."""
+    """The cost of the projection: "64 planes: 4,096 chunks, 3.1 GiB to read"."""
     text: str = ""
     """The name of the displayed projection, "maximum of z 0–63"; "" if none is displayed."""
     remark: str = ""
-    """A remark for the readout: its values are those of one plane, not of the projection."""
+    """A remark beside the readout, which says that its values are those of one plane, not of the projection."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,35 +205,35 @@ class Row:
     label: str
     color: tuple[int, int, int]
     text: str
-    """ "mean 120.5 · sd 12.2 · min 80 · max 200 · 1,024 values"."""
+    """The statistics in words: "mean 120.5 · sd 12.2 · min 80 · max 200 · 1,024 values"."""
     profile: npt.NDArray[np.float64] | None = None
 
 
 @frozen
 class Measurement:
-    """A measurement: `kind` "line", "region", or "" for none. `progress` None: it is complete."""
+    """A measurement. `kind`: "line", "region", or "" for none. `progress`: from 0 to 1, None if it is complete."""
 
     kind: str = ""
     place: Rect = (0.0, 0.0, 0.0, 0.0)
-    """From (y0, x0) to (y1, x1), in indices of level 0: hosts draw it over the picture."""
+    """The line or rectangle from (y0, x0) to (y1, x1), in indices of level 0, which hosts draw over the picture."""
     title: str = ""
     rows: tuple[Row, ...] = ()
     progress: float | None = None
     sentence: str = ""
-    """The reason why there is no measurement."""
+    """The reason why the measurement failed; "" if it did not."""
     length: str = ""
     """The length of a line: "12.3 µm"."""
     low_text: str = ""
-    """The lower and (`high_text`) the upper limit of the scale of the profiles, as text."""
+    """The lower end (`high_text`: the upper end) of the scale of the profiles, as text."""
     high_text: str = ""
 
 
 @frozen
 class Refusal:
-    """Typed text that was refused. Hosts mark the field and show the sentence."""
+    """A typed text that was refused. Hosts mark the input `field` and show the sentence."""
 
     field: str = ""
-    """ "index:z", "position:z" (of an axis), "lo:0", "hi:0" (of a channel), or ""."""
+    """The input with the text: "index:z", "position:z" (of an axis), "lo:0", "hi:0" (of a channel), or ""."""
     text: str = ""
     """The text as typed."""
     sentence: str = ""
@@ -239,7 +241,8 @@ class Refusal:
 
 @frozen
 class SliceState:
-    """The state of a picture. `kind` tells what to show: "image" `frame`, "line" `line`, "none" `sentence`."""
+    """The state of a picture. `kind` says what a host shows: "image" the frame, "line" the plot `line`, "none" the
+    sentence."""
 
     kind: str = "none"
     name: str = ""
@@ -250,18 +253,19 @@ class SliceState:
     level: int = 0
     """The displayed level."""
     locked: bool = False
-    """Whether the person chose the level; otherwise it is the fitting one."""
+    """Whether the person chose the level; otherwise it follows the zoom."""
     level_text: str = ""
-    """ "level: auto (0)"."""
+    """The displayed level as text: "level: auto (0)"."""
     current_axis: str = ""
-    """The axis that the arrow keys step."""
+    """The name of the axis along which the arrow keys step; "" if there is none."""
     sentence: str = ""
     refusal: Refusal = Refusal()
     smooth: bool = False
-    """Whether enlarged pixels are interpolated; otherwise each is a plain rectangle."""
+    """Whether enlarged pixels are interpolated; otherwise each is drawn as a plain rectangle."""
     dots: bool = True
     """Whether chunks that are not stored are marked with dots."""
     projection: ProjectionView = ProjectionView()
     measurement: Measurement = Measurement()
     pin: tuple[float, float] | None = None
-    """(y, x) of the middle of the pinned pixel, in indices of level 0; hosts mark it."""
+    """(y, x) of the middle of the pinned pixel, in indices of level 0, where hosts draw a mark; None if no pixel is
+    pinned."""

@@ -1,5 +1,5 @@
 """Contrast by dragging over the picture, as radiologists' viewers do: sideways for the width of the window, upwards for
-its level. All visible channels follow, each in proportion to the width of its own window. Pure."""
+its level. All visible channels change, each in proportion to the width of its own window. Pure functions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from zarrscope_app.presenters.image.view_models import ChannelView
 
 _DOUBLES = 0.25
-"""The part of the picture's width over which a drag doubles or halves the window."""
+"""The length of a drag that doubles or halves the window, as a fraction of the picture's width."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ def limits_of(channels: Sequence[ChannelView]) -> tuple[Limits, ...]:
 
 
 def dragged(limits: Sequence[Limits], right: float, up: float) -> tuple[Limits, ...]:
-    """The limits after a drag; `right` and `up` are in widths and heights of the picture. To the right, the window gets
-    wider and the contrast lower; upwards, its level falls and the picture gets brighter."""
+    """The limits after a drag; `right` and `up`: the drag as fractions of the picture's width and height. A drag to the
+    right widens the window and lowers the contrast; a drag upwards lowers the level and makes the picture brighter."""
     found = []
     for each in limits:
         width, level = each.hi - each.lo, (each.hi + each.lo) / 2

@@ -1,4 +1,4 @@
-"""Parses text typed beside a picture, and makes the sentences about it. Pure."""
+"""Parses text typed into the inputs beside a picture, and makes sentences about the picture. Pure functions."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def collection_title(kind: str, name: str, count: int, listed: int) -> str:
     told = strings.counted(listed, noun)
     if count < listed:
         told = f"{told}, of which {count:,} are laid out"
-    if kind == "series" and not name:  # "Images: 2 images" would say it twice
+    if kind == "series" and not name:  # "Images: 2 images" would repeat the word
         return told
     return f"{COLLECTIONS[kind]}{' ' * bool(name)}{name}: {told}"
 
@@ -142,7 +142,7 @@ def scale_of(profiles: Sequence[Any]) -> tuple[str, str]:
 
 
 def line_length(image: Image, y: int, x: int, place: tuple[float, float, float, float]) -> str:
-    """The length of a line, in the unit of its axes, or in pixels if their units differ."""
+    """The length of a line, in the unit of its two axes, or in pixels if the units of the axes differ."""
     scale, units = image.levels[0].scale, (image.axes[y].unit, image.axes[x].unit)
     down, across = place[2] - place[0], place[3] - place[1]
     if units[0] != units[1] or units[0] in (None, "rgb"):
@@ -159,7 +159,7 @@ def line_title(image: Image, y: int, x: int, place: tuple[float, float, float, f
 
 
 def region_title(image: Image, y: int, x: int, level: int, window: tuple[int, int, int, int]) -> str:
-    """ "Region of 30 × 40 from y 10 x 20", with the level if it is not the finest."""
+    """The title of a measured region: "Region of 30 × 40 from y 10 x 20", with the level if it is not the finest."""
     y0, x0, y1, x1 = window
     names = [strings.clean(image.axes[axis].name, 12) for axis in (y, x)]
     title = f"Region of {strings.shape((y1 - y0, x1 - x0))} from {names[0]} {y0} {names[1]} {x0}"
@@ -182,7 +182,8 @@ def values_of_one_plane(axis: str, index: int) -> str:
 
 
 def typed_range(text: str, axis: str, length: int) -> tuple[int, int] | str:
-    """The range of indices in a text ("0–63", both ends included; empty: all), as start and stop."""
+    """The range of indices in a text, as (start, stop): "0–63" includes both ends, "" is the whole axis. If the text is
+    invalid, the reason."""
     if not text.strip():
         return 0, length
     ends = _RANGE.fullmatch(text.strip())
@@ -196,7 +197,7 @@ def typed_range(text: str, axis: str, length: int) -> tuple[int, int] | str:
 
 
 def failed_tile(sentence: str, decodable: bool, key: str) -> str:
-    """Says why a chunk is not drawn, names its key and, if reading again may help, says how to."""
+    """The reason why a chunk is not drawn, with its key and, if reading again may help, how to do so."""
     where = "" if key in sentence else f" Key {strings.clean(key)}."
     return f"{sentence}{where}{' Click to read it again.' if decodable else ''}"
 
@@ -206,15 +207,15 @@ def loading_tile(key: str) -> str:
 
 
 def by_name(said: Mapping[str, str]) -> str:
-    """Name → sentence, as one line each; the sentence alone if it is the same for all names."""
+    """One line for each name in `said` (name → sentence); only the sentence if it is the same for all names."""
     if len(set(said.values())) == 1:
         return next(iter(said.values()))
     return "\n".join(f"{strings.clean(name, 40)}: {sentence}" for name, sentence in said.items())
 
 
 def late(axes: Sequence[tuple[str, int, int]]) -> str:
-    """The sentence over a picture of a former plane: "z 11 is shown; z 12 is loading". `axes`: (name, shown index,
-    index that is loading)."""
+    """The sentence over a picture that still shows the previous plane: "z 11 is shown; z 12 is loading". `axes`: (name,
+    shown index, index that is loading)."""
     if not axes:
         return "The former plane is shown; the new one is loading"
     names = [strings.clean(name, 24) for name, _, _ in axes]
@@ -224,13 +225,13 @@ def late(axes: Sequence[tuple[str, int, int]]) -> str:
 
 
 class Failure(NamedTuple):
-    """The error of a tile."""
+    """The errors of a tile, summed up."""
 
     sentence: str
     decodable: bool
-    """Whether reading again may help."""
+    """Whether zarrscope can decode the chunks, so that reading again may help."""
     blank: bool
-    """Whether all of its chunks failed."""
+    """Whether all chunks of the tile failed."""
 
 
 def failure(
@@ -242,7 +243,8 @@ def failure(
 
 
 def unread(failures: Sequence[Failure], tiles: int) -> str:
-    """Says why nothing of a plane can be shown, and how to try again; "" if something of its `tiles` can be shown."""
+    """The reason why nothing of a plane can be shown, and how to try again; "" if a part of the plane can be shown.
+    `tiles`: the number of its tiles."""
     if not failures or len(failures) < tiles or not all(failure.blank for failure in failures):
         return ""
     return f"{failures[0].sentence}{' Click or press U to read it again.' if failures[0].decodable else ''}"
@@ -255,7 +257,7 @@ def tiles(loading: int, failed: int) -> str:
 
 
 def typed_label(text: str) -> int | str | None:
-    """The label in a text, None for an empty text; or the reason why it is invalid."""
+    """The label number in a text, None for an empty text; or the reason why the text is invalid."""
     given = text.strip()
     if not given:
         return None
@@ -263,7 +265,7 @@ def typed_label(text: str) -> int | str | None:
 
 
 def typed_gamma(text: str) -> float | str:
-    """The gamma in a text; or the sentence that says why it is invalid."""
+    """The gamma in a text; or the sentence that says why the text is invalid."""
     value = _number(text)
     return value if value is not None and 0.05 <= value <= 20 else "Gamma is a number from 0.05 to 20; 1 is linear."
 
@@ -285,7 +287,7 @@ def no_channel(number: int, count: int) -> str:
 
 
 def typed_index(text: str, axis: str, length: int) -> int | str:
-    """The index in a text, or the sentence that says why it is invalid. "31 / 63", the text of a slider,
+    """The index in a text, or the sentence that says why the text is invalid. "31 / 63", the text of a slider,
     is accepted."""
     given = text.split("/")[0].strip().replace(",", "")
     name = strings.clean(axis, 24)
@@ -298,7 +300,7 @@ def typed_index(text: str, axis: str, length: int) -> int | str:
 
 
 def typed_position(text: str, axis: str, image: Image, at: int) -> int | str:
-    """The index nearest to a physical position, or the sentence that says why there is none."""
+    """The index nearest to the physical position in a text, or the sentence that says why the text is invalid."""
     name, own = strings.clean(axis, 24), image.axes[at].unit
     read = _AMOUNT.fullmatch(text.strip().replace(",", ""))
     if read is None:
@@ -321,7 +323,8 @@ def typed_position(text: str, axis: str, image: Image, at: int) -> int | str:
 
 
 def typed_limits(text: str, end: str, lo: float | None, hi: float | None) -> tuple[float, float] | str:
-    """Both contrast limits after a text was typed for one of them, or for both; or the reason why it is invalid."""
+    """Both contrast limits after a text was typed for one of them, or for both; or the reason why the text is
+    invalid."""
     given = text.strip()
     if (one := _number(given)) is not None:
         low, high = (one, hi) if end == "lo" else (lo, one)
