@@ -1,7 +1,7 @@
 """Commands that need no host: the effect of a key or a menu entry on a session, defined once for all hosts.
 
-A host looks a key up in `commands`, carries out the commands that only it can (zoom, dialogs, focus), and passes the
-others to `perform`.
+A host looks up the command of a key in `commands`, carries out commands that need the host itself (zoom, dialogs,
+focus), and passes all others to `perform`.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ def _to_end(picture: SlicePresenter, last: bool) -> None:
 
 
 def _next_level(picture: SlicePresenter) -> None:
-    """Auto → level 0 → level 1 … → auto."""
+    """Shows the next level: automatic → level 0 → level 1 … → automatic."""
     state = picture.state
     following = 0 if not state.locked else state.level + 1
     picture.lock_level(following if following < len(state.levels) else None)
 
 
 def _next_part(picture: SlicePresenter) -> None:
-    """Magnitude → phase → real part → imaginary part → magnitude, of complex values."""
+    """Draws the next part of complex values: magnitude → phase → real part → imaginary part → magnitude."""
     for channel in picture.state.channels[:1]:
         parts = [id for id, _ in channel.parts]
         if parts:
@@ -50,14 +50,14 @@ def _lighten(picture: SlicePresenter, by: float) -> None:
 
 
 def _turn_to(session: Session, by: int) -> None:
-    """Goes to the next tab that fits the node, or to the previous one."""
+    """Brings the next (`by` 1) or the previous (-1) tab that fits the node to the front."""
     tabs = [tab.id for tab in session.state.tabs if tab.enabled]
     if session.state.tab in tabs:
         session.set_tab(tabs[(tabs.index(session.state.tab) + by) % len(tabs)])
 
 
 def _walk(session: Session, by: int) -> None:
-    """Goes to the next image of a plate, a well or a series, without returning to the collection."""
+    """Selects the image `by` steps further in a plate, a well or a series, without returning to the collection."""
     overview = session.tabs.presenters["overview"]
     if isinstance(overview, OverviewPresenter) and (path := overview.beside(session.state.path, by)):
         session.select(path)
@@ -76,8 +76,8 @@ def check_or_stop(session: Session) -> None:
 
 
 def compare_or_stop(session: Session) -> bool:
-    """Shows the problems, among which the differences stand; stops a running comparison. Returns False if it stopped
-    one, otherwise the host asks for the other side."""
+    """Shows the tab of problems, which also lists differences, and stops a running comparison. Returns True if none was
+    running: the host then asks for the hierarchy to compare with."""
     session.set_tab("problems")
     running = session.problems.comparing
     session.problems.stop_comparing()
@@ -146,9 +146,9 @@ ACTIONS: dict[str, Callable[[Session], object]] = {
 
 
 def perform(session: Session, command: str) -> bool:
-    """Carries out `command` (an id of `commands.COMMANDS`). Returns False if the host has to do it. A command that a
-    session offers only when it helps has no effect otherwise: most of them read everything again, and one plain key
-    reaches each."""
+    """Carries out `command` (an id of `commands.COMMANDS`). Returns False if the host has to carry it out. A command of
+    OFFERS has no effect while the session does not offer it, because most of these commands read everything again, and
+    a single key pressed by mistake could start one."""
     act = ACTIONS.get(command)
     if act is not None and (command not in OFFERS or command in session.state.offers):
         act(session)
@@ -172,10 +172,10 @@ def choose_axis_key(session: Session, letter: str) -> bool:
 
 
 def open_name(session: Session, text: str, tree: TreePresenter | RootsPresenter | None = None) -> bool:
-    """Goes to the node whose name or path was typed into the filter, and adds its row: for stores that cannot list. A
-    name counts from the displayed group, "/a" from the root; a pattern, such as "*.zarr", opens the form of all
-    matching nodes. Returns False if the filter finds rows: go to those. `tree`: the filtered rows, if they are those of
-    several hierarchies."""
+    """Selects the node whose name or path was typed into the filter, and adds its row: for stores that cannot list. A
+    name is relative to the displayed group, a path such as "/a" to the root; a pattern, such as "*.zarr", opens the
+    form of all matching nodes. Returns False if the filter matches rows, among which the host then moves. `tree`: the
+    filtered tree; None for the tree of `session`."""
     name = text.strip()
     if is_pattern(name):
         session.select_matching(name)

@@ -12,7 +12,7 @@ MAX_BOOKMARKS = 100
 
 
 class Keeps(Protocol):
-    """A place for texts by name (workspace.py: Settings)."""
+    """The storage of texts by name (Settings in workspace.py)."""
 
     def load(self, name: str) -> str | None: ...
 
@@ -21,7 +21,7 @@ class Keeps(Protocol):
 
 @frozen
 class Bookmark:
-    """A view that a person saved under a name; `text` is for `Workspace.restore`."""
+    """A view that a person saved under a name; `text` describes the view, for `Workspace.restore`."""
 
     label: str
     text: str

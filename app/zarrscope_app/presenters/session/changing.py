@@ -1,4 +1,5 @@
-"""Whether a store is still being written: compares the result of a refresh with the former state."""
+"""Finds out whether a store is still being written: compares the shapes of displayed arrays with their previous
+shapes."""
 
 from __future__ import annotations
 
@@ -17,19 +18,19 @@ if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
 
 LOOK_SECONDS = 5.0
-"""The pause between two looks at a displayed array, each of which reads its document."""
+"""The seconds between two calls of `Changing.look`, each of which reads the document of a displayed array."""
 NOT_YET = " (refresh to see it)"
 PAUSES = (0.1, 0.4)
 """Seconds to wait before an existing document that cannot be parsed is read again."""
 
 
 class Changing:
-    """Remembers the shapes of displayed arrays, to notice which have changed. Use it on the host's thread."""
+    """Remembers the shapes of displayed arrays, to find out which shapes have changed. Use it on the host's thread."""
 
     def __init__(self, tell: Callable[[], object] = lambda: None) -> None:
         self._shapes: dict[str, dict[str, tuple[int, ...]]] = {}
         self._on_show: tuple[str, str] | None = None
-        """The displayed node, and the first of its arrays."""
+        """The paths of the displayed node and of the first of its arrays; None if no array is displayed."""
         self._looking: Ticket | None = None
         self._tell = tell
         self.sentence = ""
@@ -46,8 +47,8 @@ class Changing:
         self.cancel()
 
     def look(self, owner: Owner, hierarchy: Hierarchy | None) -> None:
-        """Looks in the background whether the displayed array has another shape by now; what is displayed stays. Only
-        in stores on this machine: elsewhere each look would be a request."""
+        """Reads in the background whether the shape of the displayed array has changed; the display stays unchanged.
+        Does nothing for remote stores, where each call would cost a request."""
         at = self._on_show
         if hierarchy is None or at is None or self._looking is not None or hierarchy.store.remote:
             return
@@ -57,7 +58,7 @@ class Changing:
                 found = node_context(hierarchy).own_node(at[1])
                 about = found.metadata if found is not None else None
                 return about.shape if isinstance(about, ArrayMetadata) else None
-            return None  # gone, or just being written
+            return None  # the node does not exist any more, or is just being written
 
         def seen(outcome: JobResult[tuple[int, ...] | None]) -> None:
             self._looking = None
@@ -74,7 +75,7 @@ class Changing:
         self._looking = owner.fetch(shape, seen, Priority.IDLE)
 
     def cancel(self) -> None:
-        """Drops the look that is under way."""
+        """Cancels a running `look`."""
         if self._looking is not None:
             self._looking.cancel()
             self._looking = None
@@ -85,15 +86,15 @@ def _text(before: Sequence[int], now: Sequence[int]) -> str:
 
 
 def see_what_grew(hierarchy: Hierarchy, path: str) -> None:
-    """Makes nodes be read from their own documents if a consolidated copy is older than the document at `path`. Call it
-    in a worker."""
+    """Drops consolidated metadata that are older than the document at `path`, so that nodes are read from their own
+    documents. Call it in a worker."""
     with suppress(ZarrscopeError):
         node_context(hierarchy).drop_stale_copies(path)
 
 
 def open_patiently(read: Callable[[], Hierarchy], again: bool) -> Hierarchy:
-    """Opens a hierarchy by `read`; with `again`, once more after a pause if its root document cannot be parsed, because
-    it may just be being written. Call it in a worker."""
+    """Opens a hierarchy by `read`; with `again`, repeats this after each of PAUSES while the root document cannot be
+    parsed, because another program may just be writing it. Call it in a worker."""
     for pause in PAUSES if again else ():
         with suppress(BadMetadata):
             hierarchy = read()

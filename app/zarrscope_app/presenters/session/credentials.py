@@ -1,4 +1,5 @@
-"""The question after access was denied, also long after opening: which credentials were tried, and which to use.
+"""The question after a service has denied access, when opening or later: which credentials were tried, and which to
+use.
 
 The answer becomes part of the address (zarrscope.stores.address_options), which then opens in every front end. The
 question never asks for keys and passwords of buckets: these belong in the files and environment variables of the
@@ -36,7 +37,8 @@ TRYING = "Trying the other credentials…"
 
 @frozen
 class CredentialsField:
-    """One line of the form. `choices`: proposals, if any text is allowed; `yes_or_no`: "1" or ""."""
+    """One field of the form. `choices`: proposed values for a text; `yes_or_no`: whether the value is a flag, "1" or
+    ""."""
 
     name: str
     label: str
@@ -48,8 +50,8 @@ class CredentialsField:
 
 @frozen
 class CredentialsQuestion:
-    """The question as a form. `line` and `line_label` are for hosts with a single line of input: "profile=lab
-    region=eu-west-1"."""
+    """The question as a form. `line` and `line_label`: all values as one text, and its label, for hosts with a single
+    line of input: "profile=lab region=eu-west-1"."""
 
     title: str
     sentence: str
@@ -74,8 +76,8 @@ _WEB = ("http", "https")
 
 
 def question_of(url: str, tried: str) -> CredentialsQuestion | None:
-    """The question for an address whose service denied the credentials `tried`; None if it is neither a bucket nor a
-    web server."""
+    """The question for an address whose service denied the credentials `tried`; None if the address leads neither to a
+    bucket nor to a web server."""
     bucket = _service(url)
     if bucket is None:
         return None
@@ -120,7 +122,7 @@ def _denied(place: str, tried: str) -> str:
 
 
 def answered(url: str, values: Mapping[str, str]) -> str:
-    """The address with the answer. Raises Refused for an invalid answer."""
+    """The address with the answered values in it. Raises Refused for an invalid answer."""
     given = {name: str(value).strip() for name, value in values.items()}
     address = given.pop("address", "")
     if address and split_address(address).store_url.partition("://")[0] not in _WEB:
@@ -138,7 +140,8 @@ def answered(url: str, values: Mapping[str, str]) -> str:
 
 
 def values_of(line: str) -> dict[str, str]:
-    """The values in a line: "profile=lab anon=1"; others are left empty. Raises Refused for any other form."""
+    """The values in a line: "profile=lab anon=1"; other fields get "". Raises Refused for a text of another
+    form."""
     if line.strip().startswith("address="):
         return {"address": line.strip().removeprefix("address=")}
     found = {each.name: "" for each in _FIELDS}
@@ -151,7 +154,7 @@ def values_of(line: str) -> dict[str, str]:
 
 
 def _service(url: str) -> str | None:
-    """The bucket or web server of an address; None if it leads to neither."""
+    """A name for the bucket or web server of an address; None if the address leads to neither."""
     try:
         place = split_address(url).store_url.rpartition("::")[2]
     except ZarrscopeError:
@@ -171,26 +174,27 @@ class AsksCredentials(SessionPart):
     relocated = Signal()
     """Emitted when `url` has changed."""
     _tried: str | None = None
-    """The credentials that were tried when access was last denied; kept until an answer opens the hierarchy."""
+    """The credentials that were tried when access was last denied; kept until the hierarchy opens with other
+    credentials; None if access was not denied."""
     _answer = ""
-    """The last answer, an address, if it did not help: the next question proposes it."""
+    """The address that the last answer made, if it did not help; the next question proposes its values."""
     _wrong: tuple[strings.Problem, ...] = ()
-    """The faults of the answers so far."""
+    """The problems of invalid or unsuccessful answers so far."""
     _trying = False
 
     @property
     def access_denied(self) -> bool:
-        """Whether the service denied access: `credentials` then asks for others."""
+        """Whether the service denied access, so that `credentials` returns a question."""
         return not self._trying and self._denied_to() is not None and _service(self.url) is not None
 
     @property
     def helpful(self) -> set[str]:
-        """The commands that may solve the present problem."""
+        """The ids of commands that may solve one of the present problems."""
         return {problem.offer for problem in self.problems.items} | ({"credentials"} if self.access_denied else set())
 
     @property
     def credentials(self) -> CredentialsQuestion | None:
-        """The question, while access is denied; else None."""
+        """The question for other credentials while access is denied; else None."""
         tried = self._denied_to()
         return None if tried is None or self._trying else question_of(self._answer or self.url, tried)
 
@@ -198,14 +202,15 @@ class AsksCredentials(SessionPart):
         return next((each.tried for each in reversed(self.problems.items) if each.tried), self._tried)
 
     def _was_denied(self, error: BaseException, path: str) -> None:
-        """Asks for credentials if the present ones are the reason why a group was not listed, or a document not
-        saved."""
+        """Shows the problem, which makes the session ask for credentials, if `error` says that the present ones were
+        denied; called when a group could not be listed, or a document not saved."""
         found = strings.problem(error, path)
         if found.tried:
             self._show_problem(replace(self.problems.add(found), retry=False))
 
     def use_credentials(self, values: Mapping[str, str] | str) -> None:
-        """Continues with the answer, given by field or as a line. An invalid answer is shown as a problem."""
+        """Continues with the person's answer: a value for each field by name, or all in one line. An invalid answer is
+        shown as a problem."""
         question = self.credentials
         if question is None:
             return
@@ -231,8 +236,8 @@ class AsksCredentials(SessionPart):
         self.reload()
 
     def _try(self, hierarchy: Hierarchy, url: str) -> None:
-        """Opens the address beside the open hierarchy. If its credentials are accepted, the open hierarchy continues
-        with them."""
+        """Opens the address a second time, beside the open hierarchy. If the service accepts its credentials, the open
+        hierarchy continues with them."""
         opening, opener = self._opening, self._opener
 
         def work() -> bool:

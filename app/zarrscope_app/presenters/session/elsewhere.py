@@ -1,7 +1,7 @@
-"""*Open in* neuroglancer, vizarr, napari, Fiji: makes a link, or a text to paste there. *Reveal* and *Open a terminal
-here*: finds the folder of a node on this machine.
+"""*Open in* neuroglancer, vizarr, napari, Fiji: makes a link, or a text to paste into the viewer. *Reveal* and *Open a
+terminal here*: finds the folder of a node on this machine.
 
-Data on the web are linked directly. Everything else (a folder, a zip file, a bucket with a login) is served to the
+Data on the web are linked directly. All other data (a folder, a zip file, a bucket with a login) is served to the
 browser of this machine by a loopback server, which ends with the session (zarrscope.stores.loopback).
 """
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 NEUROGLANCER = "https://neuroglancer-demo.appspot.com/#!"
 VIZARR = "https://hms-dbmi.github.io/vizarr/?source="
 SCHEMES = {"v2": "zarr", "v3": "zarr", "n5": "n5"}
-"""Dialect → its scheme in neuroglancer."""
+"""Dialect → the scheme of neuroglancer's addresses of such data."""
 READ_BY_VIZARR = frozenset({"v2", "v3"})
 VIEWERS = {"neuroglancer": "neuroglancer", "vizarr": "vizarr", "napari": "napari", "fiji": "Fiji"}
 
@@ -49,11 +49,12 @@ _TERMINALS = (
     "foot",
     "xterm",
 )
-"""Programs of Linux desktops that show a terminal in their working directory; the desktop's own choice first."""
+"""Terminal programs of Linux desktops that start in their working directory; the one that the desktop has configured
+comes first."""
 
 
 class Session(Protocol):
-    """The part of a session that opening elsewhere needs (session.py)."""
+    """The members of a session (session.py) that Elsewhere uses."""
 
     owner: Owner
     slice: SlicePresenter
@@ -93,8 +94,8 @@ class Elsewhere:
         session.owner.fetch(work, came)
 
     def folder(self, done: Callable[[str], object]) -> None:
-        """Calls done(folder) with the folder of the displayed node, or the one that holds its archive. The error bar
-        shows that there is none on this machine."""
+        """Calls done(folder) with the folder of the displayed node, or of the archive that contains the node. If it is
+        not on this machine, the error bar says so."""
         node = self._session.node
         if node is None or node.hierarchy is None:
             return
@@ -133,7 +134,7 @@ class Elsewhere:
         return NEUROGLANCER + quote(json.dumps({"layers": [layer]}, separators=(",", ":")), safe=":/,"), ""
 
     def _address(self, hierarchy: HierarchyLike, path: str) -> str:
-        """The address under which a browser can read a node."""
+        """The address under which a browser can read a node; starts the loopback server if it is needed."""
         url = hierarchy.url
         if urlsplit(url).scheme in ("http", "https") and MARK not in url and "|" not in url and "::" not in url:
             return joined(url, path)
@@ -154,7 +155,8 @@ class Elsewhere:
 
 
 def folder_of(url: str, path: str) -> str:
-    """The folder of a node, or of the archive that holds it. Raises Refused if it is not on this machine."""
+    """The folder of a node, or of the archive that contains the node. Raises Refused if the store is not on this
+    machine."""
     if not url.startswith("file:"):
         raise Refused(f"{strings.clean(url, 200)} is not in a folder of this machine", advice="Copy its path instead")
     root = path_of(url)
@@ -166,8 +168,8 @@ def folder_of(url: str, path: str) -> str:
 
 
 def terminals(platform: str, environment: Mapping[str, str]) -> tuple[tuple[str, ...], ...]:
-    """Commands that show a terminal in their working directory, the preferred one first. A host starts the first one
-    that exists."""
+    """Commands that show a terminal in their working directory, the preferred one first. A host starts the first
+    command that exists."""
     if platform == "win32":
         return ("wt.exe", "-d", "."), ("cmd.exe",)
     if platform == "darwin":
@@ -177,7 +179,7 @@ def terminals(platform: str, environment: Mapping[str, str]) -> tuple[tuple[str,
 
 
 def plain(url: str) -> str:
-    """A local folder as a path."""
+    """The address of a local folder as a plain path; other addresses unchanged."""
     return unquote(urlsplit(url).path) if url.startswith("file://") else url
 
 

@@ -45,7 +45,7 @@ WHATS = (
 
 
 class Session(Protocol):
-    """The part of a session that exports need (session.py)."""
+    """The members of a session (session.py) that exports use."""
 
     owner: Owner
     slice: SlicePresenter
@@ -67,13 +67,14 @@ class Session(Protocol):
 
 @frozen
 class ExportState:
-    """The export that is being prepared. `ready`: `run` may write it."""
+    """The export that is being prepared. `ready`: whether the preparation is complete, so that `run` can write the
+    file."""
 
     what: str = "view"
     format: str = "png"
     target: str = ""
     sentence: str = ""
-    """ "2 × 3 × 512 × 512 uint16 · 3.0 MiB · about 2 s", or the missing choice."""
+    """ "2 × 3 × 512 × 512 uint16 · 3.0 MiB · about 2 s", or a sentence about a choice that is missing."""
     notes: tuple[str, ...] = ()
     looking: bool = False
     ready: bool = False
@@ -82,7 +83,7 @@ class ExportState:
 
 
 Work = Callable[[Report, Callable[[], bool], bool], bool]
-"""work(report, cancelled, overwrite) → whether the file was written."""
+"""A function work(report, cancelled, overwrite) that writes the file, and returns whether it was written."""
 
 
 class Prepared:
@@ -115,7 +116,7 @@ class ExportPresenter:
         return tuple(found for found in WHATS if there.get(found[0], node is not None))
 
     def formats(self, what: str) -> tuple[Format, ...]:
-        """The formats that can hold `what`; a group without an image can only be copied as a Zarr."""
+        """The formats that can hold `what`; a group without an image can only be copied as a Zarr hierarchy."""
         node = self._session.node
         if what == "view":
             return tuple(found for found in FORMATS if found.picture)
@@ -126,7 +127,7 @@ class ExportPresenter:
         return tuple(found for found in values if found.id == "zarr") if grouped else values
 
     def propose(self, what: str, format: str) -> str:
-        """A free name, in the folder of the last export."""
+        """Proposes a path that does not exist yet, in the folder of the last export."""
         parts = [self._session.name.removesuffix(".zarr").removesuffix(".ome"), *self._session.state.path.split("/")]
         stem = "-".join(part for part in parts if part) or "export"
         stem = "".join(letter if letter.isalnum() or letter in "-_. " else "_" for letter in stem)[:80]
@@ -138,14 +139,14 @@ class ExportPresenter:
         return os.path.join(self.folder, name)
 
     def begin(self) -> None:
-        """Starts again, with proposals for what is displayed now."""
+        """Starts the choices again, with proposals for the displayed node."""
         what = self.whats()[0][0] if self.whats() else "node"
         what = "table" if self._session.state.tab == "values" else what
         self.choose(what, self.formats(what)[0].id)
 
     def choose(self, what: str, format: str | None = None, target: str | None = None) -> None:
-        """Sets a choice. If the format cannot hold `what`, a suitable one is used. Without a target, a suitable name is
-        proposed."""
+        """Sets a choice. If the format cannot hold `what`, a suitable one is used. If `target` is None, a suitable path
+        is proposed."""
         formats = [found.id for found in self.formats(what)]
         chosen = format if format in formats else self.state.format if self.state.format in formats else formats[0]
         self.prepare(what, chosen, target if target is not None else self.propose(what, chosen))
@@ -182,7 +183,7 @@ class ExportPresenter:
         self._notify.soon()
 
     def _look(self, what: str, format: str, target: str) -> Callable[[], Prepared]:
-        """Returns the background work. The displayed view is captured now."""
+        """Returns the function that prepares the export in the background. The displayed view is captured at once."""
         session, chosen = self._session, format_of(target, format)
         node, hierarchy = session.node, session.hierarchy
         if node is None or hierarchy is None:
@@ -311,8 +312,8 @@ def values_text(plan: export.ExportPlan, seconds: float | None = None) -> str:
 
 
 def prepared_copy(hierarchy: Hierarchy, path: str, target: str) -> Prepared:
-    """Prepares to copy a node, and everything beneath it, to a new Zarr: of the same format, or of v3 if zarrscope does
-    not write that format."""
+    """Prepares to copy a node, and everything beneath it, to a new Zarr hierarchy: in the same format, or in Zarr v3 if
+    zarrscope does not write that format."""
     place = export.Target(target, folder=True)
     try:
         plan = convert.plan(hierarchy, os.fspath(place.path), hierarchy.dialect.name, path=path)

@@ -18,7 +18,7 @@ class History:
             self._at = len(self._paths) - 1
 
     def travel(self, by: int) -> str | None:
-        """Goes back (-1) or forward (1); None at the end."""
+        """Goes back (-1) or forward (1), and returns the path there; None if there is none."""
         if not 0 <= self._at + by < len(self._paths):
             return None
         self._at += by

@@ -1,4 +1,4 @@
-"""Unsaved edits of a session: kept when the process ends, and offered at the next start."""
+"""Keeps the unsaved edits of a session when the process ends, and offers to restore them at the next start."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from zarrscope_app.presenters.session.part import SessionPart
 
 
 class KeepsEdits(SessionPart):
-    """The part of a session that keeps unsaved edits for the next start, and offers those of an earlier one."""
+    """The part of a session that keeps unsaved edits for the next start, and offers those of an earlier session."""
 
     rescue: Rescue | None = None
 
@@ -18,7 +18,7 @@ class KeepsEdits(SessionPart):
         self._refresh()
 
     def put_back(self) -> None:
-        """Restores the edits of an earlier run; the hierarchy is opened for writing."""
+        """Restores the edits of an earlier run; opens the hierarchy for writing if it is read-only."""
         if self.rescue is not None and self.rescue.sentence:
             self.rescue.accept()
             if self.hierarchy is not None and self.hierarchy.writable:
@@ -27,12 +27,12 @@ class KeepsEdits(SessionPart):
                 self.set_writable(True)
 
     def forget(self) -> None:
-        """Drops the edits that an earlier run left."""
+        """Deletes the unsaved edits of an earlier run."""
         if self.rescue is not None and self.rescue.sentence:
             self.rescue.discard()
 
     def discard_edits(self) -> None:
-        """Called before `close`: unsaved edits will not be kept."""
+        """Deletes the stored copy of unsaved edits; called before `close` if the person discards them."""
         if self.rescue is not None:
             self.rescue.drop()
 

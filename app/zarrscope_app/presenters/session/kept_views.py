@@ -1,4 +1,4 @@
-"""The views of a session: returns the displayed one, goes to another, remembers the last display settings of each
+"""The views of a session: returns the displayed view, shows another, and remembers the last display settings of each
 image."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from zarrscope_app.presenters.session.state_text import decode_view, encode_view
 from zarrscope_app.presenters.session.view_models import crumbs, place_name
 
 MOST_SEEN = 12
-"""The most images displayed in a session that are offered for laying over the picture."""
+"""The most images displayed earlier in a session that are offered for laying over the picture."""
 MOST_IMAGES = 200
 """The most images whose settings are remembered; those displayed longest ago are dropped."""
 
@@ -34,7 +34,8 @@ class Store(Protocol):
 
 
 class LastLooks:
-    """The last display settings that a person chose for images: channels and labels, by address and node."""
+    """The last display settings that a person chose for images: channels and labels, by address and path of the
+    node."""
 
     NAME = "looks"
 
@@ -67,13 +68,13 @@ class LastLooks:
 
 
 class KeepsViews(SessionPart):
-    """The part of a session that returns the displayed view, and goes back to an earlier one."""
+    """The part of a session that returns the displayed view, and shows an earlier one again."""
 
     looks: LastLooks | None = None
     _path: str
     _view: tuple[str, Any] | None
     _labels_wanted: Any = None
-    """The settings that a view contains for label images that have not been found yet."""
+    """The settings in a restored view for label images that have not been found yet; None if there are none."""
     _labels_come = False
     _shown_problem: strings.Problem
     _seen: tuple[Other, ...] = ()
@@ -89,7 +90,7 @@ class KeepsViews(SessionPart):
         self._seen = (Other(name, image), *before)[:MOST_SEEN]
 
     def view(self) -> dict[str, Any]:
-        """The displayed view, as JSON: the address and the display settings."""
+        """The displayed view as a dictionary for JSON: the address, the path of the node, and the display settings."""
         return {"url": without_numbers(absolute_address(self.url)), "path": self._path, "slice": self.slice.view()}
 
     def view_text(self) -> str:
@@ -104,11 +105,12 @@ class KeepsViews(SessionPart):
         return strings.joined(place, " ".join(f"{axis.title} {axis.index}" for axis in sliders))
 
     def restore(self, view: Any) -> None:
-        """Sets display settings to use when the picture is ready."""
+        """Sets display settings that are restored when the next picture is ready."""
         self._view = ("", view)
 
     def go_to(self, text: str) -> bool:
-        """Shows the view in a text if it belongs to this hierarchy, and returns True; otherwise says why not."""
+        """Shows the view in a text if it belongs to this hierarchy, and returns True; otherwise shows the reason in the
+        error bar and returns False."""
         try:
             view = decode_view(text)
             if without_numbers(absolute_address(view["url"])) != without_numbers(absolute_address(self.url)):
@@ -128,7 +130,8 @@ class KeepsViews(SessionPart):
         self.select(str(view["path"]))
 
     def _settings_on_show(self) -> dict[str, Any]:
-        """The display settings without the displayed part of the plane, which the host keeps anyway."""
+        """The display settings without the displayed part of the plane and the crosshair, which stay when a node is
+        read again."""
         return {name: told for name, told in self.slice.view().items() if name not in ("rect", "crosshair")}
 
     def _restore_view(self) -> None:
@@ -146,7 +149,7 @@ class KeepsViews(SessionPart):
 
     @property
     def labels_known(self) -> bool:
-        """Whether all label images of the view have arrived."""
+        """Whether the label images of a restored view have arrived, or there are none to wait for."""
         return self._labels_wanted is None
 
     def _labels_came(self) -> None:
@@ -160,7 +163,7 @@ class KeepsViews(SessionPart):
             self.looks.keep(self.url, self._path, {name: view[name] for name in ("channels", "labels") if name in view})
 
     def _last_look(self) -> None:
-        """Restores the last display settings of the image."""
+        """Restores the display settings that a person last chose for the displayed image."""
         look = self.looks.of(self.url, self._path) if self.looks is not None else None
         if isinstance(look, dict):
             self.slice.restore({"channels": look.get("channels"), "labels": look.get("labels")})

@@ -17,7 +17,7 @@ Span = int | tuple[int, int]
 
 
 def array_on_show(session: Session) -> Array | None:
-    """The array of the picture or the table; for an image its finest level."""
+    """The array of the picture or the table; for an image its finest level; None if no array is displayed."""
     image, node = session.slice.image, session.node
     if image is not None and image.levels:
         array: Array = image.levels[0].array
@@ -35,7 +35,8 @@ def cut_on_show(session: Session) -> tuple[int | slice, ...]:
 
 
 def data_on_show(session: Session) -> LazyView | None:
-    """The slice as a lazy array, height before width: it is read when its values are used."""
+    """The displayed slice as a lazy array, height before width, which is read when its values are used; None without an
+    array."""
     array = array_on_show(session)
     if array is None:
         return None
@@ -52,7 +53,7 @@ def data_on_show(session: Session) -> LazyView | None:
 
 
 def code_on_show(session: Session) -> str:
-    """A line of Python that reads the slice, or opens a node without one."""
+    """A line of Python that reads the displayed slice, or only opens the node if no array is displayed."""
     array = array_on_show(session)
     path = session.state.path if array is None else array.path
     opened = python_text(session.url, path, session.follows_links, session.missing_is_fill)
@@ -63,7 +64,7 @@ def code_on_show(session: Session) -> str:
 
 
 def selection_on_show(session: Session) -> dict[str, Span]:
-    """Axis → (first, end) of the measured region, or the index of the pinned pixel; {} for neither."""
+    """For a measured region axis → (start, stop); for a pinned pixel axis → index; {} if there is neither."""
     state = session.slice.state
     names = {axis.role: axis for axis in state.axes}
     if state.kind != "image":
@@ -79,7 +80,7 @@ def selection_on_show(session: Session) -> dict[str, Span]:
 
 
 def select(session: Session, selection: Mapping[str, Any]) -> None:
-    """Pins a pixel, {"y": 3, "x": 5}, or measures a region, {"y": (0, 10), "x": (5, 9)}; {}: neither.
+    """Pins a pixel, {"y": 3, "x": 5}, or measures a region, {"y": (0, 10), "x": (5, 9)}; {} removes both.
 
     Raises ValueError if the axes are not those of the picture.
     """

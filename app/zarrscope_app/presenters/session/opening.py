@@ -1,4 +1,5 @@
-"""How a session opens its hierarchy: read-only or for writing, leniently, with links followed, with fallbacks."""
+"""How a session opens its hierarchy: the options for writing, for links, and for data that zarrscope does not
+understand."""
 
 from __future__ import annotations
 
@@ -24,14 +25,14 @@ class Opening:
     follow_links: bool = False
     """Whether links that lead out of the store are followed."""
     missing_is_fill: bool = False
-    """Whether denied values count as missing, if the server does not distinguish the two."""
+    """Whether chunks that a server denies count as missing, for servers that do not distinguish the two."""
     lenient: bool = False
-    """Whether demanded extensions that zarrscope does not understand are ignored, if that is allowed."""
+    """Whether required extensions that zarrscope does not understand are ignored, where the format allows this."""
     fallbacks: bool = True
     """Whether values of an unknown data type are shown as the fallback type that their document offers."""
 
     def open(self, opener: Callable[..., Hierarchy], url: str) -> Hierarchy:
-        """Opens the hierarchy. The opener gets only the options that differ from its defaults. Waits for the store."""
+        """Opens the hierarchy. `opener` gets only the options that differ from its defaults. Waits for the store."""
         options: dict[str, bool] = {}
         if self.lenient:
             options["lenient"] = True
@@ -44,8 +45,8 @@ class Opening:
         return opener(url, "r+" if self.writable else "r", **options)
 
     def offers(self, helpful: Collection[str], *, passable: bool, falls_back: bool, kept: bool) -> tuple[str, ...]:
-        """The commands to offer beside a problem. `helpful`: commands that problems name; `passable`, `falls_back`,
-        `kept`: whether opening anyway, a fallback or restoring edits would have an effect."""
+        """The commands to offer beside a problem. `helpful`: ids of commands that problems offer; `passable`,
+        `falls_back`, `kept`: whether opening anyway, a fallback or restoring edits would have an effect."""
         found = {
             "open-anyway": passable,
             "follow-links": "follow-links" in helpful and not self.follow_links,
@@ -64,13 +65,13 @@ class OpensOtherwise(SessionPart):
     _opening: Opening
 
     def set_writable(self, writable: bool) -> None:
-        """Opens the same address for writing, or read-only again. After `open_anyway` nothing can be written."""
+        """Opens the same address for writing, or read-only again. This ends the effect of `open_anyway`."""
         if writable != self._opening.writable or self._opening.lenient:
             self._opening = replace(self._opening, writable=writable, lenient=False)
             self.reload()
 
     def open_anyway(self) -> None:
-        """Opens the same address read-only, ignoring demanded extensions that zarrscope does not understand."""
+        """Opens the same address read-only, ignoring required extensions that zarrscope does not understand."""
         if not self._opening.lenient:
             self._opening = replace(self._opening, writable=False, lenient=True)
             self.reload()
@@ -87,14 +88,14 @@ class OpensOtherwise(SessionPart):
         return self._opening.follow_links
 
     def take_as_missing(self) -> None:
-        """Opens the same address and from now on treats values that its server denies as missing."""
+        """Opens the same address and from now on treats chunks that its server denies as missing."""
         if not self._opening.missing_is_fill:
             self._opening = replace(self._opening, missing_is_fill=True)
             self.reload()
 
     @property
     def missing_is_fill(self) -> bool:
-        """Whether denied values count as missing, if the server does not distinguish the two."""
+        """Whether chunks that a server denies count as missing, for servers that do not distinguish the two."""
         return self._opening.missing_is_fill
 
     @property
@@ -118,7 +119,7 @@ def open_place(
     follow_links: bool = False,
     missing_is_fill: bool = False,
 ) -> Hierarchy:
-    """Opens a hierarchy for a session; a session may be given another function for that."""
+    """Opens a hierarchy for a session. This is the default of the session's parameter `opener`."""
     storage_options = {"missing_is_fill": True} if missing_is_fill else None
     return open_hierarchy(
         url, mode, lenient=lenient, fallbacks=fallbacks, follow_links=follow_links, storage_options=storage_options
@@ -131,15 +132,14 @@ class Target(NamedTuple):
     url: str
     path: str | None = None
     held: object = None
-    """An object that must stay alive while it is displayed: the address of a Python object is valid only with the
-    object."""
+    """An object to keep alive while it is displayed, because the address of a Python object is valid only as long as
+    the object exists; None for other addresses."""
     follow_links: bool = False
     missing_is_fill: bool = False
 
 
 def target_of(value: Any, path: str | None = None) -> Target:
-    """The target for an address, an open hierarchy or node, or any object for zarrscope.open; at once, without opening
-    it.
+    """The Target for an address, an open hierarchy or node, or any object that zarrscope.open accepts. Opens nothing.
 
     Raises TypeError for anything else.
     """

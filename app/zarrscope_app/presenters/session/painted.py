@@ -1,4 +1,4 @@
-"""Paints a view without a window, as the window would paint it: for the command line and for export."""
+"""Paints a view without a window, as the window would paint the view: for the command line and for export."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from zarrscope_app.presenters.session.session import Session
 from zarrscope_app.presenters.session.view_models import SessionStatus
 
 PATIENCE = 600.0
-"""The most seconds that one wait for data may take."""
+"""The most seconds to wait for data before an error is raised."""
 
 
 def pixels_of(rect: Rect, aspect: float, longest: int) -> tuple[int, int]:
@@ -35,7 +35,7 @@ def painted(
     told: Callable[[str], object] = lambda sentence: None,
     **how: Any,
 ) -> npt.NDArray[np.uint8]:
-    """The picture (height, width, 3) of a view (see state_text.py); its longer side has `longest` pixels.
+    """The picture (height, width, 3) of a view (see state_text.py). The longer side has `longest` pixels.
 
     `told` is called with a sentence about each setting of the view that does not fit the data; `how` is passed to
     Session.

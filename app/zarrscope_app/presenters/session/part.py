@@ -1,4 +1,5 @@
-"""The members of a session that its parts may use, whichever part defines them."""
+"""The base class of the parts of a session: declares the members that every part may use, although another part defines
+them."""
 
 from __future__ import annotations
 
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 
 
 class SessionPart(ABC):
-    """The base class of all parts. In a session it is last in the method resolution order, so that parts call each
-    other's definitions and not those of this class."""
+    """The base class of all parts. In a session it is last in the method resolution order, so that a call finds the
+    definition in another part and not the declaration in this class."""
 
     url: str
     owner: Owner
@@ -28,7 +29,7 @@ class SessionPart(ABC):
     @property
     @abstractmethod
     def hierarchy(self) -> Hierarchy | None:
-        """The opened hierarchy; None before."""
+        """The opened hierarchy; None before it is open."""
 
     @property
     @abstractmethod
@@ -37,11 +38,11 @@ class SessionPart(ABC):
 
     @abstractmethod
     def reload(self) -> None:
-        """Reads everything again."""
+        """Opens the hierarchy and reads the selected node again."""
 
     @abstractmethod
     def set_writable(self, writable: bool) -> None:
-        """Opens the same place for writing, or read-only again."""
+        """Opens the same address for writing, or read-only again."""
 
     @abstractmethod
     def select(self, path: str) -> None:
@@ -61,7 +62,7 @@ class SessionPart(ABC):
 
     @abstractmethod
     def _go_on(self) -> None:
-        """Reads denied data again, after other credentials were given. Everything else stays as it is."""
+        """Reads denied data again, after other credentials were given. All other data stay as they are."""
 
     @abstractmethod
     def _refresh(self) -> None:

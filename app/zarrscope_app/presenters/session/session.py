@@ -1,8 +1,8 @@
 """A session: one opened hierarchy, the selected node, its display and its changes. All of its presenters show the
 selected node.
 
-A session opens in the background. `state` is a frozen snapshot; `changed()` is emitted for a new one. `close()`
-releases everything that it has requested; no callback comes after that.
+A session opens in the background. `state` is a frozen snapshot; the signal `changed()` is emitted for a new one.
+`close()` cancels all requests; no callback is called afterwards.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSeveral):
-    """One opened hierarchy with its presenters. `url` may name a node in the store. `state` shows failures."""
+    """One opened hierarchy with its presenters. `url` may name a node in the store. `state` shows all failures."""
 
     changed = Signal()
 
@@ -72,10 +72,10 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         loader: ChunkLoader | None = None,
         opener: Callable[..., Any] | None = None,
     ) -> None:
-        """`path`: the node to select first; None: that of the address. `opener(url, mode)` returns a Hierarchy, and
-        accepts four options: `lenient=True` ignores demands that are not understood, `fallbacks=False` shows no data
-        type as another, `follow_links=True` follows links out of the store, `missing_is_fill=True` treats values that a
-        server denies as missing."""
+        """`path`: the node to select first; None: the node that the address names. `opener(url, mode)` returns a
+        Hierarchy, and accepts four options: `lenient=True` ignores required extensions that are not understood,
+        `fallbacks=False` shows no values as their fallback type, `follow_links=True` follows links out of the store,
+        `missing_is_fill=True` treats chunks that a server denies as missing."""
         self.url = public(url)
         self.owner = (background or shared()).owner(post)
         self.loader = loader or chunks.shared()
@@ -96,7 +96,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self._history = History()
         self._changing = Changing(self._refresh)
         self._shown = ""
-        """The path of the displayed node while it is read again."""
+        """The path of the displayed array or node while it is read again; otherwise ""."""
         self._view: tuple[str, Any] | None = None
         """(path of a node, "" for any; display settings for its picture), to be restored."""
         self._told: SessionState | None = None
@@ -177,7 +177,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self._refresh()
 
     def _hold(self, *urls: str) -> None:
-        """Tells the chunk loader which store this session shows: the present address of the store, and its former
+        """Tells the chunk loader the addresses of the store that this session shows: the present one and previous
         ones."""
         held, self._held = self._held, urls
         for url in urls:
@@ -200,7 +200,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
             self._select(self._path)
 
     def reload(self) -> None:
-        """Reads everything again (F5). Unsaved changes stay; saving compares them with the then stored documents."""
+        """Reads everything again (F5). Unsaved changes stay; saving compares them with the stored documents."""
         if self._hierarchy is not None:
             self._wanted = self._path
         node = self._node
@@ -214,9 +214,9 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self._open()
 
     def follow(self, path: str, to: str | None, *, moved: bool) -> None:
-        """Reads everything again after an action on the node at `path`, and goes to `to`. With `moved`, the node was
-        moved there (None: it was erased): then only a selected node that was moved is followed to its new path, or to
-        the group above an erased one."""
+        """Reads everything again after an action on the node at `path`, and selects the node `to`. With `moved`, the
+        node at `path` was moved to `to` (None: it was erased): the selection then changes only if it was at or beneath
+        `path`; it goes to the new path, or to the group above an erased node."""
         if moved and f"{self._path}/".startswith(f"{path}/"):
             self._path = to + self._path[len(path) :] if to is not None else path.rpartition("/")[0] or "/"
         elif to is not None and not moved:
@@ -225,12 +225,12 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self.reload()
 
     def _arrays(self, node: Group | Array) -> list[Any]:
-        """The arrays whose chunks are displayed."""
+        """The arrays whose chunks the picture or the table displays."""
         image = self.slice.image
         return [level.array for level in image.levels] if image is not None else [node] if node.kind == "array" else []
 
     def look_again(self) -> None:
-        """Notices, for a host that calls it every LOOK_SECONDS, that the displayed array has grown."""
+        """Checks whether the displayed array has grown; a host calls this method every LOOK_SECONDS."""
         self._changing.look(self.owner, self._hierarchy)
 
     def report(self, error: BaseException) -> None:
@@ -245,7 +245,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
     def _go_on(self) -> None:
         self._show_problem(strings.Problem("", ""))
         hierarchy = self._hierarchy
-        assert hierarchy is not None  # other credentials are used only while a hierarchy is open
+        assert hierarchy is not None  # this is called only while a hierarchy is open
         self._hold(*dict.fromkeys((*self._held, hierarchy.url)))
         nodes = node_context(hierarchy)
         nodes.forget()
@@ -263,7 +263,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self._refresh()
 
     def close(self) -> None:
-        """Cancels every request; nothing is called afterwards."""
+        """Cancels every request; no callback is called afterwards."""
         self._closed = True
         self.elsewhere.close()
         self.keep_look()
@@ -289,7 +289,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
             self._wanted = path
             return
         if path == self._path and (self._node is not None or self._ticket is not None):
-            # Hosts report back what this session itself selected; reading the node again would make it flicker.
+            # Hosts also report a selection that the session itself made; reading the node again would make it flicker.
             if self._node is not None:
                 self._restore_view()
             return
@@ -303,7 +303,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self.tree.reveal(path)
         self.edit.expect(path)
         hierarchy = self._hierarchy
-        if self._status is SessionStatus.OPENING or hierarchy is None:  # the node is selected once opening ends
+        if self._status is SessionStatus.OPENING or hierarchy is None:  # the node is read once the hierarchy is open
             self._refresh()
             return
         self._stop()
@@ -363,11 +363,11 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
             self.slice.move(axis, index)
 
     def _read_again(self, path: str) -> None:
-        """Reads a saved node again, to show new names of channels, sizes of pixels, and the Info tab."""
+        """Reads a saved node again, to update names of channels, sizes of pixels, and the Info tab."""
         node, hierarchy = self._node, self._hierarchy
         if node is None or node.path != path or hierarchy is None:
             return
-        if node.problem is not None:  # the node may have become readable: its row and all beneath it, too
+        if node.problem is not None:  # the change may have made the node, and nodes beneath, readable
             self.reload()
             return
 
@@ -421,7 +421,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
 
     @property
     def hierarchy(self) -> Hierarchy | None:
-        """The opened Hierarchy, None before; for hosts that pass arrays on (napari)."""
+        """The opened Hierarchy, None before it is open; for hosts that pass arrays to another viewer (napari)."""
         return self._hierarchy
 
     @property
@@ -431,7 +431,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
 
     @property
     def state(self) -> SessionState:
-        """The state, made anew each time, because it covers all presenters and must be as recent as they are."""
+        """A snapshot, made anew at each call, because it combines the present states of all presenters."""
         hierarchy = self._hierarchy
         facts = facts_of(hierarchy, self._version, self._opening.lenient, self._changing.sentence)
         unsaved = strings.changes(self.edit.unsaved)
@@ -468,7 +468,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
 
     def _failed(self, error: BaseException, path: str) -> None:
         """Lists the error of a chunk among the problems; if a command would help, shows it in the error bar, too."""
-        if self._status is SessionStatus.OPENING or self._node is None:  # the chunks are requested again afterwards
+        if self._status is SessionStatus.OPENING or self._node is None:  # the chunks will be requested again
             return
         found = self.problems.add(error, path)
         if (found.offer or found.tried) and not self._shown_problem.headline:
@@ -482,7 +482,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
 
     def _edited(self) -> None:
         if self._hierarchy is not None:
-            for warning in self._hierarchy.warnings:  # saving may add warnings
+            for warning in self._hierarchy.warnings:  # saving may have added warnings
                 self.problems.add(strings.warning(warning, place=self._hierarchy.url))
         for fault in field_editors.failed.values():
             self.problems.add(fault)
@@ -495,6 +495,6 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
     def _tell(self) -> None:
         state = self.state
         self.edit.judge(state.tab == "attributes")
-        if state != self._told:  # a repainted picture rarely changes the session's state
+        if state != self._told:  # most calls, as for a repainted picture, leave the state as it was
             self._told = state
             self.changed.emit()

@@ -1,4 +1,4 @@
-"""Several selected nodes of a session: their attributes are edited together."""
+"""Selects several nodes of a session, whose attributes are then edited in one form."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from zarrscope_app.presenters.tree.matching import matching
 
 
 class SelectsSeveral(SessionPart):
-    """The part of a session for selecting several nodes."""
+    """The part of a session that selects several nodes."""
 
     _matching: Ticket | None = None
 

@@ -1,7 +1,7 @@
 """A view as one text to copy, send and paste: "zarrscope:eNqrVi…".
 
 The text is one word of letters, digits, "-" and "_", so that mail, chats and shells do not change it. It contains
-compressed JSON, and a checksum that detects a cut text. Plain JSON is accepted too, so that scripts can write it:
+compressed JSON, and a checksum that detects a truncated text. Plain JSON is accepted too, so that scripts can write it:
 
     {"zarrscope": 1, "url": "/data/cells.zarr", "path": "/", "slice": {"index": {"z": 31}}}
 
@@ -26,19 +26,20 @@ MOST_BYTES = 1 << 20
 
 
 def is_view(text: str) -> bool:
-    """Whether a text claims to be a view: for input lines that also accept addresses."""
+    """Whether a text has the form of a view; for input lines that accept both views and addresses."""
     start = text.lstrip()[:80]
     return start.startswith(SIGN) or (start.startswith("{") and '"zarrscope"' in text[:MOST_CHARACTERS])
 
 
 def encode_view(view: Mapping[str, Any]) -> str:
-    """A view as text. Raises ValueError if it contains a number that JSON lacks."""
+    """A view as text. Raises ValueError for a number that JSON cannot represent (NaN, infinity)."""
     told = json.dumps({"zarrscope": VERSION, **view}, separators=(",", ":"), allow_nan=False)
     return SIGN + base64.urlsafe_b64encode(zlib.compress(told.encode(), 9)).decode().rstrip("=")
 
 
 def decode_view(text: str) -> dict[str, Any]:
-    """The view in a text; its "url" and "path" are texts. Raises Refused, with a sentence for a person."""
+    """The view in a text. Its "url" and "path" are checked to be strings, its other members are not checked. Raises
+    Refused, with a sentence for a person."""
     if len(text) > MOST_CHARACTERS:
         raise _refused("is too long")
     told = text.strip()

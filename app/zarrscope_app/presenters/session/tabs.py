@@ -34,7 +34,7 @@ class Tabs:
         self.add(VIEWS)
 
     def add(self, views: tuple[View, ...]) -> None:
-        """Makes the presenters of views that are new."""
+        """Adds views, and makes their presenters; views that were already added stay."""
         for view in views:
             if view.id not in self.presenters:
                 made = self._ask(view, partial(view.presenter, self._owner, self._loader), None)
@@ -43,7 +43,7 @@ class Tabs:
                     self.views = (*self.views, view)
 
     def _ask(self, view: View, act: Callable[[], MADE], otherwise: OTHER) -> MADE | OTHER:
-        """The result of `act`, or `otherwise` if a plugin's code fails."""
+        """The result of `act`, or `otherwise` if `act` is code of a plugin and fails."""
         try:
             return act()
         except Exception as error:
@@ -53,8 +53,8 @@ class Tabs:
             return otherwise
 
     def show(self, details: NodeDetails) -> None:
-        """Called when another node was selected: brings the chosen tab to the front if it fits, else the first suitable
-        one."""
+        """Called when another node was selected: shows the node in each view that fits, and brings the tab that the
+        person chose to the front if it fits, else the first view that `leads`."""
         fit = {view.id for view in self.views if self._ask(view, partial(view.when, details), False)}
         for view in self.views:
             presenter = self.presenters[view.id]
@@ -68,7 +68,7 @@ class Tabs:
         self.front = self._chosen if self._chosen in fit else leading
 
     def show_again(self, details: NodeDetails) -> None:
-        """Shows the node again in views of other distributions, after it was saved."""
+        """Shows the displayed node again in views of other distributions, after its attributes were saved."""
         for view in self.views:
             if view.id not in TITLES and view.id in self._fit:
                 self._ask(view, partial(self.presenters[view.id].show_node, details), None)
@@ -82,7 +82,7 @@ class Tabs:
         return view is not None
 
     def snapshot(self) -> tuple[Tab, ...]:
-        """The tabs in their order; a presenter may have a `title` that is more specific than its view's."""
+        """The tabs in their order; a presenter may have a `title` of its own that replaces that of its view."""
         return tuple(Tab(view.id, self._title(view), view.id in self._fit) for view in self.views)
 
     def _title(self, view: View) -> str:

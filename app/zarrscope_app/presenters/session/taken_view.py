@@ -42,7 +42,8 @@ def _asked(place: int, shown: ChannelView) -> Asked:
 
 
 def _window(stated: Any, shown: ChannelView) -> tuple[str, str] | None:
-    """The contrast window; None if it is unknown, empty, or equal to the stated one."""
+    """The displayed contrast window as (start, end); None if it is unknown, empty, or equal to the one that the
+    metadata state."""
     held: Mapping[str, Any] = stated if isinstance(stated, Mapping) else {}
     lo, hi = shown.lo, shown.hi
     if lo is None or hi is None or not lo < hi or (number(held.get("start")), number(held.get("end"))) == (lo, hi):

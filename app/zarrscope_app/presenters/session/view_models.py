@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class SessionStatus(Enum):
-    """Whether the hierarchy of a session is open."""
+    """Whether the hierarchy of a session is being opened, is open, or could not be opened."""
 
     OPENING = "opening"
     READY = "ready"
@@ -38,7 +38,7 @@ class SessionState:
     status: SessionStatus
     url: str
     path: str
-    """The selected node."""
+    """The path of the selected node."""
     name: str
     """The name of the hierarchy: "cells.zarr"."""
     title: str
@@ -48,7 +48,7 @@ class SessionState:
     address: str
     """The content of the address line: URL and path."""
     facts: str
-    """ "v3 · OME-Zarr 0.5 · read-only"."""
+    """Facts about the hierarchy: "v3 · OME-Zarr 0.5 · read-only"."""
     tab: str
     """The id of the tab in front."""
     tabs: tuple[Tab, ...]
@@ -60,12 +60,12 @@ class SessionState:
     retry: bool
     writable: bool
     offers: tuple[str, ...]
-    """Commands that may help with the selected node: "open-anyway" if it demands an extension that may be ignored,
+    """Commands that may help with the selected node: "open-anyway" if it requires an extension that may be ignored,
     "follow-links" if links lead out of the store, "missing-is-fill" if a server does not distinguish missing from
-    denied values, "fallback" if its document offers one for an unknown data type; "put-back" and "forget" if an earlier
+    denied chunks, "fallback" if its document offers one for an unknown data type; "put-back" and "forget" if an earlier
     run left unsaved edits."""
     unsaved: str
-    """ "2 changes", or ""."""
+    """The number of unsaved changes: "2 changes"; "" if there are none."""
     status_text: str
     """The rest of the status bar: level, tiles loading, changes."""
 
@@ -79,8 +79,8 @@ def place_name(url: str) -> str:
 
 
 def facts_of(hierarchy: Hierarchy | None, version: str, lenient: bool, changing: str = "") -> str:
-    """ "v3 · OME-Zarr 0.5 · read-only"; `version`: that of OME-Zarr, "" for none; `changing`: a sentence about an array
-    whose shape has changed."""
+    """ "v3 · OME-Zarr 0.5 · read-only"; `version`: the version of OME-Zarr, "" for none; `changing`: a sentence about
+    an array whose shape has changed."""
     if hierarchy is None:
         return ""
     return strings.joined(

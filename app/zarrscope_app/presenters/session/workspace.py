@@ -22,8 +22,7 @@ from zarrscope_app.presenters.tree.roots import RootsPresenter
 
 
 class Settings(Protocol):
-    """A host's storage beyond the process: small private texts by name (zarrscope_app.settings stores
-    them in files)."""
+    """Stores small private texts by name, which outlive the process (zarrscope_app.settings stores them in files)."""
 
     def load(self, name: str) -> str | None: ...
 
@@ -35,7 +34,7 @@ class Settings(Protocol):
 
 
 class Forgetful:
-    """Settings that last as long as the process: for tests, and for hosts that must not write."""
+    """Settings that last as long as the process: for tests, and for hosts that must not write files."""
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
@@ -55,7 +54,7 @@ class Forgetful:
 
 @frozen
 class Recent:
-    """A recently opened address."""
+    """An address that was opened recently, and its name."""
 
     url: str
     label: str
@@ -67,7 +66,8 @@ MAX_RECENT = 12
 class Workspace:
     """The sessions of one window.
 
-    `current` is the session in front, None for an empty window (then show `strings.EMPTY_WINDOW` and `recent`).
+    `current` is the session in front, None for an empty window, in which a host shows `strings.EMPTY_WINDOW` and
+    `recent`.
     """
 
     changed = Signal()
@@ -99,7 +99,8 @@ class Workspace:
 
     @property
     def tree(self) -> TreePresenter | RootsPresenter | None:
-        """The tree to show: that of the only open hierarchy, or of all of them, each with a root of its own."""
+        """The tree to show: of the only open hierarchy, or of several open ones, each beneath a row of its own; None if
+        none is open."""
         if self._current is None:
             return None
         if len(self._sessions) == 1:
@@ -156,7 +157,7 @@ class Workspace:
             self.changed.emit()
 
     def bring_next(self) -> None:
-        """Brings the hierarchy to the front that stands next in the tree; after the last one, the first."""
+        """Brings the next hierarchy in the tree to the front; after the last one the first."""
         if self._current is not None:
             at = self._sessions.index(self._current)
             self.bring(self._sessions[(at + 1) % len(self._sessions)])
@@ -183,12 +184,12 @@ class Workspace:
         return self._current.view_text() if self._current is not None else ""
 
     def restore(self, text: str, url: str | None = None) -> Session:
-        """Opens the view of a text from `view_text`; `url`: at another address. Raises Refused, with a sentence, for
-        any other text."""
+        """Opens the view in a text that `view_text` returned. `url`: another address to use instead of the one in the
+        text. Raises Refused, with a sentence, for any other text."""
         return self.show_view(decode_view(text), url)
 
     def show_view(self, view: Mapping[str, Any], url: str | None = None) -> Session:
-        """Opens the address of a view, and shows the view there."""
+        """Opens the address of a view, or `url` instead, and shows the view."""
         known = (*(session.url for session in self._sessions), *self._recent)
         place = url or next((found for found in known if without_numbers(found) == view["url"]), view["url"])
         session = self.open(place)
