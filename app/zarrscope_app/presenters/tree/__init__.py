@@ -1,1 +1,1 @@
-"""The tree of nodes: its rows, the children that are loaded in the background, and commands that change nodes."""
+"""The tree of nodes: its rows, and the loading of children in the background."""

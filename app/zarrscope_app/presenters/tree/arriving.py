@@ -1,8 +1,8 @@
 """Lists the children of one row in a worker: names first, then the kinds of the visible ones.
 
-Names are sent in batches, small ones first and larger ones later, so that a large group is neither sorted nor painted
-too often. For a small group all documents are read in parallel and sent with the names. For a large one, documents are
-read only for rows that are visible (`inspected`).
+Names are sent to the host's thread in batches, small ones first and larger ones later, so that a large group is neither
+sorted nor painted too often. For a small group, all documents are read in parallel and sent with the names. For a large
+group, documents are read only for visible rows (`inspected`).
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ EVERY_SECONDS = 0.2
 """Seconds between two batches of names, if there are many names already, because each batch requires sorting all of
 them."""
 LONGEST = 2.0
-"""Seconds after which even a few names are sent."""
+"""Seconds after which even a batch of a few names is sent."""
 KINDS: tuple[Literal["group", "array"] | None, ...] = (None, "group", "array")
-"""The kinds, by their numbers in `Batch.kinds`."""
+"""The kinds of nodes by the numbers that stand for them in `Batch.kinds`; None: not known yet."""
 
 
 class Seen(NamedTuple):
-    """The facts about a child from its documents."""
+    """The data about a child that its row shows, read from the documents of the child."""
 
     kind: Literal["group", "array"] | None
     detail: str
@@ -50,19 +50,19 @@ class Seen(NamedTuple):
 
 @frozen
 class Batch:
-    """New names in order of arrival, and the order of all names so far."""
+    """A batch of new names in the order of their arrival, and the natural order of all names so far."""
 
     names: Block
     kinds: bytes
     order: array[int]
     seen: dict[int, Seen] = field(default_factory=dict)
-    """The known facts, by position among all children."""
+    """The data of children whose documents were read, by position among all children."""
     origins: dict[int, str] = field(default_factory=dict)
     """The origin of children that the store did not list, in the words of `Child.origin`."""
 
 
 Inspected = dict[int, Seen | None]
-"""The results of inspecting names, by position; None: not a node."""
+"""The results of reading the documents of names, by position among all children; None for a name that is not a node."""
 
 
 class Listed(Protocol):
@@ -93,10 +93,10 @@ class Arrivals:
         self._keys = Names()
         self._order = array("I")
         self.indexed = False
-        """Whether children were named by a server's index, which then names all of them."""
+        """Whether names came from the index of a web server, which lists all children."""
 
     def run(self) -> None:
-        """Sends all children."""
+        """Lists the children, and sends them in batches."""
         listed = self._group.list_names(self._cancelled)
         first = list(islice(listed, SMALL + 1))
         if len(first) <= SMALL:
@@ -156,13 +156,13 @@ class Arrivals:
 
 
 def inspected(group: Listed, asked: Sequence[tuple[int, Child]], cancelled: Callable[[], bool]) -> Inspected:
-    """Finds the kinds of these names, given by position. Runs in a worker."""
+    """Reads the documents of some children, given as (position, child). Runs in a worker."""
     found = {child.name: Seen.of(child) for child in group.inspect([child for _, child in asked], cancelled)}
     return {} if cancelled() else {place: found.get(child.name) for place, child in asked}
 
 
 def detail(child: Child) -> str:
-    """The dimmed text of the second column."""
+    """The dimmed text in the second column of a row."""
     metadata = child.metadata
     if not isinstance(metadata, ArrayMetadata):
         return ""

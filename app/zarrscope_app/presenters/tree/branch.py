@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from zarrscope.nodes.group import Group
 
 SEARCHED_AT_ONCE = 2000
-"""The most names that the host's thread searches itself; a longer list is searched in a worker."""
+"""The most names that the host's thread searches itself; more names are searched in a worker."""
 
 
 @dataclass(eq=False)
 class Branch:
-    """The known children of one row. Used on the host's thread only."""
+    """The children of one row that have arrived. A child is an int: its position in the order of arrival. Used on the
+    host's thread only."""
 
     id: int
     path: str
@@ -37,37 +38,38 @@ class Branch:
     sentence: str = ""
     retry: bool = False
     denied: bool = False
-    """Whether the service denied the credentials."""
+    """Whether the children could not be listed because the service denied the credentials."""
     unfolds: int = 0
-    """How many groups beneath may be expanded as well if each is the only child of the one above."""
+    """How many more groups beneath may be expanded automatically, if each is the only child of the one above."""
     unlisted: bool = False
-    """Whether there may be more children than are known, because no listing names them."""
+    """Whether there may be more children than these, because the store cannot list."""
     dead: bool = False
     """Whether a refresh has replaced this branch; the ids of its children are then invalid."""
     ticket: Ticket | None = None
     node: Group | None = None
     """The group, after it was opened."""
     origins: dict[int, str] = field(default_factory=dict)
-    """The origin of children that no store listed."""
+    """Child → how it was found (`Child.origin`), for children that the store did not list."""
     names: Names = field(default_factory=Names)
     kinds: bytearray = field(default_factory=bytearray)
     seen: dict[int, Seen] = field(default_factory=dict)
-    """The facts about children that were visible."""
+    """Child → the data of its row, for children whose documents were read."""
     wanted: dict[int, None] = field(default_factory=dict)
-    """Visible children without known facts, the latest at the end."""
+    """Visible children whose documents must still be read, those that became visible last at the end."""
     looking: Ticket | None = None
     order: array[int] = field(default_factory=lambda: array("I"))
     gone: set[int] = field(default_factory=set)
-    """The positions of names that turned out not to be nodes."""
+    """Children whose names turned out not to be those of nodes."""
     ids: list[tuple[int, int]] = field(default_factory=list)
-    """(first child, first id) of each block of ids."""
+    """(first child, its id) for each batch; ids within a batch are consecutive."""
     below: dict[int, Branch] = field(default_factory=dict)
-    """The branches of children, by child."""
+    """Child → its own branch, if one was made."""
     found: tuple[str, array[int], array[int]] | None = None
-    """(filter, the order that was searched, the matching children), as found by a worker."""
+    """The result of the last search in a worker: (filter, the order that was searched, the matching children); None
+    before."""
     searching: Ticket | None = None
     _view: tuple[Any, array[int]] | None = None
-    """If a filter is set: (the data from which the list was made, the displayed children)."""
+    """A cache of the displayed children while a filter is set: (the data from which the list was made, the list)."""
 
     def child_path(self, child: int) -> str:
         return f"{self.path.rstrip('/')}/{self.names[child]}"
@@ -85,7 +87,7 @@ class Branch:
         return natural(self.names[child])
 
     def _at(self, child: int, among: array[int]) -> int:
-        """The position of a child in `among`; -1 if it is not there."""
+        """The position of a child in the sorted list `among`; -1 if the list does not contain the child."""
         at = bisect_left(among, self._key(child), key=self._key)
         return at if at < len(among) and among[at] == child else -1
 
@@ -107,7 +109,7 @@ class Branch:
             self.order = array("I", (child for child in batch.order if child not in self.gone))
 
     def tell(self, inspected: Inspected) -> None:
-        """Records the kinds of names; names that are not nodes are removed."""
+        """Records the data of inspected children, and removes names that are not nodes."""
         order = self.order
         for child, seen in inspected.items():
             self.wanted.pop(child, None)
@@ -125,7 +127,7 @@ class Branch:
         self.seen = {child: seen for child, seen in self.seen.items() if not seen.badge}
 
     def child(self, child: int) -> Child:
-        """A child to be inspected."""
+        """A Child object for reading the documents of a child."""
         return Child(self.names[child], KINDS[self.kinds[child]])
 
     def stop_listing(self) -> None:
@@ -144,8 +146,8 @@ class Branch:
 
     # ------------------------------------------------------------------ the filter
     def search(self, needle: str) -> Callable[[Callable[[], bool]], array[int]] | None:
-        """The search for children that pass the filter, for a worker to run; None if the result is known or quick to
-        compute."""
+        """A function that searches the children that pass the filter, to be run in a worker; None if the result is
+        cached or quick to compute."""
         if not needle or len(self.names) <= SEARCHED_AT_ONCE or self._is_found(needle):
             return None
         return self.names.search(needle, self.order)
@@ -154,13 +156,14 @@ class Branch:
         return self.found is not None and self.found[0] == needle and self.found[1] is self.order
 
     def _matching(self, needle: str) -> array[int]:
-        """The children whose own name passes the filter, as far as known."""
+        """The children whose own name passes the filter; of a large group, those that the last search has found."""
         if len(self.names) <= SEARCHED_AT_ONCE and not self._is_found(needle):
             self.found = (needle, self.order, self.names.search(needle, self.order)(lambda: False))
         return self.found[2] if self.found is not None else array("I")
 
     def shown(self, needle: str) -> array[int]:
-        """The children that pass the filter, in order. `needle` is casefolded; "" means that no filter is set."""
+        """The children that pass the filter, or have rows beneath them that do, in natural order. `needle` is
+        casefolded; "" means that no filter is set."""
         if not needle:
             return self.order
         found = self._matching(needle)
@@ -176,11 +179,11 @@ class Branch:
         return self._view[1]
 
     def place(self, child: int, needle: str) -> int:
-        """The position of a child among the shown ones; -1 if it is hidden."""
+        """The position of a child among the displayed children; -1 if the filter hides the child."""
         return self._at(child, self.shown(needle))
 
     def size(self, needle: str) -> int:
-        """The number of rows of a flat list beneath the row of this branch."""
+        """The number of rows beneath the row of this branch if the tree is painted as a flat list."""
         if not self.expanded:
             return 0
         count = len(self.shown(needle))
@@ -190,7 +193,8 @@ class Branch:
         return count
 
     def rows_before(self, child: int, needle: str) -> int:
-        """The number of rows of a flat list between the row of this branch and the row of a child."""
+        """The number of rows between the row of this branch and the row of a child if the tree is painted as a flat
+        list."""
         place = max(0, self.place(child, needle))
         opened = [(self.place(k, needle), branch) for k, branch in self.below.items() if branch.expanded]
         return place + sum(branch.size(needle) for at, branch in opened if 0 <= at < place)

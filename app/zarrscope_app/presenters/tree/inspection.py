@@ -26,8 +26,8 @@ class Inspection:
         self._branches: dict[int, Branch] = {}
 
     def want(self, branch: Branch, child: int) -> None:
-        """Requests the documents of a visible child that is not yet known. A small group sends all of them anyway while
-        it loads."""
+        """Requests the documents of a visible child that were not read yet; not while a small group is loading, because
+        this reads the documents of all children anyway."""
         if branch.state == "loading" and len(branch.names) <= SMALL:
             return
         branch.wanted.pop(child, None)
@@ -42,12 +42,13 @@ class Inspection:
                 self._inspect(branch)
 
     def _inspect(self, branch: Branch) -> None:
-        """Reads the children that became visible last; those that were scrolled out of view are dropped."""
+        """Reads the children that became visible last; requests for children that were scrolled out of view meanwhile
+        are dropped."""
         latest = list(islice(reversed(branch.wanted), INSPECTED_AT_ONCE))
         branch.wanted = dict.fromkeys(latest)
         asked, group = [(k, branch.child(k)) for k in latest], branch.node
 
-        assert group is not None  # the group was opened when its children were listed
+        assert group is not None  # listing the children has opened the group
 
         def work(cancelled: Callable[[], bool]) -> Inspected:
             return inspected(group, asked, cancelled)
@@ -74,11 +75,11 @@ class Search:
     def __init__(self, owner: Owner, touch: Callable[[int], None]) -> None:
         self._owner, self._touch = owner, touch
         self.needle = ""
-        """Casefolded; "" means that no filter is set."""
+        """The text of the filter, casefolded; "" means that no filter is set."""
 
     def begin(self, branch: Branch) -> None:
-        """Searches the children that have not been searched yet. Batches that arrive during a search wait for its
-        end."""
+        """Searches the children that have not been searched yet. Batches that arrive during a search are searched after
+        it."""
         if branch.searching is not None:
             return
         needle, order = self.needle, branch.order
@@ -96,7 +97,7 @@ class Search:
         branch.searching = self._owner.decode(work, done)
 
     def anew(self, branch: Branch) -> None:
-        """Searches the children for another text."""
+        """Starts the search again, because the text of the filter has changed."""
         if branch.searching is not None:
             branch.searching.cancel()
             branch.searching = None

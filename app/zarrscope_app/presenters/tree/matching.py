@@ -19,14 +19,15 @@ _ANY_DEPTH = "**"
 
 
 def is_pattern(text: str) -> bool:
-    """Whether a text means more than one name."""
+    """Whether a text contains a wildcard, "*" or "?", and so stands for several names."""
     return "*" in text or "?" in text
 
 
 def matching(
     hierarchy: Hierarchy, pattern: str, cancelled: Callable[[], bool] = lambda: False, most: int = MOST
 ) -> list[str]:
-    """The paths of the nodes that match, in natural order; each part between slashes matches one name, "**" any number.
+    """The paths of the nodes that match, in natural order; each part of the pattern between slashes matches one name,
+    "**" any number of names.
 
     Waits for the store. Raises Refused if none match, or more than `most`.
     """

@@ -15,24 +15,25 @@ from itertools import accumulate, compress, zip_longest
 from zarrscope.model.frozen import frozen
 
 SORTED_AT_ONCE = 4096
-"""Positions that are sorted or picked in one step, because Python holds the GIL during the whole step."""
+"""The most positions that are sorted or selected in one step; Python holds the GIL during the whole step."""
 
 
 @frozen
 class Block:
-    """Some names: `text` joins them with slashes, which no name contains; `starts` are their offsets."""
+    """A batch of names: `text` joins them with slashes, which no name contains; `starts` are the offsets of the names
+    in `text`."""
 
     text: str
     starts: array[int]
 
     @classmethod
     def of(cls, names: Sequence[str]) -> Block:
-        """The block of these names."""
+        """Makes a block of `names`."""
         ends = accumulate(len(name) + 1 for name in names)
         return cls("/".join(names), array("Q", [0, *ends][:-1]))
 
     def name(self, place: int) -> str:
-        """The name at a position."""
+        """The name at a position in the block."""
         stop = self.starts[place + 1] - 1 if place + 1 < len(self.starts) else len(self.text)
         return self.text[self.starts[place] : stop]
 
@@ -53,7 +54,7 @@ class Names:
         return self._blocks[at].name(place - self._firsts[at])
 
     def extend(self, block: Block) -> None:
-        """Adds a batch; takes no time, whatever its size."""
+        """Adds a batch without copying its names, so the time does not depend on its size."""
         if block.starts:
             self._blocks.append(block)
             self._firsts.append(self._count)
@@ -79,14 +80,14 @@ class Names:
 def mark(block: Block, needle: str, first: int, marks: bytearray) -> None:
     """Sets a byte for each name of the block that contains `needle`; `first` is the position of its first name."""
     text, starts = block.text.casefold(), block.starts
-    if len(text) != len(block.text):  # case folding changed the length: "ß" becomes "ss"
+    if len(text) != len(block.text):  # case folding has changed the length ("ß" becomes "ss") and with it the offsets
         starts = Block.of(text.split("/")).starts
     for match in re.finditer(re.escape(needle) + "[^/]*", text):
         marks[first + bisect_right(starts, match.start()) - 1] = 1
 
 
 def picked(order: array[int], marks: bytearray) -> array[int]:
-    """The marked positions, in order."""
+    """The positions in `order` whose byte in `marks` is set."""
     found = array("I")
     for at in range(0, len(order), SORTED_AT_ONCE):
         part = order[at : at + SORTED_AT_ONCE]
@@ -95,7 +96,7 @@ def picked(order: array[int], marks: bytearray) -> array[int]:
 
 
 def merged(order: array[int], new: Iterable[int], key: Callable[[int], str]) -> array[int]:
-    """`order`, which is sorted, with other positions inserted at their places."""
+    """The sorted positions `order` with the positions `new` inserted, sorted by `key`."""
     every = list(new)
     runs = [sorted(every[at : at + SORTED_AT_ONCE], key=key) for at in range(0, len(every), SORTED_AT_ONCE)]
     while len(runs) > 1:
@@ -105,7 +106,7 @@ def merged(order: array[int], new: Iterable[int], key: Callable[[int], str]) -> 
 
 
 def _merged(order: Sequence[int], fresh: Sequence[int], key: Callable[[int], str]) -> array[int]:
-    """Two sorted sequences as one."""
+    """Merges two sequences that are sorted by `key`."""
     found, low = array("I"), 0
     for at in range(0, len(fresh), SORTED_AT_ONCE // 8):
         part = fresh[at : at + SORTED_AT_ONCE // 8]

@@ -14,7 +14,8 @@ from zarrscope_app.presenters.tree.rows import ROOT, Row, RowState
 
 
 class PaintedRows:
-    """Makes rows. Unknown facts about a row are requested, because a row that is made is visible."""
+    """Makes the rows that hosts paint. Data of a row that were not read yet are requested, because a requested row is
+    visible."""
 
     def __init__(self, inspection: Inspection, search: Search) -> None:
         self._inspection, self._search = inspection, search
@@ -26,9 +27,9 @@ class PaintedRows:
         self.marks: dict[str, str] = {}
         """Path → an icon that is more specific than that of a group."""
         self.dirty: frozenset[str] = frozenset()
-        """The nodes with unsaved changes."""
+        """The paths of the nodes with unsaved changes."""
         self.asks: Callable[[], bool] = lambda: False
-        """Whether the session offers a question for other credentials."""
+        """A function: whether the session can ask the person for other credentials."""
 
     def row(self, branch: Branch, child: int) -> Row:
         """The row of a child."""
@@ -95,7 +96,7 @@ class PaintedRows:
 
 
 def is_expandable(branch: Branch, child: int) -> bool:
-    """Whether a child can have children, as far as known."""
+    """Whether a child can have children: a group, or a broken node whose kind could not be read."""
     seen = branch.seen.get(child)
     return branch.kind(child) == "group" or (seen is not None and seen.kind is None)
 

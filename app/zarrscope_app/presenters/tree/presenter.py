@@ -1,11 +1,12 @@
 """The tree of a hierarchy: its rows arrive while it is displayed.
 
 Row ids are ints that stay the same during the session; the root's is 0. A host calls `count(id)` and `rows(id, start,
-stop)`, which never block, and repaints when `changed(id)` reports that the children of `id`, their order or their state
-have changed; the row `id` itself may have changed too. Hosts without a tree widget paint `flat(start, stop)`.
+stop)`, which never block, and repaints when the signal `changed(id)` reports that the children of row `id`, their order
+or their state have changed; the row `id` itself may have changed too. Hosts without a tree widget paint `flat(start,
+stop)`.
 
-Rows that a host asks for count as visible: in a large group only their documents are read. A host that only computes a
-layout asks for `ids` and `expandable`.
+Rows that a host requests with `rows` or `flat` count as visible: in a large group only the documents of visible rows
+are read. A host that only computes a layout calls `ids` and `expandable`.
 """
 
 from __future__ import annotations
@@ -36,17 +37,18 @@ if TYPE_CHECKING:
 
 
 UNFOLDED = 8
-"""The most groups, each the only child of the one above, that are expanded at once: each costs one listing."""
+"""The most groups, each the only child of the one above, that are expanded together with the group above them, because
+each costs one listing."""
 
 
 class TreePresenter:
-    """The rows of one session. All methods run on the host's thread; none waits."""
+    """The rows of one hierarchy. All methods run on the host's thread; none waits for the store."""
 
     changed = Signal(int)
     """Emitted when the children of this row, or their state, have changed; at most once per row and pass of the event
     loop."""
     failed = Signal(object, str)
-    """Why the children of the group at this path could not be listed."""
+    """Emits (error, path of the group) when the children of a group could not be listed."""
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
@@ -73,7 +75,7 @@ class TreePresenter:
         self, hierarchy: Hierarchy, name: str, kind: Literal["group", "array"] = "group", icon: str = ""
     ) -> None:
         """Shows a hierarchy with its root expanded, and the groups that were expanded before. `icon`: the icon of the
-        root, "" for that of its kind."""
+        root; "" for the icon of its `kind`."""
         again = self._root.expanded
         self._reach.keep(self._branches.values())
         for branch in self._branches.values():
@@ -96,8 +98,8 @@ class TreePresenter:
         self._touch(ROOT)
 
     def ask_by(self, asks: Callable[[], bool]) -> None:
-        """Sets the function that tells whether the session offers a question for other credentials; denied rows then
-        lead to it."""
+        """Sets the function that returns whether the session can ask the person for other credentials; rows that were
+        denied then offer the command "credentials"."""
         self._painted.asks = asks
 
     def mark(self, path: str, icon: str) -> None:
@@ -107,7 +109,7 @@ class TreePresenter:
             self._touch_row(path)
 
     def set_dirty(self, paths: frozenset[str]) -> None:
-        """Marks the nodes with unsaved changes."""
+        """Sets which nodes are marked as having unsaved changes."""
         for path in self._painted.dirty ^ paths:
             self._touch_row(path)
         self._painted.dirty = paths
@@ -142,12 +144,12 @@ class TreePresenter:
         return branch.place(child, self._search.needle)
 
     def ids(self, id: int, start: int, stop: int) -> list[int]:
-        """The ids of the children from `start` to `stop` - 1, for a layout: nothing is read for them."""
+        """The ids of the children from `start` to `stop` - 1, for a layout, without reading their documents."""
         branch = self._branches.get(id)
         return [branch.child_id(k) for k in branch.shown(self._search.needle)[max(0, start) : stop]] if branch else []
 
     def path(self, id: int) -> str:
-        """The path of a row, "" for an id that no longer exists; nothing is read for it."""
+        """The path of a row, "" for an id that no longer exists. Nothing is read."""
         if id == ROOT:
             return "/"
         try:
@@ -157,13 +159,13 @@ class TreePresenter:
         return branch.child_path(child)
 
     def label(self, id: int) -> str:
-        """The name of a row, with a mark for unsaved changes; nothing is read for it."""
+        """The name of a row, with a mark for unsaved changes. Nothing is read."""
         path = self.path(id)
         name = path.rpartition("/")[2] if id != ROOT else self._painted.name or "/"
         return tree_text.label(strings.clean(name), path in self._painted.dirty)
 
     def expandable(self, id: int) -> bool:
-        """Whether a row can have children, as far as known; nothing is read for it."""
+        """Whether a row can have children; False while its kind is not known yet. Nothing is read."""
         if id == ROOT:
             return True
         branch, child = self._whose(id)
@@ -206,15 +208,16 @@ class TreePresenter:
         return False
 
     def in_front(self, id: int) -> bool:
-        """Whether the row belongs to the hierarchy in front: always, because this is the tree of one. Several in one
-        tree: `RootsPresenter`."""
+        """Whether the row belongs to the hierarchy in front: always True, because this tree has one hierarchy.
+        (RootsPresenter has several.)"""
         return True
 
     def enter(self, id: int) -> None:
-        """Brings the hierarchy of a row to the front: it is there already."""
+        """Does nothing, because the only hierarchy of this tree is in front. (RootsPresenter brings one of several to
+        the front.)"""
 
     def find(self, path: str) -> int | None:
-        """The row of a node, if it has arrived."""
+        """The id of the row of a node; None if the row has not arrived."""
         id: int | None = ROOT
         for part in parts_of(path):
             branch = self._branches.get(id) if id is not None else None
@@ -224,7 +227,7 @@ class TreePresenter:
 
     # ------------------------------------------------------------------ gestures
     def expand(self, id: int) -> None:
-        """Shows the children of a row; fetches them the first time. A group that turns out to be the only child is
+        """Shows the children of a row; fetches them the first time. If the only child is a group, this group is
         expanded as well, and so on."""
         self._open(id, UNFOLDED)
 
@@ -239,7 +242,7 @@ class TreePresenter:
         self._touch(id)
 
     def _unfold(self, branch: Branch) -> None:
-        """Expands the only child of a group that a person has just expanded, if it is a group itself."""
+        """Expands the only child of a group that was just expanded, if the child is a group."""
         left, branch.unfolds = branch.unfolds, 0
         alone = branch.state == "ready" and branch.expanded and not branch.unlisted and len(branch.order) == 1
         if left and alone and branch.kind(branch.order[0]) == "group":
@@ -280,7 +283,7 @@ class TreePresenter:
         self._touch(id)
 
     def cancel(self, id: int) -> None:
-        """Stops fetching the children of a row; those that have arrived stay."""
+        """Stops fetching the children of a row; children that have arrived stay."""
         branch = self._branches.get(id)
         if branch is not None and branch.ticket is not None:
             self._settle(branch, "failed", strings.CANCELLED, retry=True)
@@ -296,7 +299,7 @@ class TreePresenter:
         """Reads denied rows again, after other credentials were given. Everything else stays as it is."""
         for branch in [*self._branches.values()]:
             branch.see_again()
-            if branch.state == "ready":  # the sentence may be about a typed name that was denied
+            if branch.state == "ready":  # the present sentence may be about a typed name whose access was denied
                 branch.sentence = strings.UNLISTABLE if branch.unlisted else "" if branch.order else strings.EMPTY_GROUP
             if branch.denied:
                 self.retry(branch.id)
@@ -317,8 +320,8 @@ class TreePresenter:
         self._reach.advance(self._root, self._branches)
 
     def open_child(self, id: int, name: str) -> None:
-        """Adds a child by name, if the store cannot list: "a" or "a/b". If there is no such child, the row shows a
-        sentence."""
+        """Adds a child, "a", or a node beneath a child, "a/b", by a name that the person typed, if the store cannot
+        list. If the node does not exist, the row shows a sentence."""
         branch = self._branch(id)
         parts = parts_of(name)
         if branch is None or not parts or self._hierarchy is None:
@@ -358,7 +361,7 @@ class TreePresenter:
 
     @property
     def finds(self) -> bool:
-        """Whether any name passes the filter, or the search for one still runs."""
+        """Whether any name passes the filter, or a search for names still runs."""
         return self._root.searching is not None or bool(self._root.shown(self._search.needle))
 
     # ------------------------------------------------------------------ fetching
@@ -367,7 +370,7 @@ class TreePresenter:
             return
         hierarchy, path = self._hierarchy, branch.path
         branch.state, branch.sentence, branch.retry = "loading", strings.LOADING, False
-        # If a store cannot list, only children named by image metadata are known; there may be more.
+        # If a store cannot list, only children named by image metadata are found; there may be more.
         told = hierarchy.store.listable or hierarchy.consolidated
 
         def send(came: Batch | Inspected) -> None:
@@ -395,7 +398,7 @@ class TreePresenter:
                 branch.denied = bool(problem.tried)
                 self.failed.emit(outcome.error, path)
             elif outcome.value is None:
-                self._settle(branch, "ready", "", retry=False)  # the root is an array, so there is nothing to list
+                self._settle(branch, "ready", "", retry=False)  # the root is an array, so there are no children to list
             else:
                 sentence = outcome.value or ("" if branch.order else strings.EMPTY_GROUP)
                 self._settle(branch, "ready", sentence, retry=False)
@@ -415,7 +418,7 @@ class TreePresenter:
         self._reach.advance(self._root, self._branches)
 
     def _add(self, branch: Branch, child: Child) -> None:
-        """Adds a child that the person named."""
+        """Adds a child whose name the person typed."""
         first = len(branch.names)
         block = Block.of([child.name])
         keys = {first: natural(child.name)}
@@ -457,7 +460,8 @@ class TreePresenter:
         return branch, child
 
     def _branch(self, id: int) -> Branch | None:
-        """The branch of a row, made if there is none yet. None for an array, and for an id that no longer exists."""
+        """The branch of a row, which is made if it does not exist yet; None for an array, and for an id that no longer
+        exists."""
         if id in self._branches:
             return self._branches[id]
         try:
@@ -488,5 +492,5 @@ class TreePresenter:
                 del stale[id]
                 self.changed.emit(id)
         finally:
-            for id in stale:  # a listener raised an error: the remaining rows are still reported
+            for id in stale:  # if a listener raises an error, the remaining rows are reported in the next pass
                 self._touch(id)

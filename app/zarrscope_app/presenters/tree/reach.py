@@ -1,4 +1,5 @@
-"""Rows to reach while listings arrive: a node to reveal, groups that were expanded before a refresh, typed names."""
+"""Finds rows again while listings arrive: a node to reveal, groups that were expanded before a refresh, and typed
+names."""
 
 from __future__ import annotations
 
@@ -8,12 +9,12 @@ from zarrscope_app.presenters.tree.branch import Branch
 
 
 class Reach:
-    """Expands groups, and adds names, as the rows on the way to them arrive. Use it on the host's thread."""
+    """Expands groups and adds names as soon as the rows above them have arrived. Use it on the host's thread."""
 
     def __init__(self, expand: Callable[[int], None], open_child: Callable[[int, str], None]) -> None:
         self._expand, self._open_child = expand, open_child
         self.revealed = ""
-        """The path of the node to reveal; "" when its row exists."""
+        """The path of the node to reveal; "" once its row exists."""
         self._opened: set[str] = set()
         self._typed: dict[str, dict[str, None]] = {}
         """Typed names of children, by the path of the group, so that a refresh finds them again."""
@@ -23,16 +24,16 @@ class Reach:
         self._opened |= {branch.path for branch in branches if branch.expanded}
 
     def typed(self, path: str, name: str) -> None:
-        """Called when a person typed the name of a child."""
+        """Remembers the name of a child that a person typed."""
         self._typed.setdefault(path, {})[name] = None
 
     def forget(self, path: str, name: str) -> None:
-        """Called when there is no child of a typed name."""
+        """Forgets a typed name, because there is no such child."""
         self._typed.get(path, {}).pop(name, None)
 
     def arrived(self, branch: Branch, *, all_there: bool) -> None:
-        """Called when children have arrived: expands those that were expanded before, and adds typed ones that are not
-        listed."""
+        """Called when children have arrived: expands groups that were expanded before, and adds children whose names
+        were typed and that no listing contains. `all_there`: whether the listing is complete."""
         above = branch.path.rstrip("/")
         for path in [path for path in self._opened if path.rpartition("/")[0] == above and path != "/"]:
             child = branch.child_named(path.rpartition("/")[2])
@@ -47,7 +48,7 @@ class Reach:
                 self._open_child(branch.id, name)
 
     def advance(self, root: Branch, branches: dict[int, Branch]) -> None:
-        """Goes one step towards the node to reveal."""
+        """Expands the next group above the node to reveal, if its row has arrived."""
         parts = parts_of(self.revealed)
         branch = root
         for part in parts[:-1]:

@@ -1,9 +1,9 @@
 """Several hierarchies in one tree: a row for each open hierarchy, and its own tree beneath it.
 
-It has the interface of a `TreePresenter`, so that a host can paint either. Its root is an invisible row; the rows
-beneath it are the roots of the hierarchies. A row's id contains the number of its hierarchy and its id in its own tree.
-Paths are those of the hierarchy in front: before going to a row of another one, call `enter`, which brings that
-hierarchy to the front.
+`RootsPresenter` has the interface of a `TreePresenter`, so that a host can paint either. Its root is an invisible row;
+the rows beneath are the roots of the hierarchies. A row's id combines the number of its hierarchy with the id of the
+row in the tree of that hierarchy. Methods with a path mean the hierarchy in front: before going to a row of another
+hierarchy, call `enter`, which brings that hierarchy to the front.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _OWN = (1 << _SHIFT) - 1
 
 
 class RootsPresenter:
-    """The trees side by side. All methods on the host's thread; none waits."""
+    """The trees of all open hierarchies as one tree. All methods run on the host's thread; none waits for the store."""
 
     changed = Signal(int)
 
     def __init__(self, bring: Callable[[TreePresenter], object]) -> None:
-        """`bring` puts the hierarchy of a tree in front."""
+        """`bring`: a function that brings the hierarchy of a tree to the front."""
         self._bring = bring
         self._numbers: dict[int, TreePresenter] = {}
         """The trees by number, in the order in which they were opened."""
@@ -74,7 +74,7 @@ class RootsPresenter:
             self.changed.emit(ROOT)
 
     def _of(self, id: int) -> tuple[TreePresenter, int]:
-        """The tree of a row, and its id there. Raises KeyError."""
+        """The tree of a row, and the id of the row in that tree. Raises KeyError for an id that no longer exists."""
         return self._numbers[id >> _SHIFT], id & _OWN
 
     # ------------------------------------------------------------------ reading
@@ -161,7 +161,7 @@ class RootsPresenter:
         return sum(each.flat_count for each in before) + tree.flat_place(own)
 
     def find(self, path: str) -> int | None:
-        """The row of a node of the hierarchy in front, if it has arrived."""
+        """The id of the row of a node of the hierarchy in front; None if the row has not arrived."""
         for number, tree in self._numbers.items():
             if tree is self._front:
                 own = tree.find(path)
@@ -170,7 +170,7 @@ class RootsPresenter:
 
     @property
     def finds(self) -> bool:
-        """Whether any name passes the filter, or the search for one still runs."""
+        """Whether any name in any hierarchy passes the filter, or a search for names still runs."""
         return any(tree.finds for tree in self._numbers.values())
 
     # ------------------------------------------------------------------ gestures
@@ -190,7 +190,7 @@ class RootsPresenter:
         tree.retry(own)
 
     def cancel(self, id: int) -> None:
-        """Stops fetching the children of a row; those that have arrived stay."""
+        """Stops fetching the children of a row; children that have arrived stay."""
         tree, own = self._of(id)
         tree.cancel(own)
 

@@ -22,12 +22,12 @@ class RowState(Enum):
 class Row:
     id: int
     parent: int
-    """-1 for the root."""
+    """The id of the parent's row; -1 for the root."""
     path: str
     name: str
-    """The name as text that is safe to display; never parse it: use `path`."""
+    """The name as text that is safe to display; use `path`, not this text, to refer to the node."""
     kind: Literal["group", "array"] | None
-    """None: not known yet, or broken; paint it dimmed."""
+    """The kind of the node; None, which hosts paint dimmed, if it is not known yet or the node is broken."""
     icon: str
     """The kind of icon: "group" | "image" | "labels" | "plate" (several images: a plate, well or series) |
     "array" | "text" | "unknown"."""
@@ -39,14 +39,14 @@ class Row:
     expandable: bool
     expanded: bool
     depth: int
-    """0 for the root."""
+    """The number of rows above this one on the way to the root; 0 for the root."""
     sentence: str
     """A sentence about the row's children: loading, empty, or the reason why they could not be read; else ""."""
     retry: bool
-    """Whether `retry(id)` may help."""
+    """Whether reading the children again, with `retry(id)`, may help."""
     offer: str
-    """The command that would help, besides another try: "credentials", or ""."""
+    """The id of a command that would help, besides `retry`: "credentials", or ""."""
     dirty: bool
     """Whether the node's attributes have unsaved changes."""
     origin: str
-    """How the node was found: "Listed by the store."; for a tooltip."""
+    """How the node was found: "Listed by the store."; hosts show this in a tooltip."""

@@ -15,22 +15,22 @@ ORIGINS = {
     "index": "Named in the index of the web server.",
     "typed": "Opened by its name.",
 }
-"""How a node was found, by `Child.origin`."""
+"""`Child.origin` → a sentence that says how the node was found."""
 
 
 def size(known: int, loading: bool) -> str:
-    """The known number of children of a large group; "" for a small one."""
+    """The number of children of a large group that have arrived, as text; "" for a small group."""
     return f"{strings.count(known)}{' …' if loading else ''}" if known > SMALL else ""
 
 
 def more_above(n: int) -> str:
-    """The row that stands for the hidden children above the shown ones."""
+    """The text of the row that stands for `n` children of a large group above those that are displayed."""
     return f"{strings.count(n)} more above"
 
 
 def note(row: Row) -> str:
-    """The line beneath a row about its children. If a click on it opens a question, it begins with the name of that
-    command."""
+    """The line beneath a row about its children. If the row offers a command, the line begins with the label of the
+    command, which a click starts."""
     return f"{command(row.offer).label} {row.sentence}" if row.offer else row.sentence
 
 
