@@ -1,2 +1,2 @@
-"""The meaning of attributes, as sections of fields: one row of a table for each schema. An edit may change several
-members."""
+"""Shows attributes by their meaning, as sections of fields. Each schema of metadata is one row of a table of sections.
+An edit of one field may change several members."""

@@ -26,7 +26,8 @@ def _top(subject: Subject) -> Mapping[str, Any]:
 
 
 def _cf(subject: Subject) -> list[Member]:
-    """The members of the CF section: of an array that has a typical one, or of a group whose `Conventions` name CF."""
+    """The members of the CF section: of an array that has a member typical of CF, or of a group whose `Conventions`
+    name CF."""
     top = _top(subject)
     names: tuple[str, ...] = CF_OF_ARRAYS
     if subject.around.kind == "group":

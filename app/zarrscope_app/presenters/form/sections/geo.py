@@ -1,4 +1,4 @@
-"""GeoZarr: the reference system of the coordinates, the box that they span, their transform.
+"""GeoZarr: the coordinate reference system, the bounding box and the spatial transform.
 
 https://github.com/zarr-conventions/geo-proj and https://github.com/zarr-conventions/spatial
 """

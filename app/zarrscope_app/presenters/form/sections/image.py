@@ -115,8 +115,8 @@ def _channel_edits(subject: Subject, parts: Sequence[str], text: str) -> list[Ed
 
 
 def _ends(subject: Subject, channel: int, member: str, text: str) -> tuple[str, str]:
-    """(start, end) of the contrast window after one of them was typed. The other one stays; without one it is that of
-    the data type."""
+    """(start, end) of the contrast window after `text` was typed for one of them. The other one keeps its value; if it
+    has none, it gets the end of the range of the data type."""
     fields = {field.pointer.rpartition("/")[2]: field.text for field in _channel_rows(subject)[channel].fields}
     low, high = subject.around.limits or (0.0, 1.0)
     ends = {"start": fields["start"] or words.whole(low), "end": fields["end"] or words.whole(high), member: text}

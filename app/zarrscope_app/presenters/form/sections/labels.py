@@ -18,7 +18,7 @@ MOST_PROPERTIES = 6
 
 
 def _listed(subject: Subject, name: str) -> list[tuple[int, Mapping[str, Any]]]:
-    """(position, object) of the objects in a list of the label image's attributes."""
+    """(position, object) of each JSON object in the list `name` of the label image's attributes."""
     if not isinstance(subject.attributes, Mapping):
         return []
     label = mapping_at(block(subject.attributes)[0], "image-label")

@@ -76,7 +76,7 @@ def _field(id: str, member: Member) -> Field:
 
 
 def mapping_at(attributes: Any, *names: str) -> Mapping[str, Any] | None:
-    """The object at these names; None if there is none."""
+    """The JSON object that `names` lead to, one within the other; None if there is no such object."""
     for name in names:
         attributes = attributes.get(name) if isinstance(attributes, Mapping) else None
     return attributes if isinstance(attributes, Mapping) else None

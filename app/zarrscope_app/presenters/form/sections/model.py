@@ -51,12 +51,13 @@ class Subject:
     attributes: Any
     around: Surroundings = Surroundings()
     linked: bool | None = None
-    """Whether y and x are edited together; None: only while they are equal."""
+    """Whether a pixel size typed for y also sets x; None means only while both are equal."""
 
 
 @frozen
 class Section:
-    """A kind of section. `rows` returns nothing if the attributes do not follow its schema."""
+    """One row of the table of sections, for one schema of metadata. `rows` returns no rows if the attributes do not
+    follow the schema."""
 
     id: str
     title: str
@@ -102,7 +103,8 @@ def make_field(
 
 
 def surroundings_of(hierarchy: Hierarchy, node: Group | Array) -> Surroundings:
-    """Reads the surroundings of a node's attributes. Blocks; parts that cannot be read are left unknown."""
+    """Reads the Surroundings of a node's attributes. Waits for the store; data that cannot be read keep their
+    defaults."""
     found = multiscales(node.attributes, node.path) if isinstance(node.attributes, Mapping) else []
     around = Surroundings(node.path, node.kind, node.metadata.dialect)
     arrays = {level.path: _array(hierarchy, level.path) for image in found for level in image.datasets}
@@ -119,7 +121,7 @@ def surroundings_of(hierarchy: Hierarchy, node: Group | Array) -> Surroundings:
 
 
 def surroundings_from(details: NodeDetails) -> Surroundings:
-    """Like `surroundings_of`, from details that were read already. Reads nothing."""
+    """Makes the same Surroundings as `surroundings_of` from details that were already read. Reads nothing."""
     node, image = details.node, details.image
     assert node is not None, "a node that cannot be read has no form"
     around = Surroundings(node.path, node.kind, node.metadata.dialect)

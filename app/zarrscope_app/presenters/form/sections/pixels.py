@@ -33,7 +33,7 @@ def _names(sizes: PixelSizes) -> list[str]:
 
 
 def is_linked(subject: Subject, sizes: PixelSizes) -> bool:
-    """Whether a size typed for y also applies to x: if they are equal, unless the person has unlinked them."""
+    """Whether a size typed for y also applies to x: if both are equal, unless the person has unlinked them."""
     plane = _plane(sizes)
     if not plane:
         return False
@@ -100,7 +100,7 @@ def _extent(subject: Subject, sizes: PixelSizes, axis: int) -> str:
     size = sizes.sizes[axis]
     pixels = words.pixels(shape[axis], sizes.axes[axis].type)
     unit = sizes.axes[axis].unit
-    # A length in pixels would only repeat their number.
+    # Without a physical unit, the length would only repeat the number of pixels.
     measured = size is not None and unit and unit != "pixel"
     return strings.joined(pixels, strings.length(float(size * shape[axis]), unit) if measured and size else "")
 

@@ -29,11 +29,11 @@ _BY_FIRST_PART = {
     "label": LABELS,
     **{section.id: section for section in (RESOLUTION, PROPERTIES, PLATE, WELL, CF, GEO, DIMENSIONS)},
 }
-"""The section of a field, by the first part of its id."""
+"""First part of a field's id → the section of the field."""
 
 
 def sections_of(subject: Subject) -> tuple[FormSection, ...]:
-    """The sections that fit, with their fields."""
+    """The sections whose schema the attributes follow, with their fields."""
     found = []
     for section in SECTIONS:
         rows, notes = tuple(section.rows(subject)), tuple(section.notes(subject))

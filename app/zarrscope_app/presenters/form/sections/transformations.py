@@ -1,5 +1,5 @@
-"""Describes transformations between coordinate systems (OME-Zarr 0.6dev, RFC-5) in words. They can be edited in the
-view "All fields".
+"""Describes transformations between coordinate systems (OME-Zarr 0.6dev, RFC-5) in words. Transformations can be edited
+in the view "All fields".
 
 The transformations of levels are scales and translations, which the section of pixel sizes shows.
 """
@@ -22,7 +22,7 @@ SYSTEM, READ_ONLY = "system", "Shown as they are; edit them among All fields."
 
 
 def _told(subject: Subject) -> list[str]:
-    """One line for each coordinate system and each transformation between two of them; none before 0.6dev."""
+    """One line for each coordinate system and each transformation between two of them; none before OME-Zarr 0.6dev."""
     attributes = subject.attributes
     ome = block(attributes)[0] if isinstance(attributes, Mapping) else {}
     holders = [each for each in (ome.get("scene"), *_list(ome.get("multiscales"))) if isinstance(each, Mapping)]
