@@ -55,7 +55,7 @@ class Info:
     words: str = ""
     """A description for a person who does not know the format."""
     snippets: tuple[Snippet, ...] = ()
-    """The code of *Open in code*; empty if it was not checked that the node opens."""
+    """The code of *Open in code* for each library, which `read_details` adds after it has opened the node."""
 
 
 def as_text(info: Info) -> str:

@@ -37,8 +37,8 @@ class NodeDetails:
     later."""
     icon: str = ""
     passable: bool = False
-    """Whether the node, or more of it, would be shown if the hierarchy were opened leniently, without required
-    extensions."""
+    """Whether the node, or more of it, would be shown if the hierarchy were opened leniently, ignoring required
+    extensions that are not understood."""
     collection: Collection | None = None
     """The plate, well, series or label group that the node describes; None for other nodes."""
     members: tuple[Member, ...] = ()
