@@ -402,11 +402,11 @@ class Problem:
     """Whether another attempt may succeed; a host then offers one."""
     offer: str = ""
     """The id of a command that would help, or "": "follow-links" if a link leads out of the store, "missing-is-fill" if
-    a server does not distinguish missing chunks from denied ones."""
+    a server does not distinguish missing from denied keys."""
     mend: str = ""
     """The command that corrects the problem, or leads to where it can be corrected; "" if there is none."""
     tried: str = ""
-    """The kinds of credentials that were tried before a bucket denied access; "" for any other problem."""
+    """The sources of the credentials that a service rejected; "" for any other problem."""
 
 
 def problem(error: BaseException, path: str = "") -> Problem:

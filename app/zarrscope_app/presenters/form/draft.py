@@ -244,7 +244,8 @@ def _same(known: tuple[Document, ...], at: tuple[Document, ...]) -> bool:
 
 
 def diff_of(base: Document, now: Document, prefix: str) -> Diff:
-    """The difference between two documents, headed by their key. Takes long for large documents."""
+    """The difference between two documents as text, with the key of the document at the top. Takes long for large
+    documents."""
     name = strings.clean(base.key)
     lines = changed_lines(base.text, now.text, f"{name} (stored)", f"{name} (edited)")
     warned = [strings.not_standard_line(each) for each in brought_in(base, now)]

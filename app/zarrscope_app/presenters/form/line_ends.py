@@ -1,4 +1,4 @@
-"""Restores the line ends of a document's text after it was edited where all line ends are shown as LF. Pure.
+"""Restores the line ends of a document's text after it was edited where all line ends are shown as LF. Pure functions.
 
 Qt, terminals and browsers show CR LF, and other characters that end a line, as LF, and return LF.
 """

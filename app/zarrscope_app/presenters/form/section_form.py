@@ -1,4 +1,5 @@
-"""The view of the form by meaning: sections of the selected node, its edits, and its verdict."""
+"""The view of a node's attributes by their meaning: the sections, edits of their fields, and the check against the
+OME-Zarr specification."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ class EditState:
     key: str = ""
     """The key of the document in the store."""
     way: Way = "fields"
-    """The view of the attributes: `fields` are those of the sections, or of the tree of members."""
+    """The displayed view of the attributes. `fields` contains the fields of this view."""
     ways: tuple[Way, ...] = ("fields",)
     """The views that are available for this node."""
     sections: tuple[FormSection, ...] = ()

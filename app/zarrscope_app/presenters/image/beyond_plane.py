@@ -22,12 +22,13 @@ NOT_DRAWN = {
     "blend": "The view lays another image over this one; the window draws that.",
 }
 NEAREST, FARTHEST = 16.0, 0.5
-"""Limits of the zoom in three dimensions."""
+"""Limits of the zoom factor in three dimensions; at 1 the whole volume is visible."""
 MOST_CHARACTERS = 1 << 12
 
 
 class BeyondPlane:
-    """The members of the displayed view, by name. A presenter that can draw a member adds its name to `drawn`."""
+    """The members "solid" and "blend" of the displayed view, by name. A presenter that can draw a member adds its name
+    to `drawn`."""
 
     asked = Signal()
     """Emitted when a restored view has members to draw, which `take` returns."""

@@ -37,8 +37,8 @@ def compose(tiles: Iterable[Tile], rect: Rect, height: int, width: int) -> Pictu
 
 
 def unit_of(image: Image, axis: int) -> str | None:
-    """The unit that the file gives an axis, or None. The axis of a plain RGB array that holds the three colours has
-    none."""
+    """The unit that the file gives an axis, or None. None also for the axis of the three colours of a plain RGB
+    array."""
     unit = image.axes[axis].unit
     return None if unit == "rgb" else unit
 

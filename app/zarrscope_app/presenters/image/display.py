@@ -45,8 +45,7 @@ class Display(ABC):
 
     # ------------------------------------------------------------------ contrast
     def set_levels(self, channel: int, lo: float, hi: float) -> None:
-        """Sets contrast limits that come from a gesture, lower or upper limit first, and rounds them to significant
-        digits."""
+        """Sets contrast limits that come from a gesture, in any order, and rounds them to significant digits."""
         self._limit(channel, lo, hi, stated=False)
 
     def state_levels(self, channel: int, lo: float, hi: float) -> None:

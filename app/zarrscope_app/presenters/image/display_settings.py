@@ -42,7 +42,7 @@ class ChannelStyle:
     """Whether the values are integers or booleans."""
 
     def limit(self, lo: float, hi: float, *, stated: bool) -> None:
-        """Sets the contrast limits, lower or upper limit first, adjusted by `suitable_limits`. `stated`: a person or a
+        """Sets the contrast limits, given in any order and adjusted by `suitable_limits`. `stated`: a person or a
         file stated them, so they are not rounded, except fractions in a wide window of integers. Equal limits in a file
         stay."""
         lo, hi = min(lo, hi), max(lo, hi)

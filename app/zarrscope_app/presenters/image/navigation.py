@@ -202,7 +202,8 @@ class Navigation(ABC):
         self._refresh()
 
     def show(self, y_axis: str, x_axis: str) -> None:
-        """Displays other axes as height and width. If both names are equal, height and width swap."""
+        """Displays other axes as height and width. If both names are equal, a displayed axis makes height and width
+        swap; another axis becomes the height, and the previous height becomes the width."""
         y, x = self._axis(y_axis), self._axis(x_axis)
         if self._image is None or y < 0 or x < 0 or self._y < 0:
             return
@@ -323,7 +324,7 @@ class Navigation(ABC):
 
     @abstractmethod
     def _cost(self, projection: Projection) -> tuple[str, str]:
-        """The cost of reading a projection: as a sentence, and only the number of bytes as text."""
+        """The cost of reading a projection: as a sentence, and the number of bytes alone as text."""
 
     # ------------------------------------------------------------------ playing
     def play(self, axis: str | None = None) -> None:

@@ -262,7 +262,8 @@ def _laid_out(collection: Collection, listed: Sequence[Member]) -> list[tuple[Me
 
 
 def _thumbnail(image: Image) -> _Thumbnail:
-    """The planes of the first channels at the coarsest level, thinned. Waits for the store."""
+    """The planes of the first channels at the coarsest level, reduced to at most SIDE pixels along a side. Waits for
+    the store."""
     level = image.levels[-1]
     y, x = image.plane
     if y < 0 or level.shape[y] * level.shape[x] > MAX_ELEMENTS:

@@ -26,7 +26,7 @@ class Projection:
     stop: int
 
     def at_level(self, factor: float, length: int) -> tuple[int, int]:
-        """The same range in indices of a coarser level; at least one index."""
+        """The range of the projection, converted to indices of a coarser level; at least one index."""
         first = min(max(0, int(self.start / factor)), length - 1)
         return first, min(length, max(first + 1, -int(-self.stop // factor)))
 
@@ -45,7 +45,7 @@ class Accumulator:
         self._result = np.dtype(np.float32) if method == "mean" else dtype
 
     def add(self, rows: slice, columns: slice, stack: Plane) -> None:
-        """Adds pieces of planes (n, rows, columns)."""
+        """Adds the same piece of n planes, as an array (n, rows, columns)."""
         held, count = self._held[rows, columns], self._count[rows, columns]
         if self._method == "mean":
             known = ~np.isnan(stack) if stack.dtype.kind == "f" else np.ones(stack.shape, bool)

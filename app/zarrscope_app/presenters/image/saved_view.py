@@ -5,9 +5,9 @@
      "labels": [{"path": "/labels/cells", "visible": true, "opacity": 0.5}]}
 
 A channel may have a "colormap" (a title of colormaps.py) and, for complex values, the "part" that is drawn. Every
-member may be left out; beyond_plane.py has two more. "level" is the level that a person chose; "rect" is the displayed
-part of the plane if it is not the whole plane; "crosshair" is the position (y, x) of the readout. "rect" and
-"crosshair" are in indices of the finest level.
+member may be left out; beyond_plane.py describes two more members. "level" is the level that a person chose; "rect" is
+the displayed part of the plane if it is not the whole plane; "crosshair" is the position (y, x) of the readout. "rect"
+and "crosshair" are in indices of the finest level.
 """
 
 from __future__ import annotations

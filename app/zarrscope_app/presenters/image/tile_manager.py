@@ -43,13 +43,13 @@ if TYPE_CHECKING:
 TileKey = tuple[int, int, int]
 
 PREVIEW = 1 << 18
-"""The pixels that are drawn at once for a preview, which takes some milliseconds."""
+"""The most pixels that are drawn in one preview, which takes some milliseconds."""
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
     """The tiles to show, in layers from coarse to fine: each layer has a tiling and the places of its tiles. `stamp`
-    identifies the indices and axes."""
+    identifies the indices and axes of the plane."""
 
     stamp: Hashable
     layers: tuple[tuple[Tiling, tuple[Place, ...]], ...]
@@ -188,8 +188,8 @@ class TileManager:
         self.show(self._plan, self._settings)
 
     def _request(self) -> None:
-        """Requests every chunk that the tiles lack. New tickets are made before old ones are cancelled, so that reads
-        of chunks that both need go on."""
+        """Requests every chunk that the tiles lack. New tickets are made before old ones are cancelled, so that chunks
+        that the old and the new plan need stay requested."""
         assert self._plan is not None
         arrays: dict[str, tuple[Any, dict[Index, None]]] = {}
         self._wanted = {}

@@ -56,7 +56,7 @@ class Tile:
 
 @frozen
 class Frame:
-    """The frame to paint now. `shape` (height, width) of the plane at level 0."""
+    """The frame to paint now. `shape`: (height, width) of the plane at level 0."""
 
     shape: tuple[int, int] = (0, 0)
     tiles: tuple[Tile, ...] = ()
@@ -65,7 +65,7 @@ class Frame:
     """The number of tiles that have not arrived; 0 if the picture is complete."""
     failed: int = 0
     sentence: str = ""
-    """ "12 tiles loading", or the reason why there is no picture."""
+    """The state of the frame: "12 tiles loading", or the reason why there is no picture."""
     over: str = ""
     """The sentence that hosts show over the picture: "z 11 is shown; z 12 is loading" if the picture has shown the
     previous plane for a while; if every tile of the plane failed, the reason and the key to try again; else ""."""

@@ -58,7 +58,8 @@ def projection_cost(planes: int, chunks: int, nbytes: int) -> str:
 
 
 def solid(axes: Sequence[str], level: int, shape: Sequence[int], step: int) -> str:
-    """ "Maximum of z, y, x · level 2 · 64 × 256 × 256"; `step`: every step-th voxel is drawn."""
+    """The caption of a volume: "Maximum of z, y, x · level 2 · 64 × 256 × 256"; `step`: every step-th voxel is
+    drawn."""
     named = ", ".join(strings.clean(axis, 24) for axis in axes)
     every = f"every {step}th voxel" if step > 3 else ("", "", "every 2nd voxel", "every 3rd voxel")[step]
     return strings.joined(f"Maximum of {named}", f"level {level}", strings.shape(shape), every)
@@ -122,7 +123,7 @@ class Counted(Protocol):
 
 
 def statistics(found: Counted) -> str:
-    """ "mean 120.5 · sd 12.2 · min 80 · max 200 · 1,024 values"."""
+    """Statistics in words: "mean 120.5 · sd 12.2 · min 80 · max 200 · 1,024 values"."""
     if not found.count:
         return strings.joined("no numbers", f"{strings.count(found.nan)} NaN" if found.nan else "")
     return strings.joined(
@@ -237,7 +238,8 @@ class Failure(NamedTuple):
 def failure(
     errors: Mapping[Any, tuple[str, bool]], reasons: Collection[tuple[Any, Any]], parts: Mapping[Any, Any]
 ) -> Failure:
-    """The Failure of a tile: `errors` of its sources, the chunks that failed, and the `parts` of sources it needs."""
+    """Sums up the errors of a tile. `errors`: source → (reason, whether it can be decoded); `reasons`: the failed
+    chunks as (source, chunk index); `parts`: source → its part in the tile."""
     blank = all((source, index) in reasons for source, part in parts.items() for index in part.chunks())
     return Failure(*next(iter(errors.values())), blank)
 

@@ -42,7 +42,8 @@ class _OfImage(Act):
 
 
 class AddLabels(_OfImage):
-    """Adds an empty label image whose levels have the same shapes as those of the image."""
+    """Adds an empty label image with a level for each level of the image, of the same shape without the axis of
+    channels."""
 
     id = "add-labels"
 

@@ -174,8 +174,8 @@ class AsksCredentials(SessionPart):
     relocated = Signal()
     """Emitted when `url` has changed."""
     _tried: str | None = None
-    """The credentials that were tried when access was last denied; kept until the hierarchy opens with other
-    credentials; None if access was not denied."""
+    """The sources of the credentials that were tried when access was last denied; kept until the hierarchy opens with
+    other credentials; None if access was not denied."""
     _answer = ""
     """The address that the last answer made, if it did not help; the next question proposes its values."""
     _wrong: tuple[strings.Problem, ...] = ()

@@ -74,7 +74,8 @@ class ExportState:
     format: str = "png"
     target: str = ""
     sentence: str = ""
-    """ "2 × 3 × 512 × 512 uint16 · 3.0 MiB · about 2 s", or a sentence about a choice that is missing."""
+    """The size and the time, "2 × 3 × 512 × 512 uint16 · 3.0 MiB · about 2 s", or a sentence about a choice that is
+    missing."""
     notes: tuple[str, ...] = ()
     looking: bool = False
     ready: bool = False
@@ -145,8 +146,8 @@ class ExportPresenter:
         self.choose(what, self.formats(what)[0].id)
 
     def choose(self, what: str, format: str | None = None, target: str | None = None) -> None:
-        """Sets a choice. If the format cannot hold `what`, a suitable one is used. If `target` is None, a suitable path
-        is proposed."""
+        """Sets what to export, and the format and the target. If the format cannot hold `what`, a suitable format is
+        used. If `target` is None, a suitable path is proposed."""
         formats = [found.id for found in self.formats(what)]
         chosen = format if format in formats else self.state.format if self.state.format in formats else formats[0]
         self.prepare(what, chosen, target if target is not None else self.propose(what, chosen))
@@ -304,7 +305,7 @@ def prepared_values(source: export.Source, target: str, format: Format) -> Prepa
 
 
 def values_text(plan: export.ExportPlan, seconds: float | None = None) -> str:
-    """ "2 × 3 × 512 × 512 uint16 · 3.0 MiB · about 2 s"."""
+    """The size of an export, and the time if it is given: "2 × 3 × 512 × 512 uint16 · 3.0 MiB · about 2 s"."""
     shape = f"{strings.shape(plan.source.shape)} {strings.clean(str(plan.source.dtype), 40)}"
     about = "" if plan.exact else "about " if plan.format.id == "csv" else "at most "
     told = "" if seconds is None else "less than a second" if seconds < 1 else f"about {strings.seconds(seconds)}"

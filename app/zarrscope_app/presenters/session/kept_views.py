@@ -99,7 +99,7 @@ class KeepsViews(SessionPart):
 
     @property
     def bookmark_label(self) -> str:
-        """ "cells.zarr ▸ 0 · t 0 z 31": a name for the displayed view."""
+        """A name for the displayed view: "cells.zarr ▸ 0 · t 0 z 31"."""
         place = " ▸ ".join(label for label, _ in crumbs(place_name(self.url), self._path))
         sliders = [axis for axis in self.slice.state.axes if axis.role == "slider"]
         return strings.joined(place, " ".join(f"{axis.title} {axis.index}" for axis in sliders))

@@ -25,7 +25,7 @@ class Opening:
     follow_links: bool = False
     """Whether links that lead out of the store are followed."""
     missing_is_fill: bool = False
-    """Whether chunks that a server denies count as missing, for servers that do not distinguish the two."""
+    """Whether keys that a server denies count as missing, for servers that do not distinguish the two."""
     lenient: bool = False
     """Whether required extensions that zarrscope does not understand are ignored, where the format allows this."""
     fallbacks: bool = True
@@ -88,14 +88,14 @@ class OpensOtherwise(SessionPart):
         return self._opening.follow_links
 
     def take_as_missing(self) -> None:
-        """Opens the same address and from now on treats chunks that its server denies as missing."""
+        """Opens the same address and from now on treats keys that its server denies as missing."""
         if not self._opening.missing_is_fill:
             self._opening = replace(self._opening, missing_is_fill=True)
             self.reload()
 
     @property
     def missing_is_fill(self) -> bool:
-        """Whether chunks that a server denies count as missing, for servers that do not distinguish the two."""
+        """Whether keys that a server denies count as missing, for servers that do not distinguish the two."""
         return self._opening.missing_is_fill
 
     @property

@@ -46,7 +46,7 @@ class SessionPart(ABC):
 
     @abstractmethod
     def select(self, path: str) -> None:
-        """Goes to a node."""
+        """Selects a node."""
 
     @abstractmethod
     def set_tab(self, tab: str) -> None:

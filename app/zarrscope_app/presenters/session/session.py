@@ -75,7 +75,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         """`path`: the node to select first; None: the node that the address names. `opener(url, mode)` returns a
         Hierarchy, and accepts four options: `lenient=True` ignores required extensions that are not understood,
         `fallbacks=False` shows no values as their fallback type, `follow_links=True` follows links out of the store,
-        `missing_is_fill=True` treats chunks that a server denies as missing."""
+        `missing_is_fill=True` treats keys that a server denies as missing."""
         self.url = public(url)
         self.owner = (background or shared()).owner(post)
         self.loader = loader or chunks.shared()

@@ -62,7 +62,7 @@ class SessionState:
     offers: tuple[str, ...]
     """Commands that may help with the selected node: "open-anyway" if it requires an extension that may be ignored,
     "follow-links" if links lead out of the store, "missing-is-fill" if a server does not distinguish missing from
-    denied chunks, "fallback" if its document offers one for an unknown data type; "put-back" and "forget" if an earlier
+    denied keys, "fallback" if its document offers one for an unknown data type; "put-back" and "forget" if an earlier
     run left unsaved edits."""
     unsaved: str
     """The number of unsaved changes: "2 changes"; "" if there are none."""
