@@ -1,4 +1,4 @@
-"""Long jobs: the name, the progress and the result of each, and how to cancel it."""
+"""Long jobs: the name, the progress and the result of each job, and how to cancel a job."""
 
 from __future__ import annotations
 

@@ -54,7 +54,8 @@ class LabelCopies:
         self.jobs = jobs
 
     def save(self, planned: PlannedImage, done: Callable[[Layer | None, str, strings.Problem | None], object]) -> None:
-        """Calls `done(layer, sentence, None)` with the labels of the copy, or `done(None, "", problem)`."""
+        """Writes a copy in the background. Calls `done(layer, sentence, None)` with the labels of the copy as a layer,
+        or `done(None, "", problem)` if it fails."""
 
         def work(report: Report, cancelled: Callable[[], bool]) -> Layer:
             url = write_image(planned, lambda part: report(part, planned.labels[0].name), cancelled)

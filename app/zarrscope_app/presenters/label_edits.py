@@ -177,8 +177,8 @@ class LabelEdits:
         done: Callable[[LabelPlan | None, strings.Problem | None, bool], object],
         opener: Opener = open_place,
     ) -> None:
-        """Makes the plan. Calls `done(plan, None, False)`, or `done(None, problem, copy)`: `copy` is True if the labels
-        can only be saved elsewhere, because their store is read-only."""
+        """Makes a LabelPlan in the background. Calls `done(plan, None, False)`, or `done(None, problem, copy)`: `copy`
+        is True if the labels can only be saved elsewhere, because their store is read-only."""
 
         def work(_: Report, cancelled: Callable[[], bool]) -> LabelPlan:
             return plan_labels(url, path, view, name, opener, cancelled)

@@ -1,9 +1,9 @@
 """Writes layers of a viewer as a new OME-Zarr image: image layers become its channels, label layers become its label
 images.
 
-`plan_image` describes the new image and refuses impossible ones; `write_image` writes it, to a new place. The metadata
-that make it an image are written after all of its values, so that no reader takes an incomplete image for a complete
-one.
+`plan_image` describes the new image and refuses impossible ones; `write_image` writes the image to a new address. The
+metadata that make it an image are written after all of its values, so that no reader takes an incomplete image for a
+complete one.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ def sentence(layers: Sequence[DrawnLayer]) -> str:
 def plan_image(target: str, layers: Sequence[DrawnLayer], version: str = "0.5") -> PlannedImage:
     """Plans a new image at `target`; reads and writes nothing.
 
-    Raises Refused for layers at different places, and Unsupported for layers that OME-Zarr cannot hold.
+    Raises Refused for layers with different shapes, pixel sizes or positions, and Unsupported for layers that OME-Zarr
+    cannot hold.
     """
     if version not in VERSIONS:
         raise Unsupported(f"OME-Zarr {version} is not written here", feature=f"OME-Zarr {version}")

@@ -1,8 +1,8 @@
 """An image as layers for a viewer: one per channel, then labels, with names, positions, units, colours, contrast.
 
-`plan` waits for the store (it opens the levels, and reads a plane of the coarsest if the file gives no contrast): run
-it as a background job, as `Layers.add` does. An image that cannot be shown as layers raises an error with the reason;
-if only some of the file's information is lost, `Layer.warnings` says so.
+`plan` waits for the store (it opens the levels, and reads a plane of the coarsest level if the file gives no contrast):
+run it as a background job, as `Layers.add` does. An image that cannot be shown as layers raises an error with the
+reason; if only some of the file's information is lost, `Layer.warnings` says so.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
 
 LIMIT = 1000
-"""The most problems in the list: ten thousand broken nodes are one problem, not ten thousand rows."""
+"""The most problems in the list; further problems are not added."""
 UNLOOKED = "Nothing was checked yet: only opened and displayed nodes report their problems here."
 NONE_SO_FAR = "No problems so far."
 
@@ -225,8 +225,8 @@ class ProblemsPresenter:
 
     # ------------------------------------------------------------------ comparing
     def compare(self, url: str, *, values: bool = False) -> None:
-        """Compares the selected node, and everything beneath it, with another hierarchy: metadata, attributes, all
-        `values`."""
+        """Compares the selected node, and everything beneath it, with another hierarchy: metadata and attributes, and
+        with `values` also all values of arrays."""
         if self._hierarchy is None or not url.strip():
             return
         self.stop_comparing()

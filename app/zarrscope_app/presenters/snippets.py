@@ -89,7 +89,7 @@ def snippets(node: Group | Array, image: Image | None = None) -> tuple[Snippet, 
 
 
 def _of_group(group: Group) -> tuple[str, ...]:
-    """The lines after a group was opened: its children, as far as they can be listed."""
+    """The lines that follow the opening of a group: they show its children, if these can be listed."""
     if group.problem is None:
         return ("print(list(node))",)
     if group.metadata.listing_problem is not None:

@@ -115,7 +115,7 @@ def clean(text: str, limit: int = 0) -> str:
 
 
 def clean_lines(text: str) -> str:
-    """Returns the text of a document with control characters spelled out, but for line ends and tabs."""
+    """Returns the text of a document with control characters spelled out, except line ends and tabs."""
     return visible_lines(text)
 
 
@@ -133,12 +133,12 @@ def document(data: bytes, limit: int) -> str:
 
 # ---------------------------------------------------------------------- numbers
 def count(n: int) -> str:
-    """1536 → "1,536"."""
+    """An integer with separators of thousands: 1536 → "1,536"."""
     return f"{n:,}"
 
 
 def counted(n: int, noun: str, plural: str = "") -> str:
-    """(1, "chunk") → "1 chunk"; (4096, "chunk") → "4,096 chunks"."""
+    """A number with its noun: (1, "chunk") → "1 chunk"; (4096, "chunk") → "4,096 chunks"."""
     return f"{count(n)} {noun if n == 1 else plural or noun + 's'}"
 
 
@@ -158,7 +158,7 @@ def and_more(n: int) -> str:
 
 
 def size(nbytes: int) -> str:
-    """3328599655 → "3.1 GiB"; 10**600 → "about 10^600 B", because an array may claim such a size."""
+    """A size with a binary unit: 3328599655 → "3.1 GiB"; 10**600 → "about 10^600 B", which a document may claim."""
     if nbytes >= 10**30:
         return f"about 10^{len(str(nbytes)) - 1} B"
     value = float(nbytes)
@@ -170,7 +170,7 @@ def size(nbytes: int) -> str:
 
 
 def shape(extent: Sequence[int]) -> str:
-    """(1, 16, 256) → "1 × 16 × 256"; () → "one value"."""
+    """A shape as text: (1, 16, 256) → "1 × 16 × 256"; () → "one value"."""
     return " × ".join(count(n) for n in extent) if extent else "one value"
 
 
@@ -191,7 +191,7 @@ def shape_of(metadata: ArrayMetadata) -> str:
 
 
 def defect(error: ZarrscopeError) -> str:
-    """A sentence about the fault in a document, and its place."""
+    """A sentence about the fault in a document, and where in the document it is."""
     where = f"at {error.pointer} in {error.key}" if error.pointer else f"in {error.key}"
     return f"{problem(error).headline} ({clean(where)})"
 
@@ -210,7 +210,7 @@ def short(value: float) -> str:
 
 
 def unit(name: str | None) -> str:
-    """ "micrometer" → "µm"; None → ""."""
+    """The symbol of a unit: "micrometer" → "µm"; None → ""."""
     return UNITS.get(name, clean(name, 20)) if name else ""
 
 
@@ -223,7 +223,7 @@ def length(value: float, name: str | None) -> str:
 
 
 def seconds(value: float) -> str:
-    """4.2 → "4 s"; 90 → "1 min 30 s"."""
+    """A duration as text: 4.2 → "4 s"; 90 → "1 min 30 s"."""
     whole = max(0, round(value))
     if whole < 60:
         return f"{whole} s"
@@ -410,7 +410,8 @@ class Problem:
 
 
 def problem(error: BaseException, path: str = "") -> Problem:
-    """Any error in words. An error that is not a ZarrscopeError is a fault of zarrscope, and the sentence says so."""
+    """Describes any error in words. An error that is not a ZarrscopeError is a fault of zarrscope, and the sentence
+    says so."""
     if isinstance(error, ZarrscopeError):
         text = clean(error.message.rstrip(".")) + "."
         if isinstance(error, BadMetadata) and error.key and text.startswith("Line "):

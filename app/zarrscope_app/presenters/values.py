@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 @frozen
 class Probe:
-    """The values under the cursor. `index` at full resolution, one number per axis of the image (the
-    channel axis: -1)."""
+    """The values under the cursor. `index`: at full resolution, one number per axis of the image (-1 for the channel
+    axis)."""
 
     index: tuple[int, ...] = ()
     index_text: str = ""
-    """ "z 31 y 512 x 204"."""
+    """The index as text: "z 31 y 512 x 204"."""
     position_text: str = ""
     """ "166.4 µm, 66.3 µm": the physical position along the two displayed axes."""
     values: tuple[tuple[str, str], ...] = ()

@@ -114,7 +114,8 @@ class ChunksPresenter:
 
     # ------------------------------------------------------------------ listing
     def look(self) -> None:
-        """Begins to list the stored chunks, once; a host calls it whenever the map becomes visible."""
+        """Begins to list the stored chunks, once for each array; a host calls this method whenever the map becomes
+        visible."""
         array = self._array
         if array is None or self._looked:
             return

@@ -47,7 +47,7 @@ class MemberEditor:
 
     def add(self, pointer: str, name: str, text: str = '""') -> str:
         """Adds a member to the object or list at `pointer` (a list ignores the name and appends); `text` is JSON.
-        Returns its pointer, or "" if it could not be added (`state.sentence` gives the reason)."""
+        Returns the pointer of the new member, or "" if it could not be added (`state.sentence` gives the reason)."""
         draft = self._editor.draft()
         if draft is None:
             return ""

@@ -1,4 +1,5 @@
-"""The sections of several nodes as one form: common values are shown, different values are marked as different. Pure.
+"""The sections of several nodes as one form: common values are shown, different values are marked as different. Pure
+functions.
 
 Fields are matched by their meaning (the pixel size in z), not by their position, because axes may be ordered
 differently.

@@ -312,7 +312,8 @@ class NodeForm:
         self.meaning.mend(pointer)
 
     def locate(self, pointer: str) -> str:
-        """Shows the field of a finding, in the view of the form that has it. Returns its id; "" if there is none."""
+        """Shows the field of a finding, in the view of the form that contains the field. Returns the id of the field;
+        "" if there is none."""
         id, way = self.meaning.place_of(pointer)
         if way is not None:
             self.show_way(way)

@@ -362,7 +362,7 @@ class EditPresenter:
 
     def add(self, pointer: str, name: str, text: str = '""') -> str:
         """Adds a member to the object or list at `pointer` (a list ignores the name and appends); `text` is JSON.
-        Returns its pointer, or "" if it could not be added (`state.sentence` gives the reason)."""
+        Returns the pointer of the new member, or "" if it could not be added (`state.sentence` gives the reason)."""
         return self._one.members.add(pointer, name, text)
 
     def add_typed(self, pointer: str, name: str, typed: str) -> str:
@@ -404,7 +404,8 @@ class EditPresenter:
             self._refresh()
 
     def locate(self, pointer: str) -> str:
-        """Shows the field of a finding, in the view of the form that has it. Returns its id; "" if there is none."""
+        """Shows the field of a finding, in the view of the form that contains the field. Returns the id of the field;
+        "" if there is none."""
         return self._form.locate(pointer)
 
     def take(self, path: str, changes: Sequence[Callable[[Subject], Sequence[Edit]]]) -> None:

@@ -28,7 +28,7 @@ class Found:
 
     text: str = ""
     sentence: str = ""
-    """ "3 of 12"; "" if there is no search text."""
+    """The position of the match, "3 of 12"; "" if there is no search text."""
     pointer: str | None = None
     """The pointer of the field of the current match; None if there is no match."""
 

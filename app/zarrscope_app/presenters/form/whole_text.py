@@ -60,7 +60,8 @@ def save(hierarchy: Hierarchy, path: str, draft: Draft, document: Document) -> D
 
 def need_confirmed(hierarchy: Hierarchy, path: str, draft: Draft, document: Document) -> None:
     """Raises Conflict if somebody else changed a whole document meanwhile; otherwise Doubtful if the document describes
-    no valid node and the person has not confirmed it. Does nothing for a draft of attributes."""
+    no valid node and the person has not confirmed it. Does nothing for a draft of attributes, or for a text that the
+    person has confirmed."""
     if not draft.whole or draft.confirmed == document.bytes:
         return
     if stored(hierarchy, path, draft).version != draft.base.version:

@@ -140,7 +140,7 @@ def more_rows(n: int) -> str:
 
 
 def pixels(n: int, type: str) -> str:
-    """(512, "space") → "512 pixels"; for an axis of type "time" the number of planes."""
+    """(512, "space") → "512 pixels"; (512, "time") → "512 time points"."""
     return counted(n, "time point") if type == "time" else counted(n, "pixel")
 
 
@@ -236,13 +236,13 @@ def judged(version: str, findings: Sequence[tuple[str, str, str]]) -> str:
 
 
 def summed_up(version: str, errors: int, remarks: int) -> str:
-    """ "OME-Zarr 0.5: valid · 2 remarks"."""
+    """The verdict with the numbers of findings: "OME-Zarr 0.5: valid · 2 remarks"."""
     head = f"OME-Zarr {clean(version, 10)}: {counted(errors, 'error') if errors else 'valid'}"
     return head + (f" · {counted(remarks, 'remark')}" if remarks else "")
 
 
 def finding(message: str, pointer: str) -> str:
-    """ "the unit should be a unit of space by its UDUNITS name (/ome/multiscales/0/axes/1/unit)"."""
+    """A finding with its pointer: "the unit should be a unit of space (/ome/multiscales/0/axes/1/unit)"."""
     told = clean(message, 240)
     return f"{told[:1].upper()}{told[1:]}{f' ({clean(pointer, 160)})' if pointer else ''}"
 

@@ -111,7 +111,7 @@ class Done:
 
 
 class Act(ABC):
-    """One row: an action. Hosts and commands refer to it by its `id`."""
+    """An action on nodes: one row of the table of actions. Hosts and commands refer to it by its `id`."""
 
     id = ""
     danger = False

@@ -21,7 +21,7 @@ _VERBS = (
 
 
 def line(operation: Operation, here: str) -> str:
-    """ "set    a/zarr.json  312 B": one operation; the store is named if it is not `here`."""
+    """One operation as a line: "set    a/zarr.json  312 B". The line names the store if it is not `here`."""
     target = _place(operation.key, operation.store, here)
     what = target
     if operation.source is not None:
@@ -46,7 +46,7 @@ def _amount(operation: Operation) -> str:
 
 
 def summary(operations: Sequence[Operation]) -> str:
-    """ "2 values set (312 B), 12 copied (3.1 MiB), 3 erased": all of them in one sentence."""
+    """All operations in one sentence: "2 values set (312 B), 12 copied (3.1 MiB), 3 erased"."""
     parts = []
     for acts, verb in _VERBS:
         found = [each for each in operations if each.act in acts]

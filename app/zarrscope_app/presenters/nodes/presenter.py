@@ -1,8 +1,8 @@
 """Actions on the nodes of one session: first the form and the plan, then a job; the result can be undone.
 
 A plan is made in the background while the form is filled in: `state` holds its lines and a sentence, and whether the
-action can be undone; `changed()` is emitted for a new one. `carry_out` runs it as a job with progress; the session then
-reads the hierarchy again and goes to the node's new path. `undo` reverts the last action, also as a job.
+action can be undone; `changed()` is emitted for a new one. `carry_out` runs the action as a job with progress; the
+session then reads the hierarchy again and goes to the node's new path. `undo` reverts the last action, also as a job.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class NodesState:
 
 
 class OpenHierarchy(Protocol):
-    """The part of a session that this presenter needs."""
+    """The members of a session that NodesPresenter uses."""
 
     owner: Owner
     jobs: JobsPresenter
@@ -92,7 +92,7 @@ class NodesPresenter:
 
     # ------------------------------------------------------------------ available actions
     def may_change(self, path: str) -> bool:
-        """Whether the node can be renamed, moved or erased in the present mode."""
+        """Whether the node can be renamed, moved or erased, which needs a hierarchy that is open for writing."""
         return self.may("remove", path)
 
     def may(self, id: str, path: str) -> bool:

@@ -124,7 +124,7 @@ def title(act: str, name: str) -> str:
 
 
 def entry(path: str, when: datetime) -> str:
-    """ "/labels/old · 2026-11-22 10:15": a node in the trash, and the local time of its removal."""
+    """A node in the trash with the local time of its removal: "/labels/old · 2026-11-22 10:15"."""
     return strings.joined(strings.clean(path, 80), f"{when.astimezone():%Y-%m-%d %H:%M}")
 
 

@@ -1,4 +1,4 @@
-"""Nodes whose paths match a pattern: "*.zarr", "A/*/0", "**/labels"."""
+"""Finds nodes whose paths match a pattern: "*.zarr", "A/*/0", "**/labels"."""
 
 from __future__ import annotations
 

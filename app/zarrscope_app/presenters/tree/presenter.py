@@ -296,7 +296,7 @@ class TreePresenter:
             self.refresh(id)
 
     def read_denied_again(self) -> None:
-        """Reads denied rows again, after other credentials were given. Everything else stays as it is."""
+        """Reads denied rows again, after other credentials were given. All other rows stay as they are."""
         for branch in [*self._branches.values()]:
             branch.see_again()
             if branch.state == "ready":  # the present sentence may be about a typed name whose access was denied

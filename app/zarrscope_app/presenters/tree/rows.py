@@ -39,7 +39,7 @@ class Row:
     expandable: bool
     expanded: bool
     depth: int
-    """The number of rows above this one on the way to the root; 0 for the root."""
+    """The number of groups that contain the node; 0 for the root."""
     sentence: str
     """A sentence about the row's children: loading, empty, or the reason why they could not be read; else ""."""
     retry: bool
