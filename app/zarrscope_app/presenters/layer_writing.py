@@ -79,7 +79,7 @@ def sentence(layers: Sequence[DrawnLayer]) -> str:
 def plan_image(target: str, layers: Sequence[DrawnLayer], version: str = "0.5") -> PlannedImage:
     """Plans a new image at `target`; reads and writes nothing.
 
-    Raises Refused for layers with different shapes, pixel sizes or positions, and Unsupported for layers that OME-Zarr
+    Raises Refused for layers with different shapes or pixel sizes, and Unsupported for layers that OME-Zarr
     cannot hold.
     """
     if version not in VERSIONS:
