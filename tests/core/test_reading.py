@@ -18,7 +18,7 @@ import zarrscope
 from contracts.codec import BIG, LITTLE, Named, inner, numbers, pipeline, shard
 from zarrscope.chunkio import output_buffer as result
 from zarrscope.chunkio import read as reading
-from zarrscope.codecs import CodecPipeline
+from zarrscope.codecs import CodecPipeline, czstd
 from zarrscope.errors import BadChunk
 from zarrscope.model.buffers import Arena, BytesSource
 from zarrscope.model.storage import ByteRange
@@ -212,8 +212,11 @@ TINY: dict[str, list[Named]] = {
 }
 
 
+@pytest.mark.parametrize("native", [True, False])
 @pytest.mark.parametrize("name", TINY)
-def test_many_at_once_are_what_each_is_alone(name: str) -> None:
+def test_many_at_once_are_what_each_is_alone(name: str, native: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not native:
+        monkeypatch.setattr(czstd, "functions", lambda: None)
     made = pipeline(TINY[name], (4, 6, 8), "u2")
     assert made.decodes_many
     elements = [numbers("u2", (4, 6, 8)) + i for i in range(9)]
@@ -239,6 +242,24 @@ def test_tiny_chunks_of_several_frames_or_of_unknown_size_are_read_in_a_batch_to
     for wrong in (one(raw) + one(b"\0"), one(raw) + b"junk", one(raw + raw)):
         with pytest.raises(BadChunk):
             made.decode_many([one(raw), wrong], np.empty(32, np.uint8), Arena())
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_a_frame_that_is_cut_off_does_not_take_its_end_from_the_next_chunk(
+    native: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second chunk is one raw block without its end; the whole third chunk has just the length that is missing."""
+    if not native:
+        monkeypatch.setattr(czstd, "functions", lambda: None)
+    made = pipeline(TINY["zstd"], (64,), "u2")
+    whole = made.encode(numbers("u2", (64,)))
+    cut = b"\x28\xb5\x2f\xfd\x20\x80" + (128 << 3 | 1).to_bytes(3, "little") + bytes(128 - len(whole))
+    assert len(whole) < 128
+    with pytest.raises(BadChunk):
+        made.decode_many([whole, cut, whole], np.empty(3 * 128, np.uint8), Arena())
+    assert np.array_equal(
+        made.decode_many([whole] * 3, np.empty(3 * 128, np.uint8), Arena()), [numbers("u2", (64,))] * 3
+    )
 
 
 # ---------------------------------------------------------------------- whole arrays, every way of reading

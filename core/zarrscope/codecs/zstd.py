@@ -209,11 +209,13 @@ class Zstd(BytesToBytes):
         size, functions = out.size // len(chunks), czstd.functions()
         if not all(_size(data) == size for data in chunks):
             return super().decode_many(chunks, out, arena)
+        joined = _joined(chunks, arena)
         if functions is None:
-            done = _decoded_each(needed("zstandard"), chunks, out)
-            return out if done else super().decode_many(chunks, out, arena)
+            if _decoded_at_once(joined, out) or _decoded_each(needed("zstandard"), chunks, out):
+                return out
+            return super().decode_many(chunks, out, arena)
         try:
-            if czstd.decompress(functions, _joined(chunks, arena), out) == out.size:
+            if czstd.decompress(functions, joined, out) == out.size:
                 return out
         except czstd.ZstdFailure:
             pass
@@ -249,6 +251,30 @@ class Zstd(BytesToBytes):
             return bytes(_compressor(zstandard, self.level or 3, self.checksum).compress(data))
         zstd = needed("numcodecs.zstd")
         return bytes(zstd.compress(data, self.level, self.checksum))
+
+
+def _decoded_at_once(joined: Buffer, out: Octets) -> bool:
+    """Decodes frames that follow each other into `out` by one call of numcodecs: 14 µs for a chunk of 16³, where
+    `_decoded_each` takes 17. Returns False, with undefined content of `out`, if the frames do not fill `out` exactly.
+
+    numcodecs does not return how many bytes it decodes into a buffer, but refuses with ValueError a buffer shorter
+    than the sum of the content sizes. So the sum is the size of `out` if numcodecs refuses one byte less and accepts
+    `out`.
+    """
+    zstd = library("numcodecs.zstd")
+    if zstd is None:
+        return False
+    try:
+        zstd.decompress(joined, out[:-1])
+    except ValueError:
+        try:
+            zstd.decompress(joined, out)
+        except (RuntimeError, ValueError):
+            return False
+        return True
+    except RuntimeError:
+        pass
+    return False
 
 
 def _decoded_each(zstandard: Any, chunks: Sequence[Buffer], out: Octets) -> bool:
