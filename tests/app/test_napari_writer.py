@@ -131,12 +131,23 @@ def test_what_fails_or_is_cancelled_leaves_nothing(tmp_path: Path) -> None:
     assert not [path for path in (tmp_path / "other.zarr").rglob("*") if path.is_file()]
 
 
+def test_labels_keep_a_position_of_their_own(tmp_path: Path) -> None:
+    target = str(tmp_path / "new.zarr")
+    cells = Image(VALUES[0, 0], name="cells", translate=(2, 3)).as_layer_data_tuple()
+    nuclei = Labels((VALUES[0, 0] > 2000).astype("u1"), name="nuclei", translate=(2, 9)).as_layer_data_tuple()
+    write(target, [cells, nuclei])
+    assert [tuple(arguments["translate"]) for _, arguments, _ in read(target)] == [(2, 3), (2, 9)]
+
+
 def test_layers_that_make_no_image_are_refused_before_anything_is_written(tmp_path: Path) -> None:
     target = str(tmp_path / "new.zarr")
     small = Image(VALUES[0, 0, :9], name="small").as_layer_data_tuple()
     large = Image(VALUES[0, 0], name="large").as_layer_data_tuple()
     with pytest.raises(Refused, match='"large" has another shape'):
         write(target, [small, large])
+    moved = Image(VALUES[0, 0], name="moved", translate=(0, 5)).as_layer_data_tuple()
+    with pytest.raises(Refused, match='"moved" lies at another position than "large"'):
+        write(target, [large, moved])
     with pytest.raises(Refused, match="no image"):
         plan_image(target, [])
     with pytest.raises(Unsupported):

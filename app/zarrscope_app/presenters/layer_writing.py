@@ -79,8 +79,8 @@ def sentence(layers: Sequence[DrawnLayer]) -> str:
 def plan_image(target: str, layers: Sequence[DrawnLayer], version: str = "0.5") -> PlannedImage:
     """Plans a new image at `target`; reads and writes nothing.
 
-    Raises Refused for layers with different shapes or pixel sizes, and Unsupported for layers that OME-Zarr
-    cannot hold.
+    Raises Refused for layers with different shapes or pixel sizes and for image layers at different positions, and
+    Unsupported for layers that OME-Zarr cannot hold.
     """
     if version not in VERSIONS:
         raise Unsupported(f"OME-Zarr {version} is not written here", feature=f"OME-Zarr {version}")
@@ -95,6 +95,13 @@ def plan_image(target: str, layers: Sequence[DrawnLayer], version: str = "0.5") 
                 f"{_quoted(layer)} has another shape or pixel size than {_quoted(first)}",
                 store=target,
                 advice="Write them one by one: channels of one image lie on one grid.",
+            )
+        close = np.isclose(layer.translation, first.translation, atol=1e-6 * np.abs(first.scale))
+        if layer.kind == "image" and not np.all(close):
+            raise Refused(
+                f"{_quoted(layer)} lies at another position than {_quoted(first)}",
+                store=target,
+                advice="Write them one by one: channels of one image lie at one position.",
             )
         if np.dtype(layer.data.dtype).kind not in ("iub" if layer.kind == "labels" else "iufb"):
             raise Unsupported(f"{_quoted(layer)} holds {layer.data.dtype}", feature=f"pictures of {layer.data.dtype}")
