@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pytest
@@ -23,6 +23,8 @@ from zarrscope.view.image import find_images
 from zarrscope_app.presenters import JobState, Session, SessionStatus, Workspace, strings
 from zarrscope_app.presenters.jobs import Report
 from zarrscope_app.presenters.nodes import words
+
+Answer: TypeAlias = Callable[[JobResult[Any]], str] | None
 
 
 @pytest.fixture
@@ -509,13 +511,13 @@ def test_after_an_undo_is_cancelled_everything_can_still_be_undone(
     later: list[tuple[Callable[..., object], Callable[..., object]]] = []
     run = session.jobs.run
 
-    def held(name: str, work: Callable[..., object], *how: object) -> int:
+    def held(name: str, work: Callable[..., object], done: Answer, late: Answer) -> int:
         def wait(report: Report, cancelled: Callable[[], bool]) -> object:
             working.set()
             assert free.wait(30)
             return work(report, cancelled)
 
-        return run(name, wait, *how)  # type: ignore[arg-type]  # the callbacks are passed on as they come
+        return run(name, wait, done, late)
 
     if begun:
         monkeypatch.setattr(session.jobs, "run", held)

@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,6 +38,29 @@ def volume(tmp_path: Path) -> str:
 def start() -> Iterator[Callable[..., Terminal]]:
     with terminals() as start:
         yield start
+
+
+@pytest.fixture
+def opened(start: Callable[..., Terminal], volume: str) -> Callable[..., Terminal]:
+    """Opens the array in a terminal and gives the keys to its picture."""
+
+    def opened(**how: Any) -> Terminal:
+        terminal = start("-m", "zarrscope_app", "tui", f"{volume}/plane", TERM="xterm-256color", **how)
+        terminal.sees("q quit")
+        terminal.sees("Values")
+        terminal.press("\t")
+        terminal.sees("a auto")
+        return terminal
+
+    return opened
+
+
+@pytest.fixture
+def failed(start: Callable[..., Terminal], volume: str) -> Terminal:
+    """A terminal in which the application could not be imported."""
+    terminal = start("-c", FAILING, volume)
+    assert terminal.ended() == 1
+    return terminal
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="a shell with jobs is needed")
@@ -71,15 +95,9 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize("drawing", ANSWERS)
-def test_enter_shows_the_picture_in_the_terminals_own_pixels(
-    start: Callable[..., Terminal], volume: str, drawing: str
-) -> None:
+def test_enter_shows_the_picture_in_the_terminals_own_pixels(opened: Callable[..., Terminal], drawing: str) -> None:
     told, draws, removes = ANSWERS[drawing]
-    terminal = start("-m", "zarrscope_app", "tui", f"{volume}/plane", answers=told, TERM="xterm-256color")
-    terminal.sees("q quit")
-    terminal.sees("Values")
-    terminal.press("\t")
-    terminal.sees("a auto")  # the picture has the keys
+    terminal = opened(answers=told)
     terminal.press("\r")
     terminal.wait(lambda written: draws in written and words.PIXELS_FOOT in written, "the picture is drawn in pixels")
     if drawing == "kitty":
@@ -94,12 +112,8 @@ def test_enter_shows_the_picture_in_the_terminals_own_pixels(
     assert terminal.ended() == 0
 
 
-def test_without_pictures_of_its_own_it_says_so(start: Callable[..., Terminal], volume: str) -> None:
-    terminal = start("-m", "zarrscope_app", "tui", f"{volume}/plane", TERM="xterm-256color")
-    terminal.sees("q quit")
-    terminal.sees("Values")
-    terminal.press("\t")
-    terminal.sees("a auto")
+def test_without_pictures_of_its_own_it_says_so(opened: Callable[..., Terminal]) -> None:
+    terminal = opened()
     terminal.press("\r")
     terminal.sees("kitty")
     terminal.press("q")
@@ -114,24 +128,16 @@ main([sys.argv[1]])
 """
 
 
-def test_something_is_on_the_screen_before_the_application_is_imported(
-    start: Callable[..., Terminal], volume: str
-) -> None:
-    terminal = start("-c", FAILING, volume)
-    assert terminal.ended() == 1
-    first, _, after = terminal.written.partition("\x1b[?1049l")
+def test_something_is_on_the_screen_before_the_application_is_imported(failed: Terminal) -> None:
+    first, _, after = failed.written.partition("\x1b[?1049l")
     assert words.OPENING in first
     assert "plane.zarr" in first  # of a long address, the end is shown
     assert "ModuleNotFoundError" in after  # the terminal was given back before
-    assert terminal.after == terminal.before
+    assert failed.after == failed.before
 
 
-def test_the_first_rows_of_a_folder_are_on_the_screen_before_the_application_is_imported(
-    start: Callable[..., Terminal], volume: str
-) -> None:
-    terminal = start("-c", FAILING, volume)
-    assert terminal.ended() == 1
-    first, _, _ = terminal.written.partition("\x1b[?1049l")
+def test_the_first_rows_of_a_folder_are_on_the_screen_before_the_application_is_imported(failed: Terminal) -> None:
+    first, _, _ = failed.written.partition("\x1b[?1049l")
     assert "▾ plane.zarr" in first
     assert "    plane 3-D uint16" in first
 

@@ -48,6 +48,12 @@ Report = Callable[[float | None, str], None]
 thread."""
 
 
+def if_complete(done: Callable[[JobResult[Any]], str]) -> Callable[[JobResult[Any]], str]:
+    """A `late` function of `JobsPresenter.run`: it says nothing about work that was stopped or failed, and calls `done`
+    for work that was complete before it could be stopped."""
+    return lambda outcome: "" if outcome.error is not None else f"{strings.TOO_LATE} {done(outcome)}"
+
+
 class JobsPresenter:
     """Jobs in the order of their start. `changed()` is emitted at most once per pass of the event loop."""
 

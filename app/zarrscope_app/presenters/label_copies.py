@@ -15,7 +15,7 @@ from dataclasses import replace
 import zarrscope
 from zarrscope.runtime.threads import JobResult
 from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.jobs import JobsPresenter, Report
+from zarrscope_app.presenters.jobs import JobsPresenter, Report, if_complete
 from zarrscope_app.presenters.layer_writing import DrawnLayer, PlannedImage, plan_image, write_image
 from zarrscope_app.presenters.layers import Layer, plan
 
@@ -70,7 +70,4 @@ class LabelCopies:
             done(outcome.value, told, problem)
             return told
 
-        def late(outcome: JobResult[Layer]) -> str:
-            return "" if outcome.error is not None else f"{strings.TOO_LATE} {ended(outcome)}"
-
-        self.jobs.run(TITLE, work, ended, late)
+        self.jobs.run(TITLE, work, ended, if_complete(ended))

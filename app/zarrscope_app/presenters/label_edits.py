@@ -21,7 +21,7 @@ from zarrscope.view.image import Image, find_images
 from zarrscope.view.lazy import LazyView
 from zarrscope.view.loader import shared as chunk_loader
 from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.jobs import JobsPresenter, Report
+from zarrscope_app.presenters.jobs import JobsPresenter, Report, if_complete
 from zarrscope_app.presenters.layers import PLANE_LIMIT
 from zarrscope_app.presenters.session.opening import open_place
 
@@ -211,7 +211,4 @@ class LabelEdits:
             done(outcome.value or "", problem, isinstance(outcome.error, ReadOnly))
             return outcome.value or ""
 
-        def late(outcome: JobResult[str]) -> str:
-            return "" if outcome.error is not None else f"{strings.TOO_LATE} {ended(outcome)}"
-
-        self.jobs.run(TITLE, work, ended, late)
+        self.jobs.run(TITLE, work, ended, if_complete(ended))

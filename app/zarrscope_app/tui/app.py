@@ -187,7 +187,7 @@ class Explorer(App[int]):
         self._panes = self.query_one("#panes", ContentSwitcher)
         self._shown = {str(line.id): line for line in self.query(Static)}
         self.set_interval(0.1, lambda: self.session.slice.tick())
-        self.set_interval(0.1, lambda: self.early_keys.look(self.session, self.tree_lines.row(0)))
+        self.early_keys.poll(self.set_interval, lambda: (self.session, self.tree_lines.row(0)))
         self.set_interval(LOOK_SECONDS, lambda: self.session.look_again())
         self.event_loop = asyncio.get_running_loop()
         self.keyboard.focus(self.tree_lines)

@@ -6,11 +6,13 @@ import time
 from collections.abc import Callable
 
 from textual import events
+from textual.timer import Timer
 
 from zarrscope_app.presenters import Row, Session, SessionStatus
 
 SECONDS = 2.0
 """Keys wait no longer than this, because a disk may be slow."""
+POLL_SECONDS = 0.1
 AT_ONCE = frozenset({"escape", "q", "ctrl+c", "ctrl+q"})
 """Keys that leave never wait."""
 
@@ -22,6 +24,7 @@ class EarlyKeys:
         self._press = press
         self._kept: list[events.Key] = []
         self._end = 0.0
+        self._timer: Timer | None = None
 
     def hold(self) -> None:
         """Lets keys wait from now on, until the rows are there."""
@@ -34,12 +37,22 @@ class EarlyKeys:
         else:
             self._press(event)
 
-    def look(self, session: Session, root: Row | None) -> None:
+    def poll(
+        self, set_interval: Callable[[float, Callable[[], None]], Timer], rows: Callable[[], tuple[Session, Row | None]]
+    ) -> None:
+        """Looks, while keys wait, whether the rows are there. `rows` returns the session in front and the row of its
+        root."""
+        if self._end:
+            self._timer = set_interval(POLL_SECONDS, lambda: self._look(*rows()))
+
+    def _look(self, session: Session, root: Row | None) -> None:
         """Presses the keys that wait, in their order, if the row of the root tells that its children were listed."""
         state = session.state
         listed = root is not None and root.state.value != "loading" and (root.expanded or not root.expandable)
         listed = listed and state.status is SessionStatus.READY and not state.selecting
-        if self._end and (listed or time.monotonic() > self._end):
+        if listed or time.monotonic() > self._end:
             self._end, kept, self._kept = 0.0, self._kept, []
+            if self._timer is not None:
+                self._timer.stop()
             for event in kept:
                 self._press(event)

@@ -277,7 +277,7 @@ class NodesPresenter:
             return words.undone(last.name)
 
         def late(outcome: JobResult[str]) -> str:
-            if isinstance(outcome.error, Refused):  # the job had not begun, so the action can still be undone
+            if outcome.error is not None:  # the action stays, so that undoing it can be tried again
                 self._undoing = False
                 self._notify.soon()
                 return ""
