@@ -103,6 +103,8 @@ def test_it_does_what_numpy_does(dtype: Any, index: Any, values: Any) -> None:
         ("bytes", [1, 2, 3, 4, 5], ValueError),
         ("bytes", np.zeros(5), ValueError),
         ("f4", np.zeros(4), ValueError),
+        ("V3", np.array([1, 2.5], object), ValueError),
+        ("V3", np.array([1, 2, 3, 4, 5], object), TypeError),
     ],
 )
 def test_what_does_not_fit_raises_and_writes_nothing(dtype: Any, values: Any, kind: type[Exception]) -> None:

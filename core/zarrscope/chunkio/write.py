@@ -113,9 +113,17 @@ def _broadcast(
 ) -> NDArray[Any]:
     """`values` in the array's type and the shape of the selection, as numpy's own assignment would store them."""
     given = _items(array, values) if array.dtype.hasobject else _elements(array.dtype, values, selection)
-    while hasattr(values, "__array__") and given.ndim > len(selection.shape) and given.shape[0] == 1:
-        given = given[0]  # numpy drops leading axes of length one of arrays, but not of lists
+    if hasattr(values, "__array__"):
+        given = _without_leading_axes(given, len(selection.shape))
     return np.broadcast_to(given, selection.shape).reshape(selection.full_shape)
+
+
+def _without_leading_axes(given: NDArray[Any], ndim: int) -> NDArray[Any]:
+    """The array without leading axes of length one that the selection does not have. Numpy's assignment drops these
+    axes of arrays, but not of lists."""
+    while given.ndim > ndim and given.shape[0] == 1:
+        given = given[0]
+    return given
 
 
 def _elements(
@@ -139,7 +147,8 @@ def _elements(
             if np.asarray(values, object).ndim > len(selection.shape):
                 raise ValueError("the lists are nested deeper than the selection has axes") from None
             raise
-    source = np.asarray(values)
+    source = _without_leading_axes(np.asarray(values), len(selection.shape))
+    np.broadcast_to(source, selection.shape)  # as in numpy, shapes that do not fit are refused before values
     made = np.empty(source.shape, dtype)
     made[...] = source
     return made
