@@ -55,6 +55,13 @@ class Zarrscope:
         return len([*self.library.open(path)["/"].list_names()])
 
 
+class Before(Zarrscope):
+    """Another checkout of zarrscope, which may be so old that `open` has no storage options."""
+
+    def open(self, path: str, node: str, **options: Any) -> Any:
+        return self.library.open(path)[f"/{node}"]
+
+
 class Viewer(Zarrscope):
     """As the viewers read: through the loader of chunks and its bounded cache, empty at first."""
 
@@ -256,6 +263,7 @@ def _limit() -> Any:
 
 ENGINES: dict[str, Callable[[], Any]] = {
     "zarrscope": Zarrscope,
+    "before": Before,
     "zarrscope viewer": Viewer,
     "tensorstore": TensorStore,
     "tensorstore caching": TensorStoreCaching,

@@ -19,9 +19,18 @@ from pathlib import Path
 from typing import Any
 
 import machine
+from bench.results import BEFORE, OURS
 
 TESTS = Path(__file__).resolve().parents[1]
-ELSEWHERE = {"zarr 2.18": machine.zarr2, "zarr 2.18, database": machine.zarr2}
+
+
+def before() -> Path | None:
+    """The interpreter of another checkout's environment, which run.py --before names."""
+    named = os.environ.get("ZARRSCOPE_BEFORE")
+    return Path(named) if named else None
+
+
+ELSEWHERE = {"zarr 2.18": machine.zarr2, "zarr 2.18, database": machine.zarr2, BEFORE: before}
 """Engines that need another interpreter."""
 
 
@@ -88,7 +97,7 @@ class Peers:
     def __init__(self, names: Sequence[str]) -> None:
         self.missing: dict[str, str] = {}
         self.all: dict[str, Peer] = {}
-        for name in names:
+        for name in (*names, *([BEFORE] if before() and OURS in names else [])):
             try:
                 self.all[name] = Peer(name)
             except Unable as error:
@@ -112,7 +121,7 @@ class Peers:
         figures: dict[str, list[float]] = {}
         unable: dict[str, str] = {}
         for name, peer in self.all.items():
-            if names is not None and name not in names:
+            if names is not None and name not in (*names, BEFORE):
                 continue
             try:
                 prepare(peer)

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.peers import ELSEWHERE, Peer, Peers, Unable, WrongValues
-from bench.results import Goal, Row
+from bench.peers import ELSEWHERE, Peer, Peers, Unable, WrongValues, before
+from bench.results import BEFORE, OURS, Goal, Row
 from bench.settings import Settings
 from bench.volumes import FORMS, Form, Shape, Volumes
 
@@ -65,7 +65,7 @@ LARGER = 4
 
 
 def program(engine: str, form: Form, template: str, selection: str) -> str:
-    imports, opened, read = PROGRAMS[engine]
+    imports, opened, read = PROGRAMS[OURS if engine == BEFORE else engine]
     driver = "zarr" if form.dialect == "v2" else "zarr3"
     return template.format(imports=imports, opened=opened.format(driver=driver), read=read.format(selection))
 
@@ -139,7 +139,7 @@ def _in_turn(
     """Like Peers.rounds, with a new process each time. The first run, which compiles modules, counts only if quick."""
     figures: dict[str, list[float]] = {}
     unable: dict[str, str] = {}
-    for engine in PROGRAMS:
+    for engine in (*PROGRAMS, *([BEFORE] if before() else [])):
         if engine == "zarr 2.18" and form.dialect != "v2":
             continue
         try:

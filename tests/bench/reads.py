@@ -1,6 +1,6 @@
 """Reading without a cache from local files that the system has in memory: every form, every kind of selection.
 
-Goals: those of issue 6. What it gives no number for is held to the fastest peer.
+A case without a goal in numbers is held to the fastest peer.
 """
 
 from __future__ import annotations

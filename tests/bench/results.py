@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 OURS = "zarrscope"
+BEFORE = "before"
+"""Zarrscope of another checkout: run.py --before."""
 LIMIT = "limit"
 """The engine that only decodes: what no reader can go below."""
 WIRE = "limit, S3"
@@ -76,7 +78,7 @@ class Row:
 
     def fastest(self) -> str | None:
         """The peer with the smallest median."""
-        peers = [name for name in self.figures if name not in (OURS, LIMIT, WIRE)]
+        peers = [name for name in self.figures if name not in (OURS, BEFORE, LIMIT, WIRE)]
         return min(peers, key=lambda name: statistics.median(self.figures[name]), default=None)
 
     def ratio(self, to: str) -> Spread:

@@ -1,10 +1,11 @@
-"""All benchmarks, one command: zarrscope and its peers in turn, values checked, goals of issue 6 beside the figures.
+"""All benchmarks, one command: zarrscope and its peers in turn, values checked, goals beside the figures.
 
     python tests/bench/run.py                          everything, about a quarter of an hour on two cores
     python tests/bench/run.py --only raw,shards        some groups; --list names them
     python tests/bench/run.py --only raw --forms zstd --cases full,plane --rounds 15
     python tests/bench/run.py --only raw --cpu         computing time of all threads instead: for a busy machine
     python tests/bench/run.py --quick                  small volumes, one round: whether it all works
+    python tests/bench/run.py --before /old/.venv/bin/python       with zarrscope of another checkout as one more peer
     python tests/bench/run.py --docs                   afterwards writes the table into performance.md
     python tests/bench/run.py --only none --docs       only writes the table from what was measured before
 
@@ -19,6 +20,7 @@ ratio is the median over the rounds of ours divided by theirs in the same round,
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 import time
@@ -29,7 +31,7 @@ if not __package__:
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from bench import listing, processes, reads, remote, report, stores, writes
-from bench.results import OURS, Goal, Row
+from bench.results import BEFORE, OURS, Goal, Row
 from bench.settings import Settings
 
 Group = Callable[[Settings], Iterator[Row]]
@@ -85,9 +87,12 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--cpu", action="store_true")
     parser.add_argument("--docs", action="store_true")
+    parser.add_argument("--before", help="the interpreter of another checkout's environment")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "zarrscope-bench")
     asked = parser.parse_args()
+    if asked.before:
+        os.environ["ZARRSCOPE_BEFORE"] = asked.before
     known = groups()
     if asked.list:
         print("\n".join(known))
@@ -105,7 +110,7 @@ def main() -> int:
         cases=[part for part in asked.cases.split(",") if part],
     )
     asked.folder.mkdir(parents=True, exist_ok=True)
-    kept = "-quick" if asked.quick else "-cpu" if asked.cpu else ""
+    kept = "-before" if asked.before else "-quick" if asked.quick else "-cpu" if asked.cpu else ""
     path = asked.folder / f"results{kept}.json"
     about, rows = report.load(path)
     settings.versions.update(about.get("versions", {}))
@@ -128,6 +133,10 @@ def main() -> int:
         print(f"── {name}: {time.perf_counter() - began:.0f} s\n", flush=True)
     for engine, reason in settings.missing.items():
         print(f"{engine} is not here: {reason}")
+    for row in (row for row in rows if BEFORE in row.figures and OURS in row.figures):
+        ratio = row.ratio(BEFORE)
+        verdict = "slower" if ratio.low > 1 else "faster" if ratio.high < 1 else ""
+        print(f"{row.group:8} {row.case:24} {row.form:30} {report.spread(ratio)} of before  {verdict}")
     if asked.docs and rows and not kept:
         report.into_docs(about, rows)
     return int(failed)
