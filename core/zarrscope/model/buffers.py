@@ -1,4 +1,4 @@
-"""Encoded bytes that can be read in part, and arenas: memory that is used again."""
+"""Encoded bytes that can be read in part, and arenas: blocks of memory that are reused."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class Arena:
         self._used = self.FRONT
 
     def take(self, size: int) -> memoryview:
-        """Lends `size` bytes, with any content. Raises MemoryError."""
-        if self._used + size > len(self._all):  # pieces given out before keep the old memory alive
+        """Lends `size` bytes, which are not initialised. Raises MemoryError."""
+        if self._used + size > len(self._all):  # pieces lent earlier stay valid: they keep the old memory alive
             self._set(self.FRONT + max(size, min(2 * len(self._all), self.KEPT)))
         piece = self._all[self._used : self._used + size]
         self._used += size
@@ -66,7 +66,7 @@ class Arena:
         return self._all[: self._used]
 
     def offset(self, piece: Buffer) -> int | None:
-        """The offset in `used` of a piece, or of a part of one; None when it lies outside the arena."""
+        """The offset in `used` of a piece, or of a part of a piece; None if the given buffer lies outside the arena."""
         if isinstance(piece, bytes):
             return None
         at: int = np.frombuffer(piece, np.uint8).__array_interface__["data"][0] - self._address
@@ -77,7 +77,7 @@ class Arena:
         self._used -= size
 
     def clear(self) -> None:
-        """Takes all pieces back; none of them may be used any more."""
+        """Takes all pieces back: callers must no longer use the pieces that they were lent."""
         self._used = self.FRONT
         self.cleared += 1
         if len(self._all) > self.FRONT + self.KEPT:

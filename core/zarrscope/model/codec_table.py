@@ -34,13 +34,14 @@ BYTES: CodecKind = "bytes→bytes"
 
 @frozen
 class CodecRow:
-    """A row of the table of codecs. `name` is canonical: v3's, or "numcodecs." before that of numcodecs."""
+    """A row of the table of codecs. `name` is canonical: the name in v3, or "numcodecs." and the identifier in
+    numcodecs."""
 
     name: str
     kind: CodecKind
     module: str = ""
-    """The module that registers its class; "" if the row only describes another spelling, or a codec that is never
-    decoded."""
+    """The module that registers the codec's class; "" if the row only describes another spelling, or a codec that
+    zarrscope never decodes."""
     members: Mapping[str, Schema] | None = None
     """The schemas of the configuration's members; None: no schema is known, so anything is allowed."""
     required: tuple[str, ...] = ()
@@ -52,7 +53,7 @@ class CodecRow:
     v3: tuple[str, ...] = ()
     """Other names of the codec in existing v3 documents."""
     v2: tuple[str, ...] = ()
-    """Names of the codec in v2 (numcodecs identifiers). The first of them is written; so it is below."""
+    """Names of the codec in v2 (numcodecs identifiers). All are read, the first one is written; likewise in `draft`."""
     draft: tuple[str, ...] = ()
     """Names of the codec in the drafts of v3, without the URI in front of them."""
     n5: tuple[str, ...] = ()
@@ -77,7 +78,8 @@ class CodecRow:
 
 
 _there: set[str] = set()
-"""Packages that were found. A missing package is looked for again each time, because it may be installed meanwhile."""
+"""Names of installed packages. Missing packages are not remembered but searched for each time, because a user may
+install one meanwhile."""
 
 
 def _is_there(package: str) -> bool:
@@ -115,7 +117,7 @@ _BLOSC = {
 CODECS: dict[str, CodecRow] = {}
 """Every codec by its canonical name, in the order in which tables show it."""
 _NAMES: dict[tuple[Family, str], str] = {}
-"""(v3, v2, draft or n5; the name of a codec there) → its canonical name."""
+"""(format: v3, v2, draft or n5; the name of a codec in this format) → the codec's canonical name."""
 
 
 def register(row: CodecRow) -> CodecRow:
@@ -140,7 +142,7 @@ def _row(
 def _numcodecs(
     module: str, kind: CodecKind, name: str, members: Mapping[str, Schema], required: str = "", **m: Any
 ) -> None:
-    """A codec of numcodecs, under its identifier there."""
+    """Adds the row of a codec of numcodecs; `name` is its identifier in numcodecs."""
     _row(module, kind, f"numcodecs.{name}", members, required, configured=True, **{"v2": name, **m})
 
 
@@ -393,12 +395,12 @@ _IMAGE_CODECS: dict[CodecKind, str] = {
     "szip zlib zlibng zopfli zstd",
 }
 _IMAGE_KINDS = {f"imagecodecs_{name}": kind for kind, names in _IMAGE_CODECS.items() for name in names.split()}
-"""The codecs of imagecodecs, which can only decode and have no schema."""
+"""Name → kind of the codecs of the package imagecodecs. zarrscope only decodes them, and has no schemas for them."""
 
 
 # ---------------------------------------------------------------------------------------------- looking one up
 def codec_row(name: str) -> CodecRow | None:
-    """The row of the codec of this canonical name, of a plugin if none is built in; None for an unknown name.
+    """The row of the codec with this canonical name, built in or from a plugin; None for an unknown name.
 
     Returns None for a plugin that cannot be loaded; codecs.registry.resolve gives the reason.
     """
@@ -410,14 +412,14 @@ def codec_row(name: str) -> CodecRow | None:
     except Unsupported:
         return None
     own = made.__dict__.get("name") if isinstance(made, type) else None
-    if own in CODECS:  # the decorator registered it, perhaps under another name
+    if own in CODECS:  # the plugin's decorator added the row, perhaps under another name
         return CODECS[own]
     kind = getattr(made, "kind", None)
     return register(CodecRow(name, kind, v2=(name,))) if kind in (ARRAY, SERIALIZER, BYTES) else None
 
 
 def kind_of(name: str) -> CodecKind | None:
-    """The kind of a codec by its canonical name; None for names unknown here."""
+    """The kind of the codec with this canonical name; None for an unknown name."""
     row = codec_row(name)
     return _IMAGE_KINDS.get(name) if row is None else row.kind
 
@@ -436,7 +438,7 @@ def codec_name(family: Family, identifier: str) -> str:
 
 
 def codec_id(family: Family, name: str) -> str | None:
-    """The name of a codec in v3, v2, the drafts or N5 (`family`); None if there is no such codec there."""
+    """The name of a codec in v3, v2, the drafts or N5 (`family`); None if that format has no such codec."""
     row = codec_row(name)
     names = row.names(family) if row is not None else ()
     return names[0] if names else None
@@ -444,7 +446,7 @@ def codec_id(family: Family, name: str) -> str | None:
 
 # ---------------------------------------------------------------------------------------------- writing
 def completed(name: str, configuration: Mapping[str, JSON], itemsize: int = 0) -> tuple[dict[str, JSON], bool]:
-    """(a configuration that reads the same and has all members that a document must have, whether the document needs a
+    """Returns (an equivalent configuration with all members that a document must have, whether the document needs a
     configuration).
 
     Members keep their order. Missing required members get the values that decoding and encoding assume. Members that

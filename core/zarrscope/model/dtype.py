@@ -32,7 +32,7 @@ MAX_FIELDS = 4096
 @frozen
 class DataType:
     """The data type of an array: `name` as v3 spells it; `code` is the dtype of decoded values, or numpy's type string
-    of it, None if the type is not supported here.
+    of it, None if zarrscope does not support the type.
 
     `itemsize` is the stored size of one element in bytes, 0 when it varies (string, bytes: `numpy` is object).
     `configuration` is the type's configuration as canonical JSON text ("" when it has none), so that the type is
@@ -44,7 +44,7 @@ class DataType:
     itemsize: int
     configuration: str = ""
     advice: str = ""
-    """Advice for a type that is not supported here."""
+    """Advice for the user if zarrscope does not support the type; else ""."""
 
     @cached_property
     def numpy(self) -> np.dtype[Any] | None:
@@ -101,7 +101,7 @@ class Fill:
         object.__setattr__(fill, "defined", defined)
         return fill
 
-    if not TYPE_CHECKING:  # otherwise every name would be an attribute for the type checker
+    if not TYPE_CHECKING:  # hidden from type checkers, which would otherwise accept any attribute name
 
         def __getattr__(self, name: str) -> Any:
             if name != "value":
@@ -154,7 +154,7 @@ CORE = {
     "complex_float64": "c16",
 }
 CORE_NAMES = frozenset(CORE) - {"complex_float32", "complex_float64"}
-"""The core types of v3, except r<bits>, which documents write as plain strings."""
+"""The names of v3's core types, which documents write as plain strings; r<bits> is not among them."""
 
 SMALL = (
     "bfloat16",
@@ -228,7 +228,7 @@ def _sized(kind: str) -> Callable[[str, Configuration], DataType]:
 
 
 def fixed_size(kind: str, count: int) -> DataType:
-    """The type U of `count` characters, or S or V of `count` bytes."""
+    """The data type for numpy's kind U with `count` characters, or for S or V with `count` bytes."""
     size = count * (4 if kind == "U" else 1)
     name = {"U": "fixed_length_utf32", "S": "null_terminated_bytes", "V": "raw_bytes"}[kind]
     # numpy takes "V0" and "S0" for types without a size, so empty elements are held as one byte of padding.
@@ -267,7 +267,7 @@ def _struct(name: str, configuration: Configuration) -> DataType:
 
 
 def _struct_at(configuration: Configuration, depth: int) -> DataType:
-    """struct{fields: [{name, data_type}]} and its former spelling structured{fields: [[name, type]]}."""
+    """The type of struct{fields: [{name, data_type}]}, or of its former spelling structured{fields: [[name, type]]}."""
     fields = configuration.get("fields")
     here = "/configuration/fields"
     if not isinstance(fields, list) or not fields:
@@ -287,7 +287,7 @@ def _struct_at(configuration: Configuration, depth: int) -> DataType:
 
 
 def record_type(parts: Sequence[tuple[Any, DataType, str | None, tuple[int, ...]]], here: str) -> DataType:
-    """A structured type from (name, type, byte order, shape of a sub-array) per field, packed."""
+    """A structured type without padding, from (name, type, byte order, shape of the sub-array) for each field."""
     if len(parts) > MAX_FIELDS:
         raise BadMetadata(f"{len(parts):,} fields are more than zarrscope allows ({MAX_FIELDS:,})", pointer=here)
     seen: set[str] = set()
@@ -394,19 +394,20 @@ def data_type(value: JSON, depth: int = 0) -> DataType:
 
 
 def is_data_type(name: str) -> bool:
-    """Whether a data type of that name is known here: built in, or added by another package."""
+    """Whether zarrscope knows a data type of this name: built in, or added by another package."""
     return name in DATA_TYPES or bool(re.fullmatch(RAW_NAME, name)) or plugin("data_types", name) is not None
 
 
 def _prefixed(name: str) -> str:
-    """An explanation of a prefixed name: ZEP 9 sketches such names for its third phase, which is not adopted."""
+    """Advice for an unknown type with a prefix in its name. ZEP 9 sketches prefixed names for its third phase, which is
+    not adopted."""
     if ":" not in name or "://" in name:
         return ""
     return " Names with a prefix are of phase 3 of ZEP 9, which is not part of any released specification."
 
 
 def unknown(name: str, configuration: Configuration | None = None) -> DataType:
-    """A data type that is not known here; its name is kept."""
+    """A DataType for a name that zarrscope does not know. It keeps the name, and has no `numpy`."""
     return DataType(
         name,
         None,

@@ -94,7 +94,7 @@ def parse_fill(value: JSON, dtype: DataType, form: FillForm = V3, *, lenient: bo
 
 
 def _is_plain(value: JSON, dtype: DataType) -> bool:
-    """Whether this is a number or boolean in the usual form, which every format allows for the type."""
+    """Whether `value` is a plain JSON number or boolean, a form that every format allows for the type."""
     if dtype.name not in CORE_NAMES:
         return False
     match dtype.kind:
@@ -112,7 +112,8 @@ def _is_plain(value: JSON, dtype: DataType) -> bool:
 
 
 def element(data: bytes, kind: np.dtype[Any]) -> Any:
-    """The element that these bytes represent. numpy cannot read a type of size zero from memory."""
+    """The element that these bytes represent. Types of size zero are handled apart, because numpy cannot read them from
+    memory."""
     return np.frombuffer(data, kind)[0] if kind.itemsize else np.zeros((), kind)[()]
 
 
@@ -156,7 +157,7 @@ def _integer(value: JSON, dtype: DataType, kind: np.dtype[Any], form: FillForm) 
     if form.raw == "hexadecimal" and isinstance(value, str) and re.fullmatch(_BITS, value):
         return _from_bits(value, dtype, kind)
     text = form.loose and isinstance(value, str) and re.fullmatch(r"[+-]?[0-9]{1,20}", value)
-    if text or (isinstance(value, float) and value.is_integer()):  # 0.0 can only mean 0
+    if text or (isinstance(value, float) and value.is_integer()):  # 0.0 in place of 0 is unambiguous
         number = int(value)
     if type(number) is not int or not limits.min <= number <= limits.max:
         raise _wrong(value, dtype, f"a whole number from {limits.min} to {limits.max}")
@@ -283,7 +284,7 @@ def _to_base64(data: bytes) -> str:
 
 def _parse_variable(value: JSON, dtype: DataType) -> Any:
     if dtype.name == "object":
-        if isinstance(value, list):  # numpy would take it for several elements
+        if isinstance(value, list):  # numpy would take a list for several elements
             raise _wrong(value, dtype, "null, true, false, a number, text or an object")
         return value
     if type(value) is int and value == 0:
@@ -375,7 +376,7 @@ def _json(value: Any, dtype: DataType, form: FillForm) -> JSON:
             return int(np.asarray(value, kind).view("i8")[()])
         case "U":
             return str(value)
-        case "S":  # v2 readers expect all bytes of the element, padding included
+        case "S":  # v2 readers expect every byte of the element, also the zero bytes that pad it
             return _to_base64(bytes(value).ljust(kind.itemsize, b"\0") if form.null else bytes(value))
         case _:
             data = np.asarray(value, kind).tobytes()
@@ -397,6 +398,6 @@ def _float_json(value: Any, form: FillForm) -> JSON:
         return "NaN" if bits == plain or not form.hexadecimal else "0x" + bits.hex()
     if math.isinf(number):
         return "Infinity" if number > 0 else "-Infinity"
-    # The shortest decimal of the type's own precision reads back to the same bits, and is the text that a person would
-    # type.
+    # str() gives the shortest decimal number that reads back to the same bits at the type's precision: 0.1, where
+    # converting to a Python float gives 0.10000000149011612.
     return float(str(value)) if isinstance(value, np.float16 | np.float32) else number

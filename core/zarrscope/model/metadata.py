@@ -34,7 +34,7 @@ class Configuration(Mapping[str, JSON]):
 
     @property
     def text(self) -> str:
-        """The JSON in a canonical form; made only when two objects are compared."""
+        """The JSON text in a canonical form; made only when two objects are compared."""
         if self._text is None:
             self._text = json.dumps(self._members, sort_keys=True, default=str)
         return self._text
@@ -60,9 +60,7 @@ class Configuration(Mapping[str, JSON]):
 
 @frozen
 class Origin:
-    """The place of a codec in its document, and the places of settings that are stored elsewhere in it, as JSON
-    pointers.
-    """
+    """JSON pointers to a codec in its document, and to those of its settings that the document stores elsewhere."""
 
     place: str
     settings: str
@@ -73,7 +71,8 @@ class Origin:
     """The origins of the codecs that the member `codecs` of the configuration lists."""
 
     def pointer(self, rest: str) -> str:
-        """The pointer in the document for `rest` in the canonical codec: "/configuration/level", for example."""
+        """The pointer in the document to the part of the codec that `rest` names in canonical form, such as
+        "/configuration/level"."""
         steps = rest.split("/")[1:]
         if not steps or steps[0] != "configuration":
             return self.place + rest
@@ -102,8 +101,8 @@ class CodecSpec:
 
 
 def pointer_in_document(codecs: tuple[CodecSpec, ...], pointer: str | None) -> str | None:
-    """The pointer in the document for `pointer` in the canonical codecs: in v2, /filters/0 for /codecs/1, for
-    example."""
+    """Translates a pointer into the canonical list of codecs to one into the document: in v2, /codecs/1 to /filters/0,
+    for example."""
     found = re.match(r"/codecs/([0-9]+)(?=/|$)", pointer or "")
     if found is None or pointer is None or int(found[1]) >= len(codecs):
         return pointer
@@ -118,7 +117,7 @@ class RegularGrid:
     chunk_shape: tuple[int, ...]
 
     def grid_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """The number of chunks along each axis; ceil(0/0) := 0 (spec D.8)."""
+        """The number of chunks along each axis; 0 along an axis without elements (spec D.8)."""
         return tuple(0 if n == 0 else -(-n // c) for n, c in zip(shape, self.chunk_shape, strict=True))
 
     def edges(self, axis: int, length: int) -> RegularEdges:
@@ -164,7 +163,7 @@ class RectilinearGrid:
 
     @property
     def chunk_shape(self) -> tuple[int, ...]:
-        """The largest chunk along each axis: no chunk takes more."""
+        """The length of the largest chunk along each axis."""
         return tuple(axis if isinstance(axis, int) else max(size for size, _ in axis) for axis in self.axes)
 
     def grid_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -284,11 +283,12 @@ class Defect:
     key: str
     advice: str = ""
     feature: str | None = None
-    """The missing feature, if the document itself is valid."""
+    """The feature that zarrscope lacks, if the document is valid but too new; None if the document is wrong."""
 
     @property
     def error(self) -> BadMetadata | Unsupported:
-        """A new error to raise for this defect. It is new because callers add their place to it."""
+        """A new error to raise for this defect. Each call makes another one, because callers add the store and the key
+        to it."""
         place: dict[str, Any] = {"key": self.key, "pointer": self.pointer or None, "advice": self.advice or None}
         if self.feature is not None:
             return Unsupported(self.message, feature=self.feature, **place)
@@ -310,14 +310,16 @@ class ArrayMetadata:
     transformers: tuple[CodecSpec, ...] = ()
     extensions: tuple[ExtensionReport, ...] = ()
     alternative_keys: tuple[ChunkKeys, ...] = ()
-    """Keys that other writers used. They are tried if the regular keys find nothing; the first chunk found decides for
-    the whole array."""
+    """Other rules for chunk keys that some writers used. They are tried if no chunk has a regular key; the rule of the
+    first chunk found then holds for the whole array."""
     lenient_keys: tuple[ChunkKeys, ...] = field(default=(), compare=False)
-    """Keys that the specification forbids and some writers used; they are tried only with lenient opening."""
+    """Rules for chunk keys that the specification forbids and some writers used; they are tried only if the hierarchy
+    is opened leniently."""
     defects: tuple[Defect, ...] = ()
     """The defects of the documents, in order."""
     unread: tuple[str, ...] = ()
-    """The names of stand-ins among shape, dtype, grid, keys, codecs and fill, which the documents do not state."""
+    """Those of "shape", "dtype", "grid", "keys", "codecs" and "fill" that the documents do not state: these attributes
+    hold placeholders."""
 
     kind: ClassVar[Literal["array"]] = "array"
 
@@ -327,7 +329,8 @@ class ArrayMetadata:
 
     @property
     def declared_range(self) -> tuple[float, float] | None:
-        """The smallest and largest value from an array-statistics extension: a first contrast window (ZEP 9)."""
+        """(smallest, largest) value as an array-statistics extension states them (ZEP 9); viewers use them as first
+        contrast limits."""
         for report in self.extensions:
             low, high = report.configuration.get("min"), report.configuration.get("max")
             if report.understood and report.point == "extension" and type(low) in _NUMBERS and type(high) in _NUMBERS:
@@ -336,8 +339,8 @@ class ArrayMetadata:
 
     @property
     def problem(self) -> BadMetadata | Unsupported | None:
-        """The error why this array cannot be read, as far as its documents show it; None if none is known before its
-        codecs are made.
+        """The error that explains why this array cannot be read, or None. It rests on the documents alone: making the
+        codecs may still fail.
 
         If the chunk grid is unknown, `grid` is one chunk of the array's shape, and must not be used.
         """

@@ -1,7 +1,7 @@
 """Paths of nodes: their canonical form, the paths in OME-Zarr metadata, and suggestions for mistyped paths.
 
-If a store cannot list its keys, the paths in attributes are the only ones known: levels, labels, wells, fields
-(OME-Zarr 0.4 and 0.5).
+In a store that cannot list its keys, nodes are only found by the paths that attributes name: levels, labels, wells,
+fields (OME-Zarr 0.4 and 0.5).
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ GROUPS = (
 
 @memoized(len(GROUPS))
 def _points(group: str) -> dict[str, tuple[EntryPoint, ...]]:
-    """The entry points of a group by name. They are read once, because a hostile document may contain thousands of
-    unknown names.
+    """The entry points of a group by name. They are cached, because a hostile document may ask for thousands of unknown
+    names.
     """
     from importlib.metadata import entry_points  # importlib.metadata imports email and zipfile: 15 ms
 
@@ -144,10 +144,11 @@ def forget() -> None:
 
 
 def transformed(store: Any, transformers: Sequence[Any], prefix: str) -> Any:
-    """The store that an array sees through its storage transformers, the first of which is next to the array.
+    """The store that an array reads through its storage transformers; the first transformer is the one nearest to the
+    array.
 
-    Each is a store on top of the next: it changes keys and bytes on the way and has the `url` of the store that it
-    wraps.
+    Each transformer is a store that wraps the next one: it translates keys and bytes, and has the `url` of the wrapped
+    store.
     """
     for spec in reversed(transformers):
         over = plugin("storage_transformers", spec.name)

@@ -1,4 +1,4 @@
-"""Elements given by lists of positions: grouped by the chunks that they lie in.
+"""Selections of elements by lists of positions, grouped by the chunks in which the elements lie.
 
 Both classes have the interface of a Selection for writing (chunkio/write.py). If an element is given twice, the last
 value stays, as in numpy.
@@ -33,7 +33,7 @@ class AxisGroup(NamedTuple):
 
 
 class OrthogonalSelection:
-    """The elements at every combination of positions along the axes: `array.oindex`."""
+    """The elements at every combination of the positions that are given per axis, as `array.oindex` selects them."""
 
     def __init__(self, positions: Sequence[Positions], shape: tuple[int, ...], scalar: bool = False) -> None:
         self.positions = tuple(positions)
@@ -59,7 +59,7 @@ class OrthogonalSelection:
 
 
 class CoordinateSelection:
-    """The elements at single points, with one list of positions per axis: `array.vindex`."""
+    """The elements at single points, given as one list of coordinates per axis, as `array.vindex` selects them."""
 
     def __init__(self, positions: Sequence[Positions], shape: tuple[int, ...], scalar: bool = False) -> None:
         self.positions = tuple(positions)
@@ -101,7 +101,7 @@ class ScatteredChunkSelection(NamedTuple):
 
 
 def grouped(positions: Positions, edges: Edges) -> list[AxisGroup]:
-    """The positions along one axis by the chunks that they lie in."""
+    """Groups the positions along one axis by the chunks in which they lie."""
     order = np.argsort(positions, kind="stable")
     ascending = positions[order]
     found, done = [], 0

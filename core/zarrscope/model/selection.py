@@ -63,7 +63,7 @@ class ChunkSelection(NamedTuple):
 
 
 class Selection:
-    """The elements of an array that an index selects.
+    """The elements of an array that an index expression selects.
 
     `positions`: the selected indices in order, per axis of the array. `shape`: the shape of the result, as numpy gives
     it.
@@ -104,7 +104,7 @@ class Selection:
 
 
 def cross(parts: tuple[AxisSelection, ...]) -> ChunkSelection:
-    """Combines the selected parts of a chunk along each axis into one selection of that chunk."""
+    """Combines the selections of one chunk along each axis into one n-dimensional selection of that chunk."""
     if not parts:
         return ChunkSelection((), (), (), True, True)
     chunk, source, target, whole, covers = zip(*parts, strict=True)

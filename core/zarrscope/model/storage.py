@@ -20,7 +20,8 @@ class ByteRange(NamedTuple):
         return cls(None, length)
 
     def span(self, size: int) -> tuple[int, int]:
-        """The first byte and the byte after the last, in a value of `size` bytes; clipped to it."""
+        """(offset of the first byte, offset after the last byte) of this range in a value of `size` bytes, clipped to
+        the value."""
         if self.start is None:
             return max(0, size - (self.length or 0)), size
         start = min(self.start, size)
@@ -66,7 +67,8 @@ class Version:
         return cls(f"{sha256(value).hexdigest()}.{len(value)}")
 
     def may_have(self, size: int) -> bool:
-        """Whether a value of this length may have this version. If the lengths differ, the value need not be read."""
+        """Whether a value of `size` bytes may have this version. If not, a caller need not read the value to compare
+        it."""
         digest, _, length = self.token.rpartition(".")
         return not digest or length == str(size)
 

@@ -40,7 +40,7 @@ _NUMBERS = {"b1" if code == "?" else code: name for name, code in CORE.items() i
 _ORDERS = {"<": "little", ">": "big"}
 
 OBJECT = DataType("object", "O", 0, advice="Arrays of Python objects need an object codec (vlen-utf8, json2 …).")
-"""v2's "|O": only the object codec shows the type of the elements."""
+"""The type that v2 spells "|O": the type of its elements is known only from the object codec among the filters."""
 
 
 def parse_typestr(value: JSON) -> tuple[DataType, str | None]:
@@ -125,7 +125,7 @@ def typestr(dtype: DataType, endian: str | None = None) -> JSON:
         return "|O"
     kind = dtype.numpy
     if is_small(dtype):
-        return dtype.name  # as tensorstore does; no other writer has these types in v2
+        return dtype.name  # the bare name, as tensorstore writes it; no other writer stores these types in v2
     if kind is None:
         raise Unsupported(
             f"Zarr v2 has no data type {dtype.name}",
@@ -135,7 +135,7 @@ def typestr(dtype: DataType, endian: str | None = None) -> JSON:
     if kind.fields:
         return _descr(kind)
     if dtype.name not in DATA_TYPES and plugin("data_types", dtype.name) is not None:
-        raise Unsupported(  # a plugin's type means more than the numpy type of its values
+        raise Unsupported(  # the numpy type of the values would not say that they belong to a plugin's data type
             f"Zarr v2 has no data type {dtype.name}",
             feature=f"data type {dtype.name}",
             advice="Write it as Zarr v3, or convert the values first.",

@@ -116,7 +116,7 @@ class ChunkCache:
 
 
 def held(data: NDArray[Any]) -> int:
-    """The bytes that `data` keeps alive: its whole buffer, and the objects that it refers to."""
+    """The number of bytes that `data` keeps alive: its whole buffer, and the objects that it refers to."""
     size = buffer_bytes(data)
     if data.dtype.hasobject:
         size += sum(len(item) + 50 if isinstance(item, str | bytes) else 100 for item in data.flat)
@@ -124,7 +124,7 @@ def held(data: NDArray[Any]) -> int:
 
 
 def buffer_bytes(data: NDArray[Any]) -> int:
-    """The size of the buffer that `data` is, or is a view of."""
+    """The size in bytes of the buffer that `data` owns or is a view of."""
     owner: Any = data
     while isinstance(owner.base, np.ndarray):
         owner = owner.base
@@ -147,7 +147,7 @@ def compact(data: NDArray[Any]) -> NDArray[Any]:
 
 
 def default_limit() -> int:
-    """A quarter of the machine's memory, at most 1 GiB."""
+    """The default size of the cache in bytes: a quarter of the machine's memory, at most 1 GiB."""
     try:
         return min(VIEW_BYTES, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 4)
     except (AttributeError, ValueError, OSError):

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
 EDGE = 256
 """The length of a block along the last two axes; along the others a block is one element long."""
 BOX_LIMIT = 1 << 22
-"""If the box around scattered positions has at most this many elements, all of it is read, through the cache."""
+"""The most elements in the bounding box of scattered positions for which the whole box is read through the cache."""
 
 
 @frozen
 class Block:
-    """Elements of a part of an array: the place of the part, its values, and a mask of those that were set."""
+    """A rectangular part of an array with edits: its position, its values, and a mask of the elements that were set."""
 
     corner: tuple[int, ...]
     values: NDArray[Any]
@@ -118,7 +118,7 @@ class Edits:
         return block
 
     def over(self, axes: Sequence[Axis], stored: NDArray[Any]) -> NDArray[Any]:
-        """The stored values at `axes`, with the edits over them, in a copy."""
+        """A copy of the stored values at `axes` in which edited elements have their new values."""
         kept = [axis for axis in axes if not isinstance(axis, int)]
         with self._lock:
             met = [found for block in self._blocks.values() if (found := _meeting(block, axes)) is not None]
@@ -193,7 +193,7 @@ class EditableView(LazyView):
 
     @classmethod
     def of(cls, view: LazyView) -> EditableView:
-        """The same view as an editable one; edits stay in memory."""
+        """An editable view of the same part of the array as `view`; edits stay in memory."""
         return cls(view._array, view._axes, view._shown, view._layout)
 
     def _like(self, axes: tuple[Axis, ...], shown: Shown | None, layout: tuple[int | None, ...]) -> LazyView:
@@ -212,7 +212,8 @@ class EditableView(LazyView):
         return self.edits.over(self._axes, super()._read())
 
     def _points(self, items: list[Any], lists: list[int]) -> NDArray[Any]:
-        """Reads scattered positions, as a brush does at every move. The box around them is read, which is cached."""
+        """Reads scattered positions, as a brush does at every move, by reading their bounding box, whose chunks the
+        cache keeps."""
         every = [np.asarray(item) for item in items if item is not None and not isinstance(item, slice)]
         pure = len(every) == len(items) == self.ndim and all(item.dtype.kind in "iu" and item.size for item in every)
         if not pure or any(item.min() < 0 for item in every):
@@ -259,7 +260,7 @@ class EditableView(LazyView):
         return all(map(basic, selection if isinstance(selection, tuple) else (selection,)))
 
     def _positions_along(self, axis: int) -> NDArray[Any]:
-        """Positions along one axis, as an array of this view's shape that takes no memory."""
+        """The position of each element along one axis, broadcast to this view's shape without taking memory for it."""
         shape = [1] * self.ndim
         shape[axis] = self.shape[axis]
         return np.broadcast_to(np.arange(self.shape[axis]).reshape(shape), self.shape)

@@ -57,7 +57,7 @@ PALETTE: tuple[Color, ...] = (
     (200, 120, 255),
     (255, 140, 60),
 )
-"""Colours for channels without their own, if there are several. Their sum is nearly white, and any two can be
+"""Colours for an image's channels that state none, if it has several. Their sum is nearly white, and any two can be
 distinguished."""
 RGB: tuple[Color, ...] = ((255, 0, 0), (0, 255, 0), (0, 0, 255))
 ALPHA = "opacity"
@@ -120,9 +120,9 @@ class Image:
     def _opened(self) -> tuple[tuple[Level, ...], tuple[Axis, ...], tuple[str, ...]]:
         if self.plain is not None:
             return _open_plain(self.plain)
-        assert self.multiscale is not None  # an image has either a multiscale or an array
+        assert self.multiscale is not None  # an image without a plain array has a multiscale
         assert self.hierarchy is not None
-        with parsed_once():  # missing levels make the same groups above be parsed repeatedly
+        with parsed_once():  # for each missing level, the groups above it would be parsed again
             return _open_levels(self.hierarchy, self.multiscale, self.path)
 
     def node_at(self, path: str) -> Group | Array:
@@ -134,7 +134,7 @@ class Image:
 
     @property
     def levels(self) -> tuple[Level, ...]:
-        """At least one level, finest first. Raises the first level's own error if none can be opened."""
+        """All levels that can be opened, finest first. If none can, raises the error of the first level."""
         return self._opened[0]
 
     @property
@@ -156,7 +156,7 @@ class Image:
 
     @property
     def value_kind(self) -> str:
-        """NumPy's letter for the kind of values; "?" where their data type cannot be decoded here."""
+        """NumPy's letter for the kind of the values; "?" if zarrscope cannot decode their data type."""
         try:
             return str(self.dtype.kind)
         except Unsupported:
@@ -186,7 +186,8 @@ class Image:
 
     @cached_property
     def channels(self) -> tuple[Channel, ...]:
-        """One channel per element of the channel axis, or a single one; each with a colour. A window may be None.
+        """One channel per element of the channel axis, or a single channel without such an axis. Each has a colour; its
+        window (contrast limits) may be None.
 
         If omero gives no window, the range in an array-statistics extension is the first window (ZEP 9).
         """
@@ -233,7 +234,7 @@ class Image:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """Paths of the label images that belong to this one (spec E.4). May wait for the store."""
+        """The paths of the label images that belong to this image (spec E.4). May wait for the store."""
         if self.multiscale is None or self.is_label:
             return ()
         place = self.path.rstrip("/") + "/labels"
@@ -250,7 +251,8 @@ class Image:
 
 
 def find_images(node: Group | Array) -> list[Image]:
-    """The images that a group's own attributes describe, one per multiscale; a plain array gives one of one level.
+    """The images that a group's own attributes describe, one per multiscale; for a plain array, one image with one
+    level.
 
     Empty for any other group, and for an array that cannot be shown as a picture (for an array that cannot be decoded
     it gives an image with an unknown `dtype`; see `Image.levels`). Reads nothing.
@@ -277,8 +279,8 @@ def find_collection(group: Group | Array) -> Collection | None:
 
 
 def members(group: Group, found: Collection) -> Iterator[Member]:
-    """The members of a collection, in order. If no list is stored, these are the numbered groups, looked up one by one
-    when asked for, until the first missing one (spec E.6)."""
+    """Yields the members of a collection in order. If no list is stored, the members are the groups "0", "1", …, looked
+    up one by one until the first missing number (spec E.6)."""
     if found.members is not None:
         yield from found.members
         return
@@ -331,8 +333,8 @@ def level_for(image: Image, pixels_per_index: float | Sequence[float], axes: Seq
 def default_window(
     channel: Channel | None, dtype: np.dtype[Any], sample: np.ndarray[Any, Any] | None
 ) -> tuple[float, float]:
-    """(low, high) to begin with: from the file, else from `sample` (a plane of the coarsest level), else the whole
-    range of 8-bit and boolean types, else (0, 1)."""
+    """The first contrast limits (low, high) of a channel: from the file, else from `sample` (a plane of the coarsest
+    level), else the whole range of 8-bit and boolean types, else (0, 1)."""
     if channel is not None and channel.window is not None:
         return channel.window
     if dtype.kind == "b":
@@ -376,8 +378,8 @@ def _guess_axes(array: Array) -> tuple[Axis, ...]:
 
 
 def _looks_rgb(array: Array) -> bool:
-    """Whether an array is a photograph: bytes, height x width x 3 (or 4, with opacity), and clearly
-    larger than deep."""
+    """Whether an array looks like a photograph: uint8, height x width x 3 (or 4, with opacity), with a height and a
+    width of at least 16."""
     shape = array.shape
     return (
         len(shape) == 3 and shape[2] in (3, 4) and min(shape[:2]) >= 16 and array.metadata.dtype.name == "uint8"

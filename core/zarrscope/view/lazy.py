@@ -45,7 +45,7 @@ class LazyView(Computing):
         shown: Shown | None = None,
         layout: tuple[int | None, ...] | None = None,
     ) -> None:
-        # napari treats any object from a module named "zarr…" as an array of zarr-python.
+        # Hides the name "zarrscope…": napari treats any object from a module named "zarr…" as an array of zarr-python.
         self.__module__ = "lazy view"
         self._array = array
         self._axes: tuple[Axis, ...] = tuple(range(n) for n in array.shape) if axes is None else axes
@@ -104,7 +104,8 @@ class LazyView(Computing):
             place, axis = next(remaining)
             chosen = _chosen(item, place, range(1) if axis is None else self._indices(axis))
             if axis is None:
-                if not isinstance(chosen, int) and len(chosen) != 1:  # a list that is empty or repeats the one element
+                # an empty list, or one that repeats the only element of a new axis
+                if not isinstance(chosen, int) and len(chosen) != 1:
                     return self.lazy()[tuple(items)]
                 layout += [] if isinstance(chosen, int) else [None]
             else:
@@ -130,7 +131,8 @@ class LazyView(Computing):
         return [*items[:at], *[slice(None)] * (self.ndim - count), *items[at + 1 :]]
 
     def _points(self, items: list[Any], lists: list[int]) -> NDArray[Any]:
-        """Indexes with several lists: reads the positions that they name along each axis, then selects with numpy."""
+        """Indexes with several lists: reads every position that a list names along its axis, then selects the points
+        with numpy."""
         outer: Any = self
         places = [sum(item is not None for item in items[:n]) for n in lists]
         picked = list(items)
@@ -195,7 +197,8 @@ class LazyView(Computing):
         return np.asarray(shared().read(self._array, tuple(map(_index, self._axes))))
 
     def edges(self, axis: int) -> list[int]:
-        """The positions at which chunks begin along an axis of the view, and its end, for reading piece by piece."""
+        """The positions at which chunks begin along an axis of the view, then the axis' length: bounds for reading
+        piece by piece."""
         source = self._layout[axis]
         indices = range(1) if source is None else self._indices(source)
         if source is None or not len(indices):
@@ -246,7 +249,7 @@ def _converted(shown: Shown | None, dtype: np.dtype[Any], values: np.ndarray[Any
 
 # ---------------------------------------------------------------------- indices
 def _is_mask(item: Any) -> bool:
-    """Whether an item of an index is a mask over several axes or none, or an index array that is itself lazy."""
+    """Whether an item of an index is a mask that does not have exactly one axis, or a lazy array."""
     if is_lazy(item) or isinstance(item, bool | np.bool_):
         return True
     return isinstance(item, np.ndarray) and item.dtype.kind == "b" and item.ndim != 1

@@ -32,7 +32,7 @@ class Computing(np.lib.mixins.NDArrayOperatorsMixin, ABC):
 
     @abstractmethod
     def edges(self, axis: int) -> list[int]:
-        """The positions at which chunks begin along an axis, and its length as the last one."""
+        """The positions at which chunks begin along an axis, then the length of the axis."""
 
     @abstractmethod
     def __getitem__(self, selection: Any) -> Computing:
@@ -40,12 +40,12 @@ class Computing(np.lib.mixins.NDArrayOperatorsMixin, ABC):
 
     @abstractmethod
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """The values, read now."""
+        """Reads the values and returns them as a numpy array."""
 
-    __hash__ = object.__hash__  # needed because `==` compares elements
+    __hash__ = object.__hash__  # must be set: a class whose `==` compares elements would not be hashable otherwise
 
     def lazy(self) -> Any:
-        """The view as a dask array whose blocks are whole chunks; without dask as a numpy array, read now."""
+        """The view as a dask array whose blocks are whole chunks. Without dask, reads all values into a numpy array."""
         return self._dask if self._dask is not None else np.asarray(self)
 
     @cached_property

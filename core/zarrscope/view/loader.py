@@ -59,7 +59,7 @@ VISIBLE, NEARBY = Priority.VISIBLE, Priority.NEARBY
 
 
 class _PrefetchHold:
-    """Marks a call of `read`, while which no prefetching starts."""
+    """Marks a running call of `read`: meanwhile the loader starts no prefetching."""
 
 
 class ChunkLoader:
@@ -155,8 +155,8 @@ class ChunkLoader:
     def _enter(
         self, array: Array, wanted: Sequence[ChunkIndex], ticket: ChunkTicket | None, priority: int
     ) -> tuple[list[ChunkResult], list[PendingChunk]]:
-        """(cached chunks, entries of other chunks to submit: those that are queued, or become more urgent). Called
-        under the lock."""
+        """Returns (cached chunks, entries of the other chunks that must be submitted because they are newly queued or
+        have become more urgent). Called under the lock."""
         at_hand: list[ChunkResult] = []
         begin: list[PendingChunk] = []
         identity = array._stored.identity
@@ -255,7 +255,7 @@ class ChunkLoader:
             failure = error
         except Exception as error:
             failure = ZarrscopeError(f"Fetching a chunk failed: {type(error).__name__}: {error}", store=url)
-        except Interrupted as error:  # other requests may still want the chunks
+        except Interrupted as error:  # only this fetch is given up: other requests may still want the chunks
             given_up, interrupted = True, error
         for entry in absent or ():
             if failure is None and interrupted is None:
@@ -362,7 +362,8 @@ class ChunkLoader:
         return shaped[()] if chosen.scalar else shaped
 
     def _gather(self, array: Array, wanted: Sequence[ChunkIndex]) -> list[ChunkResult]:
-        """The result for each index. This thread fetches and decodes the chunks that no other thread has begun."""
+        """The result for each index. The calling thread itself fetches and decodes the chunks that no other thread has
+        begun."""
         with self._lock:
             found = self.cache.find(array._stored.identity, wanted)
             missing = [index for index, result in zip(wanted, found, strict=True) if result is None]

@@ -53,7 +53,8 @@ class PendingChunk:
 
 
 class Loader(Protocol):
-    """The interface of a loader for its tickets: the lock for chunks in progress, and the end of a request."""
+    """The part of a loader that its tickets use: the lock for chunks in progress, and the method that ends a
+    request."""
 
     _lock: threading.Condition
 

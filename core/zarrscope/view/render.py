@@ -1,10 +1,10 @@
 """Turns planes of values into RGB pictures. numpy only; no state except small tables; runs in workers.
 
 Each channel is scaled from (low, high) to (0, 1), corrected by gamma, inverted on request and multiplied by its colour;
-then the channels are added up, like light. Types of one and two bytes use a table of all their values (made once for
-each channel's settings and kept); others are first scaled to 4,096 steps. NaN is not drawn unless it has a colour;
-infinities are drawn as the ends of the scale. Complex values are drawn by their magnitude, times by their count of
-units.
+then the channels are added up, like light. Types of one and two bytes use a table with a colour for each value (kept
+for each channel's settings); values of other types are first scaled to 4,096 steps. NaN is not drawn unless it has a
+colour; infinities are drawn as the ends of the scale. Complex values are drawn by their magnitude, times by their count
+of units.
 
 Guarantees: the result is a new uint8 array (h, w, 3); no input is changed; no value of any numeric type raises or
 warns.
@@ -27,7 +27,8 @@ Plane = np.ndarray[Any, Any]
 Picture = np.ndarray[Any, np.dtype[np.uint8]]
 
 STEPS = 4096
-"""Steps for types without a table of their own: more than a screen has, so that gamma causes no visible bands."""
+"""The steps to which values of more than two bytes are scaled: more than a screen shows, so that gamma causes no
+visible bands."""
 
 COMPLEX_PARTS: dict[str, Callable[[Plane], Plane]] = {
     "magnitude": np.abs,
@@ -127,7 +128,7 @@ def _is_float(dtype: np.dtype[Any]) -> bool:
 
 
 def _table(plane: Plane, display: ChannelDisplay) -> tuple[np.ndarray[Any, np.dtype[np.uint64]], Plane]:
-    """A table of colours by value, and the plane as indices into it."""
+    """Returns (table of colours, the plane as indices into this table)."""
     if plane.dtype.itemsize <= 2:
         name = "u1" if plane.dtype.itemsize == 1 else "u2"
         return _value_table(plane.dtype.str, display), plane.view(name)
@@ -183,7 +184,7 @@ def _value_table(dtype: str, display: ChannelDisplay) -> np.ndarray[Any, np.dtyp
 
 @memoized(48)
 def _step_table(display: ChannelDisplay) -> np.ndarray[Any, np.dtype[np.uint64]]:
-    # NaN arrives here as step 0, like all values below the window.
+    # NaN has become step 0 before this table is used, like all values below the window.
     return _light(np.linspace(0, 1, STEPS, dtype=np.float32), display)
 
 
@@ -313,7 +314,8 @@ def auto_levels(sample: Plane, low: float = 0.5, high: float = 99.8) -> tuple[fl
 
 
 def suitable_limits(lo: float, hi: float, *, integers: bool) -> tuple[float, float]:
-    """Contrast limits without digits that mean nothing: multiples of `limit_step`. lo < hi stays so."""
+    """The contrast limits rounded to multiples of `limit_step`, without meaningless digits. If lo < hi, the results
+    keep this order."""
     digits = _digits(hi - lo, integers)
     return (lo, hi) if digits is None else (round(lo, digits) + 0.0, round(hi, digits) + 0.0)
 
@@ -360,7 +362,7 @@ def histogram(sample: Plane, bins: int = 128, limits: tuple[float, float] | None
 
 
 def _finite_values(sample: Plane) -> Plane:
-    """The finite values, flat, as floats if needed; of large samples an even selection of a million."""
+    """The finite values as a flat array, as floats if needed. Of a large sample, a million evenly spaced values."""
     flat = as_numbers(sample).reshape(-1)
     if flat.size > 1_000_000:
         flat = flat[:: -(-flat.size // 1_000_000)]
