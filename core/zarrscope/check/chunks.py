@@ -1,8 +1,8 @@
 """Checks the stored chunks of one array: missing chunks, keys that do not belong to a chunk, and chunks that cannot be
 decoded.
 
-Where the store can list, the keys beneath the array's prefix are read once and kept as one bit per chunk of the grid
-(as a set of numbers where the grid is huge), so a grid of 2^60 chunks takes only as much memory as its stored chunks
+Where the store can list, the keys beneath the array's prefix are read once and kept as one bit per chunk of the grid;
+for a huge grid, as a set of chunk numbers. A grid of 2^60 chunks thus takes only as much memory as its stored chunks
 need. Where the store cannot list, each chunk is requested, up to MAX_ASKED chunks. Chunks are decoded in batches in C
 order of the grid, each batch on all cores. Findings therefore come in the same order every time, and at most one chunk
 per core is in memory.
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
 
 MANY = 1 << 16
-"""In a shard with more inner chunks than this, only those in its index are checked."""
+"""In a shard with more inner chunks than this, only the inner chunks that its index names are checked."""
 _large = threading.Lock()
-"""Held while a large shard index is in memory: at most one index, of some hundred megabytes, is there at a time."""
+"""Held while a large shard index, of some hundred megabytes, is in memory, so that there is at most one at a time."""
 MAX_BITS = 1 << 26
 """A grid of at most this many chunks is kept as an array of flags."""
 MAX_ASKED = 10_000_000
@@ -50,7 +50,7 @@ MOST_NAMED = 1000
 
 
 class StoredChunks:
-    """Checks the chunks of `array`, which can be decoded here (`array.problem` is None)."""
+    """Checks the chunks of `array`, which must be decodable on this machine (`array.problem` is None)."""
 
     def __init__(
         self,
@@ -82,8 +82,8 @@ class StoredChunks:
         """The encoded bytes that this process read; None if the workers of a cluster read them."""
 
     def __getstate__(self) -> dict[str, Any]:
-        """The state that a cluster worker needs for decoding. It says whether the stored chunks are known, but does not
-        list them."""
+        """The state that a cluster worker needs for decoding. It contains whether the stored chunks were listed, but
+        not the list."""
         known = None if self._present is None else set[int]()
         return {**self.__dict__, "_present": known, "executor": None, "cancelled": never, "dialect": None}
 
@@ -139,7 +139,7 @@ class StoredChunks:
                 continue  # a broken link
             for key, _, error in islice(store.files.list_with_folders(prefix), MAX_NAMED_ENTRIES):
                 if "/" in key[len(prefix) :]:
-                    break  # `links` is about the topmost level only, which is listed first
+                    break  # only the topmost level is checked, and it is listed first
                 if error is not None and (told := self._obstacle(key, error, (keys,))) is not None:
                     found[key] = told
         return [found[key] for key in sorted(found)][:MOST_NAMED]
@@ -162,11 +162,13 @@ class StoredChunks:
         return self._finding("error", "chunk-link", text, key, error.advice)
 
     def _behind(self, index: ChunkIndex) -> bool:
-        """Whether an obstacle that was already reported explains why a chunk is missing."""
+        """Whether a reported obstacle (a broken link, or a folder in the place of a file) explains why a chunk is
+        missing."""
         return any(all(i is None or i == n for i, n in zip(region, index, strict=True)) for region in self._blocked)
 
     def _besides(self) -> set[str]:
-        """The keys of documents that describe this array in the hierarchy's other dialects."""
+        """The keys of metadata documents that describe this array in other dialects in which the hierarchy is stored,
+        too."""
         also = self.array.hierarchy.other_dialects if self.array.hierarchy is not None else ()
         return {key for name in also for key in dialect_named(name).documents(self.array.path)}
 
@@ -344,7 +346,8 @@ class StoredChunks:
         return self._finding("error", code, text, key, "Restore the chunk from a copy, or erase it.")
 
     def _shard(self, chunk: ChunkIndex) -> list[Finding]:
-        """The findings within one shard: its index once, then each inner chunk that lies within the array."""
+        """The findings within one shard: first those of its index, then those of each inner chunk that lies within the
+        array."""
         locator = self.array._stored.locator
         spans = [
             range(c * n, min((c + 1) * n, whole))
@@ -367,7 +370,7 @@ class StoredChunks:
                 finding = self._decoded(inner, payload)
                 if finding is not None and isinstance(payload, ZarrscopeError):
                     misplaced.append(inner)
-                    if isinstance(payload, BadChunk):  # the shard index is at fault, not this chunk
+                    if isinstance(payload, BadChunk):  # the shard index is wrong, not the data of this chunk
                         finding = replace(finding, code="shard-index")
                 if finding is not None:
                     found[inner] = finding
@@ -390,7 +393,7 @@ class StoredChunks:
     def _overlaps(self, chunk: ChunkIndex) -> list[Finding]:
         """Findings for inner chunks that share bytes. Two that share all their bytes may be intended."""
         if prod(self.array._stored.locator.chunks_per_shard) > MANY:
-            return []  # `_large_shard` reports overlaps too
+            return []  # `_large_shard` reports the overlaps of such a shard
         locator = self.array._stored.locator
         found = [self._overlap(chunk, (), pairs) for pairs in (locator.overlaps(chunk),) if pairs]
         inner = locator.inner_overlaps(chunk, self.cancelled)

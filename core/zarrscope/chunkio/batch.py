@@ -2,7 +2,7 @@
 
 For a tiny chunk, or a part of a large one, Python takes as long as the decoder does; and each call releases the GIL,
 for which the threads then compete (benchmark "tiny", full: 22 ms instead of 54; "blosc-lz4 64^3", xy plane: 2.3 instead
-of 3.8). If decoding a batch fails, the error names the damaged chunk.
+of 3.8). If a batch cannot be decoded, the error names the damaged chunk.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ def _runs(found: Sequence[tuple[PlanRow, AxisPart, object]]) -> Iterator[tuple[i
 
 
 def _set(row: PlanRow, some: Sequence[AxisPart], chunks: NDArray[Any]) -> None:
-    """Copies the selected part of neighbouring chunks. All but the first and the last are selected whole along the
-    row."""
+    """Copies the selected parts of neighbouring decoded chunks into the result. Along the row, only the first and the
+    last chunk may be selected in part."""
     low, high = int(not some[0].selection.whole), len(some) - int(not some[-1].selection.whole)
     if high - low < 2 or not all(part.selection.whole for part in some[low:high]):
         low = high = 0

@@ -1,13 +1,14 @@
 """Where the chunks of an array are stored: under keys of their own, or within shards (nested ones too).
 
 A *chunk* is the smallest part of an array that is encoded by itself. It is a cell of the metadata's chunk grid (a *grid
-chunk*), or, where that is stored as a shard, an inner chunk of the innermost shard. Chunks are numbered by one grid
-over the whole array. `fetch` turns chunk indices into encoded bytes with few requests: first all shard indexes, then
-byte ranges, nearby ones merged into one request; or a whole shard in one request when most of it is wanted.
+chunk*), or, if the grid chunk is stored as a shard, an inner chunk of the innermost shard. Chunks are numbered by one
+grid over the whole array. `fetch` turns chunk indices into encoded bytes with few requests: first all shard indexes,
+then byte ranges, nearby ones merged into one request; or a whole shard in one request when most of it is wanted.
 
-Promises: one fetch requests nothing twice; a range that comes short is a BadChunk, never wrong data; a shard index is
-parsed once while it stays the same. The index of a local shard is read each time, because another process may have
-rewritten the shard; that of a remote one is cached, and read again when a chunk that it locates does not decode.
+Promises: one fetch requests nothing twice; a byte range that arrives incomplete becomes a BadChunk error, never wrong
+data; a shard index is parsed only once as long as its bytes stay the same. The index of a local shard is read each
+time, because another process may have rewritten the shard; the index of a remote shard is cached, and read again when a
+chunk that it locates cannot be decoded.
 Specification: sharding-indexed codec v1.0; reference.md A.6.1, F.13.
 """
 
@@ -87,7 +88,8 @@ class Locator:
             else MAX_STORED_SIZE
         )
         self.max_stored_size = whole + SLACK
-        """The largest possible size of a stored grid chunk, whatever its elements are; larger values are not read."""
+        """The largest size in bytes that a grid chunk can have when it is stored, whatever its elements are; larger
+        values are not read."""
         ndim = metadata.ndim
         # Chunks per inner chunk of tier t, along each axis; the inner chunk of the last tier is the chunk.
         spans = [(1,) * ndim]
@@ -140,7 +142,7 @@ class Locator:
     def fetch_together(
         self, chunks: Iterable[ChunkIndex], cancelled: Callable[[], bool] = never
     ) -> Iterator[Sequence[Fetched]]:
-        """As `fetch`; the chunks of one answer together, so that one call can decode them."""
+        """Like `fetch`, but yields the chunks of one answer together, so that one call can decode them."""
         if self.tiers and self.store.remote:
             yield from self._fetch_sharded(
                 list(chunks), cancelled, partial(self.store.get_many, limit=self.max_stored_size)
@@ -155,8 +157,8 @@ class Locator:
             yield ((wanted[i], answer),)
 
     def _fetch_held(self, chunks: Iterable[ChunkIndex], cancelled: Callable[[], bool]) -> Iterator[Sequence[Fetched]]:
-        """Reads one shard after another. Each file stays open meanwhile: a shard that replaces it would have another
-        index.
+        """Reads one shard after another. The file of a shard stays open while its chunks are read, because a shard that
+        replaced it would have another index.
         """
         by_key: dict[str, list[ChunkIndex]] = {}
         for chunk in chunks:
@@ -265,7 +267,8 @@ class Locator:
         return None if encoded is None else shard.decode_index(encoded, size)
 
     def overlaps(self, chunk: ChunkIndex) -> list[tuple[int, int, bool]]:
-        """Pairs of inner chunks in a shard of the grid that have bytes in common: (number, number, whether all bytes).
+        """Pairs of inner chunks of one grid chunk's shard that have bytes in common: (number of one, number of the
+        other, whether they share all bytes).
 
         Empty where the shard's index cannot be read. For shards within shards see `inner_overlaps`.
         """
@@ -291,8 +294,8 @@ class Locator:
     ) -> list[tuple[tuple[int, ...], list[tuple[int, int, bool]]]]:
         """Inner chunks with bytes in common, in the shards that lie within a shard of the grid.
 
-        For each such shard: the numbers that lead to it, from the outermost, and its pairs as `overlaps` gives them. At
-        most MOST_INNER_SHARDS are examined, one after the other.
+        For each such shard: the numbers of the inner chunks that lead to it, from the outermost shard inwards, and its
+        pairs as `overlaps` returns them. At most MOST_INNER_SHARDS are examined, one after the other.
         """
         if len(self.tiers) < 2:
             return []
@@ -325,7 +328,7 @@ class Locator:
         return found
 
     def _index_within(self, reader: Reader, key: str, tier: int, span: tuple[int, int] | None) -> ShardIndex | None:
-        """The index of a shard of this tier in the value that the reader is at; None when no value is stored."""
+        """The index of a shard of this tier in the value that the reader has open; None if no value is stored."""
         shard, part = self.tiers[tier], self.tiers[tier].index_range
         if span is not None:
             start, stop = part.span(span[1] - span[0])
@@ -338,8 +341,8 @@ class Locator:
     def spans(
         self, reader: Reader, key: str, inner: Sequence[Sequence[int]]
     ) -> Sequence[tuple[int, int] | None] | None:
-        """The byte ranges of a region of inner chunks in the shard `key`, as ShardIndex.locate_many; None if the
-        shard is not stored."""
+        """The byte ranges of a region of inner chunks in the shard `key`, as ShardIndex.locate_many returns them; None
+        if the shard is not stored."""
         shard = self.tiers[0]
         reader.seek(key)
         encoded = reader.part(shard.index_range)
@@ -352,7 +355,8 @@ class Locator:
     def read_spans(
         self, reader: Reader, key: str, chunks: Sequence[ChunkIndex], spans: Sequence[tuple[int, int] | None]
     ) -> list[Buffer | None]:
-        """Reads the bytes of chunks from the shard `key`, which the reader is at; chunks close together by one request.
+        """Reads the bytes of chunks from the shard `key`, which the reader has open. Chunks that lie close together are
+        read by one request.
 
         Raises BadChunk, Unreadable, Refused."""
         shard = self.tiers[0]
@@ -375,8 +379,8 @@ class Locator:
         return found
 
     def _block(self, reader: Reader, start: int, stop: int, tail: int) -> Buffer:
-        """Reads bytes `start` to `stop` of the shard, fewer where it ends before `stop`. Its last `tail` bytes are the
-        index and not among them."""
+        """Reads the bytes from `start` to `stop` of the shard, or fewer if the shard ends before `stop`. The last
+        `tail` bytes of the shard are its index and are left out."""
         if reader.size is not None:
             stop = min(stop, reader.size - tail)
             return reader.read(start, stop) if stop > start else b""
@@ -428,7 +432,7 @@ class Locator:
         return 2 * wanted >= prod(self.chunks_per_shard) and size <= MAX_WHOLE
 
     def _locate(self, place: _ShardPlace, index: ShardIndex, chunk: ChunkIndex) -> tuple[int, int] | None:
-        """The span, in the stored value, of the inner chunk of this shard that is or holds `chunk`."""
+        """The byte range, in the stored value, of the inner chunk of this shard that is `chunk` or contains it."""
         per_inner, grid = self.chunks_per_inner[place.tier], self.tiers[place.tier].grid
         found = index.locate(tuple(u // n % g for u, n, g in zip(chunk, per_inner, grid, strict=True)))
         if found is None:
@@ -465,7 +469,8 @@ class Locator:
             return known[1] if known else None
 
     def forget(self, key: str | None = None) -> bool:
-        """Forgets the remembered shard indexes under `key`, or all of them. Returns whether there were any."""
+        """Drops the cached shard indexes of the key `key`, or all of them if it is None. Returns whether any were
+        cached."""
         with self._guard:
             stale = [place for place in self._indexes if key is None or place.key == key]
             for place in stale:
@@ -475,7 +480,7 @@ class Locator:
 
 
 class _RangeBlock:
-    """Neighbouring ranges of one value, fetched as one."""
+    """Neighbouring byte ranges of one value, fetched by one request."""
 
     def __init__(self, key: str, start: int, stop: int, parts: list[tuple[int, int, ChunkIndex]]) -> None:
         self.key = key

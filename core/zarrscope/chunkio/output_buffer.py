@@ -1,8 +1,8 @@
 """The memory that a selection is read into.
 
-A result that cannot fit into memory is refused. Where the fill value is zero, zeroed memory saves filling it. The
-axes of a result lie in memory in the order in which chunks store them. In an application, large results reuse memory
-(runtime/memory.py).
+A result that cannot fit into memory is refused. If the fill value is zero, memory that the system has zeroed need not
+be filled. The axes of a result have the same order in memory as in the chunks. In an application, large results reuse
+memory (runtime/memory.py).
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 
 def allocate_result(array: ArraySource, selection: Selection) -> tuple[NDArray[Any], bool]:
-    """Memory for the selected elements, in the shape of `selection.extent`; and whether it holds the fill value.
+    """Memory for the selected elements, in the shape of `selection.full_shape`; and whether it already holds the fill
+    value.
 
     Raises the array's own error if it cannot be read, and Refused if the result cannot fit into memory.
     """
@@ -59,14 +60,14 @@ def _memory_for(shape: tuple[int, ...], dtype: np.dtype[Any], size: int, zero: b
 
 
 def fill_is_zero(array: ArraySource) -> bool:
-    """Whether memory of zeros holds the fill value."""
+    """Whether zeroed memory already holds the fill value."""
     dtype = array.dtype
     return not dtype.hasobject and not any(np.asarray(array.fill_value, dtype).tobytes())
 
 
 @cache
 def _memory() -> int:
-    """The memory of this machine in bytes: a result that cannot fit is refused rather than tried."""
+    """The memory of this machine in bytes. A larger result is refused before any chunk is read."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):

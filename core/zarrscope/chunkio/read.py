@@ -1,4 +1,4 @@
-"""Reading a selection of an array: which chunks, how much of each, and onto which thread.
+"""Reads a selection of an array: decides which chunks are read, how much of each, and on which thread.
 
 The plan is made per axis, combined row by row and split into jobs (read_plan.py). The calling thread and the decode
 threads take jobs from one locked iterator; each thread has its own reader, arena and scratch memory. Each chunk is
@@ -11,7 +11,7 @@ decoded in one of three ways, which are the codec's three methods:
   scratch memory first.
 
 Chunks of remote stores, nested shards and arrays without axes are fetched by `Array.fetch`, with many requests at once.
-The same checks apply in every case; a chunk that is not stored reads as the fill value.
+Every way applies the same checks; a chunk that is not stored reads as the fill value.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ def read(array: ArraySource, selection: Selection) -> NDArray[Any]:
 
 
 class _WorkerState:
-    """The arenas, reader and scratch memory of one thread during one read; its arenas serve later reads of any
-    thread."""
+    """The arenas, reader and scratch memory of one thread during one read. After the read, its arenas are reused by
+    later reads of any thread."""
 
     _free: list[tuple[Arena, Arena]] = []  # noqa: RUF012 - shared on purpose
 
@@ -162,11 +162,12 @@ class _ReadJob:
         finally:
             for state in self._states:
                 state.close()
-            for kept in list(self._kept):  # the traceback of an error would keep these files open
+            for kept in list(self._kept):  # closes them, as the traceback of an error would keep them open
                 kept.close()
 
     def _is_small(self) -> bool:
-        """Whether waking a thread would take longer than it saves (tests/bench: tiny and raw, planes and regions)."""
+        """Whether waking a second thread would take longer than it saves (tests/bench: tiny and raw, planes and
+        regions)."""
         if self.touched == 1:
             return True
         each, enough = self.chunk_bytes, SERIAL_TINY_BYTES if self._decodes_many else SERIAL_BYTES
@@ -197,7 +198,7 @@ class _ReadJob:
             yield partial(self._do_each, some)
 
     def _job_size(self) -> int:
-        """Chunks per job: enough to be worth a job, few enough that every thread gets some."""
+        """Chunks per job: enough that taking a job costs little, few enough that every thread gets some."""
         joins = self._decodes_many or self._reads_blocks
         each = max(1, self.chunk_bytes)
         most = max(
@@ -277,7 +278,7 @@ class _ReadJob:
             self._do_inner((RowSlice(row, (last,), spans),), self._hold(self._state.reader))
 
     def _hold(self, reader: Reader) -> object:
-        """Keeps the reader's current shard open."""
+        """Keeps the file of the reader's current shard open."""
         kept = reader.keep()
         if hasattr(kept, "close"):
             self._kept.add(kept)
@@ -403,7 +404,8 @@ class _ReadJob:
 
     # ------------------------------------------------------------------ many requests at once
     def _arrivals(self) -> Iterator[Sequence[tuple[ChunkSelection, EncodedChunk]]]:
-        """The pieces of chunks as they arrive; several at once where one call decodes several."""
+        """The chunk selections with their encoded chunks as they arrive; several at once if one call can decode
+        several."""
         most = self._job_size() if self._decodes_many else 1
         for some in fetched_together(self.array, map(cross, product(*self.parts)), PLANNED_CHUNKS):
             yield from (some[at : at + most] for at in range(0, len(some), most))
@@ -489,7 +491,7 @@ def fetched(
 def fetched_together(
     array: ArraySource, pieces: Iterable[ChunkSelection], batch: int | None = None
 ) -> Iterator[Sequence[tuple[ChunkSelection, EncodedChunk]]]:
-    """As `fetched`, but yields the chunk selections whose chunks arrived together in one sequence."""
+    """Like `fetched`, but yields one sequence for all chunk selections whose chunks arrived together."""
     waiting = iter(pieces)
     while by_chunk := {piece.chunk: piece for piece in islice(waiting, batch)}:
         for some in array.fetch_together(by_chunk):

@@ -30,11 +30,12 @@ class PlanRow(NamedTuple):
     """The view of the result for these chunks: the whole length of the last axis."""
     whole: bool
     source_ids: tuple[int, ...]
-    """One id for each item of `source`; equal items have equal ids. Decode windows are cached under these ids."""
+    """One id for each item of `source`; equal items have equal ids. The parts of chunks to decode (windows) are cached
+    under these ids."""
 
 
 class AxisPart(NamedTuple):
-    """One part of an axis."""
+    """The part of a selection that lies in one chunk along one axis."""
 
     selection: AxisSelection
     text: str
@@ -47,7 +48,7 @@ class RowSlice(NamedTuple):
     row: PlanRow
     parts: Sequence[AxisPart]
     spans: Sequence[tuple[int, int] | None] = ()
-    """The byte ranges of inner chunks in their shard."""
+    """The byte ranges of the inner chunks in their shard; empty if the chunks have keys of their own."""
 
     def narrowed(self, start: int, stop: int) -> RowSlice:
         if stop - start == len(self.parts):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ArraySource(Protocol):
-    """An array as its chunks are read and written."""
+    """The members of an array that reading and writing its chunks needs."""
 
     @property
     def store(self) -> Store: ...
@@ -54,7 +54,7 @@ class ArraySource(Protocol):
         """The codecs for a chunk of `shape`."""
 
     def chunk_pipeline(self, shape: ChunkIndex) -> CodecPipeline:
-        """The codecs of one chunk; in a shard, of an inner chunk."""
+        """The codecs of one chunk; in a shard, those of an inner chunk."""
 
     def fetch(
         self, chunks: Iterable[ChunkIndex], cancelled: Callable[[], bool] = never
@@ -64,7 +64,7 @@ class ArraySource(Protocol):
     def fetch_together(
         self, chunks: Iterable[ChunkIndex], cancelled: Callable[[], bool] = never
     ) -> Iterator[Sequence[Fetched]]:
-        """As `fetch`; the chunks of one answer together."""
+        """Like `fetch`, but yields the chunks of one answer together."""
 
     def decode(self, chunk: ChunkIndex, data: Buffer, out: NDArray[Any] | None) -> NDArray[Any]: ...
 
@@ -72,7 +72,7 @@ class ArraySource(Protocol):
         """Raises Refused for chunks that are too large to decode."""
 
     def choose_keys(self, selection: Selection | OrthogonalSelection | CoordinateSelection) -> None:
-        """Before writing: finds out under which keys the chunks lie."""
+        """Called before writing: finds out which of the possible keys the stored chunks have."""
 
     def need_writing(self) -> None: ...
 

@@ -53,8 +53,8 @@ def index_of(keys: ChunkKeys, key: str, ndim: int) -> ChunkIndex | None:
 
 
 def region_of(keys: ChunkKeys, key: str, ndim: int) -> tuple[int | None, ...] | None:
-    """The region of the chunks that `key` holds as a file or as a folder: an index per axis, None for all chunks along
-    that axis. Returns None if `key` can hold no chunk."""
+    """The region of the chunks that lie at `key`, which may be a file or a folder: one index per axis, None for all
+    chunks along that axis. Returns None if `key` can hold no chunk."""
     index = index_of(keys, key, ndim)
     if index is not None or not ndim:
         return index
@@ -140,7 +140,7 @@ def stored_chunks(array: ArraySource, cancelled: Callable[[], bool] = never) -> 
 
 
 def elements_of(array: ArraySource, chunk: ChunkIndex) -> ElementRanges:
-    """The elements that a chunk of the grid holds, those beyond the array's edge left out."""
+    """The ranges of the elements that a grid chunk holds, without those beyond the array's edge."""
     grid, shape = array.metadata.grid, array.shape
     spans = (grid.edges(axis, n).span(i) for axis, (n, i) in enumerate(zip(shape, chunk, strict=True)))
     return [(low, min(high, n)) for (low, high), n in zip(spans, shape, strict=True)]

@@ -14,7 +14,7 @@ class Watcher(Protocol):
     def invalidate(self, array: ArraySource) -> None: ...
 
     def forget_beneath(self, url: str, path: str) -> None:
-        """Called after the node at `path` of the store `url`, with all beneath it, was erased or moved."""
+        """Called after the node at `path` of the store `url` was erased or moved, together with everything below it."""
 
 
 watchers: WeakSet[Any] = WeakSet()
@@ -22,7 +22,7 @@ watchers: WeakSet[Any] = WeakSet()
 
 
 def forget_beneath(url: str, path: str) -> None:
-    """Notifies every watcher that arrays at `path` and beneath may have been replaced."""
+    """Notifies every watcher that the arrays at `path` and below it may have been replaced."""
     for watcher in list(watchers):
         watcher.forget_beneath(url, path)
 
@@ -44,7 +44,7 @@ class ArrayIdentity:
         return ArrayIdentity(url, path, metadata, not assumes)
 
     def lies_beneath(self, url: str, path: str) -> bool:
-        """Whether the array lies at `path` or beneath it."""
+        """Whether the array is the node at `path` or lies below it."""
         return self._parts[0] == url and f"{self._parts[1]}/".startswith(f"{path.rstrip('/')}/")
 
     def __hash__(self) -> int:

@@ -1,14 +1,15 @@
 """Writes into arrays: whole chunks in one step, parts of chunks without losing another writer's update.
 
-A chunk (or shard) that the selection covers completely is encoded and stored without flushing it to disk, as
-zarr-python does: nobody reads a part of it, and its writer can write it again. A chunk covered in part is read,
-changed, stored and flushed to disk. It is stored only if the stored value is still the one that was read; otherwise it
-is read again. Threads and processes that do this to the same key take turns. In a shard, only the inner chunks that the
-selection touches are encoded anew. A chunk that holds nothing but the fill value, to the bit, is not stored. If the
-selection covers it completely, a chunk stored before is erased, as zarr-python does by default; if the selection covers
-it in part, it is stored, because an erasure could not be made conditional.
+A chunk (or shard) that the selection covers completely is encoded and stored without flushing it to disk, as in
+zarr-python: after a crash its writer can write all of it again. A chunk covered in part is read, changed, stored and
+flushed to disk. It is stored only if the stored value is still the one that was read; otherwise it is read again.
+Threads and processes that do this to the same key take turns. In a shard, only the inner chunks that the selection
+touches are encoded anew. A chunk that holds nothing but the fill value, to the bit, is not stored. If the selection
+covers it completely, a chunk stored before is erased, as zarr-python does by default; if the selection covers it in
+part, it is stored, because stores cannot erase a value only if it is unchanged.
 
-Many chunks are encoded on all cores. So are the inner chunks of one shard: in slabs, each gathered by one copy.
+Many chunks are encoded on all cores. The inner chunks of one shard are encoded on all cores as well, in slabs whose
+elements are gathered by one copy.
 """
 
 from __future__ import annotations
@@ -111,7 +112,8 @@ def _keys_between(array: ArraySource, kept: list[int], before: ChunkIndex) -> It
 def _broadcast(
     array: ArraySource, values: ArrayLike, selection: Selection | OrthogonalSelection | CoordinateSelection
 ) -> NDArray[Any]:
-    """`values` in the array's type and the shape of the selection, as numpy's own assignment would store them."""
+    """Returns `values` converted to the array's data type and broadcast to the selection's shape, as numpy's own
+    assignment would store them."""
     given = _items(array, values) if array.dtype.hasobject else _elements(array.dtype, values, selection)
     if hasattr(values, "__array__"):
         given = _without_leading_axes(given, len(selection.shape))
@@ -155,7 +157,8 @@ def _elements(
 
 
 def _items(array: ArraySource, values: ArrayLike) -> NDArray[Any]:
-    """Text, bytes or objects. Raises ValueError where an item is of another kind, as numpy's StringDType does."""
+    """Returns `values` as an array of Python objects: texts, bytes or any objects, as the array's data type requires.
+    Raises ValueError for an item of another kind, as numpy's StringDType does."""
     if isinstance(values, str | bytes | bytearray | memoryview):
         given = np.empty((), object)
         given[()] = values
@@ -227,7 +230,7 @@ class _ChunkWriter:
                 self.puts.put(self.key, [encoded])
 
     def memory(self, shape: ChunkIndex) -> NDArray[Any]:
-        """Memory of this thread, of undefined content, valid until the next call."""
+        """Scratch memory of this thread with undefined content, valid until the next call."""
         kept: NDArray[Any] | None = getattr(self.scratch.threads, "kept", None)
         if kept is None or kept.shape != shape:
             kept = self.scratch.threads.kept = np.empty(shape, self.array.dtype)
@@ -250,7 +253,7 @@ class _ChunkWriter:
         raise lost
 
     def changed(self, stored: bytes | None) -> bytes | None:
-        """The value to store in place of `stored`; None when nothing is stored and nothing needs to be."""
+        """The value to store in place of `stored`; None if nothing is stored and nothing needs to be stored."""
         shard = shard_of(self.pipeline)
         if shard is not None and self.shape:
             return self._changed_shard(shard, stored)
@@ -312,7 +315,7 @@ class _ChunkWriter:
 
     @contextmanager
     def named(self) -> Iterator[None]:
-        """Adds the chunk to the errors of codecs."""
+        """While this context is active, errors of codecs get the index of the chunk."""
         try:
             yield
         except BadChunk as error:
@@ -326,7 +329,7 @@ class _ChunkWriter:
 
 
 class _ArenaPool:
-    """Memory that the chunks of one write share: allocating it anew costs as much as filling it."""
+    """Memory that the chunks of one write reuse, because allocating it for each chunk takes as long as filling it."""
 
     def __init__(self, array: ArraySource) -> None:
         self.first: bytes | None = None
@@ -338,7 +341,7 @@ class _ArenaPool:
         self._arenas: list[Arena] = []
 
     def take(self) -> Arena:
-        """An arena for encoded chunks, owned by the caller until `give`."""
+        """An arena for encoded chunks; the caller owns it until it passes it to `give`."""
         return self._arenas.pop() if self._arenas else Arena()
 
     def give(self, arena: Arena) -> None:
@@ -390,7 +393,7 @@ class _ShardWriter:
 
     def __init__(self, chunk: _ChunkWriter, shard: Shard) -> None:
         self.chunk, self.shard = chunk, shard
-        source: Any = chunk.piece.source  # slices: scattered elements never cover a chunk
+        source: Any = chunk.piece.source  # slices, as scattered elements never cover a whole chunk
         turned = (slice(None, None, -1 if part.step is not None and part.step < 0 else 1) for part in source)
         self.values = chunk.values[tuple(turned)]
         """The values in the order of the chunk's elements: axes with a negative step are reversed back."""
@@ -445,7 +448,8 @@ class _ShardWriter:
                 chunk.scratch.give(arena)
 
     def _gathered(self, slab: tuple[range, ...]) -> NDArray[Any] | None:
-        """The elements of the slab, inner chunk after inner chunk; None where the values do not cover it."""
+        """The elements of the slab, one inner chunk after the other; None if the written values do not cover the
+        slab."""
         chunk, size = self.chunk, self.shard.inner.spec.shape
         low = [s.start * n for s, n in zip(slab, size, strict=True)]
         high = [s.stop * n for s, n in zip(slab, size, strict=True)]
