@@ -1,13 +1,13 @@
-"""Dialects: the documents of a node, the keys of its chunks, and the translation of the documents into canonical
-metadata.
+"""Dialects: the versions of Zarr, its drafts, and N5. A dialect names the keys of a node's documents and chunks, and
+translates the documents into canonical metadata and back.
 
-A dialect is pure: it names keys and translates documents, and the hierarchy does the I/O. Therefore the hierarchy can
-fetch several documents in parallel, take documents from consolidated metadata without a request, count its requests,
-and plan a change without making it.
+A dialect does no I/O: it names keys and translates documents, and the hierarchy (zarrscope/nodes) fetches and stores
+them. Therefore the hierarchy can fetch several documents in parallel, take documents from consolidated metadata without
+a request, count its requests, and plan a change without making it.
 
-`DIALECTS` lists them in probing order, those of other packages last; `detect` finds the one of a hierarchy from the
-documents at its root, fetched under the keys `PROBES`. protocol.py defines the interface of a dialect; detection.py has
-the table; pipeline.py translates codecs.
+`DIALECTS` lists all dialects in probing order, those of other packages last; `detect` finds the dialect of a hierarchy
+from the documents at its root, fetched under the keys `PROBES`. protocol.py defines the interface of a dialect;
+detection.py has the table of dialects; pipeline.py translates codecs.
 """
 
 from typing import TYPE_CHECKING, Any

@@ -20,8 +20,8 @@ T = TypeVar("T")
 
 
 class UnreadAttributes(Mapping[str, Any]):
-    """The attributes of a node whose document does not show them. Looking into them raises the defect: an empty
-    mapping would say that there are none.
+    """The attributes of a node whose document is too broken to show them. Every access raises the defect, because an
+    empty mapping would say that the node has no attributes.
     """
 
     def __init__(self, defect: Defect) -> None:
@@ -50,13 +50,13 @@ class UnreadAttributes(Mapping[str, Any]):
 
 
 def as_far_as_read(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The attributes, none if they cannot be read: for callers that look for something in them and have another place
-    for the problem of the node."""
+    """The attributes, or an empty mapping if they cannot be read: for callers that look for one attribute and report
+    the problem of the node elsewhere."""
     return {} if isinstance(attributes, UnreadAttributes) else attributes
 
 
 class Defects:
-    """The defects of the document at `key`, in the order of reading."""
+    """Collects the defects of the document at `key`, in the order of reading."""
 
     def __init__(self, key: str) -> None:
         self.key = key
@@ -85,13 +85,13 @@ class Defects:
         return self._found[-1]
 
     def nothing_of(self, kind: str, dialect: str) -> ArrayMetadata | GroupMetadata:
-        """The metadata of a node of this kind whose document shows nothing else."""
+        """The metadata of a node of which only the kind ("array" or "group") is known: stand-ins, and the defects."""
         if kind == "array":
             return self.nothing_of_array(dialect)
         return GroupMetadata(dialect, defects=self.found)
 
     def nothing_of_array(self, dialect: str) -> ArrayMetadata:
-        """The metadata of an array whose document is not a JSON object."""
+        """The metadata of an array whose document is not a JSON object: stand-ins only, and the defects."""
         return self.array(shape=None, dtype=None, grid=None, keys=None, codecs=None, fill=None, dialect=dialect)
 
     @property
@@ -111,7 +111,9 @@ class Defects:
         stored_type: Any = None,
         **others: Any,
     ) -> ArrayMetadata:
-        """The metadata, with stand-ins for members that could not be understood, which the caller passes as None.
+        """The metadata of an array. The caller passes None for a member that could not be understood; a stand-in
+        replaces it, and `unread` of the metadata names it.
+
         `stored_type`: the data type as the document names it, if `dtype` is None.
         """
         parts = {"shape": shape, "dtype": dtype, "grid": grid, "keys": keys, "codecs": codecs, "fill": fill}
@@ -132,6 +134,7 @@ class Defects:
 
 
 def need_sound(metadata: ArrayMetadata | GroupMetadata) -> None:
-    """Raises the first defect: metadata with defects are never written again, nor converted to another dialect."""
+    """Raises the first defect, if there is one: metadata with defects are neither written nor converted to another
+    dialect."""
     for defect in metadata.defects:
         raise defect.error

@@ -28,9 +28,11 @@ def _at_once(read: Callable[..., Any], *arguments: Any) -> Any:
 def extension_reports(
     members: Members, notes: list[str], *, lenient: bool, attempt: Callable[..., Any] = _at_once
 ) -> list[ExtensionReport]:
-    """The items of `extensions` {extension, must_understand, …}; must_understand counts as true when absent (A.4).
+    """One report for each item of the member `extensions`, {extension, must_understand, …}; must_understand counts as
+    true when absent (spec A.4).
 
-    `attempt`: as for Defects, so that one invalid item does not hide the others; without it the first defect is raised.
+    `attempt`: Defects.attempt keeps the defect of an invalid item and goes on with the next one; without `attempt` the
+    first defect is raised.
     """
 
     def report(item: JSON, pointer: str) -> ExtensionReport:
@@ -47,7 +49,8 @@ def extension_reports(
 
 
 def unknown_members(members: Members, notes: list[str], *, strict: bool, lenient: bool) -> list[ExtensionReport]:
-    """Reports unknown members: an error where the specification says so (D.3.1), else a note."""
+    """Looks for unknown members. If `strict` (the format refuses them, spec D.3.1), each is reported as an extension,
+    unless it says that it need not be understood; otherwise each only adds to `notes`."""
     reports: list[ExtensionReport] = []
     for name in members.unread():
         value = members.value[name]
@@ -69,7 +72,8 @@ def _unknown(
     lenient: bool = False,
     settings: Mapping[str, JSON] | None = None,
 ) -> ExtensionReport:
-    """The report of an extension that is not understood: refused if it must be understood, unless opened leniently."""
+    """The report of an extension that zarrscope does not understand: refused if the document says that it must be
+    understood, unless the hierarchy is opened leniently."""
     if must and lenient:
         notes.append(f"The {point} {name!r} must be understood, and is not: the displayed data may be wrong")
     return ExtensionReport(

@@ -1,12 +1,13 @@
-"""Finds the dialect of a hierarchy: one table of dialects, and one loop over it (spec A.1).
+"""Finds the dialect of a hierarchy, in a loop over a table of dialects (spec A.1).
 
-The `signs` of a dialect are the keys at the root that its hierarchies have. If one of them exists, the dialect is asked
-whether it recognizes the documents. A new dialect needs a row here, a class in the module that the row names, and an
-example in tests/contracts/dialect.py. Dialects of other packages (entry points "zarrscope.dialects") have their `signs`
-on the class, and come last.
+The `signs` of a dialect are the keys of the documents that its hierarchies have at the root. If one of them exists, the
+dialect is asked whether it recognizes the documents. A new dialect needs a row here, a class in the module that the row
+names, and an example in tests/contracts/dialect.py. Dialects of other packages (entry points "zarrscope.dialects") have
+their `signs` as an attribute of the class, and are asked last.
 
-Pure: the hierarchy fetches `PROBES` in parallel and passes the documents that it found. A zarr.json that is not JSON (a
-server may answer any address with a web page) does not end the search; it is reported if no other dialect matches.
+This module does no I/O: the hierarchy fetches `PROBES` in parallel and passes the documents that it found. A zarr.json
+that is not JSON (a server may answer any address with a web page) does not end the search; it is reported if no other
+dialect matches.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ if TYPE_CHECKING:
 
 @frozen
 class DialectRow:
-    """One dialect: its module, and `signs`, the keys at the root that its hierarchies have."""
+    """One dialect: its module, and `signs`, the keys of the documents that its hierarchies have at the root."""
 
     name: str
     place: str
-    """ "module:name" of the object that makes the dialect; empty for a dialect of another package."""
+    """ "module:name" of the class or function that makes the dialect; empty for a dialect of another package."""
     signs: tuple[str, ...]
     beside: tuple[str, ...] = ()
     """Other keys that should be fetched together with `signs`."""
@@ -43,7 +44,7 @@ class DialectRow:
     writes: bool = True
 
     def make(self) -> Dialect:
-        """The dialect, which accepts no deviations (not `lenient`). Raises Unsupported if a plugin cannot be loaded."""
+        """Makes the dialect, with `lenient` False. Raises Unsupported if the plugin that adds it cannot be loaded."""
         if self.place:
             module, _, made = self.place.partition(":")
             found: Dialect = getattr(import_module(f"zarrscope.dialects.{module}"), made)()
@@ -74,10 +75,10 @@ def _keys(late: bool) -> tuple[str, ...]:
 
 
 PROBES: tuple[str, ...] = _keys(late=False)
-"""Keys at the root that distinguish the dialects."""
+"""Keys at the root of a hierarchy whose documents show its dialect."""
 
 LATE_PROBES: tuple[str, ...] = _keys(late=True)
-"""Keys that are fetched if those of PROBES do not exist."""
+"""Keys at the root that are fetched if no key of PROBES exists: the signs of rare dialects."""
 
 
 def __getattr__(name: str) -> Any:
@@ -93,7 +94,8 @@ def _all() -> tuple[Dialect, ...]:
 
 
 def _plugged(faults: list[Unsupported] | None = None) -> Iterator[DialectRow]:
-    """The rows of other packages. Rows that cannot be loaded are left out and named in `faults`."""
+    """The rows of the dialects of other packages. Dialects that cannot be loaded are left out, and their errors are
+    appended to `faults`."""
     for name in registered("dialects"):
         if name in _BUILT_IN:
             continue
@@ -108,7 +110,7 @@ def _plugged(faults: list[Unsupported] | None = None) -> Iterator[DialectRow]:
 
 
 def plugin_faults() -> list[Unsupported]:
-    """The reasons why dialects of other packages could not be loaded."""
+    """The errors of those dialects of other packages that cannot be loaded."""
     faults: list[Unsupported] = []
     for _ in _plugged(faults):
         pass
@@ -122,19 +124,19 @@ def late_probes() -> tuple[str, ...]:
 
 
 def written_dialects() -> tuple[str, ...]:
-    """The ids of the dialects that can be written: current ones, drafts, those of other packages."""
+    """The ids of the dialects that can be written: first current ones, then drafts, then those of other packages."""
     names = sorted((row.name for row in TABLE if row.writes), key=lambda name: name.startswith("draft"))
     return (*names, *(name for name in registered("dialects") if name not in _BUILT_IN))
 
 
 def is_built_in(name: str) -> bool:
-    """Whether the dialect of that id is one of zarrscope itself."""
+    """Whether the dialect with this id is defined in zarrscope, not in another package."""
     return name in _BUILT_IN
 
 
 def dialect_named(name: str, *, lenient: bool = False) -> Dialect:
-    """The dialect with this id, set up as for new hierarchies. Raises NotFound for an unknown id, Unsupported where the
-    package that adds it fails."""
+    """The dialect with this id, with the options of a new hierarchy. Raises NotFound for an unknown id, Unsupported if
+    the package that adds the dialect fails."""
     row = _BUILT_IN.get(name)
     if row is None and name in registered("dialects"):
         row = DialectRow(name, "", ())
@@ -146,7 +148,8 @@ def dialect_named(name: str, *, lenient: bool = False) -> Dialect:
 
 
 def opened_as(dialect: Dialect, **choices: bool) -> Dialect:
-    """Sets options of a dialect, `lenient` and `fallbacks`, where it has them."""
+    """Returns a copy of the dialect with the options `choices` (`lenient`, `fallbacks`), without those that it does not
+    have."""
     if not is_dataclass(dialect):
         return dialect
     given = {each.name for each in fields(dialect)}
@@ -154,9 +157,9 @@ def opened_as(dialect: Dialect, **choices: bool) -> Dialect:
 
 
 def detect(documents: Mapping[str, bytes], *, lenient: bool = False) -> Detected | None:
-    """The dialect of a hierarchy by the documents found under `PROBES` and `late_probes`; None when none matches.
+    """Finds the dialect of a hierarchy from its documents under `PROBES` and `late_probes`; None if no dialect matches.
 
-    Raises BadMetadata or Unsupported when the root has a zarr.json that no dialect can read, and no other document.
+    Raises BadMetadata or Unsupported if no dialect matches and one of them cannot read its document, such as zarr.json.
     """
     fault: ZarrscopeError | None = None
     found: list[Detected] = []
@@ -190,8 +193,7 @@ def detect(documents: Mapping[str, bytes], *, lenient: bool = False) -> Detected
 
 
 def _rows(found: list[Detected]) -> Iterator[DialectRow]:
-    """The built-in rows first; the rows of other packages only if none of those matched, so that loading plugins rarely
-    costs time."""
+    """The built-in rows, then, only if none of them matched, the rows of other packages: loading plugins costs time."""
     yield from TABLE
     if not found:
         yield from _plugged()
@@ -220,7 +222,8 @@ def _recognized(row: DialectRow, documents: Mapping[str, bytes], lenient: bool) 
 def detect_broken(
     documents: Mapping[str, bytes], beneath: Collection[str], *, lenient: bool = False
 ) -> Detected | None:
-    """The dialect of a hierarchy whose document at the root is broken; None where nothing shows one."""
+    """Finds the dialect of a hierarchy whose document at the root is broken, from its text and the keys `beneath` the
+    root; None if neither shows a dialect."""
     for row in TABLE:
         if any(key in documents for key in row.signs):
             found = opened_as(row.make(), lenient=lenient).recognize_broken(documents, beneath)
@@ -230,8 +233,8 @@ def detect_broken(
 
 
 def detect_listed(documents: Mapping[str, bytes], *, lenient: bool = False) -> Detected | None:
-    """The last dialect to try: a draft of May 2019 whose root has no document. `documents` were found
-    beneath "meta/"."""
+    """Recognizes a hierarchy of the draft of May 2019 whose root has no document, from `documents` found beneath
+    "meta/"; None if they are of another dialect. Called last, if no dialect matches the documents at the root."""
     for key, value in documents.items():
         from zarrscope.dialects.layouts import CORE_URI
 

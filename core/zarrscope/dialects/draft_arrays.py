@@ -1,8 +1,8 @@
-"""Converts array documents of the drafts to canonical metadata (drafts.py has the keys, layouts.py the differences, and
-draft_writing.py converts back).
+"""Converts array documents of the drafts of Zarr v3 to canonical metadata. drafts.py has the keys, layouts.py the
+differences between the drafts, and draft_writing.py converts back.
 
-Reading accepts more than any one text of the specification, because real writers mixed the drafts: old and new type
-names, `compressor` or `codecs`, parameters beside a codec's name or under "configuration" (spec A.0, A.13, D.2, D.3).
+Reading accepts more than any one draft allows, because real writers mixed the drafts: old and new type names,
+`compressor` or `codecs`, parameters beside a codec's name or under "configuration" (spec A.0, A.13, D.2, D.3).
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ from zarrscope.model.plugins import plugin
 from zarrscope.model.typestr import parse_typestr
 
 Typed = tuple[DataType, str | None]
-"""A data type, and the byte order that its name contains."""
+"""A data type, and the byte order that its name contains; None if the name has none."""
 MAX_TRANSFORMERS = 3
 MAX_SHARD = 1 << 24
 
 
 class DraftProtocol(Protocol):
-    """The interface of a draft for reading and writing its array documents; drafts.DraftDialect implements it."""
+    """The part of drafts.DraftDialect that reading and writing array documents needs."""
 
     @property
     def layout(self) -> DraftLayout: ...
@@ -85,7 +85,8 @@ def parse(
     reports: list[ExtensionReport],
     defects: Defects,
 ) -> ArrayMetadata:
-    """The canonical metadata of one array document."""
+    """The canonical metadata of the array at `path`, from the `members` of its document. Adds to `notes`, `reports`
+    and `defects`."""
     layout, attempt = dialect.layout, defects.attempt
     shape = attempt(members.ints, "shape")
     typed, extended = attempt(_data_type, dialect, members, notes, reports) or (None, False)
@@ -143,7 +144,7 @@ def _fill(layout: DraftLayout, members: Members, dtype: DataType, lenient: bool)
 
 
 def _alternatives(dialect: DraftProtocol, path: str, keys: ChunkKeys, ndim: int) -> tuple[ChunkKeys, ...]:
-    """Keys that some writer used instead (spec D.2.4, D.2.11, D.7)."""
+    """Other forms of chunk keys, which some writers used instead of `keys` (spec D.2.4, D.2.11, D.7)."""
     others: list[ChunkKeys] = []
     if dialect.layout == DRAFT_2020:
         if ndim == 0:
@@ -157,7 +158,8 @@ def _alternatives(dialect: DraftProtocol, path: str, keys: ChunkKeys, ndim: int)
 
 # ---------------------------------------------------------------------------------------------- data types
 def _named_type(value: JSON) -> Typed | None:
-    """A type by its name in any of the drafts, or None: "<f8", "float64", "r24", "i1"."""
+    """The data type with this name in any of the drafts, such as "<f8", "float64", "r24" or "i1"; None for an unknown
+    name."""
     if not isinstance(value, str):
         return None
     if value in CORE_NAMES or (value[:1] == "r" and value[1:].isdigit()):
@@ -174,7 +176,7 @@ def _named_type(value: JSON) -> Typed | None:
 def _data_type(
     dialect: DraftProtocol, members: Members, notes: list[str], reports: list[ExtensionReport]
 ) -> tuple[Typed, bool]:
-    """((type, byte order), whether an extension defines it)."""
+    """Reads the member data_type: returns ((type, byte order), whether an extension defines the type)."""
     value = members.need("data_type", str, dict)
     if isinstance(value, str):
         typed = _named_type(value)
@@ -222,7 +224,8 @@ def _data_type(
 
 
 def _fallback(value: JSON, form: JSON) -> tuple[Typed | None, str]:
-    """The first type in `fallback` (one name or a list) that is known here and has the size that `form` states."""
+    """The first type in `value` (one name or a list) that zarrscope knows and that has the size of the type string
+    `form`, and its name; (None, "") if there is none."""
     size = None
     if isinstance(form, str) and form[:1] in "<>|":
         try:
@@ -244,7 +247,7 @@ def _grid(
     kind = inner.any("extension", inner.any("type"))
     separator = inner.choice("separator", "/", ".", default=dialect.layout.separator)
     if "dimension_separator" in members and members.value["dimension_separator"] in ("/", "."):
-        separator = members.any("dimension_separator")  # zarr-python 2 wrote this member, and prefers it
+        separator = members.any("dimension_separator")  # zarr-python 2 gives this member precedence over `separator`
     if "extension" in inner or kind != "regular":
         if not isinstance(kind, str):
             where = next((inner.at(name) for name in ("extension", "type") if name in inner), "/chunk_grid")
@@ -255,7 +258,7 @@ def _grid(
 
 
 def _memory_layout(members: Members, ndim: int, reports: list[ExtensionReport]) -> tuple[str, tuple[CodecSpec, ...]]:
-    """("C" or "F", codecs that an extension puts in front)."""
+    """Reads the member chunk_memory_layout: returns ("C" or "F", the codecs of an extension, which come first)."""
     value = members.need("chunk_memory_layout", str, dict)
     if isinstance(value, Mapping):
         name = Members(value, "/chunk_memory_layout", "memory layout").need("extension", str)
@@ -284,14 +287,15 @@ def _filters(layout: DraftLayout, attributes: Mapping[str, JSON], dtype: DataTyp
             return []
         known = kind_of(name) or kind_of(f"numcodecs.{name}")
         if known is None and name != "pickle" and dtype.name != "object":
-            return []  # not codecs: an attribute of the user that is called "filters"
+            return []  # the user chose the name "filters" for an attribute that holds no codecs
         pointer = f"/attributes/filters/{i}"
         named.append(NamedCodec(name, item, name, Origin(pointer, pointer)))
     return named
 
 
 def _named(value: JSON, pointer: str) -> NamedCodec:
-    """{codec or type: URI, parameters beside it or under configuration} as identifier and parameters."""
+    """Parses one codec of a document: its URI is the member `codec` or `type`; its parameters lie beside that member
+    or under `configuration`."""
     members = Members(value, pointer, "codec")
     uri = members.need("codec" if "codec" in members or "type" not in members else "type", str)
     configuration = members.get("configuration", dict, type(None))
@@ -299,7 +303,7 @@ def _named(value: JSON, pointer: str) -> NamedCodec:
     match = CODEC_URI.fullmatch(uri)
     name = match[1].lower() if match else uri
     if name == "id" or not (match and (name in CODEC_NAMES or name in ("endian", "transpose"))):
-        name = uri  # codecs/registry.py raises the error for an unknown codec
+        name = uri  # an unknown codec: codecs/registry.py raises the error later
     return NamedCodec(
         name, settings, uri, Origin(pointer, pointer if configuration is None else f"{pointer}/configuration")
     )
@@ -357,7 +361,8 @@ def _transformers(
     codecs: tuple[CodecSpec, ...],
     reports: list[ExtensionReport],
 ) -> tuple[RegularGrid, tuple[CodecSpec, ...]]:
-    """Sharding transformers as sharding codecs: the first of the list is next to the array (spec A.6.1)."""
+    """Converts sharding storage transformers to sharding codecs: returns (grid of the shards, codecs). The first
+    transformer groups chunks into shards, each further one groups the shards of the one before (spec A.6.1)."""
     value = members.get("storage_transformers", list, type(None)) or []
     if len(value) > MAX_TRANSFORMERS:
         raise BadMetadata(f"{len(value)} storage transformers are more than zarrscope allows", pointer=members.pointer)
@@ -393,7 +398,7 @@ def _transformers(
 
 def _chunks_per_shard(layout: DraftLayout, settings: Members, ndim: int) -> tuple[int, ...]:
     value = settings.any("chunks_per_shard")
-    if layout == DRAFT_2020 and ndim:  # zarr-python 2 also accepted a number or a short list
+    if layout == DRAFT_2020 and ndim:  # zarr-python 2 also accepted a number, or a list with fewer items than axes
         value = [value] if type(value) is int else value
         if isinstance(value, list):
             value = [*value, *[1] * (ndim - len(value))]

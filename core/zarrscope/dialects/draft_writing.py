@@ -1,5 +1,5 @@
-"""Converts canonical metadata to array documents of the drafts. Each draft has one form, though reading accepts more
-(draft_arrays.py).
+"""Converts canonical metadata to array documents of the drafts of Zarr v3. Each draft is written in one form, although
+reading (draft_arrays.py) accepts several.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ from zarrscope.model.typestr import typestr
 
 
 def form(dialect: DraftProtocol, path: str, metadata: ArrayMetadata, attributes: dict[str, JSON]) -> dict[str, JSON]:
-    """The members of an array document. zarr-python 2 keeps filters in `attributes`, so these are completed there."""
+    """The members of the document of the array at `path`, except attributes. In the draft of 2020 filters are stored
+    as an attribute, as by zarr-python 2: they are added to `attributes` in place."""
     layout, title = dialect.layout, dialect.title
     ndim = metadata.ndim
     if not isinstance(metadata.grid, RegularGrid):
@@ -70,7 +71,7 @@ def form(dialect: DraftProtocol, path: str, metadata: ArrayMetadata, attributes:
         out[layout.codecs] = items
     elif items:
         out["compressor"] = items[0]
-    extended = isinstance(out["data_type"], dict)  # an extension type may leave the fill value undefined
+    extended = isinstance(out["data_type"], dict)  # with a type from an extension the fill value may be undefined
     out["fill_value"] = None if extended and not metadata.fill.defined else fill_json(metadata.fill, dtype, layout.fill)
     out["extensions"] = []
     if per_shard:
@@ -112,7 +113,7 @@ def _unshard(
 
 
 def with_plain_index(metadata: ArrayMetadata) -> ArrayMetadata:
-    """Returns the metadata with shards whose index is uncompressed and at the end."""
+    """Returns the metadata with an uncompressed index at the end of each shard."""
     index = {"index_codecs": PLAIN_INDEX, "index_location": "end"}
     codecs = [
         replace(spec, configuration=Configuration({**spec.configuration, **index}))
@@ -128,7 +129,7 @@ def _type_form(layout: DraftLayout, dtype: DataType, endian: str | None, title: 
     if layout == DRAFT_2022_05:
         if core or (dtype.name.startswith("r") and dtype.name[1:].isdigit()):
             return dtype.name
-        endian = "little"  # the endian codec overrides it
+        endian = "little"  # an "endian" codec in the document states big-endian order instead
     text = typestr(dtype, endian)
     if core and not (dtype.name.startswith("complex") and layout in (DRAFT_2019_06, DRAFT_2020)):
         return {"|b1": "bool", "|i1": "i1", "|u1": "u1"}.get(text, text)

@@ -1,4 +1,5 @@
-"""The drafts of Zarr v3 from 2019 to 2022: documents under meta/, chunks under data/, both found from the path alone.
+"""The drafts of Zarr v3 from 2019 to 2022: documents lie under meta/, chunks under data/, at keys that follow from the
+path of the node.
 
     zarr.json                   {"zarr_format": "https://purl.org/zarr/spec/protocol/core/3.0", "extensions": [],
                                  "metadata_encoding": "https://purl.org/zarr/spec/protocol/core/3.0",
@@ -16,9 +17,9 @@ drafts.
 Specification: https://github.com/zarr-developers/zarr-specs at c425be7 (May 2019), 0b75f0c (June 2019) and 89f92f9
 (2022); spec A.3 to A.6, D.1 to D.3.
 
-The sharding storage transformer of 2022 becomes a sharding_indexed codec: that codec with a plain index at the end
-reads the same shards byte for byte, so arrays have one way of reading shards, not two (H.8). The rejected alternative
-was a store on top of the store: it would hide the inner chunks from the code that plans ranged reads.
+The sharding storage transformer of 2022 becomes a sharding_indexed codec: with an uncompressed index at the end this
+codec reads the same bytes, so all shards are read by one piece of code (spec A.6.1). The rejected alternative, a store
+that wraps the store and splits shards, would hide the inner chunks from the code that plans byte-range requests.
 """
 
 from __future__ import annotations
@@ -59,17 +60,18 @@ _NODE_NAME = re.compile(r"[A-Za-z0-9._\-]{1,255}")
 
 @dataclass(frozen=True)
 class DraftDialect(Dialect):
-    """One draft of Zarr v3, by its `layout` (layouts.py)."""
+    """The dialect of one draft of Zarr v3; `layout` (layouts.py) holds all differences from the other drafts."""
 
     layout: DraftLayout = DRAFT_2022_05
     suffix: str | None = None
-    """The suffix that the bootstrap document states; None: the suffix of the layout."""
+    """The suffix of document keys that the bootstrap document (zarr.json) states; None: it has the layout's suffix."""
     lenient: bool = False
     fallbacks: bool = True
     extensions: tuple[ExtensionReport, ...] = ()
     """The extensions that the bootstrap document demands of every node."""
     encoding: str = ""
-    """The metadata encoding if it is not JSON; then only keys can be understood."""
+    """The metadata encoding of the documents if it is not JSON, else "". Without a plugin for the encoding, nodes can
+    be listed by their keys, but not read."""
 
     implicit: ClassVar[Literal["prefix", "descendant"]] = "prefix"
     apart: ClassVar[bool] = True
@@ -105,8 +107,8 @@ class DraftDialect(Dialect):
 
     # ------------------------------------------------------------------ at the root
     def recognize(self, documents: Mapping[str, bytes]) -> Detected | None:
-        """The bootstrap document names the layout. The draft of May 2019 has none; there the root's
-        document is enough."""
+        """The dialect, if the bootstrap document, zarr.json, is of this layout. The draft of May 2019 has no bootstrap
+        document; there the existence of the root's own document is enough."""
         if self.layout == DRAFT_2019_05:
             return Detected(self)
         document = parse_json(documents[BOOTSTRAP], key=BOOTSTRAP, limit=CONSOLIDATED_LIMIT)
@@ -117,7 +119,8 @@ class DraftDialect(Dialect):
         return Detected(found, warnings=warnings) if found.layout == self.layout else None
 
     def recognize_broken(self, documents: Mapping[str, bytes], beneath: Collection[str]) -> Detected | None:
-        """The layout follows from where documents lie, and their suffix from their names."""
+        """The dialect, if zarr.json is broken but the keys of the documents `beneath` are those of this layout. The
+        suffix follows from how these keys end."""
         if BOOTSTRAP not in documents or not self.layout.bootstrap:
             return None
         named = [key for key in beneath if _DOCUMENT.search(key) and key.startswith("meta/")]
@@ -154,11 +157,11 @@ class DraftDialect(Dialect):
 
     @property
     def _nameless_root(self) -> str:
-        """The key at which xtensor-zarr stores an array at the root: a node without a name (A.5). It is read, never
-        written.
+        """The key at which xtensor-zarr stores the document of an array at the root: the name of the node is empty in
+        it (spec A.5). It is read, never written.
 
-        2026-11-21: chunks of zarrita's root array, at data/root//c0, are found where the store is a file system, which
-        takes the two slashes for one; elsewhere a key with an empty part stays refused (F.8).
+        Decision of 2026-11-21: zarrita stores the chunks of a root array at data/root//c0. zarrscope finds them only in
+        a file system, which treats two slashes as one; it refuses keys with an empty part elsewhere (spec F.8).
         """
         return f"{self.layout.meta}/.array{self.ending}"
 
@@ -180,7 +183,7 @@ class DraftDialect(Dialect):
                 yield Child(name, "array")
             elif (name := self._name(entry.name, "group")) is not None:
                 groups.append(name)
-        for name in groups:  # where both documents exist, the array wins (spec A.6 "Existence")
+        for name in groups:  # a node with both documents is an array (spec A.6 "Existence")
             if name not in seen:
                 seen.add(name)
                 yield Child(name, "group")
@@ -194,7 +197,7 @@ class DraftDialect(Dialect):
         return name if name != key and name else None
 
     def adapt(self, metadata: ArrayMetadata) -> ArrayMetadata:
-        """Shards get the plain index at their end that the sharding transformer of 2022 has."""
+        """Gives shards an uncompressed index at their end: the sharding transformer of 2022 has no other."""
         return draft_writing.with_plain_index(metadata)
 
     def chunk_keys(self, path: str, ndim: int, separator: str | None = None) -> ChunkKeys:
@@ -208,10 +211,12 @@ class DraftDialect(Dialect):
         keys = [self.key(path, "array"), self.key(path, "group")]
         prefixes = [self.listing(path), self.data(path)]
         inner = path.strip("/")
-        if inner and not self.layout.stem:  # the key of the only chunk of an array without axes (D.2.11)
+        if (
+            inner and not self.layout.stem
+        ):  # the first zarrita's key of the only chunk of an array without axes (spec D.2.11)
             keys.append(self.data(path).removesuffix("/"))
         if self.layout == DRAFT_2020 and not self.ending and inner and inner.partition("/")[0] != "root":
-            prefixes.append(f"data/{inner}/")  # where chunks lay before data/root (D.2.4)
+            prefixes.append(f"data/{inner}/")  # chunks lay here before data/root was introduced (spec D.2.4)
         return Erasure(tuple(keys), tuple(prefixes))
 
     def check_name(self, name: str) -> None:
@@ -260,7 +265,7 @@ class DraftDialect(Dialect):
         defects = Defects(key)
         members = defects.attempt(load, documents, key, notes)
         metadata: ArrayMetadata | GroupMetadata
-        if members is None:  # the key shows the kind all the same
+        if members is None:  # the document cannot be read, but its key shows the kind
             metadata = GroupMetadata(self.name, extensions=self.extensions, defects=defects.found)
             if kind == "array":
                 metadata = defects.nothing_of_array(self.name)
@@ -278,7 +283,8 @@ class DraftDialect(Dialect):
         return Node(path, metadata, attributes, tuple(notes))
 
     def consolidated(self, documents: Mapping[str, StoredDocument]) -> dict[str, StoredDocument] | None:
-        """zarr-python 2 collected all documents under meta/root/consolidated/.zmetadata."""
+        """The copies of all documents that zarr-python 2 stores in meta/root/consolidated/.zmetadata; None without
+        them."""
         members = load(documents, _CONSOLIDATED, [], limit=CONSOLIDATED_LIMIT)
         nodes = members.any("metadata") if members else None
         if not isinstance(nodes, Mapping):
@@ -290,7 +296,8 @@ class DraftDialect(Dialect):
         return (_CONSOLIDATED, "/metadata" + token(key)) if self.layout == DRAFT_2020 else None
 
     def consolidate(self, texts: Mapping[str, str], root: bytes | None) -> dict[str, bytes]:
-        """The copies as zarr-python 2 writes them: with a copy of zarr.json, and a group at the prefix of their key."""
+        """The consolidated document as zarr-python 2 writes it, with copies of `texts` and of zarr.json, and the
+        document of the group /consolidated, in which the consolidated document lies."""
         inner = consolidated_json({BOOTSTRAP: document(self.bootstrap(), indent=4).decode(), **texts})
         text = f'{{\n    "metadata": {inner},\n    "zarr_consolidated_format": 1\n}}'
         group = document({"attributes": {}}, indent=4)
@@ -339,7 +346,8 @@ def _inside(path: str) -> str:
 
 # ---------------------------------------------------------------------------------------------- shared by documents
 def check_format(members: Members, notes: list[str]) -> None:
-    """zarr_format names the core of major version 3; newer minor versions are read with a note (spec A.1)."""
+    """Raises Unsupported unless zarr_format is the URI of the core protocol, major version 3. A newer minor version
+    adds to `notes` (spec A.1)."""
     found = members.need("zarr_format", str)
     match = CORE_URI.fullmatch(found)
     if match is None or match[1] != "3":
@@ -355,7 +363,7 @@ def check_format(members: Members, notes: list[str]) -> None:
 
 # ---------------------------------------------------------------------------------------------- from the bootstrap
 def from_bootstrap(document: Mapping[str, Any], *, lenient: bool = False) -> tuple[DraftDialect, tuple[str, ...]]:
-    """The draft and the warnings for a zarr.json whose zarr_format is text (spec A.1)."""
+    """Returns (the dialect of the draft, warnings) for a zarr.json whose zarr_format is a string (spec A.1)."""
     notes: list[str] = []
     members = Members(document, what="bootstrap document")
     check_format(members, notes)

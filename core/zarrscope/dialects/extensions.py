@@ -1,4 +1,5 @@
-"""Extensions of ZEP 9 that zarrscope understands or explains. They are found by name; no URI is ever fetched."""
+"""Chunk grids, and the extensions (ZEP 9) that zarrscope understands or explains. An extension is recognized by its
+name; a URI is never fetched."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ MAX_EDGES = 10_000_000
 
 
 def grid(spec: CodecSpec, settings: Members, shape: tuple[int, ...]) -> ChunkGrid | None:
-    """The chunk grid of that name for an array of `shape`, or None when the name is unknown. Raises BadMetadata."""
+    """The chunk grid that `spec` names, for an array of `shape`; None for an unknown name. Raises BadMetadata."""
     row = CHUNK_GRIDS.get(spec.name)
     if row is not None:
         return row.make(settings, shape)
@@ -40,7 +41,8 @@ def _regular(settings: Members, shape: tuple[int, ...]) -> RegularGrid:
 
 
 def _rectilinear(settings: Members, shape: tuple[int, ...]) -> RectilinearGrid:
-    """rectilinear{kind "inline", chunk_shapes: per axis one length, or a list of lengths and [length, count] pairs}."""
+    """Reads the grid "rectilinear": `kind` is "inline"; `chunk_shapes` has for each axis the length of all chunks, or a
+    list of lengths and [length, count] pairs."""
     settings.choice("kind", "inline")
     value = settings.need("chunk_shapes", list)
     pointer = settings.at("chunk_shapes")
@@ -85,8 +87,8 @@ def _is_length(value: Any) -> bool:
 
 @frozen
 class GridRow:
-    """One chunk grid: the function that makes it from its configuration and the array's shape, and the members that a
-    document must hold.
+    """One type of chunk grid: the function that makes a grid from its configuration and the array's shape, and the
+    members of the configuration.
     """
 
     make: Callable[[Members, tuple[int, ...]], ChunkGrid]
@@ -108,7 +110,8 @@ CHUNK_GRIDS: dict[str, GridRow] = {
 
 
 def understood(spec: CodecSpec, pointer: str) -> ExtensionReport | None:
-    """The report of an item of `extensions` that does not change how arrays are read; None for any other item."""
+    """The report of an extension that zarrscope knows and that does not change how arrays are read; None for any other.
+    The member `extensions` of a document states such extensions."""
     last = spec.name.rstrip("/").rpartition("/")[2]
     advice = _HARMLESS.get(last)
     made = None if advice else plugin("extensions", spec.name)
@@ -158,7 +161,7 @@ ZARR_DEV = "https://zarr.dev/"
 
 
 def refuse_phase_3(document: Mapping[str, Any]) -> None:
-    """Raises Unsupported for a document whose own members are named by addresses, as phase 3 of ZEP 9 sketches."""
+    """Raises Unsupported for a document with a member whose name is a web address, as ZEP 9 sketches for phase 3."""
     for name in document:
         if name.startswith(ZARR_DEV + "v3/"):
             raise Unsupported(
@@ -172,29 +175,30 @@ def refuse_phase_3(document: Mapping[str, Any]) -> None:
 # ---------------------------------------------------------------------------------------------- for child nodes
 @frozen
 class Inherited:
-    """An extension that applies to a node: its own, or one of a group above it (ZEP 9 "Application to subnodes").
+    """An extension that applies to a node, stated by the node or by a group above it (ZEP 9 "Application to subnodes").
 
-    Only for display: the ZEP does not settle which extensions apply to children, and this class does not change how
-    arrays are read.
+    It is only displayed and does not change how arrays are read, because the ZEP leaves open which extensions apply to
+    children.
     """
 
     report: ExtensionReport
     origin: str
-    """The path of the node whose document states it."""
+    """The path of the node whose document states the extension."""
     form: str
-    """"own", "above" (of a group above), "copy" (the node repeats it), "reference", or "parent-ref"."""
+    """"own" (stated by the node), "above" (by a group above), "copy" (by both), "reference" (to the extension of the
+    same name in another node), or "parent-ref" (to all extensions of another node)."""
     target: str | None = None
-    """The path that a reference leads to; None when it would leave the hierarchy."""
+    """The path of the node that a reference names; None if there is no reference, or if it leaves the hierarchy."""
     resolved: tuple[ExtensionReport, ...] = ()
-    """The extensions that the reference resolves to in the target's document."""
+    """The extensions of `target` that the reference names."""
 
 
 def inherited(path: str, declared: Mapping[str, Sequence[ExtensionReport]]) -> list[Inherited]:
-    """The extensions that apply at `path`: its own and those inherited from groups above.
+    """The extensions that apply to the node at `path`: its own and those of the groups above it.
 
-    `declared` has the reports of every node on the way from the root. A reference in a document is a path from its node
-    that cannot go above the root. It refers to the extension of the same name there, to the one of the name without
-    "-ref", or, for parent-ref, to all of them.
+    `declared` has the reports of the node and of every group above it, by path. An extension may contain a reference: a
+    path relative to its node, which cannot go above the root. The reference names the extension of the same name in
+    that other node, or of the name without "-ref"; a parent-ref names all extensions there.
     """
     found: list[Inherited] = []
     above = [path, *(_up(path, n) for n in range(1, path.strip("/").count("/") + 2) if path != "/")]

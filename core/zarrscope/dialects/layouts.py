@@ -1,5 +1,5 @@
-"""The differences between the four drafts of v3 (2019 to 2022) as data: keys, spellings, fill values (spec A.2-A.6,
-A.13)."""
+"""The differences between the four drafts of Zarr v3 (2019 to 2022) as tables: keys, names, fill values (spec A.2 to
+A.6, A.13)."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ SHARDING_URI = re.compile(
 )
 FILTERS_URI = re.compile(r"https?://purl\.org/zarr/spec/(?:protocol/)?extensions/filters/\d+(?:\.\d+)*/?")
 CODEC_NAMES = ("gzip", "zlib", "blosc", "bz2", "lz4", "lzma", "zstd")
-"""Addresses that the drafts, their companion texts or zarr-python 2 gave to codecs."""
+"""The codecs to which the drafts, their companion texts or zarr-python 2 gave a URI."""
 PLAIN_INDEX = [{"name": "bytes", "configuration": {"endian": "little"}}]
-"""The codecs of a shard's index, in the form of v3; the drafts have no others."""
+"""The codecs of a shard's index, as v3 writes them. The drafts allow no other codecs there."""
 
 DATA_TYPE_EXTENSIONS = re.compile(
     r"(?:https?://purl\.org/zarr/spec/(?:protocol/)?extensions/|https?://zarr-specs\.readthedocs\.io/\S*/extensions/)"
     r"(?:data-types/)?(?:datetime|complex|string|struct|object)(?:-dtypes)?/v?1\.0(?:\.html)?/?"
     r"|TODO: (?:bytestring|unicode|structured|object) array protocol URL"
 )
-"""Extensions whose `type` is a type string of numpy. "TODO" is in real hierarchies, because zarr-python 2 wrote it."""
+"""URIs of the data type extensions whose member `type` is a type string of numpy. zarr-python 2 wrote "TODO: …" as the
+URI, so real hierarchies contain this text."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +40,11 @@ class DraftLayout:
     bootstrap: bool
     """Whether there is a zarr.json at the root; otherwise every document states its zarr_format."""
     meta: str
-    """Documents lie at meta + path + ".array" + suffix; the root's at root + "array" + suffix."""
+    """An array document has the key meta + path + ".array" + suffix, that of the root the key root + "array" + suffix.
+    The keys of groups have "group" in place of "array"."""
     root: str
     data: str
-    """Chunks lie at data + path + "/"."""
+    """The keys of chunks start with data + path + "/"."""
     suffix: str
     stem: Literal["", "c"]
     separator: str
@@ -61,11 +63,11 @@ class DraftLayout:
     separator_always: bool = False
     undefined_fill: bool = True
     filters_in: str | None = None
-    """The attribute in which zarr-python 2 keeps filters."""
+    """The attribute in which zarr-python 2 stores filters; None if the draft does not store them there."""
     consolidated_group: str | None = None
-    """The path of the group that zarr-python 2 makes for its consolidated copy."""
+    """The path of the group that zarr-python 2 creates for consolidated metadata; None if the draft has none."""
     case_blind: bool = False
-    """Whether names of one group must differ in more than upper and lower case (D.1.6)."""
+    """Whether two names in a group must differ in more than upper and lower case (spec D.1.6)."""
 
 
 DRAFT_2019_05 = DraftLayout(

@@ -56,7 +56,7 @@ _DATASET = ("dimensions", "blockSize", "dataType")
 
 @dataclass(frozen=True)
 class N5(Dialect):
-    """The dialect of N5: attributes.json in each folder, blocks in folders of their indices."""
+    """The dialect of N5: a node is a folder with an attributes.json; the key of a block consists of its indices."""
 
     lenient: bool = False
 
@@ -81,7 +81,7 @@ class N5(Dialect):
                 yield Child(entry.name)
 
     def adapt(self, metadata: ArrayMetadata) -> ArrayMetadata:
-        """Replaces codecs other than n5_default by n5_default with the same compression."""
+        """Replaces the codecs of a new array by n5_default with the same compression, unless they are n5_default."""
         if any(spec.name == "n5_default" for spec in metadata.codecs):
             return metadata
         inner = [spec for spec in metadata.codecs if spec.name not in ("transpose", "bytes")]
@@ -131,7 +131,7 @@ class N5(Dialect):
 
     def claimed(self, path: str, documents: Mapping[str, StoredDocument]) -> NodeKind | None:
         members = glance(documents, prefix_of(path) + DOCUMENT)
-        if not members:  # the document may be broken
+        if not members:  # the document is absent, empty, or too broken to be read
             return None
         return "array" if all(name in members for name in _DATASET) else "group"
 
@@ -229,17 +229,18 @@ def _block_size(members: Members, ndim: int) -> tuple[int, ...]:
 
 
 def _axes(value: Any, ndim: int) -> tuple[str | None, ...] | None:
-    """Names of axes, in N5's order in the document."""
+    """The names of the axes in the order of `shape`; `value` is the member `axes`, in N5's reverse order. None if it is
+    not a list of `ndim` names."""
     if isinstance(value, list) and len(value) == ndim and all(isinstance(name, str) for name in value):
         return tuple(value[::-1])
     return None
 
 
 def _block(ndim: int, dtype: DataType, compression: Iterable[CodecSpec]) -> CodecSpec:
-    """The codec n5_default for an array in N5's order of axes: the block's header, then values in C
-    order, big-endian."""
+    """The codec n5_default. Its input has N5's order of axes; it encodes the block's header, then the values in the C
+    order of the canonical array, big-endian and compressed."""
     values = CodecSpec("bytes", Configuration({"endian": "big"} if dtype.itemsize > 1 else {}))
-    turn = CodecSpec("transpose", Configuration({"order": [*range(ndim)][::-1]}))  # also for one axis
+    turn = CodecSpec("transpose", Configuration({"order": [*range(ndim)][::-1]}))  # present even if there is one axis
     inner = (*told_by("/dimensions", turn), *told_by("/dataType", values), *compression)
     origin = Origin("", "", inner=tuple(spec.origin for spec in inner))
     settings = Configuration({"codecs": [_form(spec) for spec in inner]})
@@ -252,7 +253,8 @@ def _form(spec: CodecSpec) -> dict[str, Any]:
 
 # ---------------------------------------------------------------------------------------------- compression
 def _compression(members: Members, itemsize: int) -> tuple[CodecSpec, ...]:
-    """The codec of `compression` {type, …}, or of compressionType in version 0."""
+    """The codec that the member `compression`, {type, …}, describes, or in version 0 of N5 the member compressionType;
+    empty for "raw"."""
     value = members.get("compression", dict, type(None))
     if value is None:
         origin = Origin("/compressionType", "/compressionType")
@@ -314,7 +316,7 @@ def _compression_form(specs: list[CodecSpec]) -> dict[str, Any]:
             words = {"noshuffle": 0, "shuffle": 1, "bitshuffle": 2}
             options = {"cname": "lz4", "clevel": 5, "blocksize": 0}  # zarr-python 2 requires each of these members
             options |= {name: settings[name] for name in options if name in settings}
-            # without nthreads, which readers do not need and tensorstore rejects
+            # nthreads is left out: readers do not need it, and tensorstore rejects it
             return {"type": "blosc", **options, "shuffle": words.get(settings.get("shuffle", ""), 1)}
         case name if name.startswith("n5."):
             return {"type": name.removeprefix("n5."), **settings}
@@ -333,12 +335,12 @@ def _dataset_form(metadata: ArrayMetadata) -> dict[str, Any]:
         what = f"data type {metadata.dtype.name}" if metadata.shape else "array without dimensions"
         raise Unsupported(f"N5 has no {what}", feature=f"{what} in N5", advice="Write Zarr v3.")
     if not isinstance(metadata.grid, RegularGrid) or not metadata.keys.reverse:
-        raise Unsupported("N5 has its own chunk grid and keys", feature="chunk grid in N5")
+        raise Unsupported("N5 has only regular chunk grids and its own chunk keys", feature="chunk grid in N5")
     if metadata.fill.defined and metadata.fill != Fill(zero(metadata.dtype)):
         raise Unsupported("N5 has no fill value but zero", feature="fill value in N5")
     codecs = [spec for spec in metadata.codecs if spec.name != "transpose"]
     if len(codecs) != 1 or codecs[0].name != "n5_default":
-        raise Unsupported("N5 keeps values in blocks of its own", feature="codecs in N5")
+        raise Unsupported("N5 stores values only in its own blocks (codec n5_default)", feature="codecs in N5")
     inner = [
         CodecSpec(item["name"], Configuration(item.get("configuration")))
         for item in codecs[0].configuration.get("codecs", [])

@@ -1,4 +1,5 @@
-"""Converts the codecs of a dialect to the one canonical list, and back: array→array*, one array→bytes, bytes→bytes*.
+"""Converts the codecs of a dialect to a canonical list, and back. The list has any number of array→array codecs, one
+array→bytes codec, and any number of bytes→bytes codecs.
 
 Canonical names are those of v3, or "numcodecs." and the identifier of v2. model/codec_table.py holds the name of each
 codec in v3, v2, the drafts and N5, its kind and the members of its configuration. The byte order of v2 and the drafts
@@ -28,19 +29,20 @@ _SHUFFLES = {0: "noshuffle", 1: "shuffle", 2: "bitshuffle"}
 
 
 def bytes_codec(dtype: DataType, endian: str | None) -> CodecSpec:
-    """The `bytes` codec for a type. Structs get no byte order: each of their fields has its own."""
+    """The `bytes` codec for a data type. It states no byte order for structs, because each field states its own."""
     ordered = dtype.itemsize > 1 and (not dtype.kind or dtype.kind not in "SV" or dtype.name == "bfloat16")
     return CodecSpec("bytes", Configuration({"endian": endian or "little"} if ordered else {}))
 
 
 def reversal(ndim: int) -> tuple[CodecSpec, ...]:
-    """The codec for order "F": a full reversal of the axes; none where that changes nothing."""
+    """The codecs for order "F": a transpose that reverses all axes, or none if there are fewer than two axes."""
     return () if ndim < 2 else (CodecSpec("transpose", Configuration({"order": [*range(ndim)][::-1]})),)
 
 
 # ---------------------------------------------------------------------------------------------- numcodecs → canonical
 def from_numcodecs(identifier: str, configuration: Mapping[str, JSON], itemsize: int, spelled: str = "") -> CodecSpec:
-    """A codec of numcodecs by its identifier in v2 and the draft of 2020. `itemsize` is that of its input elements."""
+    """The canonical codec for a codec of numcodecs, which v2 and the draft of 2020 store by identifier. `itemsize` is
+    the size of its input elements in bytes; `spelled` its name in the document, if that is not the identifier."""
     settings = {name: value for name, value in configuration.items() if name != "id"}
     name = codec_name("v2", identifier)
     if name == "blosc":
@@ -73,11 +75,12 @@ def _output(spec: CodecSpec, dtype: DataType, endian: str | None) -> tuple[DataT
     try:
         return parse_typestr(text if text[:1] in "<>|=" else "<" + text)
     except BadMetadata:
-        return dtype, endian  # the codec's constructor raises the fault in its configuration
+        return dtype, endian  # the constructor of the codec raises the error later
 
 
 class NamedCodec(NamedTuple):
-    """A codec of numcodecs: its identifier, its configuration, its name in the document and its place there."""
+    """A codec of numcodecs: its identifier, its configuration, its name as the document spells it, and its position in
+    the document."""
 
     identifier: str
     configuration: Mapping[str, JSON]
@@ -96,9 +99,11 @@ def from_v2(
     dtype_at: str = "/dtype",
     order_at: str = "/order",
 ) -> tuple[DataType, tuple[CodecSpec, ...]]:
-    """The canonical (data type, pipeline) of v2: order, then filters, then compressor.
+    """Converts the data type, order, filters and compressors of v2 to the canonical (data type, codecs). `dtype_at` and
+    `order_at` are the JSON pointers of type and order in the document.
 
-    "|O" becomes the type that its object codec makes; without an object codec, an unsupported type.
+    The type "|O" becomes the type of the values that its object codec stores; without an object codec it becomes an
+    unsupported type.
     """
     if dtype.name == "object":
         made = [made for made in map(_object_type, map(_canonical_name, filters)) if made]
@@ -127,7 +132,8 @@ def from_v2(
 
 
 def told_by(place: str, *codecs: CodecSpec) -> tuple[CodecSpec, ...]:
-    """Sets the origin of codecs and their settings: one member of the document, at `place`, describes all of them."""
+    """Copies of `codecs` whose origin, and that of their settings, is the member of the document at `place`, a JSON
+    pointer."""
     return tuple(
         replace(spec, origin=Origin(place, place, tuple((name, place) for name in spec.configuration)))
         for spec in codecs
@@ -139,7 +145,8 @@ def _canonical_name(named: NamedCodec) -> str:
 
 
 def _object_type(name: str) -> str:
-    """The data type that the object codec of this name makes of v2's "|O"; "" if it is not an object codec."""
+    """The data type of the values that the object codec with this name stores for v2's type "|O"; "" if `name` is not
+    the name of an object codec."""
     row = codec_row(name)
     return "" if row is None else row.object_type
 
@@ -200,7 +207,8 @@ def _cannot(title: str, spec: CodecSpec, why: str) -> Unsupported:
 
 
 def to_numcodecs(spec: CodecSpec) -> dict[str, JSON] | None:
-    """The configuration of numcodecs with its id, or None where numcodecs has no such codec."""
+    """The codec as v2 documents store it: the configuration for numcodecs with its `id`; None if numcodecs does not
+    have the codec."""
     settings = completed(spec.name, spec.configuration)[0]
     identifier = codec_id("v2", spec.name)
     if identifier is None and spec.name.startswith(("numcodecs.", "imagecodecs_")):
@@ -212,7 +220,7 @@ def to_numcodecs(spec: CodecSpec) -> dict[str, JSON] | None:
         settings.pop("typesize", None)
         return {"id": "blosc", **settings, "shuffle": numbers.get(settings.get("shuffle", "shuffle"), 1)}
     if spec.name == "zstd" and not settings.get("checksum"):
-        # without `checksum`, whose absence means none: tensorstore rejects the member in v2
+        # a false `checksum` is left out: false is the default, and tensorstore rejects the member in v2
         settings.pop("checksum", None)
     return {"id": identifier, **settings}
 
@@ -223,7 +231,8 @@ _URI_NAME = r"https?://[^/?#]+[^?#]*"
 
 
 def is_name(name: str) -> bool:
-    """Whether ZEP 9 lets an extension be called that: a raw name, or an http(s) URI without query and fragment."""
+    """Whether ZEP 9 allows `name` for an extension: lower-case letters, digits and _ . -, or an http(s) URI without
+    query and fragment."""
     return bool(re.fullmatch(_RAW_NAME, name) or re.fullmatch(_URI_NAME, name))
 
 
@@ -231,9 +240,11 @@ _PREFIXED = "Names with a prefix are of phase 3 of ZEP 9, which is not part of a
 
 
 def extension(value: JSON, pointer: str, what: str, *, ignorable: bool = True) -> CodecSpec:
-    """A named extension: "name", or {name, configuration, must_understand} (v3.1 "Extension definition").
+    """Parses a named extension, such as a codec: "name", or {name, configuration, must_understand} (v3.1 "Extension
+    definition"). Raises BadMetadata.
 
-    Also {type: …} and configuration members beside the name, which early writers put there. Raises BadMetadata.
+    Early writers wrote `type` for `name`, and the settings beside it without `configuration`: both are accepted.
+    `what`: the type of extension, for messages. `ignorable`: whether must_understand may be false.
     """
     if isinstance(value, str):
         name: JSON = value
@@ -262,10 +273,10 @@ def extension(value: JSON, pointer: str, what: str, *, ignorable: bool = True) -
 def from_v3(
     value: JSON, pointer: str, dtype: DataType | None, ndim: int, depth: int = 0, *, implicit: bool = False
 ) -> tuple[CodecSpec, ...]:
-    """The codecs of a v3 document, short-hands written out, former names replaced, nested lists alike (spec A.7).
+    """Parses the codecs of a v3 document, at any nesting. Short forms are expanded, former names replaced (spec A.7).
 
     `implicit`: a list without an array→bytes codec gets the little-endian `bytes` that was implied until July 2023.
-    Codecs of unknown kind that must be understood are kept; the package `codecs` refuses them later.
+    Unknown codecs are kept; if they must be understood, the package `codecs` refuses them later.
     """
     if not isinstance(value, list):
         raise BadMetadata(f"codecs must be a list, not {spell(value)}", pointer=pointer)
@@ -310,10 +321,10 @@ _INDEX_CODECS = [{"name": "bytes", "configuration": {"endian": "little"}}, {"nam
 def _sharding(
     settings: Mapping[str, JSON], pointer: str, dtype: DataType | None, ndim: int, depth: int
 ) -> Configuration:
-    """sharding_indexed with its nested codecs written out.
+    """The configuration of sharding_indexed with its nested codecs expanded.
 
-    Without index_codecs the index is read as zarr.js wrote it in 2023, with a checksum. The text of spring 2023 implied
-    a plain index, but no such store is known (2026-11), so that reading was rejected (reference.md A.7).
+    If index_codecs is absent, the index is read as one with a checksum, which zarr.js wrote in 2023. The specification
+    of spring 2023 implied an index without checksum, but no such store is known (2026-11; spec A.7).
     """
     members = dict(settings)
     inner = from_v3(members.get("codecs", []), pointer + "/codecs", dtype, ndim, depth + 1, implicit=True)
@@ -325,7 +336,7 @@ def _sharding(
 
 
 def form_of(spec: CodecSpec) -> dict[str, JSON]:
-    """A codec as a JSON object with the members that its document states."""
+    """The codec as a JSON object that has no more settings than its document states."""
     form: dict[str, JSON] = {"name": spec.name}
     if spec.configuration:
         form["configuration"] = dict(spec.configuration)
@@ -335,10 +346,11 @@ def form_of(spec: CodecSpec) -> dict[str, JSON]:
 
 
 def as_json(spec: CodecSpec, itemsize: int = 0) -> dict[str, JSON]:
-    """A codec as v3 documents write it, readable for every v3 reader: an object, with must_understand only if false.
+    """The codec as a v3 document stores it so that every v3 reader accepts it: a JSON object, which has must_understand
+    only if that is false.
 
-    Its configuration holds the members that model/codec_table.py requires; `itemsize` is the size of the elements, if
-    known.
+    Its configuration holds the members that model/codec_table.py requires; `itemsize` is the size of the elements in
+    bytes, 0 if unknown.
     """
     form: dict[str, JSON] = {"name": spec.name}
     settings, needed = completed(spec.name, spec.configuration, itemsize)
@@ -354,7 +366,7 @@ def as_json(spec: CodecSpec, itemsize: int = 0) -> dict[str, JSON]:
 
 
 def _nested(item: JSON) -> CodecSpec:
-    """A codec nested in another one's configuration, from any of the forms in which it may be given."""
+    """The CodecSpec of a codec nested in another codec's configuration: from a CodecSpec, a name or a JSON object."""
     if isinstance(item, CodecSpec):
         return item
     if isinstance(item, str):

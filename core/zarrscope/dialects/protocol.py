@@ -1,7 +1,7 @@
-"""Dialects: the documents of a node, the keys of its chunks, and the translation of the documents into canonical
-metadata.
+"""The interface of dialects. A dialect (a version of Zarr, a draft, or N5) names the keys of a node's documents and
+chunks, and translates the documents into canonical metadata and back.
 
-A dialect is pure: it names keys and translates documents, and the hierarchy does the I/O. Therefore the hierarchy can
+A dialect does no I/O: the hierarchy (zarrscope/nodes) fetches and stores the documents. Therefore the hierarchy can
 fetch several documents in parallel, take documents from consolidated metadata without a request, count its requests,
 and plan a change without making it.
 """
@@ -39,7 +39,7 @@ class Node:
 
 
 class Insight(NamedTuple):
-    """The content of a child's documents."""
+    """The parsed documents of a child: its metadata, or the error of parsing them, and its attributes."""
 
     metadata: ArrayMetadata | GroupMetadata | None
     error: ZarrscopeError | None
@@ -47,10 +47,11 @@ class Insight(NamedTuple):
 
 
 class Child:
-    """A name found under a group. `kind` None: only its documents show the kind (fetch dialect.outline(path)).
+    """A child of a group, as a listing found it. If `kind` is None, only the child's documents
+    (`dialect.outline(path)`) show whether it is an array or a group.
 
-    `metadata` and `error` may be read when they are first used, so that a listing of thousands of names and kinds does
-    not read them. They are read in the caller's thread, which at most waits for a local disk.
+    `look` reads the documents when `metadata`, `error` or `attributes` is first used, so that a listing of thousands of
+    names and kinds reads none. It runs in the caller's thread, which at most waits for a local disk.
     """
 
     __slots__ = ("_insight", "_look", "kind", "name", "origin")
@@ -76,12 +77,12 @@ class Child:
 
     @property
     def metadata(self) -> ArrayMetadata | GroupMetadata | None:
-        """The metadata of the child; None when its documents were not read, or are broken."""
+        """The metadata of the child; None if its documents were not read, or are broken."""
         return self._seen().metadata
 
     @property
     def error(self) -> ZarrscopeError | None:
-        """Why its documents cannot be read or understood."""
+        """The error of reading or parsing the child's documents; None if there was none, or if they were not read."""
         return self._seen().error
 
     @property
@@ -92,16 +93,16 @@ class Child:
 
     @property
     def told(self) -> bool:
-        """Whether more than its name and kind is known, or can be read on demand."""
+        """Whether more than the child's name and kind is known, or can be read by `look`."""
         return self._look is not None or self._insight[:2] != (None, None)
 
     def of(self, kind: NodeKind | None, look: Callable[[], Insight]) -> Child:
-        """Sets the kind of this child, now that it is known, and returns it."""
+        """Sets the kind of this child and the function that reads its documents, and returns the child."""
         self.kind, self._look = kind, look
         return self
 
     def failing(self, error: ZarrscopeError) -> Child:
-        """A copy of this child with an error."""
+        """A copy of this child with this error."""
         return Child(self.name, self.kind, self.metadata, error, attributes=self.attributes)
 
     def _seen(self) -> Insight:
@@ -125,36 +126,37 @@ class Erasure:
 
 @frozen
 class Detected:
-    """The dialect of a hierarchy, the names of other dialects whose documents lie at its root, too, and warnings."""
+    """The dialect of a hierarchy, the names of other dialects whose documents also lie at its root, and warnings."""
 
     dialect: Dialect
     other_dialects: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     defect: Defect | None = None
-    """The defect of the document that states the rules of the whole hierarchy. Every node has it: names are listed, but
-    nothing is read without `lenient`, and nothing written."""
+    """The defect of the root document that states the rules of the whole hierarchy; None if that document is sound.
+    With a defect names can be listed, but nodes are read only with `lenient`, and nothing is written."""
 
 
 class Dialect(Protocol):
-    """Everything that depends on the dialect: documents, keys of chunks, and nodes. It does no I/O.
+    """The interface of a dialect: its documents, the keys of its chunks, and its options. It does no I/O.
 
-    `path` is "/" or "/a/b". Keys are keys in the store. Errors are BadMetadata or Unsupported with a pointer and a key.
+    A `path` is "/" or such as "/a/b". Keys are keys in the store. Methods raise BadMetadata or Unsupported, with the
+    key of the document and a JSON pointer.
 
-    The methods here are those that most dialects share; each dialect overrides the ones in which it differs.
+    The methods here do what most dialects do; a dialect overrides those in which it differs.
     """
 
     @property
     def name(self) -> str:
-        """The id: "v3", "v2", "n5", "v1", "draft-2022-05", "draft-2020", "draft-2019-06", "draft-2019-05"."""
+        """The id of the dialect, such as "v3", "v2", "n5", "v1", "draft-2022-05" or "draft-2020"."""
 
     @property
     def title(self) -> str:
-        """The name shown to people: "Zarr v3"."""
+        """The name of the dialect in texts for users, such as "Zarr v3"."""
 
     # ------------------------------------------------------------------ options of opening
     @property
     def lenient(self) -> bool:
-        """Whether nodes that demand unknown extensions are opened; nothing may be written then."""
+        """Whether nodes that demand unknown extensions are opened. If so, nothing may be written."""
 
     @property
     def fallbacks(self) -> bool:
@@ -178,12 +180,12 @@ class Dialect(Protocol):
 
     @property
     def named_kinds(self) -> bool:
-        """Whether the kind of a node shows in which keys of `outline` exist; otherwise its document states the kind."""
+        """Whether the kind of a node follows from which keys of `outline` exist; otherwise its document states it."""
         return False
 
     @property
     def case_blind(self) -> bool:
-        """Whether names of one group must differ in more than upper and lower case."""
+        """Whether two names in a group must differ in more than upper and lower case."""
         return False
 
     @property
@@ -194,7 +196,7 @@ class Dialect(Protocol):
     # ------------------------------------------------------------------ abilities
     @property
     def ome_zarr(self) -> str:
-        """The newest version of OME-Zarr that is written in this dialect: "0.4", "0.5"; "" where none is."""
+        """The newest version of OME-Zarr that is written in this dialect, such as "0.5"; "" if there is none."""
         return ""
 
     @property
@@ -204,12 +206,12 @@ class Dialect(Protocol):
 
     @property
     def filters_in(self) -> str | None:
-        """The attribute that holds codecs, where the dialect has no other place for them."""
+        """The attribute in which filters are stored; None if the documents have a member for them."""
         return None
 
     @property
     def wanted_separator(self) -> str | None:
-        """The separator in chunk keys of new image arrays, where it is not the default."""
+        """The separator in the chunk keys of new image arrays; None for the dialect's default."""
         return None
 
     @property
@@ -239,25 +241,25 @@ class Dialect(Protocol):
 
     # ------------------------------------------------------------------ at the root
     def recognize(self, documents: Mapping[str, bytes]) -> Detected | None:
-        """This dialect, set up as the documents at the root demand, if they belong to it. Called when one of its
-        `signs` (detection.py) exists.
+        """Recognizes a hierarchy of this dialect by the documents at its root: returns the dialect with the options
+        that they state, or None. Called if a document under one of the dialect's `signs` (detection.py) exists.
 
-        Raises BadMetadata or Unsupported for a document that no other dialect could take either.
+        Raises BadMetadata or Unsupported for a document that belongs to no other dialect either.
         """
         return Detected(self)
 
     def recognize_odd(self, documents: Mapping[str, bytes]) -> Detected | None:
-        """This dialect, for a document that states its node type but a wrong `zarr_format`. Called when no dialect
-        recognized the documents; opening the node then raises the fault.
+        """Returns this dialect if the root's document states a node type, but a wrong `zarr_format`; else None. Called
+        if `recognize` of every dialect returned None; opening the root then raises the error.
         """
         return None
 
     def recognize_broken(self, documents: Mapping[str, bytes], beneath: Collection[str]) -> Detected | None:
-        """This dialect, if the document at the root that is its sign is broken, but its text or the keys `beneath`
-        show it all the same. Called when no dialect recognized the documents.
+        """Returns this dialect if its document at the root is broken, but the text of the document or the keys
+        `beneath` show that the hierarchy is of this dialect; else None. Called if no dialect recognized the documents.
 
-        `beneath` has the names at the root, those of prefixes with a slash, the documents one level down, and some keys
-        under meta/.
+        `beneath` has the names at the root (prefixes end in a slash), the keys of documents one level down, and some
+        keys under meta/.
         """
         return None
 
@@ -273,13 +275,14 @@ class Dialect(Protocol):
         """The key of the document that holds a node's attributes, and the JSON pointer to them: ("a/.zattrs", "")."""
 
     def listing(self, path: str) -> str:
-        """The prefix whose list_dir holds the children of `path`."""
+        """The prefix in the store whose entries (`list_dir`) show the children of the group at `path`."""
 
     def children(self, path: str, entries: Iterable[Entry]) -> Iterator[Child]:
-        """Names, and kinds if the listing shows them, in the order of arrival; each name once."""
+        """The children that the `entries` of a listing show, each name once, in the order of the entries. `kind` is
+        None if the listing does not show it."""
 
     def chunk_keys(self, path: str, ndim: int, separator: str | None = None) -> ChunkKeys:
-        """The ChunkKeys a new array at `path` gets."""
+        """The ChunkKeys of a new array at `path`; `separator` None is the dialect's default."""
 
     def erase(self, path: str, kind: NodeKind) -> Erasure: ...
 
@@ -288,50 +291,53 @@ class Dialect(Protocol):
 
     # ------------------------------------------------------------------ documents
     def parse(self, path: str, documents: Mapping[str, StoredDocument]) -> Node | None:
-        """Parses a node from its documents, absent ones left out; None when they describe no node."""
+        """Parses a node from those of its documents that exist; None if they describe no node."""
 
     def claimed(self, path: str, documents: Mapping[str, StoredDocument]) -> NodeKind | None:
-        """The kind that documents state although `parse` refused them, if they state one; never raises."""
+        """The kind that the documents state, even if `parse` refuses them; None if they state none. Never raises."""
 
     def guessed(self, path: str, documents: Mapping[str, StoredDocument], beneath: Collection[str]) -> NodeKind:
-        """The likely kind of a node whose document cannot be understood at all, by its text and by what lies `beneath`:
-        names, those of prefixes with a slash, and the documents one level down ("a/zarr.json").
+        """The likely kind of a node whose document cannot be parsed, guessed from its text and the keys `beneath` it:
+        names (prefixes end in a slash), and the keys of documents one level down ("a/zarr.json").
         """
         return self.claimed(path, documents) or "group"
 
     def consolidated(self, documents: Mapping[str, StoredDocument]) -> dict[str, StoredDocument] | None:
-        """The copies of other documents that the root's `documents` hold, by store key; None when they hold none."""
+        """The copies of other documents (consolidated metadata) in the root's `documents`, by store key; None if the
+        root has no copies."""
         return None
 
     @property
     def consolidated_group(self) -> str | None:
-        """The path of a group that exists only to hold consolidated metadata; it is not listed."""
+        """The path of a group that exists only to hold consolidated metadata, and is not listed; None if there is
+        none."""
         return None
 
     def consolidated_location(self, key: str) -> tuple[str, str] | None:
-        """(key of the document that holds them, JSON pointer) of the consolidated copy of the document `key`; None
-        where the dialect copies no such document."""
+        """The location of the copy of the document `key` in consolidated metadata: (key of the document that holds the
+        copies, JSON pointer in it); None if this document is never copied."""
         return None
 
     def consolidate(self, texts: Mapping[str, str], root: bytes | None) -> dict[str, bytes]:
-        """The documents that hold copies of all documents, whose JSON `texts` are given by key; `root` is the value now
-        stored at the place of the copies. Empty where the dialect copies no documents.
+        """Makes consolidated metadata, by key: the documents that hold copies of all other documents. `texts` has the
+        JSON text of those by key; `root` is the stored document that will hold the copies. Empty if the dialect has no
+        consolidated metadata.
         """
         return {}
 
     def faults(self, documents: Mapping[str, StoredDocument]) -> list[tuple[str, Fault]]:
-        """Yields (key, violation of the registered schemas) for documents that zarrscope reads and other readers may
-        refuse."""
+        """Violations of the registered schemas, as (key, fault), in documents that zarrscope reads and other readers
+        may refuse."""
         return []
 
     def adapt(self, metadata: ArrayMetadata) -> ArrayMetadata:
-        """The metadata of a new array as this dialect stores it: the same values, with the dialect's own codecs where
-        it allows no others."""
+        """Adapts the metadata of a new array to this dialect: codecs that the dialect does not have are replaced by its
+        own, and the values stay the same."""
         return metadata
 
     def write(
         self, path: str, metadata: ArrayMetadata | GroupMetadata, attributes: Mapping[str, Any]
     ) -> dict[str, bytes]:
-        """The documents that create or replace the node; none of them has `faults`. Raises Unsupported for metadata
-        that the dialect cannot express.
+        """The documents, by key, that create or replace the node at `path`. They have no `faults`. Raises Unsupported
+        for metadata that the dialect cannot express.
         """
