@@ -1,4 +1,5 @@
-"""Reads JSON documents member by member: every fault names its key, its pointer and the expected value."""
+"""Reads JSON documents member by member. Every error states the key of the document, the JSON pointer of the member and
+the expected value."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ _ABSENT = object()
 
 
 class within:
-    """Adds the place to errors raised in a `with` block: `pointer` before their pointer, `key` if they have none."""
+    """Completes the location in errors that are raised in a `with` block: puts `pointer` in front of their JSON
+    pointer, and sets `key` if they have no key."""
 
     __slots__ = ("key", "pointer")
 
@@ -51,7 +53,8 @@ def token(name: str | int) -> str:
 
 
 class Members:
-    """A JSON object while it is read. `pointer` is its place; `left()` gives the members that were not read."""
+    """A JSON object that records which members were read; `unread()` returns the others. `pointer` is its JSON pointer
+    in the document, `what` its name in messages."""
 
     def __init__(self, value: JSON, pointer: str = "", what: str = "document") -> None:
         if type(value) is not dict and not isinstance(value, Mapping):
@@ -68,7 +71,7 @@ class Members:
         return self.pointer + token(name)
 
     def any(self, name: str, default: JSON = None) -> JSON:
-        """The member of any type, or the default."""
+        """The member, of whatever type, or the default if it is absent."""
         self._asked.add(name)
         return self.value.get(name, default)
 
@@ -98,7 +101,8 @@ class Members:
     def ints(
         self, name: str, *, minimum: int = 0, maximum: int = MAX_LENGTH, length: int | None = None
     ) -> tuple[int, ...]:
-        """A list of whole numbers within limits: a shape, one entry per dimension (spec D.5.11, F.1)."""
+        """The member as a list of `length` whole numbers from `minimum` to `maximum`, such as a shape (spec D.5.11,
+        F.1). Raises BadMetadata."""
         value = self.need(name, list)
         if len(value) > MAX_RANK:
             raise BadMetadata(
@@ -163,7 +167,7 @@ def load(
 def glance(documents: Mapping[str, bytes | Mapping[str, Any]], key: str) -> Mapping[str, Any]:
     """The members of a document that may be broken: empty if it cannot be read at all.
 
-    Unlike `load`, it makes no notes, so it is four times as fast: a listing calls it for each document.
+    Unlike `load`, it collects no notes and is four times as fast: a listing calls it for each document.
     """
     source = documents.get(key)
     if isinstance(source, bytes) and len(source) <= NODE_LIMIT:
@@ -180,13 +184,13 @@ def glance(documents: Mapping[str, bytes | Mapping[str, Any]], key: str) -> Mapp
 
 
 def text_of(documents: Mapping[str, bytes | Mapping[str, Any]], key: str) -> bytes:
-    """The stored text of a document, for a guess; empty where there is none."""
+    """The stored bytes of a document, for guessing its kind; empty if the document is absent or came already parsed."""
     source = documents.get(key)
     return source if isinstance(source, bytes) else b""
 
 
 def attributes_of(members: Members) -> Mapping[str, Any]:
-    """The attributes, an object; absent and null mean none."""
+    """The member `attributes`; empty if it is absent or null. Raises BadMetadata if it is not a JSON object."""
     value = members.any("attributes")
     if value is None:
         return {}
@@ -196,15 +200,16 @@ def attributes_of(members: Members) -> Mapping[str, Any]:
 
 
 def odd_number(value: JSON, number: int) -> bool:
-    """Whether `value` is this number written as text, which can have no other meaning."""
+    """Whether `value` is the string of this number, such as "3" for 3. Such a document is read with a note."""
     return type(value) is str and value == str(number)
 
 
 def stays_inside(key: str) -> bool:
-    """Whether a key that a document names lies beneath the document's own prefix; others are refused (F.10)."""
+    """Whether a key that a document states lies beneath the document's own prefix; other keys are refused (spec
+    F.10)."""
     return all(part not in ("", ".", "..") for part in key.split("/"))
 
 
 def prefix_of(path: str) -> str:
-    """The store prefix of a node where keys follow paths: "" for the root, else "a/b/"."""
+    """The prefix of a node's keys in dialects whose keys follow paths: "" for the root, "a/b/" for "/a/b"."""
     return path.strip("/") + "/" if path.strip("/") else ""

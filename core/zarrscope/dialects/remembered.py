@@ -1,9 +1,9 @@
-"""A cache of parsed documents: the same bytes at the same place are not parsed and checked again.
+"""A cache of parsed documents: if a node's documents are fetched again with the same bytes, they are not parsed again.
 
 Documents are fetched each time. Only the parsed result is cached: it depends on the bytes, the dialect and the path.
-The cache holds the last `KEPT` documents of at most `LIMIT` bytes. Cached results cannot be changed: metadata are
-frozen, and attributes are handed out as copies. Faults are not cached, nor are results that depend on packages that may
-be installed meanwhile: reported extensions, and dialects of other packages.
+The cache holds the last `KEPT` results, each of documents of at most `LIMIT` bytes. Cached results cannot be changed:
+metadata are frozen, and callers get copies of attributes. Broken documents are not cached, nor are results that change
+if a package is installed: nodes with reported extensions, and dialects of other packages.
 
 Measured 2026-11-21 (tests/bench/run.py "warm"): parsing and checking takes 30 to 60 µs, half of opening an array again.
 """
@@ -21,13 +21,14 @@ from zarrscope.runtime.tuning import PARSED_BYTES as LIMIT
 from zarrscope.runtime.tuning import PARSED_DOCUMENTS as KEPT
 
 MOST_NESTED = 200
-"""Attributes that contain more objects and lists are not copied: they may be nested deeply."""
+"""Documents that contain more JSON objects and lists are not cached: they may be nested deeply, and the cache copies
+attributes recursively."""
 
 _found: Memo[Any] = Memo(KEPT)
 
 
 def detected(documents: Mapping[str, bytes], lenient: bool) -> Detected | None:
-    """Which dialect the root's documents are written in (`detect`); the result is cached."""
+    """The dialect of a hierarchy from its documents at the root (`detect`); the result is cached."""
     same = _comparable(documents)
     found: Detected | None = _found.get((lenient, same)) if same else None
     if found is None:
@@ -38,7 +39,7 @@ def detected(documents: Mapping[str, bytes], lenient: bool) -> Detected | None:
 
 
 def parsed(dialect: Dialect, path: str, documents: Mapping[str, StoredDocument]) -> Node | None:
-    """The node that the documents describe (`dialect.parse`), None where they describe none; cached."""
+    """The node that the documents describe (`dialect.parse`), or None; the result is cached."""
     same = _comparable(documents)
     if not same:
         return _parsed(dialect, path, documents)
@@ -53,8 +54,8 @@ def parsed(dialect: Dialect, path: str, documents: Mapping[str, StoredDocument])
 
 
 def _parsed(dialect: Dialect, path: str, documents: Mapping[str, StoredDocument]) -> Node | None:
-    """Parses without the cache. An unexpected exception becomes an error of that node, so that a listing
-    can continue."""
+    """Parses without the cache. An unexpected exception becomes a BadMetadata of this node, so that a listing of its
+    siblings can continue."""
     try:
         return dialect.parse(path, documents)
     except (ZarrscopeError, MemoryError):
@@ -69,14 +70,14 @@ def _parsed(dialect: Dialect, path: str, documents: Mapping[str, StoredDocument]
 
 
 def _comparable(documents: Mapping[str, StoredDocument]) -> tuple[tuple[str, bytes], ...]:
-    """The documents as a cache key; () where it would take too much memory."""
+    """The documents as a cache key; () if they are too large to be kept, or came already parsed."""
     size = 0
     found = []
     for key, value in documents.items():
         if not isinstance(value, bytes):
             return ()
         size += len(value)
-        found.append((key, bytes(value)))  # ParsedBytes would keep the parsed value alive
+        found.append((key, bytes(value)))  # a copy: a ParsedBytes would keep its parsed value in memory
         if size > LIMIT:
             return ()
     return tuple(found)

@@ -1,9 +1,9 @@
-"""Finds violations of the registered schemas in a v3 document. zarrscope reads such a node; other readers may refuse
-it.
+"""Finds violations of the registered schemas in a v3 document. zarrscope reads a node with such violations; other
+readers may refuse it.
 
 Reading (v3.py) accepts more than the schemas. These checks run before zarrscope replaces a document that other readers
-can read, on every document that it writes, and in `check`. They ignore names that model/codec_table.py does not
-contain; the reports in ArrayMetadata say how unknown extensions are handled.
+can read, on every document that it writes, and in the package `check`. They ignore extensions whose names
+model/codec_table.py does not contain; the reports in ArrayMetadata say how unknown extensions are handled.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CHUNK_KEY_ENCODINGS: dict[str, tuple[Mapping[str, Schema], tuple[str, ...]]] = 
 }
 
 _GRIDS = {name: (row.members, tuple(row.members)) for name, row in CHUNK_GRIDS.items()}
-"""Name → the members of the configuration, all of which are required."""
+"""Name of a chunk grid → (the members of its configuration, the names of the required ones: all)."""
 
 _ARRAY = ("shape", "data_type", "chunk_grid", "chunk_key_encoding", "fill_value", "codecs")
 _OPTIONAL = ("attributes", "dimension_names", "storage_transformers", "extensions", "consolidated_metadata")
@@ -35,7 +35,7 @@ _MAX_DEPTH = 8
 
 
 def document_faults(document: Mapping[str, JSON]) -> Iterator[Fault]:
-    """The faults of one zarr.json, in the order of its members."""
+    """The violations of the schemas in one zarr.json, as (JSON pointer, problem)."""
     array = document.get("node_type") == "array"
     yield from faults(document.get("zarr_format"), {"enum": [3]}, "/zarr_format")
     yield from faults(document.get("node_type"), {"enum": ["array", "group"]}, "/node_type")
@@ -78,7 +78,7 @@ def _array_faults(document: Mapping[str, JSON]) -> Iterator[Fault]:
 
 # ---------------------------------------------------------------------------------------------- extension points
 def _named(value: JSON, pointer: str, what: str) -> Iterator[Fault]:
-    """The faults in the form of an extension, which must be a name or an object with a name."""
+    """The faults in the form of `value`, an extension such as a codec: it must be a name or an object with a name."""
     if isinstance(value, str):
         return
     if not isinstance(value, Mapping):
@@ -162,7 +162,7 @@ def _fill_faults(value: JSON, named: JSON) -> Iterator[Fault]:
 
 
 def _wide(named: JSON) -> bool:
-    """Whether the elements are larger than one byte, so that they have a byte order."""
+    """Whether elements of the data type `named` have a byte order, because they are larger than one byte."""
     from zarrscope.dialects.pipeline import bytes_codec
 
     try:
@@ -172,7 +172,7 @@ def _wide(named: JSON) -> bool:
 
 
 def codec_faults(value: JSON, pointer: str, ndim: int | None, wide: bool, depth: int = 0) -> Iterator[Fault]:
-    """The faults of a list of codecs. `wide`: whether the elements that they encode have a byte order."""
+    """The faults of a list of codecs. `wide`: whether the elements that the codecs encode have a byte order."""
     wrong = list(faults(value, {"type": "array", "minItems": 1}, pointer))
     yield from wrong
     if wrong or depth > _MAX_DEPTH:

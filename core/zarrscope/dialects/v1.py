@@ -31,7 +31,7 @@ from zarrscope.model.typestr import parse_typestr
 
 @dataclass(frozen=True)
 class V1(Dialect):
-    """The dialect of Zarr v1: one array, in a "meta" and an "attrs" document."""
+    """The dialect of Zarr v1: one array, described by the documents "meta" and "attrs"."""
 
     lenient: bool = False
 
@@ -143,7 +143,8 @@ def _fill(members: Members, dtype: DataType) -> Fill:
 
 
 def _compression(members: Members) -> list[NamedCodec]:
-    """The codec of v1's compression: blosc has an object of options, zlib and bz2 a level, lzma an object."""
+    """The codec that the members compression and compression_opts state. compression_opts is a level for zlib and bz2,
+    an object of settings for blosc and lzma."""
     name = members.get("compression", str, type(None))
     options = members.any("compression_opts")
     if name in (None, "none"):

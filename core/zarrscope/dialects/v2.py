@@ -1,4 +1,4 @@
-"""Zarr v2: .zarray or .zgroup, and .zattrs, per node.
+"""Zarr v2: each node has a document .zarray or .zgroup, and possibly .zattrs.
 
     a/.zarray  {"zarr_format": 2, "shape": [4, 6], "chunks": [2, 3], "dtype": "<u2", "order": "C", "fill_value": 0,
                 "compressor": {"id": "zlib", "level": 1}, "filters": null, "dimension_separator": "."}
@@ -42,7 +42,7 @@ from zarrscope.model.typestr import parse_typestr, typestr
 
 @frozen
 class V2(Dialect):
-    """The dialect of Zarr v2: .zgroup, .zarray and .zattrs documents, and .zmetadata with copies of all."""
+    """The dialect of Zarr v2: documents .zgroup, .zarray, .zattrs, and .zmetadata at the root with copies of them."""
 
     lenient: bool = False
     """Whether attributes that are not an object are ignored, and chunks are also looked for under nested keys if the
@@ -156,8 +156,8 @@ class V2(Dialect):
             dtype, codecs = made if made is not None else (dtype, None)
         fill = attempt(_fill, members, dtype) if dtype is not None else None
         separator = attempt(_separator, members)
-        # The specification's default is ".", and other readers follow it. Old writers nested chunks without stating the
-        # separator; their stores can be read, too.
+        # The specification's default is ".", and other readers follow it. Old writers used "/" in chunk keys without
+        # stating the separator; with `lenient` their chunks are found, too.
         nested = (ChunkKeys(prefix, "", "/", "0"),) if separator == "" and shape is not None and len(shape) > 1 else ()
         return defects.array(
             shape=shape,
@@ -193,7 +193,7 @@ class V2(Dialect):
         return [_named(item, f"/filters/{i}") for i, item in enumerate(value)]
 
     def consolidated(self, documents: Mapping[str, StoredDocument]) -> dict[str, StoredDocument] | None:
-        """The documents inside .zmetadata, by store key."""
+        """The copies of documents in .zmetadata, by store key; None if there is no .zmetadata."""
         members = load(documents, ".zmetadata", [], limit=CONSOLIDATED_LIMIT)
         if members is None:
             return None
@@ -273,7 +273,7 @@ def _data_type(members: Members) -> tuple[DataType, str | None]:
 
 
 def _compressors(members: Members) -> list[NamedCodec]:
-    """The compressor, if the document has one."""
+    """The compressor of the document as a list of one codec; an empty list if there is none."""
     value = members.get("compressor", dict, type(None))
     return [_named(value, "/compressor")] if value is not None else []
 
@@ -284,7 +284,7 @@ def _fill(members: Members, dtype: DataType) -> Fill:
 
 
 def _separator(members: Members) -> str:
-    """The dimension_separator; "" where none is given."""
+    """The dimension_separator that the document states; "" if it states none."""
     separator = members.get("dimension_separator", str, type(None))
     if separator not in (None, ".", "/"):
         raise BadMetadata(
@@ -300,7 +300,8 @@ def _named(value: Any, pointer: str) -> NamedCodec:
 
 
 def dimension_names(attributes: Mapping[str, Any], ndim: int) -> tuple[str | None, ...] | None:
-    """The names of dimensions as xarray stores them, if there is one for each dimension."""
+    """The names of dimensions from the attribute in which xarray stores them; None unless it has one name for each
+    dimension."""
     names = attributes.get(DIMENSIONS)
     if isinstance(names, list) and len(names) == ndim and all(isinstance(name, str) for name in names):
         return tuple(names)

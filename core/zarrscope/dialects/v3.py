@@ -58,7 +58,7 @@ _CONSOLIDATED = b"consolidated_metadata"
 _KINDS = ["array", "group"]
 _STATED = re.compile(rb'"node_type"\s*:\s*"(array|group)"')
 _CHUNK = re.compile(r"c/?|[0-9]+(\.[0-9]+)*/?")
-"""What lies beneath an array: its folder of chunks, its only chunk, or chunks with keys as in v2."""
+"""Matches names beneath an array: the folder "c" of its chunks, its only chunk "c", or chunk keys as in v2."""
 
 
 @frozen
@@ -66,9 +66,10 @@ class V3(Dialect):
     """The dialect of Zarr v3: one zarr.json for each node."""
 
     lenient: bool = False
-    """Whether nodes that demand unknown extensions, and null fill values, are accepted; nothing may be written then."""
+    """Whether null fill values and nodes that demand unknown extensions are accepted. If so, nothing may be written."""
     fallbacks: bool = True
-    """Whether unknown data types are read as the fallback that their document offers (until 2023)."""
+    """Whether unknown data types are read as the fallback that their document offers. Documents offered one until
+    2023."""
 
     name: ClassVar[str] = "v3"
     title: ClassVar[str] = "Zarr v3"
@@ -80,7 +81,7 @@ class V3(Dialect):
     # ------------------------------------------------------------------ at the root
     def recognize(self, documents: Mapping[str, bytes]) -> Detected | None:
         if DOCUMENT not in documents:
-            return Detected(self)  # for a derived dialect with other `signs` than zarr.json
+            return Detected(self)  # a subclass in another package may have other `signs` than zarr.json
         document = parse_json(documents[DOCUMENT], key=DOCUMENT, limit=CONSOLIDATED_LIMIT)
         if not isinstance(document, Mapping):
             raise BadMetadata(f"zarr.json must hold a JSON object, not {spell(document)}", pointer="")
@@ -161,7 +162,7 @@ class V3(Dialect):
 
     def guessed(self, path: str, documents: Mapping[str, StoredDocument], beneath: Collection[str]) -> NodeKind:
         text = text_of(documents, prefix_of(path) + DOCUMENT)
-        if b"consolidated_metadata" not in text:  # the copies have kinds of their own
+        if b"consolidated_metadata" not in text:  # copies of other documents state kinds, too
             if (stated := _STATED.search(text)) is not None:
                 return "array" if stated[1] == b"array" else "group"
             if b'"chunk_grid"' in text:
@@ -178,7 +179,8 @@ class V3(Dialect):
         return Detected(self) if told else None
 
     def consolidated(self, documents: Mapping[str, StoredDocument]) -> dict[str, StoredDocument] | None:
-        """The documents inside `consolidated_metadata` of kind "inline", by store key."""
+        """The copies of documents in the member `consolidated_metadata` of kind "inline", by store key; None if there
+        are none."""
         found: dict[str, StoredDocument] | None = None
         for key in documents:
             if key != DOCUMENT and not key.endswith("/" + DOCUMENT):
@@ -200,7 +202,7 @@ class V3(Dialect):
         return found
 
     def consolidated_location(self, key: str) -> tuple[str, str] | None:
-        name = key.removesuffix("/" + DOCUMENT)  # unchanged for the root's document, which holds the copies
+        name = key.removesuffix("/" + DOCUMENT)  # the root's document holds the copies and is not copied
         return None if name == key else (DOCUMENT, "/consolidated_metadata/metadata" + token(name))
 
     def consolidate(self, texts: Mapping[str, str], root: bytes | None) -> dict[str, bytes]:
@@ -257,8 +259,8 @@ def looks_like_array(document: Mapping[str, Any]) -> bool:
 
 
 def _kind(members: Members, defects: Defects) -> NodeKind:
-    """The kind that node_type states or, if that is defective, the one that other members imply. Raises BadMetadata if
-    there is neither.
+    """The kind that node_type states. If its value is invalid or absent, "array" if the document has members of arrays;
+    else an invalid value counts as "group", and BadMetadata is raised for an absent one.
     """
     kind = defects.attempt(members.choice, "node_type", "array", "group")
     if kind is not None:
@@ -272,7 +274,8 @@ def _kind(members: Members, defects: Defects) -> NodeKind:
 
 # ---------------------------------------------------------------------------------------------- writing
 def _array_form(metadata: ArrayMetadata) -> dict[str, Any]:
-    """The members of an array document, spelled so that zarr-python 3.0 reads them: objects, no short-hands."""
+    """The members of an array document. Codecs are always objects, not names alone, because zarr-python 3.0 reads no
+    other form."""
     if metadata.transformers:
         raise Unsupported("Zarr v3 has no storage transformers", feature="storage transformer")
     dtype = metadata.dtype

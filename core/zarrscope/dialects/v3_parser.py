@@ -34,12 +34,12 @@ from zarrscope.model.metadata import (
 from zarrscope.model.plugins import plugin
 
 _OF_ARRAYS = ("chunk_grid", "codecs", "fill_value", "dimension_names")
-"""Members that may stay unread if others are defective."""
+"""Members of arrays that are not parsed if other members are defective. They are never reported as unknown."""
 _NO_WAY = "zarrscope cannot read the array without it; ask its writer which package understands it."
 
 
 class DocumentParser:
-    """Parses one document into canonical metadata; `reports` collects the extensions that it demands."""
+    """Parses one document into canonical metadata; `reports` collects the extensions that the document demands."""
 
     def __init__(self, dialect: Dialect, path: str, members: Members, notes: list[str], defects: Defects) -> None:
         self.dialect, self.path, self.members, self.notes, self.defects = dialect, path, members, notes, defects
@@ -102,7 +102,7 @@ class DocumentParser:
     def _report(
         self, point: str, spec: CodecSpec, pointer: str, *, ignorable: bool = False, advice: str = _NO_WAY
     ) -> bool:
-        """Reports an extension that is not understood. Returns True when it may be ignored."""
+        """Reports an extension that zarrscope does not understand. Returns True if it may be ignored."""
         passed = ignorable and (not spec.must_understand or self.dialect.lenient)
         if passed and spec.must_understand:
             self.notes.append(
@@ -173,8 +173,8 @@ class DocumentParser:
         return dtype
 
     def _fallback(self, dtype: DataType, value: Any) -> DataType | None:
-        """The first type in `fallback` (one or a list) that is known here and, if the size is known, has
-        the same size."""
+        """The first data type in `value` (one or a list) that zarrscope knows and whose size is that of `dtype`, if
+        that is known; None if there is none."""
         for name in value if isinstance(value, list) else [] if value is None else [value]:
             with within("/data_type/fallback"):
                 other = data_type(name)
@@ -183,7 +183,7 @@ class DocumentParser:
         return None
 
     def _grid(self, shape: tuple[int, ...]) -> tuple[ChunkGrid, str | None]:
-        """The grid, and the separator that documents of early 2023 stored in the grid."""
+        """The chunk grid, and the separator of chunk keys if the member chunk_grid has one, as in early 2023."""
         value = self.members.need("chunk_grid")
         spec = extension(value, "/chunk_grid", "chunk grid", ignorable=False)
         settings = _settings(value, spec, "/chunk_grid", "chunk grid's configuration")
@@ -267,7 +267,8 @@ class DocumentParser:
         return tuple(value)
 
     def _members_left(self) -> None:
-        """Reports ZEP 9's `extensions`, then unknown members (v3.1 "Extension definition", spec A.8.3)."""
+        """Reports the items of the member `extensions` (ZEP 9), then unknown members (v3.1 "Extension definition", spec
+        A.8.3)."""
         if "extensions" in self.members:
             self.defects.attempt(self._extensions, self.members.any("extensions"))
         for name in self.members.unread():
@@ -287,7 +288,7 @@ class DocumentParser:
             members = value if isinstance(value, Mapping) else {}
             whole = CodecSpec("extensions", must_understand=members.get("must_understand") is not False)
             self._report("member", whole, "/extensions", ignorable=True, advice=advice)
-            # An object form that ZEP 9 considered. It is reported, so that a person sees it.
+            # ZEP 9 once considered an object with a member for each extension: each is reported to the user.
             for name, inner in members.items():
                 if isinstance(inner, Mapping):
                     must = inner.get("must_understand") is not False
@@ -312,13 +313,14 @@ class DocumentParser:
 
 
 def _settings(value: Any, spec: CodecSpec, pointer: str, what: str) -> Members:
-    """The configuration of an extension; early writers put its members beside the name."""
+    """The configuration of an extension. Its pointer is that of the extension if `value` has no `configuration`,
+    because early writers put the settings beside the name."""
     apart = isinstance(value, Mapping) and "configuration" in value
     return Members(spec.configuration, f"{pointer}/configuration" if apart else pointer, what)
 
 
 def _is_bare_bytes(item: Any) -> bool:
-    """A bytes codec without configuration."""
+    """Whether `item` is a bytes codec without configuration."""
     return item == "bytes" or (
         isinstance(item, Mapping) and item.get("name") == "bytes" and not item.get("configuration")
     )

@@ -1,4 +1,4 @@
-"""Writes documents as JSON that every reader accepts, and checks that every store can hold the names."""
+"""Writes documents as JSON that every reader accepts, and checks that the names of nodes are valid in every store."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from zarrscope.dialects.reading import token
 from zarrscope.errors import BadMetadata, Refused
 
 INDENTED = 1 << 20
-"""Longer documents are written without line breaks: a list of short items would become three times as long, so a
-document near the limit could not be read back."""
+"""Documents with more characters are written without line breaks. With line breaks a list of short items would be three
+times as long, and a document near the size limit for reading could not be read back."""
 
 
 def document(value: Mapping[str, Any], indent: int = 2) -> bytes:
@@ -26,8 +26,8 @@ def document(value: Mapping[str, Any], indent: int = 2) -> bytes:
 
 
 def consolidated_json(texts: Mapping[str, str]) -> str:
-    """A JSON object of documents by name, to be inserted at an indentation of four blanks. Each document keeps its
-    text, but is indented."""
+    """The text of a JSON object that contains documents by name, for insertion at an indentation of four blanks. Only
+    the indentation of the documents changes."""
     inner = "\n" + " " * 8  # a line break in JSON text never lies within a string
     items = (f"{inner}{json.dumps(name)}: {text.replace(chr(10), inner)}" for name, text in texts.items())
     return "{" + ",".join(items) + "\n    }"
@@ -39,9 +39,9 @@ _LEAVES = frozenset((str, bool, int, type(None)))
 
 def is_standard_json(value: Any) -> bool:
     """Whether a value consists of dicts, lists and the other types of JSON, not nested too deeply; if not, `_check`
-    gives the reason.
+    raises an error with the reason.
 
-    It goes level by level and makes no pointers, because documents may have millions of values.
+    For speed it visits the value level by level and builds no JSON pointers: documents may have millions of values.
     """
     level = [value]
     for _ in range(MAX_DEPTH + 1):

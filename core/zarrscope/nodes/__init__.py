@@ -1,1 +1,1 @@
-"""Hierarchies, groups and arrays: opening, listing, creating, editing, moving."""
+"""Hierarchies, groups and arrays: opens, lists, creates, edits and moves them."""

@@ -36,32 +36,32 @@ if TYPE_CHECKING:
 class Array:
     """An array of a hierarchy, read and written by numpy's basic indexing.
 
-    `Hierarchy` opens and creates arrays. An array that cannot be decoded here still has its shape, metadata and
-    attributes; `problem` says why. Any thread may use an array, and other processes get it by pickle.
+    `Hierarchy` opens and creates arrays. An array that zarrscope cannot decode still has its shape, metadata and
+    attributes; `problem` holds the reason. Any thread may use an array, and pickle passes it to other processes.
 
     Parameters
     ----------
     store
-        The store that holds its chunks and documents.
+        The store that holds the chunks and documents of the array.
     path
-        Its path in the hierarchy.
+        The path of the array in the hierarchy.
     metadata
-        The metadata from its document.
+        The metadata from the array's document.
     attributes
-        Its attributes, as they were read.
+        The attributes, as they were read.
     warnings
-        Warnings from opening it.
+        Warnings from opening the array.
     hierarchy
-        The hierarchy in which it was opened.
+        The hierarchy in which the array was opened.
     opened
-        The documents from which it was opened; they show whether the array has changed since.
+        The documents from which the array was opened; they show whether the stored array has changed since.
 
     Attributes
     ----------
     attributes
         The attributes as they were read or last saved, for reading only. See `attrs`.
     hierarchy
-        The hierarchy in which it was opened; None for an unpickled array.
+        The hierarchy in which the array was opened; None for an unpickled array.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class Array:
     # ------------------------------------------------------------------ properties
     @property
     def path(self) -> str:
-        """The path in the hierarchy: "/" or "/a/b"."""
+        """The path of the array in the hierarchy, such as "/a/b"; "/" for the root."""
         return self._stored.path
 
     @property
@@ -110,7 +110,7 @@ class Array:
 
     @property
     def metadata(self) -> ArrayMetadata:
-        """The metadata in one form for all formats, which is independent of the stored documents."""
+        """The metadata in canonical form, the same for all formats."""
         return self._stored.metadata
 
     @property
@@ -120,8 +120,7 @@ class Array:
 
     @property
     def attrs(self) -> Attributes:
-        """The attributes, for reading and changing: every change is saved at once. `attributes` has the
-        values as read."""
+        """The attributes as a mapping that can be changed; every change is saved at once. `attributes` is read-only."""
         from zarrscope.nodes.attributes import Attributes
         from zarrscope.nodes.context import context_of
 
@@ -150,7 +149,8 @@ class Array:
 
     @property
     def nbytes(self) -> int:
-        """The decoded size in bytes; for types of varying length that of the references to values. 0 if not known."""
+        """The decoded size in bytes; 0 if unknown. For types of varying length it counts the references, not the
+        values."""
         numpy = self.metadata.dtype.numpy
         return self.size * (numpy.itemsize if numpy is not None else self.metadata.dtype.itemsize)
 
@@ -162,19 +162,19 @@ class Array:
 
     @property
     def dimension_names(self) -> tuple[str | None, ...] | None:
-        """A name for each axis, or None for an axis without one; None if the format or the document states no names."""
+        """The name of each axis, None for an axis without a name; None if the document states no names."""
         return self.metadata.dimension_names
 
     @property
     def chunks(self) -> tuple[int, ...]:
-        """The shape of the smallest part that can be read separately: the inner chunk if there are shards that can be
-        read in parts, else the grid's chunk.
+        """The shape of the smallest part that can be read separately: an inner chunk of a shard, or, without shards
+        that can be read in parts, a chunk of the grid.
         """
         return self._stored.locator.chunk_shape
 
     @property
     def shards(self) -> tuple[int, ...] | None:
-        """The shape of a shard, or None where chunks are stored one by one."""
+        """The shape of a shard; None if each chunk is stored by itself."""
         return self.metadata.grid.chunk_shape if self._stored.locator.tiers else None
 
     @property
@@ -184,17 +184,17 @@ class Array:
 
     @property
     def problem(self) -> ZarrscopeError | None:
-        """The reason why this array cannot be decoded; None if none is known. Reads nothing."""
+        """The error because of which this array cannot be decoded; None if none is known. Makes no request."""
         return self._stored.problem
 
     @property
     def writable(self) -> bool:
-        """Whether the store and the mode it was opened in allow writing."""
+        """Whether the store, and the mode in which the hierarchy was opened, allow writing."""
         return self._stored.writable
 
     @property
     def extensions(self) -> tuple[ExtensionReport, ...]:
-        """Every extension that the array uses, codecs included, and how each is handled."""
+        """A report of each extension that the array uses, codecs included: whether zarrscope understands it."""
         from zarrscope.codecs.registry import codec_reports
 
         told = {report.name for report in self.metadata.extensions if report.point == "codec"}
@@ -212,7 +212,8 @@ class Array:
         Returns
         -------
         Edges
-            `chunk_of(position)`: which chunk holds a position; `span(chunk)`: where it begins and ends.
+            `chunk_of(position)` is the index of the chunk that holds a position, `span(chunk)` the start and stop of a
+            chunk.
 
         Examples
         --------
@@ -226,7 +227,7 @@ class Array:
 
     # ------------------------------------------------------------------ reading
     def __getitem__(self, index: object) -> Any:
-        """Reads the elements that `index` selects: an array, or a scalar where numpy gives one.
+        """Reads the elements that `index` selects: an array, or a scalar if numpy's indexing returns a scalar.
 
         Parameters
         ----------
@@ -253,7 +254,7 @@ class Array:
         return out[()] if selection.scalar else out
 
     def _need_sound(self) -> None:
-        """Raises the first fault of the documents: if they are broken, the shape may be a stand-in."""
+        """Raises the first defect of the documents, if they have one: the shape may then be a stand-in."""
         if self.metadata.defects:
             raise self._stored.located(self.metadata.defects[0].error)
 
@@ -274,22 +275,22 @@ class Array:
         return PointIndexer(self._stored)
 
     def read_chunk(self, index: ChunkIndex) -> NDArray[Any]:
-        """Reads one chunk, clipped to the array's edge; the fill value where nothing is stored.
+        """Reads one chunk, clipped to the array's edge. A chunk that is not stored consists of the fill value.
 
         Parameters
         ----------
         index
-            The chunk's place in the grid of `chunk_grid_shape`.
+            The index of the chunk along each axis of the grid `chunk_grid_shape`.
 
         Returns
         -------
         numpy.ndarray
-            The elements, not to be written to.
+            The elements; the caller must not change them.
 
         Raises
         ------
         IndexError
-            There is no such chunk in the grid.
+            The grid has no chunk with this index.
         BadChunk, Unreadable, Unsupported
             The same errors as reading by `array[...]`.
 
@@ -318,7 +319,7 @@ class Array:
         Raises
         ------
         ReadOnly, Unsupported, Unreadable
-            It is not open for writing; a codec cannot encode; a chunk that is written in part cannot be read.
+            The array was not opened for writing; a codec cannot encode; a chunk that is written in part cannot be read.
         NotFound, Conflict
             The array was erased or replaced meanwhile.
         """
@@ -326,7 +327,7 @@ class Array:
         self._stored.write(select(index, self.shape), values)
 
     def resize(self, shape: tuple[int, ...]) -> None:
-        """Changes the shape, then erases the chunks that lie wholly outside the new one.
+        """Changes the shape, then erases the chunks that lie wholly outside the new shape.
 
         A chunk that lies partly outside is kept, so all its values can be read again if the array grows back.
 
@@ -374,7 +375,8 @@ class Array:
 
     def __reduce__(self) -> tuple[Any, ...]:
         attributes = self.attributes if isinstance(self.attributes, UnreadAttributes) else dict(self.attributes)
-        # The pickle of a remote store has its settings, with which another process opens it (stores/remote.py).
+        # Remote stores pickle themselves, with the settings needed to reopen them (stores/remote.py). Other stores are
+        # reopened from their URL.
         knows = any("__reduce__" in kind.__dict__ for kind in type(self.store).__mro__[:-1])
         store = self.store if knows else self.store.url
         links = self.store.allow_outside

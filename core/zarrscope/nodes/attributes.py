@@ -1,8 +1,8 @@
-"""A node's attributes as a mapping; changes are saved.
+"""A node's attributes as a mapping that saves every change.
 
-Every change is one write of the document that holds the attributes. The rest of the document keeps its text and order.
-It is written only if the stored version is the one that was read for this write. An attribute that somebody else
-changed since this node read it is not overwritten; that is a Conflict, too.
+A change writes the document that holds the attributes once. The rest of the document keeps its text and order. The
+write raises Conflict if the stored document changes while it is being edited, or if another writer changed the same
+attribute since this node read it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ABSENT: Any = object()
 
 
 class Attributed(Protocol):
-    """A group or an array."""
+    """The interface of groups and arrays that Attributes needs."""
 
     attributes: Mapping[str, Any]
 
@@ -52,15 +52,15 @@ class Attributes(MutableMapping[str, Any]):
     node
         The group or array.
     context
-        A function that returns the hierarchy of the node when something is to be saved.
+        A function that returns the context of the node's hierarchy; called when attributes are saved or read again.
 
     Raises
     ------
     ReadOnly
-        On every change, where the hierarchy is open for reading only.
+        On every change, if the hierarchy is open for reading only.
     Conflict
         Somebody else changed the same attributes, or the document while it was being saved. `refresh` reads the stored
-        ones.
+        attributes.
     Refused
         JSON cannot hold the value, or the name is a member that the format itself uses.
 
@@ -127,7 +127,7 @@ class Attributes(MutableMapping[str, Any]):
         self._change(dict(*others, **more))
 
     def put(self, attributes: Mapping[str, Any]) -> None:
-        """Replaces all attributes by these, in one write.
+        """Replaces all attributes by the given ones, in one write.
 
         Parameters
         ----------
@@ -255,7 +255,7 @@ class Attributes(MutableMapping[str, Any]):
 
 
 def need_object(document: Document, pointer: str, path: str, url: str) -> None:
-    """Raises BadMetadata if the attributes at the pointer are another value than an object, which has no members."""
+    """Raises BadMetadata if the document has a value at the pointer to the attributes that is not a JSON object."""
     place = {"store": url, "key": document.key}
     if pointer and not isinstance(document.value, dict):
         raise BadMetadata(f"The document of {path} is not a JSON object", **place, advice="Restore it from a copy.")
@@ -269,7 +269,7 @@ def need_object(document: Document, pointer: str, path: str, url: str) -> None:
 
 
 def read_document(context: NodeContext, key: str) -> Document:
-    """The JSON file at `key`, as stored now; if there is none, "{}" with the version ABSENT."""
+    """Reads the document at `key` from the store; an absent one is "{}" with the version ABSENT."""
     found = context.store.get_versioned(key, document_limit(context.store, "zarr.json"))
     if found is None:
         return Document(b"{}", key, ABSENT)

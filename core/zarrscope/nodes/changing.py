@@ -1,7 +1,7 @@
 """The methods of a Hierarchy that create, edit and erase nodes. An Array writes its own elements (array.py).
 
-The work is done in create.py, edit.py, attributes.py and consolidated.py. move.py moves and copies nodes.
-Specification: v3 core, v2, reference.md A.8, A.9.
+The methods call functions of create.py, edit.py, attributes.py and consolidated.py. move.py moves and copies nodes.
+Specification: v3 core, v2, spec A.8, A.9.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from zarrscope.nodes.context import NodeContext
 from zarrscope.nodes.group import Group
 from zarrscope.nodes.listing import nothing_at
 
-# Methods import modules that only they need, so that opening and reading stay quick.
+# Methods import the modules that only they need, so that opening and reading do not import them.
 if TYPE_CHECKING:
     from zarrscope.jsondoc.document import Document
     from zarrscope.nodes.array import Array
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class ChangingHierarchy:
-    """The part of a Hierarchy that changes stored data. It needs a mode other than "r".
+    """The methods of a Hierarchy that change stored data. The hierarchy must be opened in a mode other than "r".
 
     Examples
     --------
@@ -102,7 +102,7 @@ class ChangingHierarchy:
         attributes: Mapping[str, Any] | None = None,
         separator: str | None = None,
     ) -> Array:
-        """Creates an array of fill values, and the groups above it that are missing. create.py holds the defaults.
+        """Creates an array of fill values, and the groups above it that are missing. create.py chooses the defaults.
 
         Parameters
         ----------
@@ -113,7 +113,7 @@ class ChangingHierarchy:
         chunks, shards
             The shapes of chunks and of shards. Without `shards` each chunk is stored by itself.
         codecs
-            Names, {"name", "configuration"} or CodecSpec; with `shards`, the codecs of the inner chunks.
+            The codecs of chunks, with `shards` of the inner chunks: names, {"name", "configuration"} or CodecSpec.
         separator
             The character between the numbers of a chunk's key: "/" or ".".
 
@@ -167,17 +167,17 @@ class ChangingHierarchy:
 
     # ------------------------------------------------------------------ editing
     def document(self, path: str) -> Document:
-        """Reads the JSON file that holds a node's attributes, as stored now; for v2's .zattrs "{}" if there is none.
+        """Reads the document that holds a node's attributes from the store; if a v2 node has no .zattrs, it is "{}".
 
         Parameters
         ----------
         path
-            The node.
+            The path of the node.
 
         Returns
         -------
         Document
-            Its text and its version; `set` and `remove` return an edited document for `save`.
+            The text of the document and its version; `set` and `remove` return an edited document for `save`.
 
         Raises
         ------
@@ -197,20 +197,21 @@ class ChangingHierarchy:
         return read_document(self._nodes, self._attributes_at(clean_path(path))[0])
 
     def whole_document(self, path: str, key: str = "") -> Document:
-        """Reads the whole text of one of a node's JSON files, even if it is not JSON.
+        """Reads the whole text of one of a node's documents, even if the text is not JSON.
 
         Parameters
         ----------
         path
-            The node.
+            The path of the node.
         key
-            The key of the file. By default the first faulty one of the node, or else the one with its attributes.
+            The key of the document. By default the node's first document with a defect or, if none has one, the
+            document with the attributes.
 
         Returns
         -------
         Document
-            The document; an `UnparsedDocument` with the `text` and the `fault` if it is not JSON.
-            `zarrscope.jsondoc.unparsed.document_or_text` makes a document of a corrected text, for `save`.
+            The document; if its text is not JSON, an `UnparsedDocument` with the `text` and the `fault`.
+            `zarrscope.jsondoc.unparsed.document_or_text` makes a document from a corrected text, for `save`.
 
         Raises
         ------
@@ -235,12 +236,12 @@ class ChangingHierarchy:
         return read_whole(self._nodes, clean_path(path), key)
 
     def consequence(self, path: str, document: Document) -> str:
-        """Tells whether a node would be valid with an edited document. Nothing is written.
+        """Checks whether a node would be valid with an edited document. Nothing is written.
 
         Parameters
         ----------
         path, document
-            The node, and the edited document.
+            The path of the node, and the edited document.
 
         Returns
         -------
@@ -265,17 +266,17 @@ class ChangingHierarchy:
         return consequence(self._nodes, clean_path(path), document)
 
     def attributes_pointer(self, path: str) -> str:
-        """Finds the attributes in `document(path)`.
+        """Returns where the attributes lie in `document(path)`.
 
         Parameters
         ----------
         path
-            The node.
+            The path of the node.
 
         Returns
         -------
         str
-            A JSON pointer: "/attributes", or "" for the whole document.
+            A JSON pointer: "/attributes", or "" if the whole document consists of attributes.
 
         Raises
         ------
@@ -297,10 +298,10 @@ class ChangingHierarchy:
         Parameters
         ----------
         path, document
-            The node, and the edited result of `document(path)`.
+            The path of the node, and the edited result of `document(path)`.
         allow_nan
-            Allows an edit to add values that JSON forbids or leaves open, such as NaN. Values that are already stored
-            may stay anyway.
+            Allows an edit to add values that JSON forbids or leaves open, such as NaN. Without it, only those that are
+            already stored may stay.
 
         Returns
         -------
@@ -330,22 +331,22 @@ class ChangingHierarchy:
         return save(self._nodes, clean_path(path), document, allow_nan=allow_nan)
 
     def erase(self, path: str) -> None:
-        """Removes a node and everything beneath it; also a path without a node, with everything stored beneath it.
+        """Removes a node and everything beneath it. If `path` has no node, removes whatever is stored beneath it.
 
-        Implicit groups above, which exist only because of it, vanish as well. `zarrscope.moving` has `move`, `copy` and
+        Implicit groups above vanish if they exist only because of this node. `zarrscope.moving` has `move`, `copy` and
         `rename`.
 
         Parameters
         ----------
         path
-            The node.
+            The path of the node.
 
         Raises
         ------
         NotFound
-            Nothing is stored there.
+            Nothing is stored at the path.
         Refused, ReadOnly
-            It is the root, or its name is not allowed; the hierarchy was not opened for writing.
+            The path is the root, or the name is not allowed; the hierarchy was not opened for writing.
 
         Examples
         --------
@@ -362,7 +363,7 @@ class ChangingHierarchy:
         erase(self._nodes, clean_path(path))
 
     def consolidate(self, cancelled: Callable[[], bool] = never) -> int | None:
-        """Writes a copy of all documents at the root, replacing an older copy, so that readers need one request.
+        """Writes consolidated metadata: copies of all documents at the root, which a reader gets with one request.
 
         Parameters
         ----------
@@ -372,7 +373,7 @@ class ChangingHierarchy:
         Returns
         -------
         int or None
-            The number of documents in the copy; None where it was cancelled.
+            The number of documents copied; None after a cancellation.
 
         Raises
         ------
@@ -396,12 +397,12 @@ class ChangingHierarchy:
         return consolidate(self._nodes, cancelled)
 
     def rehearse(self, log: list[Operation]) -> Self:
-        """Makes a hierarchy for a dry run: it reads the stored data and writes nothing.
+        """Returns a hierarchy for a dry run, which reads the stored data and writes nothing.
 
         Parameters
         ----------
         log
-            A list that gets every write operation that the store would have carried out.
+            A list; every write operation that the store would have carried out is appended to it.
 
         Returns
         -------

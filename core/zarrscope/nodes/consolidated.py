@@ -1,9 +1,9 @@
-"""Consolidated metadata: updates it with every edit, and writes it anew on request.
+"""Updates consolidated metadata (copies of documents in a group above) with every edit, and writes it anew on request.
 
 The dialect says where the copy of a document is stored (`consolidated_location`). An update replaces only the copies of
-changed documents; all other bytes of the document that holds them stay as they are. In v3 and v2 any group may hold
-consolidated metadata of the nodes beneath it, so an update covers every group above the changed node. Specification:
-reference.md A.5, A.8.1, A.9.
+changed documents; all other bytes of the document that holds the copies stay as they are. In v3 and v2 any group may
+hold consolidated metadata of the nodes beneath it, so an update covers every group above the changed node.
+Specification: spec A.5, A.8.1, A.9.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def follow(
 
 
 def _holders(hierarchy: NodeContext, keys: Collection[str]) -> list[str]:
-    """Prefixes of groups that may hold copies of documents at these keys: the root, and in v3 and v2 all
-    groups above."""
+    """Prefixes of the groups that may hold copies of the documents at these keys: the root, and in v3 and v2 every
+    group above the documents."""
     if holder_of(hierarchy.dialect) is None:
         return []
     found: dict[str, None] = {"": None} if hierarchy.consolidated_metadata is not None else {}
@@ -65,7 +65,7 @@ def _holders(hierarchy: NodeContext, keys: Collection[str]) -> list[str]:
 
 
 def has_copies(hierarchy: NodeContext, path: str) -> bool:
-    """Whether the root, or a group above `path` whose copies an edit there would update, holds copies of documents."""
+    """Whether the root, or a group above `path`, holds copies of documents that an edit at `path` would update."""
     if hierarchy.consolidated_metadata is not None:
         return True
     holders = _holders(hierarchy, [hierarchy.dialect.documents(path)[0]])
@@ -80,8 +80,8 @@ def _repeat(
     changes: Mapping[str, bytes | None],
     gone: tuple[Collection[str], tuple[str, ...]],
 ) -> None:
-    """Makes the same changes in the copies that the group at the prefix `within` holds. Raises Conflict, Unreadable,
-    BadMetadata.
+    """Makes the changes that `follow` describes in the copies that the group at the prefix `within` holds. Raises
+    Conflict, Unreadable, BadMetadata.
 
     The document that holds the copies may be large. It is parsed only if opening the hierarchy has not parsed it.
     """
@@ -101,7 +101,8 @@ def _repeat(
                 told = dict.fromkeys(
                     key for key in (within + each for each in copies) if key in gone[0] or key.startswith(gone[1])
                 )
-            # Read the documents again: another writer may have changed one after us and taken this lock before us.
+            # The documents are read again: another writer may have changed one after this writer, and updated the
+            # copies before it.
             told |= {key: store.get(key) for key in changes if key.startswith(within)}
             changed = _changed(stored, within, holder, dialect, told)
             if changed == stored:
@@ -115,7 +116,8 @@ def _repeat(
 
 
 def holder_of(dialect: Dialect) -> str | None:
-    """The key, relative to a group, of the document that holds copies; None if the dialect has no such document."""
+    """The key, relative to a group, of the document that holds the group's consolidated metadata; None if the dialect
+    has no consolidated metadata."""
     keys = dialect.documents("/any", "array")
     place = dialect.consolidated_location(keys[0]) if keys else None
     return place[0] if place is not None else None
@@ -157,15 +159,15 @@ def _changed(
 
 
 def _changed_anyhow(stored: bytes, key: str, above: Sequence[str], copies: Mapping[str, Any]) -> ParsedBytes:
-    """Replaces copies in cases that `with_members` does not cover: a name appears twice, the first copy is added or the
-    last one removed, or the document to copy is not standard JSON.
+    """Replaces copies in the cases that `with_members` does not handle: a name appears twice, the first copy is added,
+    the last one is removed, or the document to copy is not standard JSON.
     """
     document = Document(stored, key, limit=CONSOLIDATED_LIMIT)
     if document.has(pointer_of(above)):
         for name, value in copies.items():
             pointer = pointer_of([*above, name])
             if isinstance(value, Document):
-                document = document.set_text(pointer, value.text.strip())  # its own text, which is not standard JSON
+                document = document.set_text(pointer, value.text.strip())  # text that is not standard JSON is copied
             elif value is not None:
                 document = document.set(pointer, value)
             elif document.has(pointer):
@@ -174,16 +176,16 @@ def _changed_anyhow(stored: bytes, key: str, above: Sequence[str], copies: Mappi
 
 
 def _without_copies(document: Document) -> Document:
-    """A group's own document, without the copies that it holds itself."""
+    """A group's document without the consolidated metadata that it may contain."""
     return document.remove("/consolidated_metadata") if document.has("/consolidated_metadata") else document
 
 
 # ---------------------------------------------------------------------------------------------- writing a new copy
 def consolidate(hierarchy: NodeContext, cancelled: Callable[[], bool] = never) -> int | None:
-    """Writes a copy of all documents at the root, replacing a present one. Returns their number, None when cancelled.
+    """Writes copies of all documents at the root, in place of older copies. Returns their number; None if cancelled.
 
-    The copy of each document has exactly its bytes. Raises Unsupported (the dialect has no consolidated metadata),
-    Refused (the root is an array), ReadOnly, BadMetadata (a document is broken), Conflict (the root changed meanwhile).
+    Each copy has the text of its document. Raises Unsupported (the dialect has no consolidated metadata), Refused (the
+    root is an array), ReadOnly, BadMetadata (a document is broken), Conflict (the root changed meanwhile).
     """
     dialect, store = hierarchy.dialect, hierarchy.store
     if len(hierarchy.dialects) > 1:
@@ -213,7 +215,7 @@ def consolidate(hierarchy: NodeContext, cancelled: Callable[[], bool] = never) -
 
 
 def documents_beneath(hierarchy: NodeContext, path: str, cancelled: Callable[[], bool] = never) -> dict[str, bytes]:
-    """The stored documents of the node at `path` and of all nodes beneath it, by key; parents first."""
+    """The stored documents of the node at `path` and of all nodes beneath it, by key; parents before children."""
     paths = [path]
     for where, child in Tree(hierarchy, path, cancelled).walk():
         if child.error is not None and child.kind is None:

@@ -1,4 +1,4 @@
-"""Consolidated metadata as read: all documents by key, and a listing of these keys like that of a store."""
+"""Consolidated metadata after reading: all documents by key, and these keys listed by prefix as a store lists them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ MAX_DEPTH = 64
 
 
 def _own(dialect: Dialect) -> set[str]:
-    """The keys of the root's documents, without that of a document that exists only to hold the copies."""
+    """The keys of the root's own documents. A document that exists only to hold consolidated metadata is not one of
+    them."""
     return {*dialect.documents("/", "array"), *dialect.documents("/", "group")}
 
 
 class KeyTree:
-    """A set of keys, with the listing that a store with these keys would give."""
+    """A set of keys that can be listed by prefix, as a store lists its keys."""
 
     def __init__(self, keys: Iterable[str] = ()) -> None:
         self._beneath: dict[str, dict[Entry, None]] = {}
@@ -45,7 +46,7 @@ class KeyTree:
 
 
 class ConsolidatedMetadata:
-    """The documents of all nodes by store key. Immutable: `changed` returns a new one."""
+    """The documents of all nodes by store key, from consolidated metadata. Immutable: `changed` returns a new one."""
 
     def __init__(self, dialect: Dialect, documents: Mapping[str, StoredDocument]) -> None:
         self.dialect = dialect
@@ -57,7 +58,7 @@ class ConsolidatedMetadata:
 
     @classmethod
     def read(cls, dialect: Dialect, documents: Mapping[str, bytes]) -> ConsolidatedMetadata | None:
-        """Reads the copies that the root's documents hold; None where they hold none.
+        """Reads the copies that the root's documents hold; None if they hold none.
 
         Raises BadMetadata, Unsupported.
         """
