@@ -69,8 +69,8 @@ def open_window(settings: Settings | None = None) -> Window:
 
 
 def _tell_faults() -> None:
-    """Shows errors that escape a slot in the window, and on standard error: otherwise they would end PyQt's process,
-    and unsaved input would be lost."""
+    """Shows exceptions that no slot catches, in the window and on standard error. By default such an exception ends the
+    process under PyQt, and unsaved input would be lost."""
 
     def hook(kind: type[BaseException], error: BaseException, trace: Any) -> None:
         sys.__excepthook__(kind, error, trace)
@@ -81,11 +81,11 @@ def _tell_faults() -> None:
 
 
 def _let_ctrl_c_through(application: QCoreApplication) -> None:
-    """Lets signals end the application. Python handles a signal only between two of its own instructions, so a slow
-    timer runs some regularly.
+    """Lets SIGINT (Ctrl+C), SIGTERM and SIGHUP end the application. Python handles a signal only between two Python
+    instructions, and Qt's event loop runs none while it waits, so a slow timer runs some regularly.
 
-    A signal may arrive in the middle of a paint or of a change of the tree, when nothing may be closed: its handler
-    only records it, and the timer acts.
+    A signal may arrive in the middle of a paint or of a change of the tree, when no window may be closed: the signal
+    handler only records the signal, and the timer closes the windows.
     """
     import signal
 

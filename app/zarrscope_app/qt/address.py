@@ -17,7 +17,7 @@ from .theme import Role, icon
 
 
 def dropped_places(event: QDropEvent | None) -> list[str]:
-    """The paths and addresses in what is dragged: files, links or lines of text."""
+    """The paths and addresses in the data of a drag: files, links or lines of text."""
     data = event.mimeData() if event is not None else None
     if data is None:
         return []
@@ -26,7 +26,7 @@ def dropped_places(event: QDropEvent | None) -> list[str]:
 
 
 class AddressLine(QWidget):
-    """The address of the displayed hierarchy, for reading, clicking and typing.
+    """The address of the displayed hierarchy: a person can read it, click its parts, or type another address.
 
     `entered(text)`: an address was typed; `went(path)`: a part of the path was clicked; `asked(command)`: back or
     forward.

@@ -37,7 +37,7 @@ class AxisSliders(QWidget):
         follow(old, presenter, self._changed)
 
     def slider(self, axis: str) -> QSlider | None:
-        """The slider of an axis, if it has one."""
+        """The slider of an axis; None if the axis has no slider."""
         return self._rows[axis].slider if axis in self._rows else None
 
     def focus_current(self) -> None:

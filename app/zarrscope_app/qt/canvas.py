@@ -116,7 +116,7 @@ class ImageCanvas(QWidget):
     # ---------------------------------------------------------------- the view
     @property
     def is_fitted(self) -> bool:
-        """Whether the whole plane is shown, and will be in a window of another size."""
+        """Whether the whole plane is fitted into the widget; a resized widget then fits it again."""
         return self._fitted
 
     @property
@@ -135,7 +135,7 @@ class ImageCanvas(QWidget):
         return self._aspect
 
     def look(self, center: tuple[float, float], zoom: float) -> None:
-        """Shows the plane around `center` with this many screen pixels per index along x."""
+        """Shows the plane around `center`, with `zoom` screen pixels per element along x."""
         if (center, zoom) != (self._center, self._zoom):
             self._fitted, self._center = False, center
             self._set_zoom(zoom)
@@ -331,7 +331,7 @@ class ImageCanvas(QWidget):
         """Marks a tile without a picture. The marks of single chunks are in the tiles' pictures already."""
         ink = QColor(warning(self.palette()) if state is TileState.FAILED else self.palette().color(Role.WindowText))
         ink.setAlpha(150)
-        if state in (TileState.LOADING, TileState.PRESENT):  # three dots, unlike data and all other marks
+        if state in (TileState.LOADING, TileState.PRESENT):  # three dots look like neither data nor another mark
             ink.setAlpha(90)
             for step in (-1, 0, 1):
                 painter.fillRect(QRect(area.center().x() + 8 * step - 1, area.center().y() - 1, 3, 3), ink)
@@ -385,7 +385,7 @@ class ImageCanvas(QWidget):
     def event(self, event: QEvent | None) -> bool:
         if isinstance(event, QHelpEvent) and event.type() == event.Type.ToolTip and self._presenter is not None:
             why = self._presenter.why(*self.to_plane(QPointF(event.pos())))
-            # an empty tooltip hides the former one
+            # an empty text hides the tooltip that is shown
             QToolTip.showText(event.globalPos(), tip(why), self)
             return True
         return bool(super().event(event))

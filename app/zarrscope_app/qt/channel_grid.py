@@ -45,7 +45,8 @@ class ChannelGridView(CompanionViews[ChannelGrid]):
         self.move_along()
 
     def follow(self) -> None:
-        """Names and draws the canvases again: the pinned pixel is that of the main picture."""
+        """Sets the captions of the channels' canvases and paints the canvases again, with the pinned pixel of the main
+        picture."""
         channels = self.shown
         if channels is None or not channels.views:
             return

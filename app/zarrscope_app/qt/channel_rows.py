@@ -110,7 +110,7 @@ class ChannelRow(QWidget):
         self._view = view
         color = QColor(*view.color)
         self._swatch.setIcon(_ramp_swatch(view.ramp) if view.ramp else _swatch(color))
-        if view.ramp:  # where only one colour fits, use the middle of the colour map
+        if view.ramp:  # a histogram has one colour: the middle of the colour map
             color = QColor(*view.ramp[len(view.ramp) // 6 * 3 :][:3])
         light = (self._swatch, self._auto, self._gamma_title, self.gamma, self.strip)
         for widget in (*light, *self.limits.values()):

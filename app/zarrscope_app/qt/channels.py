@@ -133,7 +133,8 @@ class ChannelsPanel(QScrollArea):
         self._keep_room()
 
     def _keep_room(self) -> None:
-        """Keeps the panel wide enough for its controls beside the scroll bar, which would hide the right ones."""
+        """Keeps the panel wide enough for its controls and the scroll bar, which would else cover the controls at the
+        right."""
         inside, bar = self.widget(), self.verticalScrollBar()
         if inside is not None and bar is not None:
             self.setMinimumWidth(max(_LEAST_WIDTH, inside.minimumSizeHint().width() + bar.sizeHint().width()))

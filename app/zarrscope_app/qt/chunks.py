@@ -59,14 +59,14 @@ _PATTERNS = {
     FAILED: Qt.BrushStyle.DiagCrossPattern,
     UNTOLD: Qt.BrushStyle.BDiagPattern,
 }
-"""The states also differ in their pattern, for people who cannot distinguish the colours."""
+"""The fill pattern of each state of a chunk, for people who cannot distinguish the colours of the states."""
 _SIGNS = {ABSENT: "⬚", PRESENT: "■", PARTLY: "▒", LOADING: "☰", FAILED: "☒", UNTOLD: "▨"}
 _MANY_CELLS = 1 << 14
-"""With more cells only colours are drawn, because patterns would be too small to see."""
+"""The most cells of a map that is drawn with patterns; with more cells patterns would be too small to see."""
 
 
 class MapWidget(QWidget):
-    """The map. `picked(row, column)` is emitted for a clicked cell."""
+    """The map of the chunks, a cell for each chunk. `picked(row, column)` is emitted for a clicked cell."""
 
     picked = Signal(int, int)
 
@@ -83,7 +83,7 @@ class MapWidget(QWidget):
         return QSize(480, 360)
 
     def show_map(self, found: ChunkMap) -> None:
-        """Paints another state."""
+        """Paints `found` in place of the present map."""
         self._map = found
         self._at = found.chosen_cell or self._at
         self.update()

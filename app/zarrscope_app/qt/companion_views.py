@@ -31,8 +31,9 @@ C = TypeVar("C", bound=Companions)
 
 
 class CompanionViews(QWidget, Generic[C]):
-    """`first` stands in the upper left corner of `grid` and holds the canvas `main`. `attach` takes a slice presenter,
-    or None; `toggle` opens and closes the pictures of `shown`, which is made for each presenter."""
+    """`first`, the widget that contains the canvas `main`, is in the upper left cell of `grid`. `attach` takes a slice
+    presenter, or None, and makes for it `shown`, the presenter of the further pictures; `toggle` opens and closes
+    them."""
 
     def __init__(self, first: QWidget, main: ImageCanvas, post: Post, make: Callable[[SlicePresenter], C]) -> None:
         super().__init__()

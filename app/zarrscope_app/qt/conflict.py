@@ -39,8 +39,8 @@ _MOST_SEEN = 8
 
 
 class ConflictView(QWidget):
-    """`chosen(pointer, side, path)` is emitted for a side of one field, `resolved("mine" | "theirs" | "chosen")` to end
-    the conflict."""
+    """The fields of a conflict as a table. `chosen(pointer, side, path)` is emitted when a person chooses the side of
+    one field, `resolved("mine" | "theirs" | "chosen")` when a button ends the conflict."""
 
     resolved = Signal(str)
     chosen = Signal(str, str, str)

@@ -1,8 +1,8 @@
 """The contrast strip: a histogram with two handles for the contrast limits.
 
-It takes plain numbers and emits two signals; it does not depend on channels. Mouse: drag a handle, or between the
-handles to move both; double-click asks for automatic limits. Keyboard: Left and Right move the low handle, with Ctrl
-the high one; Shift: by ten.
+The widget takes plain numbers and emits two signals; it does not depend on channels. Mouse: drag a handle, or between
+the handles to move both; double-click asks for automatic limits. Keyboard: Left and Right move the low handle, with
+Ctrl the high one; Shift: by ten.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class ContrastStrip(QWidget):
         step: float = 0.0,
     ) -> None:
         """Draws `counts` (a histogram over `span`, heights 0 to 1) and handles at `levels`; during a drag the handles
-        stay. `step`: the least that a key moves a handle."""
+        stay. `step` is the least change of a value by a key."""
         fresh = tuple(counts), span, color
         self._given, self._step = levels, step
         if self._grabbed is None and levels != self._levels:

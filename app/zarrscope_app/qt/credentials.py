@@ -79,7 +79,8 @@ def _text(found: QWidget) -> str:
 
 
 def ask_credentials(session: Session | None, parent: QWidget) -> CredentialsDialog | None:
-    """Shows the question of a session that was denied access, and passes the answer on."""
+    """Asks for the credentials that a session needs after it was denied access, and passes them to the session.
+    Returns the open dialog; None if the session needs no credentials."""
     question = session.credentials if session is not None else None
     if session is None or question is None:
         return None

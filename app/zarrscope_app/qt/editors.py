@@ -47,8 +47,8 @@ class Colour(QLineEdit):
 
 
 def is_typed(editor: QWidget) -> bool:
-    """Whether a person has typed into the editor of a row. Qt fills editors again whenever their row changes, and what
-    is read or checked in the background changes rows while a person types; the typed text has to stay."""
+    """Whether a person has typed into the editor of a row. Qt fills an editor again whenever its row changes, and
+    results of background reads and checks change rows while a person types; the typed text must not be replaced."""
     line = editor.lineEdit() if isinstance(editor, QComboBox) else editor
     return isinstance(line, QLineEdit) and line.isModified()
 
@@ -60,4 +60,4 @@ EDITORS: dict[Editor, Callable[[QWidget, Field], QWidget] | None] = {
     "colour": lambda parent, field: Colour(parent),
     "none": None,
 }
-"""None: Qt's own line editor, or no editor."""
+"""The function that makes the widget of each editor; None for Qt's own line editor, and for a field without editor."""

@@ -20,7 +20,7 @@ ELSEWHERE = {
     "copy-napari": "napari",
     "copy-fiji": "fiji",
 }
-"""Command → viewer."""
+"""The viewer that each command opens, or for which it copies a text."""
 
 
 def open_elsewhere(session: Session, command: str, say: Callable[[str], object]) -> None:

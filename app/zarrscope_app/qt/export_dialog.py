@@ -1,5 +1,5 @@
-"""The dialog of an export: its content, format and target; it first shows size and time. It is not modal, and the
-export runs as a job."""
+"""The dialog of an export: its content, format and target, and before it starts its size and time. The dialog is not
+modal, and the export runs as a job."""
 
 from __future__ import annotations
 

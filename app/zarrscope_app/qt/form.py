@@ -42,8 +42,8 @@ from .ways import WayButtons
 
 
 class AttributesPane(QWidget):
-    """The Attributes tab. `attach` takes an edit presenter, or None. `asked(command)` is emitted for commands of the
-    window: save, undo, review …"""
+    """The Attributes tab. `attach` takes an edit presenter, or None. `asked(command)` is emitted when a button asks for
+    a command of the window: save, undo, review …"""
 
     asked = Signal(str)
     typed = Signal()
@@ -81,7 +81,7 @@ class AttributesPane(QWidget):
         header.setStretchLastSection(False)
         header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Interactive)
         header.setSectionResizeMode(VALUE, QHeaderView.ResizeMode.Stretch)
-        header.setSectionResizeMode(KIND, QHeaderView.ResizeMode.Fixed)  # ResizeToContents would ask for every row
+        header.setSectionResizeMode(KIND, QHeaderView.ResizeMode.Fixed)  # ResizeToContents would measure every row
         header.resizeSection(KIND, kind_width(self.view))
         header.resizeSection(NAME, 320)
         self._sentence = Label()

@@ -26,13 +26,14 @@ _ARROW = 48
 
 
 def kind_width(view: QWidget) -> int:
-    """The width in pixels of the column of kinds, including the arrow of the list to choose from."""
+    """The width in pixels of the column of kinds (string, number, list …), with room for the arrow of the list in which
+    a person chooses a kind."""
     texts = (*KINDS, LABELS["kind"])
     return max(view.fontMetrics().horizontalAdvance(text) for text in texts) + _ARROW
 
 
 class FormModel(QAbstractItemModel):
-    """Fields by their position in the presenter's list, which the Qt index holds."""
+    """A Qt model of the presenter's fields. A Qt index holds the position of its field in the presenter's list."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -175,7 +176,7 @@ class FormDelegate(QStyledItemDelegate):
 
     def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex) -> QSize:
         size = super().sizeHint(option, index)
-        # Space for the line editor, which Qt fits into the row.
+        # Qt fits the line editor into the row, so the row needs a few pixels more than its text.
         return size.expandedTo(QSize(0, option.fontMetrics.height() + 8))
 
     def createEditor(self, parent: QWidget | None, option: QStyleOptionViewItem, index: QModelIndex) -> QWidget | None:

@@ -82,7 +82,7 @@ class _Text(LongText):
         painter.end()
 
     def mark(self, line: int) -> None:
-        """Marks a line as faulty; 0: none."""
+        """Marks the line with this number, from 1, as faulty; 0 marks no line."""
         self.wrong = line
         marked = []
         if 0 < line <= self.blockCount():

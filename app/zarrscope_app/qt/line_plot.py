@@ -168,6 +168,6 @@ class LinePlotWidget(QWidget):
 
 
 def _runs(known: np.ndarray[Any, np.dtype[np.bool_]]) -> list[tuple[int, int]]:
-    """(first, last + 1) of each run of True."""
+    """The half-open range (start, stop) of each run of True in `known`."""
     edges = np.flatnonzero(np.diff(np.concatenate(([False], known, [False])).astype(np.int8)))
     return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]

@@ -20,7 +20,7 @@ _BREAK = "\u2029"
 
 
 def text_in(editor: QPlainTextEdit) -> str:
-    """The text of an editor, no-break spaces kept."""
+    """The text of an editor, with its no-break spaces, which Qt's own method replaces by spaces."""
     document = editor.document()
     assert document is not None
     return document.toRawText().replace(_BREAK, "\n")
@@ -51,8 +51,8 @@ class LongText(QPlainTextEdit):
         return bool(self._rest)
 
     def line_count(self) -> int:
-        """The lines of the text, also while it is being inserted: a margin that is widened later would lay out all of
-        the text again."""
+        """The number of lines of the whole text, even while the text is being inserted. A margin for line numbers that
+        is widened later would make Qt lay out the whole text again."""
         return self._lines if self.filling else self.blockCount()
 
     def content(self) -> str:
@@ -121,8 +121,8 @@ class LongText(QPlainTextEdit):
         self.setReadOnly(self._locked or self.filling)
 
     def _follow(self, start: int, removed: int, added: int) -> None:
-        """Repeats a change of Qt's text in `_content`. Qt counts UTF-16 units, so a text with characters of two units
-        is asked for again."""
+        """Repeats a change of Qt's text in `_content`. Qt counts UTF-16 units, so `_content` becomes None, to be read
+        from Qt again, if the text has characters of two units."""
         text, self._content = self._content, None
         document: Any = self.document()
         if text is None or not _plain(text):

@@ -1,4 +1,5 @@
-"""The panel of measurements beneath the picture: a line's values as curves, statistics of each channel, progress."""
+"""The panel of measurements beneath the picture: the values along a line as curves, statistics of each channel, the
+progress of a measurement."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class Menus:
                 self._plain.update(dict.fromkeys(plain, found.id))
 
     def plain_command(self, event: QKeyEvent) -> str | None:
-        """The command of a plain key that no widget used; None if it has none."""
+        """The command of a plain key that no widget used; None if the key has no command."""
         text = event.text().upper()
         held = event.modifiers() & (Qt.KeyboardModifier.ControlModifier | Qt.KeyboardModifier.AltModifier)
         if text in self._plain and text.strip() and not held:

@@ -133,7 +133,7 @@ class NodeDialog(QDialog):
         scroll.setWidget(inside)
         outer = QVBoxLayout(self)
         outer.addWidget(scroll, 1)
-        for label in (self.sentence, self.mark):  # never scrolled out of view
+        for label in (self.sentence, self.mark):  # outside the scroll area, so always visible
             outer.addWidget(label)
         self._below = self._buttons(state.label, state.danger)
         outer.addWidget(self._below)
@@ -145,7 +145,8 @@ class NodeDialog(QDialog):
         self._changed()
 
     def _add_rows(self) -> None:
-        """Adds fields whose values have to be looked up first, after the dialog is open."""
+        """Adds rows for fields that the presenter lists only after the dialog is open, because it first reads their
+        values."""
         for field in self._presenter.state.fields:
             if field.id not in self.rows:
                 row = self.rows[field.id] = FieldRow(field, self._presenter)
@@ -171,7 +172,7 @@ class NodeDialog(QDialog):
 
     def _fit(self) -> None:
         """Makes the dialog as high as its content, which grows when fields and notes arrive, and at most as high as the
-        screen: then the form scrolls. It never shrinks, so that a person's own size stays."""
+        screen; a higher form scrolls. The dialog never shrinks, so a size that a person has set stays."""
         outer, screen = self.layout(), self.screen() or QGuiApplication.primaryScreen()
         assert outer is not None
         width, most = self.width(), self.height() + _WIDTH
@@ -182,12 +183,12 @@ class NodeDialog(QDialog):
         inner = width - edges.left() - edges.right()
         high = edges.top() + edges.bottom() + 3 * outer.spacing() + self._below.sizeHint().height()
         high += self._inside.totalHeightForWidth(inner)
-        high += self.plan.minimumHeight() + 2 * self._inside.spacing()  # the layout ignores the plan
+        high += self.plan.minimumHeight() + 2 * self._inside.spacing()  # the layout's height does not include the plan
         high += sum(label.heightForWidth(inner) for label in (self.sentence, self.mark))
         self.resize(width, max(self.height(), min(high, most)))
 
     def _start(self) -> None:
-        """Selects the first text, so that it can be typed over; of a path only the last name."""
+        """Selects the text of the first field, so that typing replaces it; if it is a path, only its last name."""
         for row in self.rows.values():
             if isinstance(row.editor, QLineEdit):
                 start = row.editor.text().rfind("/") + 1

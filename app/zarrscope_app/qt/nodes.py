@@ -43,7 +43,7 @@ class NodeActions:
         tree.asked.connect(self.run)
 
     def run(self, id: str) -> bool:
-        """Carries out the command; returns False if it is none of these."""
+        """Carries out the command `id`; returns False if it is no command of this class."""
         acts: dict[str, Callable[[Session], object]] = {
             "copy-path": lambda session: _to_clipboard(session.state.address),
             "copy-commands": lambda session: _to_clipboard(session.edit.command_text(session.url)),
@@ -74,7 +74,7 @@ class NodeActions:
 
     def _select_several(self, paths: list[str]) -> None:
         session = self._session()
-        if session is not None:  # posted, so that the tree first reports the current node
+        if session is not None:  # posted: the tree reports the current node first
             session.owner.post(lambda: session.select_several(paths))
 
     def show_several(self) -> None:

@@ -1,4 +1,4 @@
-"""The Overview tab: the wells of a plate, the fields of a well, the images of a series, as thumbnails in place."""
+"""The Overview tab: the wells of a plate, the fields of a well or the images of a series, as a grid of thumbnails."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ class _Grid(QWidget):
         if cell.rgb is None:
             ink = warning(self.palette()) if cell.sentence else quiet(self.palette(), 0.5)
             painter.setPen(ink)
-            if cell.sentence:  # a cross, as for failed tiles; otherwise three dots, as for loading ones
+            if cell.sentence:  # a cross like that of a failed tile; else three dots
                 painter.drawLine(box.topLeft(), box.bottomRight())
                 painter.drawLine(box.topRight(), box.bottomLeft())
                 return

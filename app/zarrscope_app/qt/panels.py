@@ -20,8 +20,8 @@ from .theme import icon
 
 _SIDES = {"tree": Qt.DockWidgetArea.LeftDockWidgetArea, "channels": Qt.DockWidgetArea.RightDockWidgetArea}
 _WIDTHS = {"tree": (0.2, 176, 236), "channels": (0.24, 208, 240)}
-"""The share of the window's width that a panel has at first, and its limits in pixels: all tabs fit beside both at a
-width of 900."""
+"""For each panel, its first width as a share of the window's width, and the limits of that width in pixels. In a window
+of 900 pixels all tabs fit between both panels."""
 
 
 class Panels(QMainWindow):
@@ -30,7 +30,7 @@ class Panels(QMainWindow):
     def __init__(self, middle: QWidget, panels: dict[str, tuple[QWidget, str]], parent: QWidget | None = None) -> None:
         """`panels`: widget and title by id."""
         super().__init__(parent)
-        self.setWindowFlags(Qt.WindowType.Widget)  # it is a part of a window
+        self.setWindowFlags(Qt.WindowType.Widget)  # else a QMainWindow is a window of its own
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.NoContextMenu)
         self.setDockOptions(QMainWindow.DockOption.AllowTabbedDocks | QMainWindow.DockOption.AllowNestedDocks)
         self.setCentralWidget(middle)
@@ -62,7 +62,7 @@ class Panels(QMainWindow):
             self._set_widths()
 
     def fit(self, id: str, fits: bool) -> None:
-        """Sets whether a panel has something to show."""
+        """Sets whether the panel `id` has something to show, and shows or hides it accordingly."""
         self._fitting[id] = fits
         self._show(id)
 
@@ -76,7 +76,7 @@ class Panels(QMainWindow):
         return self.panels[id].wanted
 
     def follow(self, id: str, action: QAction) -> None:
-        """Keeps the check mark of a menu entry true to the panel."""
+        """Checks the menu entry `action` whenever the person wants to see the panel `id`, and unchecks it otherwise."""
         action.setCheckable(True)
         panel = self.panels[id]
         panel.told = lambda: action.setChecked(panel.wanted)
@@ -89,12 +89,12 @@ class Panels(QMainWindow):
 
     # ---------------------------------------------------------------- for the next start
     def layout_text(self) -> str:
-        """The places, sizes and visibility of the panels, for `restore_layout`."""
+        """The positions, sizes and visibility of the panels as JSON text, for `restore_layout`."""
         hidden = [id for id, panel in self.panels.items() if not panel.wanted]
         return json.dumps({"state": self.saveState().data().hex(), "hidden": hidden})
 
     def restore_layout(self, text: str) -> None:
-        """Restores the layout. Raises ValueError for text that is none."""
+        """Restores the layout that `layout_text` returned. Raises ValueError for any other text."""
         told = json.loads(text)
         if not isinstance(told, dict) or not isinstance(told.get("state"), str):
             raise ValueError
@@ -106,7 +106,8 @@ class Panels(QMainWindow):
 
 
 class _Title(QWidget):
-    """The title by which a panel is dragged. Unlike the style's, its button follows the palette."""
+    """The title bar by which a panel is dragged. Its close button takes its colour from the palette, unlike the button
+    of Qt's own title bar."""
 
     def __init__(self, title: str, panel: QDockWidget) -> None:
         super().__init__(panel)
@@ -125,11 +126,11 @@ class _Title(QWidget):
 
 
 class _Panel(QDockWidget):
-    """A dock around a widget. Closing it by its button hides it until the person wants it again."""
+    """A dock around a widget. Its close button hides the panel until the person shows it again by the menu."""
 
     def __init__(self, id: str, inside: QWidget, title: str, parent: QWidget) -> None:
         super().__init__(title, parent)
-        self.setObjectName(id)  # the name by which Qt stores its place
+        self.setObjectName(id)  # Qt stores the panel's position under this name
         self.setWidget(inside)
         self.setTitleBarWidget(_Title(title, self))
         self.wanted = True

@@ -37,8 +37,8 @@ from .text import Label, literal, tip
 from .theme import current_palette, fixed_font, icon, link_color, quiet
 
 _ROWS = 100_000
-"""The most rows of the table, because Qt stores a position for each. Use the sliders or the picture to reach the
-others."""
+"""The most rows of the table, because Qt stores a position for each row. The sliders or the picture lead to the other
+rows."""
 _BLOCK_ROWS, _BLOCK_COLUMNS = 64, 16
 _FEW_COLUMNS = 32
 """Up to this many columns are as wide as their contents."""
@@ -62,7 +62,7 @@ class ValuesModel(QAbstractTableModel):
         self.refresh()
 
     def refresh(self) -> None:
-        """Paints again, because cells or the frame have changed."""
+        """Paints the table again after its cells, its size or its headers have changed."""
         frame = self._presenter.state if self._presenter is not None else Table()
         self._blocks.clear()
         if (frame.rows, frame.columns, frame.column_labels) != (
@@ -122,7 +122,7 @@ class ValuesPane(QWidget):
         self.view.setModel(self.model)
         self.view.setFont(fixed_font())
         self.view.setAccessibleName(LABELS["values"])
-        # Within the table only; elsewhere the same keys copy the path.
+        # These keys copy cells only while the table has the focus; elsewhere they copy the path of the node.
         keys = QShortcut(QKeySequence.StandardKey.Copy, self.view)
         keys.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         keys.activated.connect(self.copy)
@@ -157,8 +157,8 @@ class ValuesPane(QWidget):
         column.addWidget(self.view, 1)
 
     def copy(self) -> None:
-        """Copies the selected cells to the clipboard, as lines of cells separated by tabs; for several selected parts
-        the rectangle around them."""
+        """Copies the selected cells to the clipboard, as lines of cells separated by tabs. If several ranges are
+        selected, copies the rectangle around them."""
         chosen = self.view.selectionModel()
         selection: Any = chosen.selection() if chosen is not None else ()
         picked = [selection[i] for i in range(len(selection))]

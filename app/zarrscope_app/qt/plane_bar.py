@@ -81,7 +81,7 @@ class PlaneBar(QWidget):
         if self._presenter is None:
             return
         y, x = (self.axes[each].currentData() for each in ("y", "x"))
-        if y == x:  # the chosen axis and the other one swap
+        if y == x:  # the chosen axis swaps with the one it replaces
             shown = {axis.role: axis.name for axis in self._presenter.state.axes}
             y, x = (y, shown["y"]) if role == "y" else (shown["x"], x)
         self._presenter.show(y, x)

@@ -1,5 +1,5 @@
-"""The Problems tab: the problems, what was examined for them, the differences from another hierarchy; and commands to
-correct them."""
+"""The Problems tab: the problems of a hierarchy, the extent of their search, the differences from another hierarchy,
+and commands to correct problems."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ class ProblemsPane(QWidget):
         return row
 
     def focus_other(self) -> None:
-        """Moves the focus to the line for the other side of a comparison."""
+        """Puts the keyboard focus on the line for the address of the hierarchy to compare with."""
         self.other.setFocus()
 
     def attach(self, presenter: ProblemsPresenter | None) -> None:

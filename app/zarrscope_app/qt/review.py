@@ -24,8 +24,8 @@ from .theme import added, current_palette, fixed_font, icon, quiet, warning
 
 
 class _Colours(QSyntaxHighlighter):
-    """Colours the lines of a unified diff by their first character; that character stays, so colour is never the only
-    sign."""
+    """Colours the lines of a unified diff by their first character ("+", "-", "@"). The character stays visible, for
+    people who cannot distinguish the colours."""
 
     def highlightBlock(self, text: str | None) -> None:
         palette = current_palette()

@@ -1,4 +1,4 @@
-"""Views in a window: copies them to the clipboard, pastes them, bookmarks them."""
+"""Saved views (image, plane, contrast …) in a window: copies them to the clipboard, pastes and bookmarks them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Views:
             self._say(LABELS["view-copied"])
 
     def paste(self) -> None:
-        """Opens the view on the clipboard; if there is none, asks for a text."""
+        """Opens the view that the clipboard contains; if it contains none, asks the person for the text of a view."""
         clipboard = QGuiApplication.clipboard()
         text = clipboard.text() if clipboard is not None else ""
         if not is_view(text):

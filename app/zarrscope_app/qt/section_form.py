@@ -1,4 +1,5 @@
-"""The meaning of attributes as sections of editors: pixel size, channels, axes. It mirrors the presenter's sections.
+"""The meaning of attributes as sections of editors: pixel size, channels, axes. The form mirrors the presenter's
+sections.
 
 Editors stay while the sections have the same fields, so that the keyboard focus and a text that is being typed are
 kept. A text is checked while it is typed, and applied by Enter or on leaving the field.
@@ -36,12 +37,12 @@ from .undo_keys import UndoKeys
 _WIDTHS = {"number": 88, "colour": 96, "choice": 144}
 _LABEL_WIDTH = 40
 _UNTITLED = 2
-"""Up to this many fields side by side have no heading, because their own labels are enough."""
+"""The most fields side by side that have no column headings, because the labels of the rows are enough."""
 
 
 class SectionForm(QScrollArea):
-    """The sections. `attach` takes an edit presenter, or None; `show_state` paints its state. `typed` is emitted when
-    typing begins."""
+    """The form of sections. `attach` takes an edit presenter, or None; `show_state` paints its state. `typed` is
+    emitted when typing begins."""
 
     typed = Signal()
     asked = Signal(str)
@@ -225,7 +226,7 @@ class SectionForm(QScrollArea):
         self._undo_keys.watch(line)
 
     def _order_tabs(self, sections: tuple[FormSection, ...]) -> None:
-        """Orders the Tab key down each column: a size is followed by the next size."""
+        """Makes the Tab key go down each column: from the size along one axis to the size along the next axis."""
         found: list[QWidget] = []
         for section in sections:
             for place in range(max((len(row.fields) for row in section.rows), default=0)):
@@ -271,8 +272,8 @@ class SectionForm(QScrollArea):
 
     # ---------------------------------------------------------------- typing
     def _try(self, id: str, text: str) -> None:
-        """Checks a text while it is typed, and shows its fault at once; if the hierarchy is read-only,
-        the text waits."""
+        """Checks a text while it is typed, and shows its error at once. If the hierarchy is read-only, passes the text
+        to the presenter's `edit`, which keeps it until editing is allowed."""
         if self._presenter is None:
             return
         self.typed.emit()
@@ -298,8 +299,8 @@ class SectionForm(QScrollArea):
             self._edit(id, text)
 
     def _check(self, id: str, on: bool) -> None:
-        """Handles a click on a check box whose nodes have different values. Its state for Qt may already be the one
-        that the click gives, so Qt may emit no toggle."""
+        """Handles a click on a check box whose nodes have different values. Qt may regard such a box as checked before
+        and after the click, and then emits no `toggled`."""
         field = self._field(id)
         if field is not None and field.differs:
             self._edit(id, "true" if on else "false")
@@ -315,7 +316,7 @@ class SectionForm(QScrollArea):
 
 
 def _line(editor: QWidget) -> QLineEdit | None:
-    """The line editor with the keyboard focus; None if none has it."""
+    """The line editor of a field's widget; None for a widget without one, such as a check box."""
     line = editor.lineEdit() if isinstance(editor, Choice) else editor
     return line if isinstance(line, QLineEdit) else None
 

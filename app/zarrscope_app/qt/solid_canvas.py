@@ -26,7 +26,7 @@ from .tile_images import screen_image
 
 _DEGREES_PER_PIXEL = 0.4
 _MOST_PIXELS = 1000
-"""The most pixels along a side; a larger picture is stretched."""
+"""The most pixels along a side of the drawn picture; in a larger widget the picture is enlarged."""
 _ZOOM_STEP = 1.25
 _KEYS: dict[int, tuple[float, float]] = {
     Qt.Key.Key_Left: (-STEP, 0.0),

@@ -38,7 +38,8 @@ def current_palette() -> QPalette:
 
 
 def follow(palette: QPalette | None) -> None:
-    """Takes colours from this palette from now on; None: from the desktop. For napari, which themes by style sheet."""
+    """Takes colours from `palette` from now on; None means the desktop's palette. For napari, which sets its theme by
+    a style sheet and not by the palette."""
     global _host
     _host = palette
 
@@ -75,7 +76,8 @@ def warning(palette: QPalette) -> QColor:
 
 
 def link_color(palette: QPalette) -> QColor:
-    """The colour of a link, because some desktops use one dark blue in light and dark themes."""
+    """The colour of a link: lighter than the palette's in a dark theme, because some desktops use the same dark blue in
+    light and dark themes."""
     return QColor(110, 170, 255) if is_dark(palette) else palette.color(Role.Link)
 
 
@@ -85,7 +87,7 @@ def added(palette: QPalette) -> QColor:
 
 
 def chosen(on: bool) -> QPalette:
-    """Colours the chosen one of several buttons like a selection."""
+    """The palette of a button: `on`, for the chosen one of several buttons, has the colours of selected text."""
     palette = QPalette(current_palette())
     if on:
         palette.setColor(Role.Button, palette.color(Role.Highlight))
@@ -100,7 +102,7 @@ def fixed_font() -> QFont:
 
 @lru_cache(maxsize=256)
 def _renderer(name: str, color: str) -> QSvgRenderer:
-    # A kind without an icon must not crash the window.
+    # A node of a kind without an icon gets the icon "unknown", because an error here would end the painting.
     known = name if name in icons.names() else "unknown"
     return QSvgRenderer(QByteArray(icons.svg(known, color).encode()))
 

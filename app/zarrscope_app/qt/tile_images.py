@@ -1,5 +1,5 @@
-"""Draws tiles with Qt: each is converted once; they are enlarged as one picture, or laid over another picture as one
-layer."""
+"""Draws tiles with Qt. Each tile is converted to a Qt image once; tiles are enlarged together as one picture, or laid
+over another picture as one layer."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from zarrscope_app.presenters import Tile, TileState
 from zarrscope_app.presenters.image.painting import DOT, GREY, SIGN
 
 ENLARGED = 3
-"""From this many screen pixels per pixel of the image on, the patterns that mark missing data (the signs) are drawn at
-screen resolution."""
+"""The least number of screen pixels per image pixel at which the patterns that mark missing data (the signs) are drawn
+at screen resolution, not as image pixels."""
 
 Kept = dict[tuple[int, int, int], tuple[int, QImage]]
-"""Key of a tile → its version, and the converted picture of that version."""
+"""Converted tiles: for the key of each tile, its version and its picture as a Qt image."""
 
 
 def version_of(tile: Tile, bare: bool) -> int:
@@ -40,10 +40,10 @@ def converted(tile: Tile, kept: Mapping[tuple[int, int, int], tuple[int, QImage]
 
 
 def screen_image(rgb: npt.NDArray[np.uint8]) -> QImage:
-    """A picture of Qt's from bytes of red, green and blue by row and column.
+    """A Qt image from an array of red, green and blue bytes by row and column.
 
-    It has the screen's own format: converted once instead of at each paint. Qt keeps a copy of its own, so the
-    array may be freed.
+    The image has the screen's own format, so Qt does not convert it at each paint. Qt keeps a copy of the bytes, so
+    the array may be freed.
     """
     height, width = rgb.shape[:2]
     image = QImage(rgb.data, width, height, rgb.strides[0], QImage.Format.Format_RGB888)  # type: ignore[call-overload]  # Qt takes any buffer, its stubs do not
@@ -57,7 +57,7 @@ def shows_bare(tile: Tile, target: QRect) -> bool:
 
 
 def draw_sign(painter: QPainter, state: TileState, area: QRectF, origin: QPointF) -> None:
-    """Draws the pattern for missing data at screen resolution; it keeps its place while the picture is dragged."""
+    """Draws the pattern for missing data at screen resolution; when the picture is dragged, the pattern moves too."""
     painter.setBrushOrigin(origin)
     if state is TileState.FILL:
         painter.setCompositionMode(QPainter.CompositionMode.CompositionMode_Difference)
@@ -82,7 +82,7 @@ def _dots() -> QBrush:
 def as_layer(
     places: Sequence[tuple[Tile, QRectF]], kept: Kept, size: QSize, ratio: float, smooth: bool
 ) -> tuple[QImage, Kept]:
-    """Tiles at their places in an otherwise transparent picture, and their converted forms to cache."""
+    """Returns a transparent picture with the tiles at their places, and the converted tiles for the caller to keep."""
     layer = QImage(size * ratio, QImage.Format.Format_ARGB32_Premultiplied)
     layer.setDevicePixelRatio(ratio)
     layer.fill(0)

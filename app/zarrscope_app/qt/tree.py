@@ -72,7 +72,7 @@ class TreePane(QWidget):
         self._path: str | None = None
 
     def attach(self, presenter: TreePresenter | RootsPresenter | None) -> None:
-        """Shows another tree; of several hierarchies each has a root of its own."""
+        """Shows the tree of another presenter; a `RootsPresenter` has several hierarchies, each with its own root."""
         if presenter is self._presenter:
             return
         old, self.model, self._presenter = self.model, None, presenter
@@ -95,8 +95,8 @@ class TreePane(QWidget):
             header = self.view.header()
             assert header is not None
             header.setStretchLastSection(False)
-            header.setMinimumSectionSize(0)  # a column without texts takes no place
-            header.setResizeContentsPrecision(0)  # Qt then asks for visible rows only
+            header.setMinimumSectionSize(0)  # a column without texts has no width
+            header.setResizeContentsPrecision(0)  # Qt then measures visible rows only
             header.setSectionResizeMode(0, QHeaderView.ResizeMode.Stretch)
             header.setSectionResizeMode(1, QHeaderView.ResizeMode.ResizeToContents)
             selection = self.view.selectionModel()
@@ -112,13 +112,13 @@ class TreePane(QWidget):
                     self._unfold(id, True)
 
     def _shows(self, row: Row | None, path: str | None) -> bool:
-        """Whether the row is a node of the displayed hierarchy."""
+        """Whether the row is the node at `path` of the displayed hierarchy."""
         presenter = self._presenter
         return row is not None and row.path == path and presenter is not None and presenter.in_front(row.id)
 
     @property
     def editable(self) -> Callable[[str], bool] | None:
-        """Whether the node at a path may be renamed; None: no node may."""
+        """A function that returns whether the node at a path may be renamed; None if no node may be renamed."""
         return self._editable
 
     @editable.setter
@@ -201,7 +201,8 @@ class TreePane(QWidget):
             self._following = False
 
     def _selection(self) -> None:
-        """Called when the selection changed; only changes by the person count, not those by added or removed rows."""
+        """Called when the selection changed: emits `selected` if the person changed it, not if rows were added or
+        removed."""
         if self.model is None or self._following or self.view.taking_focus or self.model.removing:
             return
         selection = self.view.selectionModel()
@@ -255,7 +256,7 @@ class TreePane(QWidget):
         if self.model is None or row is None or self._following or self.view.taking_focus or self.model.removing:
             return
         if self._presenter is not None:
-            self._following = True  # ignores the row that the other hierarchy makes current
+            self._following = True  # `enter` may make another row current: ignore that
             try:
                 self._presenter.enter(row.id)
             finally:
@@ -264,7 +265,8 @@ class TreePane(QWidget):
         self.chosen.emit(row.path)
 
     def _gone(self) -> None:
-        """Called when rows were removed. If the selected node's row comes back, it is selected again."""
+        """Called when rows were removed. If the current node has lost its row, the node becomes current again when the
+        row comes back."""
         if not self._shows(self.current_row(), self._path):
             self._awaited = self._path
 
@@ -360,8 +362,8 @@ class _View(QTreeView):
         self.taking_focus = False
 
     def keyPressEvent(self, event: QKeyEvent | None) -> None:
-        # "/" and "?" are keys of the window; other letters search for a name, as in every tree. The window also handles
-        # the key for copying: it copies the path, not the text.
+        # The window handles "/", "?" and the keys for copying, which copy the path of a node, not the text of its row.
+        # Other letters search for a name, as in every Qt tree.
         assert event is not None
         if event.text() in ("/", "?") or event.matches(QKeySequence.StandardKey.Copy):
             event.ignore()
@@ -377,5 +379,5 @@ class _View(QTreeView):
         return bar is not None and 0 < bar.maximum() == bar.value()
 
     def lay_out_again(self) -> None:
-        """Updates the layout after rows turned out to have children, or to have none."""
+        """Updates the layout after some rows have become expandable, or are no longer."""
         self.scheduleDelayedItemsLayout()

@@ -1,9 +1,9 @@
 """A Qt model over `TreePresenter`.
 
 It contains only a range of each row's children (the row's window) and extends it as the view scrolls (Qt's fetchMore),
-so that only visible parts of a group of a million children cost time. It holds ids, and asks the presenter for a row
-when Qt paints it. A
-row's sentence ("Loading…", "This group has no children.", a failure) is shown as a dimmed child.
+so that only visible parts of a group of a million children cost time. The model holds the ids of rows, and asks the
+presenter for a row when Qt paints that row. A row's sentence ("Loading…", "This group has no children.", a failure) is
+shown as a dimmed child.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 _WINDOW = 200
 _NOTE = 1 << 44
-"""Added to a row's id, this gives the id of the row beneath it that shows its sentence."""
+"""The id of a row plus this number is the id of the child row that shows the row's sentence."""
 _ABOVE = 1 << 45
-"""Added to a row's id, this gives the id of the row beneath it that represents the children above the window."""
+"""The id of a row plus this number is the id of the child row that represents the children above the window."""
 
 _PLAIN = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
 _NAMED = _PLAIN | Qt.ItemFlag.ItemIsEditable
@@ -39,11 +39,12 @@ NODE = "application/x-zarrscope-node"
 """The MIME type of a dragged node; the content is its path."""
 
 Index = QModelIndex
-"""QModelIndex. Qt's declarations and PyQt's stubs disagree about further types."""
+"""The type of an index in signatures. Qt also accepts QPersistentModelIndex, which PyQt's stubs do not declare."""
 
 
 class TreeModel(QAbstractItemModel):
-    """Two columns: the name, and the kind of node. `expanded(id, bool)` asks the view to follow the presenter."""
+    """Two columns: the name, and the kind of node. `unfold(id, bool)` is emitted when the presenter has expanded or
+    collapsed a row, so that the view follows."""
 
     unfold = Signal(object, bool)
     named = Signal(str, str)
@@ -129,7 +130,8 @@ class TreeModel(QAbstractItemModel):
         return self.index_of(id)
 
     def widen(self, note: Index) -> bool:
-        """Extends the rows upwards; `note` is the row that stands for the hidden ones."""
+        """Extends the rows of a group upwards; `note` is the index of the row that represents the rows above the
+        window. Returns False if there are none."""
         id = note.internalId() - _ABOVE
         first, stop = self._windows.get(id, (0, 0))
         if id < 0 or not first:
@@ -162,7 +164,7 @@ class TreeModel(QAbstractItemModel):
         elif self._expandable.get(id) != can:
             self.rekinded.emit()
         self._expandable[id] = can
-        shown = self._children.get(id)  # a listener of the new rows may have moved the window
+        shown = self._children.get(id)  # a slot called for the new rows may have changed the window
         if shown:
             self.dataChanged.emit(self.createIndex(0, 0, shown[0]), self.createIndex(len(shown) - 1, 1, shown[-1]))
         self.dataChanged.emit(index, index.siblingAtColumn(1))
@@ -285,13 +287,13 @@ class TreeModel(QAbstractItemModel):
         row = self.row_of(index)
         if row is not None and role == Qt.ItemDataRole.EditRole:
             self.named.emit(row.path, str(value))
-        return False  # the new name is shown after the node was renamed
+        return False  # the old name stays until the node is renamed
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if self.is_note(index):
             return self._note_data(index, role)
         name = index.column() == 0
-        if role == Qt.ItemDataRole.DisplayRole and name:  # Qt also asks for hidden rows, to find a typed name
+        if role == Qt.ItemDataRole.DisplayRole and name:  # for hidden rows too: Qt searches all rows for a typed name
             return self._presenter.label(index.internalId())
         row = self.row_of(index)
         if row is None:
@@ -345,7 +347,7 @@ class TreeModel(QAbstractItemModel):
 
 
 def _runs(marks: list[bool]) -> list[tuple[int, int]]:
-    """(first, last) of each run of True."""
+    """The indices (first, last) of each run of True in `marks`."""
     found: list[tuple[int, int]] = []
     for place, mark in enumerate(marks):
         if mark and found and found[-1][1] == place - 1:

@@ -1,4 +1,5 @@
-"""A field that shows a number and accepts another: Enter applies it, Esc restores the shown one."""
+"""A field that shows a number and lets a person type another: Enter applies the typed number, Esc restores the present
+one."""
 
 from __future__ import annotations
 

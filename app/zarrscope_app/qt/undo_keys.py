@@ -14,14 +14,15 @@ from zarrscope_app.presenters.commands import command
 
 
 class UndoKeys(QObject):
-    """Watches the editors of a form (`watch`): once a text was applied, undo and redo act on the document."""
+    """An event filter for the editors of a form (`watch`): after a typed text was applied, the keys of undo and redo
+    act on the document, not on the editor."""
 
     def watch(self, editor: QWidget) -> None:
-        """Leaves the keys to the window while no text is being typed into this editor."""
+        """Passes the keys of undo and redo to the window while no text is being typed into `editor`."""
         editor.installEventFilter(self)
 
     def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
-        """Keeps the key from the editor: Qt first asks the editor whether it wants the key."""
+        """Answers for the editor when Qt asks it, by a ShortcutOverride event, whether it wants an undo or redo key."""
         if not isinstance(event, QKeyEvent) or not isinstance(watched, QWidget):
             return False
         if event.type() != QEvent.Type.KeyRelease and _is_the_documents(watched, event):

@@ -39,8 +39,8 @@ WIDGETS: dict[str, Callable[[Post], QWidget]] = {
 
 
 def make_widget(view: View, post: Post, hosts: tuple[str, ...] = ("qt",)) -> QWidget:
-    """The widget of a view. `hosts`: front ends; a view of another distribution gets the widget that it names for the
-    first of them, else for the next."""
+    """The widget of a view. `hosts` are the names of front ends in order of preference: a view of another distribution
+    gets the widget that it names for the first of them, or else for the next."""
     made = WIDGETS.get(view.id)
     if made is not None:
         return made(post)
@@ -79,7 +79,8 @@ class ViewTabs(QTabWidget):
         self.addTab(self.pages[view.id], literal(view.title))
 
     def _room_for_current(self) -> None:
-        """Makes the window fit the tab in front, not the widest of all; a dock has its own width."""
+        """Makes the least width of the window that of the displayed tab, not that of the widest tab; a dock has its own
+        width."""
         for place, page in enumerate(self.pages.values()):
             front = QSizePolicy.Policy.Preferred if place == self.currentIndex() else QSizePolicy.Policy.Ignored
             page.setSizePolicy(QSizePolicy.Policy.Ignored if self._only else front, front)
@@ -110,7 +111,7 @@ class ViewTabs(QTabWidget):
                 self.setTabText(place, literal(tabs[id].title))
             enabled = id in self._only or (id in tabs and tabs[id].enabled)
             self.setTabEnabled(place, enabled)
-            if id == "overview":  # few nodes have an overview
+            if id == "overview":  # hidden, not only disabled, because few nodes have an overview
                 self.setTabVisible(place, enabled)
         front = self._session.state.tab
         if not self._only and front in self.pages:
@@ -124,7 +125,7 @@ class ViewTabs(QTabWidget):
 
 
 class TextPane(QWidget):
-    """The text of a view without a widget here; or `fault` in its place."""
+    """The text of a view that has no widget for this front end; or, in place of the text, the error message `fault`."""
 
     def __init__(self, view: View, fault: str = "") -> None:
         super().__init__()

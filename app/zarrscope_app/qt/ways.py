@@ -12,7 +12,7 @@ from .theme import chosen
 
 
 class WayButtons(QWidget):
-    """The buttons. `asked(way)` is emitted when one is chosen."""
+    """The buttons, one for each view of the attributes. `asked(way)` is emitted when a button is clicked."""
 
     asked = Signal(str)
 

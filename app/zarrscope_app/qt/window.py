@@ -1,4 +1,4 @@
-"""The window: address, tree, tabs, channels, status; one session in front at a time.
+"""The window: address line, tree, tabs, channels panel, status bar. It displays one open session at a time.
 
 It paints the presenters' snapshots and forwards gestures. It decides only things that belong to a desktop: dialogs,
 focus, geometry, the clipboard.
@@ -58,7 +58,7 @@ _ZOOM = 1.25
 
 
 class Window(QMainWindow):
-    """A window over one `Workspace`. `settings` stores geometry and recent addresses; None: nothing is stored."""
+    """A window over one `Workspace`. `settings` stores geometry and recent addresses; with None nothing is stored."""
 
     def __init__(self, settings: Settings | None = None, new_window: Callable[[], Any] | None = None) -> None:
         super().__init__()
@@ -150,7 +150,7 @@ class Window(QMainWindow):
 
     # ---------------------------------------------------------------- sessions
     def open(self, url: str, writable: bool = False, follow_links: bool = False, missing_is_fill: bool = False) -> None:
-        """Opens an address in this window, or brings it to the front; for the text of a view, opens that."""
+        """Opens an address, or displays its session if it is open; `url` may also be the text of a saved view."""
         if is_view(url):
             self.views.show(url)
             return
@@ -278,7 +278,7 @@ class Window(QMainWindow):
 
     # ---------------------------------------------------------------- commands
     def run(self, id: str) -> None:
-        """Carries out a command of the table: some here, because only a front end can, the others by the presenters."""
+        """Carries out a command of the table of commands: here if it needs the desktop, otherwise by the presenters."""
         acts: dict[str, Callable[[], Any]] = {
             "open-file": self._open_file,
             "open-folder": self._open_folder,
@@ -445,7 +445,7 @@ class Window(QMainWindow):
         return question.answer == "discard"
 
     def _saved(self, session: Session, trouble: str | None, close: Callable[[], object]) -> None:
-        """Closes after saving, or goes to the node whose changes could not be saved."""
+        """Calls `close` after saving, or goes to `trouble`, the path of a node whose changes could not be saved."""
         if trouble is None:
             close()
         else:
