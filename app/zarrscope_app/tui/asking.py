@@ -1,6 +1,6 @@
 """Dialogs with several questions: rename, move, copy and erase nodes; export; edit attributes in an editor.
 
-The plan or the size is shown on a sheet that follows the presenter, and nothing is done before it is answered.
+The plan or the size is shown on a sheet that follows the presenter, and nothing is done before a person answers.
 """
 
 from __future__ import annotations

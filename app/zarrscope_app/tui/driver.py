@@ -36,7 +36,7 @@ def sparing(base: type[Driver], terminal: Terminal) -> type[Driver]:
             self._shown_size: os.terminal_size | None = None
 
         def write(self, data: str) -> None:
-            """Takes text for the screen; text that is not part of the picture is written at once."""
+            """Takes text for the screen; text that paints no cells is written at once."""
             self._forget_if_resized()
             passed = self._changes.feed(data)
             if passed:

@@ -47,4 +47,5 @@ EDITORS: dict[Editor, Callable[[Asks, Field], None]] = {
     "colour": _line,
     "none": _line,
 }
-"""Enter on a null opens a line for text; lists and objects are expanded and collapsed instead."""
+"""The function that Enter calls for each editor. On a null it asks for a text; lists and objects, which Enter expands
+or collapses, do not need it."""

@@ -55,8 +55,8 @@ class Ends(Protocol):
 
 
 class Ending:
-    """Ensures that the program ends when it is told to: `with Ending(app): app.run()`. `tell` is called before the
-    process is ended by force."""
+    """Ensures that the program ends after a signal or without its terminal: `with Ending(app): app.run()`. `tell` is
+    called before the process is ended by force."""
 
     def __init__(self, app: Ends, tell: Callable[[], None] = lambda: None) -> None:
         self._app, self._tell = app, tell
@@ -75,7 +75,7 @@ class Ending:
         self._app.leaving = lambda code: self._notes.put(("leaving", code))
         for name in SIGNALS:
             number = getattr(signal, name, None)
-            if number is not None and signal.getsignal(number) != signal.SIG_IGN:  # what nohup ignores stays ignored
+            if number is not None and signal.getsignal(number) != signal.SIG_IGN:  # nohup ignores SIGHUP
                 self._before[number] = signal.signal(number, lambda number, _: self._notes.put(("told", 128 + number)))
         self._thread.start()
         return self

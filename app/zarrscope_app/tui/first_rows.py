@@ -18,7 +18,8 @@ from zarrscope_app.presenters.session.view_models import place_name
 from zarrscope_app.presenters.tree.arriving import detail
 
 MOST = 64
-"""The most children that are shown. Of a larger group none are: finding the first ones requires listing all."""
+"""The most children of a group that is shown. For a larger group no child is shown, because to find the first children
+all must be listed."""
 
 
 def first_rows(place: str) -> list[str]:
@@ -37,6 +38,6 @@ def first_rows(place: str) -> list[str]:
 
 
 def _row(child: Child) -> str:
-    told = detail(child)  # not the other facts of a row, which need numpy
+    told = detail(child)  # the other facts of a row would import numpy
     mark, fault = " " if child.kind == "array" else "▸", " !" if child.error is not None else ""
     return f"  {mark} {strings.clean(child.name)}{fault}{f' {told}' if told else ''}"

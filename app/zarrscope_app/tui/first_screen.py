@@ -1,9 +1,10 @@
 """The first screen of the terminal, shown while the application is being imported: the address, the first rows of the
 tree if it is a folder, and that it is being opened.
 
-It is written directly to the alternate screen, so no toolkit has to be imported for it; the application then uses the
-same screen. If the imports end with an error or a signal, the terminal is restored. The keys are not named yet, because
-none works before the application runs; keys that are pressed nevertheless wait for it, and are not echoed.
+The first screen is written directly to the terminal's alternate screen, so no toolkit has to be imported for it; the
+application then uses the same screen. If the imports end with an error or a signal, the terminal is restored. The first
+screen lists no keys, because none works before the application runs; keys that are pressed early wait for the
+application, and are not echoed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from zarrscope_app.tui.terminal import CONSOLE_FONT
 
 _ENTER, _LEAVE = "\x1b[?1049h\x1b[2J\x1b[H", "\x1b[?1049l"
 ROWS_SECONDS = 0.15
-"""Seconds for which the imports wait for the rows; on a slow disk these appear later, or with the application."""
+"""The most seconds for which the imports wait for the rows; on a slow disk the rows appear later, or with the
+application."""
 SIDE, WIDE_SIDE, WIDE = 25, 39, 120
 """The columns of the tree without its border; in a terminal of at least `WIDE` columns, too."""
 _PLAIN_SIGNS = {"…": ".", "▸": ">", "▾": "v"}
@@ -51,7 +53,7 @@ class FirstScreen:
             return
         self._shown = True
         head, room = visible(scrub(self._url)), max(2, columns - 1)
-        # Of a long address the end is kept, because it has the name.
+        # A long address loses its beginning, because its end is the name of the hierarchy.
         head = (head if len(head) <= room else f"…{head[1 - room :]}").ljust(columns)
         _write(f"{_ENTER}{head if not self._colored else f'{_HEAD}{head}{_PLAIN}'}\x1b[{lines - 1};2H{words.OPENING}")
         self._modes = _without_echo()
@@ -59,7 +61,8 @@ class FirstScreen:
         self._listing.start()
 
     def wait_for_rows(self) -> None:
-        """Waits a moment for the rows: the imports, which follow, would take the processor away from them."""
+        """Waits at most ROWS_SECONDS for the rows, because the imports, which come next, would delay the thread that
+        lists them."""
         if self._listing is not None:
             self._listing.join(ROWS_SECONDS)
 
@@ -70,7 +73,7 @@ class FirstScreen:
         width = WIDE_SIDE if columns >= WIDE else SIDE
         try:
             rows = first_rows(self._url)[:most]
-        except Exception:  # the application opens the place again, and reports what is wrong
+        except Exception:  # the application opens the folder again, and reports the error
             return
         told = "".join(f"\x1b[{line};1H{row}" for line, row in enumerate((cut_to(row, width) for row in rows), 2))
         with self._lock:
@@ -88,8 +91,8 @@ class FirstScreen:
 
 
 def cut_to(row: str, width: int) -> str:
-    """A row in at most `width` columns. Without a toolkit only ASCII and the mark in front have a known width: every
-    other character counts as two columns."""
+    """A row cut to at most `width` columns. Only for ASCII and the mark in front is the width known without a toolkit,
+    so every other character counts as two columns."""
     room = width
     for at, character in enumerate(row):
         room -= 1 if character.isascii() or character in "▸▾" else 2
@@ -99,7 +102,8 @@ def cut_to(row: str, width: int) -> str:
 
 
 def _without_echo() -> Any:
-    """Stops the terminal from echoing and translating keys. Returns the modes before; None where there are none."""
+    """Stops the terminal from echoing and translating keys. Returns the terminal modes before the change; None without
+    a POSIX terminal."""
     try:
         import termios
 

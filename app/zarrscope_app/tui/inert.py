@@ -14,7 +14,7 @@ from zarrscope.errors.visible import visible
 
 
 class Inert(LineFilter):
-    """Escapes control characters and the like, and removes hyperlinks; a line keeps its width."""
+    """Escapes control characters and other unsafe characters, and removes hyperlinks; a line keeps its width."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         if all(s.text.isascii() and s.text.isprintable() and not s.control and not _link(s) for s in segments):

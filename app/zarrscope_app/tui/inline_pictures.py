@@ -21,7 +21,8 @@ _CHUNK = 4096
 
 
 def kitty(picture: Rgb, lines: int, columns: int, number: int = 7310) -> str:
-    """A picture of this many lines and columns. It replaces a picture of the same number; the cursor stays."""
+    """A picture over `lines` and `columns` of cells. It replaces the picture with the same id `number`; the cursor
+    stays."""
     height, width = picture.shape[:2]
     packed = base64.b64encode(zlib.compress(np.ascontiguousarray(picture).tobytes(), 6)).decode()
     parts = [packed[i : i + _CHUNK] for i in range(0, len(packed), _CHUNK)] or [""]
@@ -38,7 +39,7 @@ def kitty_removed(number: int = 7310) -> str:
 
 
 def iterm2(picture: Rgb, lines: int, columns: int) -> str:
-    """A picture of this many lines and columns."""
+    """A picture over `lines` and `columns` of cells."""
     from zarrscope.view.png import png
 
     told = png(picture)
@@ -66,7 +67,7 @@ def sixel(picture: Rgb) -> str:
 
 
 def _band(masks: npt.NDArray[np.int64], number: int) -> str:
-    """Six lines of one colour, with repeated columns encoded by their number."""
+    """The pixels of one colour in a band of six pixel rows, as sixel text with run-length encoding."""
     starts = np.concatenate(([0], np.flatnonzero(masks[1:] != masks[:-1]) + 1))
     lengths = np.diff(starts, append=len(masks))
     out = [f"#{number}"]

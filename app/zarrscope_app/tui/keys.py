@@ -1,4 +1,4 @@
-"""The meaning of keys: in an input, on a sheet, in the pane in front, everywhere.
+"""The meaning of each key: in an input, on a sheet (a dialog), in the displayed pane, and in the whole application.
 
 Each key is handled completely before the next, however many arrive at once: the application passes every key to `key`,
 which acts at once on the presenters and the widgets. Nothing here waits for a message of Textual's.
@@ -95,7 +95,7 @@ NAMES = {
     "Left": "left", "Right": "right", "Up": "up", "Down": "down", "PgUp": "pageup", "PgDown": "pagedown",
     "Home": "home", "End": "end", "Space": "space", "Esc": "escape",
 }  # fmt: skip
-"""The names of keys in the table of commands → Textual's names."""
+"""Textual's name of each key that the table of commands names differently."""
 
 
 def _textual_key(keys: str) -> str:
@@ -119,7 +119,7 @@ class Keyboard:
 
     @property
     def session(self) -> Session:
-        """The hierarchy in front."""
+        """The session of the displayed hierarchy."""
         return self.app.session
 
     @property
@@ -168,7 +168,7 @@ class Keyboard:
 
     # ------------------------------------------------------------------ one line of input
     def ask(self, label: str, text: str, accept: Callable[[str], object], after: Widget | None = None) -> None:
-        """Asks for a line of text at the bottom of the screen; `after` gets the focus next, or else the form."""
+        """Asks for a line of text at the bottom of the screen; then `after` gets the focus; None: the form gets it."""
         entry = self.app.part("entry", Entry)
         entry.placeholder, entry.value, entry.display = label, text, True
         entry.cursor_position = len(text)
@@ -186,8 +186,7 @@ class Keyboard:
         self.app.show_sheet(sheet, answered)
 
     def focus(self, widget: Widget) -> None:
-        """Sets the focus at once: `Widget.focus` does so one message later, when the next key has already gone
-        elsewhere."""
+        """Sets the focus at once. `Widget.focus` sets it one message later: the next key would go to the old widget."""
         self.app.screen_stack[0].set_focus(widget, scroll_visible=False)
 
     def filter(self) -> None:
@@ -258,7 +257,7 @@ class Keyboard:
 
     # ------------------------------------------------------------------ keys of one pane
     def _pane_key(self, event: events.Key) -> bool:
-        """Handles keys of the pane in front."""
+        """Handles keys of the displayed pane."""
         key, tab = event.character if event.is_printable else event.key, self.session.state.tab
         picture, focused = self.app.picture, self.app.focus_below
         if tab == "attributes" and focused is not self.app.tree_lines:
@@ -310,7 +309,7 @@ class Keyboard:
         return True
 
     def _add(self, field: Field | None) -> None:
-        """Asks for a name, unless the field under the cursor is a list, then for the value."""
+        """Adds a member: asks for its name, unless `field` is a list, and then for its value."""
         edit = self.session.edit
         at = field.pointer if field and field.kind in ("list", "object") else ""
         if edit.state.status is EditStatus.READ_ONLY:

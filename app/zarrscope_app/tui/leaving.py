@@ -11,7 +11,7 @@ from zarrscope_app.tui.sheet import Sheet
 
 
 class Leaves(Protocol):
-    """The interface of the application for closing."""
+    """The members of the application that `Leaving` uses."""
 
     workspace: Workspace
 
@@ -46,8 +46,8 @@ class Leaving:
         self._app.show_sheet(Sheet.of_diff(edit.diff().unified), answered)
 
     def leave(self) -> None:
-        """Leaves; asks once for each hierarchy with unsaved changes. A second request does not wait for running
-        saves."""
+        """Leaves the program; asks once for each hierarchy with unsaved changes. A second call does not wait for
+        running saves."""
         if all(self._may_close(session, self.leave) for session in self._app.workspace.sessions):
             for session in self._dropped:
                 session.discard_edits()
@@ -93,7 +93,7 @@ class Leaving:
 
     @staticmethod
     def _saved(session: Session, then: Callable[[], object], trouble: str | None) -> None:
-        """Goes on, or to the node whose changes could not be saved."""
+        """Calls `then` after saving, or goes to `trouble`, the path of a node whose changes could not be saved."""
         if trouble is None:
             then()
         else:

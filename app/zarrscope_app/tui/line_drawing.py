@@ -9,13 +9,13 @@ from zarrscope_app.presenters import strings
 
 _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 GUTTER = 11
-"""The columns for the scale at the left."""
+"""The width in terminal columns of the scale at the left."""
 
 Values = npt.NDArray[np.float64]
 
 
 def plotted(low: Values, high: Values, lines: int, columns: int, signs: str = "braille") -> list[str]:
-    """This many lines of text, with the range of values at the left. NaN leaves a gap."""
+    """The plot as `lines` lines of text, with the range of values at the left. NaN leaves a gap."""
     wide = columns - GUTTER
     if lines < 2 or wide < 4 or not np.isfinite(high).any():
         return []

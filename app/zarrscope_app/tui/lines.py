@@ -19,10 +19,10 @@ from zarrscope_app.presenters.tree import tree_text
 from zarrscope_app.tui.entry import Painter
 
 KIND_WIDTH = 8
-"""The columns for the kind of a field, at the right."""
+"""The width in terminal columns of the kind of a field (string, number …), at the right."""
 ROLES = ("quiet", "accent", "warning", "error", "added", "difference", "cursor")
 Piece = tuple[str, str]
-"""(text, role); roles are the component classes below without their "lines--"."""
+"""A text and its role. A role is the name of a component class of `Lines` without its prefix "lines--"."""
 
 
 class Lines(Painter, ScrollView, can_focus=True):
@@ -146,7 +146,7 @@ class TreeLines(Lines):
         self._painted: object = None
 
     def follow(self, session: Session) -> None:
-        """Marks the selected node of another hierarchy. The rows stay, and the cursor too."""
+        """Marks the selected node of another hierarchy of the tree; the rows and the cursor stay."""
         self.session = session
 
     def follow_tree(self, tree: TreePresenter | RootsPresenter) -> None:

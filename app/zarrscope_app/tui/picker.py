@@ -24,7 +24,7 @@ class Picker(Sheet):
     """A list of items that contain all typed words. `answered` gets the id of the chosen one."""
 
     def __init__(self, title: str, items: Sequence[tuple[str, str, str]]) -> None:
-        """`items`: (id, title, text at its right)."""
+        """`items`: for each item its id, its title, and a text for the right side of its line."""
         super().__init__("", PICKER_FOOT, {})
         self._title = title
         self._items = [(id, strings.clean(text, 60), strings.clean(note, 20)) for id, text, note in items]

@@ -23,9 +23,10 @@ from zarrscope_app.tui.line_drawing import plotted
 from zarrscope_app.tui.signs import Grid, Look, Rgb, cells_of, steadied, written_over
 
 PERIOD = 1 / 30
-"""The least seconds between two drawings: a key that is held down requests more than a person can see."""
+"""The least number of seconds between two drawings, because a held key requests more drawings than a person can see.
+"""
 SHARE = 4
-"""After each drawing there is a pause of this many times its duration, however large the terminal is."""
+"""The pause after each drawing, as a multiple of the time that the drawing took: a large terminal draws less often."""
 
 
 class Picture(Painter, Widget, can_focus=True):
@@ -220,7 +221,7 @@ class Picture(Painter, Widget, can_focus=True):
     def _place(self, row: float, column: float) -> tuple[float, float]:
         assert self.rect is not None
         (y0, x0, y1, x1), (height, width) = self.rect, self.pixels
-        # The size is zero while another pane is in front.
+        # The size is zero while another pane is displayed, hence max().
         return y0 + (row + 0.5) / max(1, height) * (y1 - y0), x0 + (column + 0.5) / max(1, width) * (x1 - x0)
 
     def _probe(self) -> None:

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 OWN = ("kitty", "iterm2", "sixel")
 LONGEST = 2048
-"""The most pixels along the longer side of a picture: it takes a megabyte to send them."""
+"""The most pixels along the longer side of a picture; such a picture is about a megabyte to send."""
 
 
 class Pixels:
-    """Shows the part of the plane that is in the pane over the whole screen, as soon as its chunks have arrived. A key
-    before that cancels the request."""
+    """Shows the part of the plane that the pane displays over the whole screen, as soon as its chunks have arrived. A
+    key that is pressed earlier cancels the request."""
 
     def __init__(
         self, pane: Picture, terminal: Terminal, suspended: Callable[[], AbstractContextManager[None]]

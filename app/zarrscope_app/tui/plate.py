@@ -1,4 +1,4 @@
-"""The Overview tab: wells of a plate, fields of a well, images of a series, as thumbnails in their places."""
+"""The Overview tab: the wells of a plate, the fields of a well or the images of a series, as a grid of thumbnails."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from zarrscope_app.tui.lines import Lines
 from zarrscope_app.tui.signs import Look, cells_of
 
 LEAST, MOST = 3, 20
-"""The fewest and the most columns of a thumbnail."""
+"""The least and the greatest width of a thumbnail in terminal columns."""
 EMPTY, MISSING, MARK = 40, 20, 255
 
 
@@ -38,7 +38,7 @@ class PlateLines(Lines):
     @property
     def presenter(self) -> OverviewPresenter:
         found = self.session.tabs.presenters["overview"]
-        assert isinstance(found, OverviewPresenter)  # as the table of views says
+        assert isinstance(found, OverviewPresenter)  # the table of views (presenters) names this class
         return found
 
     @property
