@@ -1,8 +1,8 @@
 """Compares the content of the terminal with the new content, and writes only the cells that differ.
 
 Textual writes whole lines of widgets, with a full style before each piece. Over SSH a line costs more than its two
-changed cells. `ScreenChanges` reads Textual's output, keeps it as cells, and makes the shortest text that changes the
-terminal's content to them. The sequences are those of ECMA-48: CUP moves, CUF skips, SGR styles.
+changed cells. `ScreenChanges` reads Textual's output, stores it as cells, and makes the shortest text that changes the
+terminal's content to these cells. The sequences are those of ECMA-48: CUP moves, CUF skips, SGR styles.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PIECES = re.compile(
 _UNKNOWN = -1
 """The style of a cell whose content is unknown."""
 _SKIP = 4
-"""Up to this many correct cells are written again instead of skipped, because a skip takes as many bytes."""
+"""The most unchanged cells between two changed ones that are written again, because a skip takes as many bytes."""
 MOST_STYLES = 1 << 16
 """The most styles that are cached; when there are more, the cache is cleared and the whole screen is written."""
 
@@ -37,7 +37,7 @@ _SIGNS = {
     **dict.fromkeys("•●◉·", "*"), **dict.fromkeys("○◌", "o"), **dict.fromkeys("█■▓▒▀▄", "#"), **dict.fromkeys("░", ":"),
     "…": "~", "⏎": "$", "✎": "*", "×": "x", "µ": "u",
 }  # fmt: skip
-"""Signs of the screens → their replacements in terminals without Unicode."""
+"""The ASCII replacement of each sign that the screens use, for terminals without Unicode."""
 
 Style = tuple[str, str, str]
 """(foreground, background, the other attributes), each in SGR parameters; "" is the terminal's default."""
@@ -50,7 +50,7 @@ def _width(character: str) -> int:
 
 class _Fallbacks(dict[int, str]):
     """A table for str.translate that replaces characters that an encoding lacks by others of the same width, and all
-    signs by ASCII: a locale of Latin-1 often meets a terminal of UTF-8, in which its bytes shift the line."""
+    signs by ASCII. With a Latin-1 locale the terminal often expects UTF-8, and Latin-1 bytes would shift the line."""
 
     def __init__(self, encoding: str, font: str) -> None:
         super().__init__()
@@ -256,7 +256,7 @@ class ScreenChanges:
             pairs = zip(text, row.shown, styles, row.were, strict=True)
             changed = [x for x, (a, b, c, d) in enumerate(pairs) if c != d or a != b]
         for x in changed:
-            if not text[x]:  # the right half of the character before
+            if not text[x]:  # the right half of a wide character
                 continue
             if at != x:
                 if at is not None and x - at <= _SKIP and all(styles[i] == style for i in range(at, x)):
@@ -277,7 +277,7 @@ class ScreenChanges:
             out.append(character)
             at = x + 1
             if row.awkward and (len(character) != 1 or not character.isascii()) and _width(character[:1] or " ") != 1:
-                at = None  # the terminal's cursor may be elsewhere
+                at = None  # the terminal may use another width for the character
         return style
 
     def _turned_over(self, style: int) -> int:
@@ -298,7 +298,7 @@ class ScreenChanges:
 
 
 def _after(style: Style, parameters: str) -> Style:
-    """The style after an SGR sequence."""
+    """The style that an SGR sequence with `parameters` makes of `style`."""
     front, back, rest = style
     parts = parameters.split(";")
     i = 0
@@ -324,7 +324,7 @@ def _after(style: Style, parameters: str) -> Style:
 
 
 def _sequence(old: Style, new: Style) -> str:
-    """The shorter one of two sequences: only the differences, or everything after a reset."""
+    """The shorter of two sequences from style `old` to `new`: only the differences, or a reset and all of `new`."""
     whole = ";".join(part for part in (new[2], new[0], new[1]) if part)
     whole = f"\x1b[;{whole}m" if whole else "\x1b[m"
     if old[2] and old[2] != new[2]:

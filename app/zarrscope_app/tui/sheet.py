@@ -1,4 +1,4 @@
-"""Sheets over the screen: the keys, and the changes before they are saved or dropped."""
+"""Sheets, which are dialogs over the screen: the list of keys, a choice, or unsaved changes to save or drop."""
 
 from __future__ import annotations
 

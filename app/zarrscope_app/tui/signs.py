@@ -26,13 +26,13 @@ sequence."""
 TOLERANCE = 20
 """The `tolerance` of a Look over a slow link."""
 GROUND = 31
-"""The colour that `SlicePresenter.picture` gives to places without an image."""
+"""The grey level (0 to 255) that `SlicePresenter.picture` gives to pixels outside the image."""
 _BAYER = (np.array([[0, 8, 2, 10], [12, 4, 14, 6], [3, 11, 1, 9], [15, 7, 13, 5]]) + 0.5) / 16
 _STRENGTH = 0.6
 """The strength of the dither into 256 colours. The full strength would not distinguish colours better, and looks
 rough."""
 _DARK = 24
-"""Darker pixels are background, or nearly; they are rounded, because dots there would look like data."""
+"""Pixels darker than this (of 255) are rounded, not dithered, because dots in the background would look like data."""
 _GREYISH = 10
 """If the channels of a pixel differ by less than this, it is grey: the palette of 256 colours has more greys."""
 _RAMP = " .:-=+*#%@"
@@ -51,12 +51,13 @@ _SIXTEEN = (
 
 Rgb = npt.NDArray[np.uint8]
 Grid = npt.NDArray[np.uint64]
-"""(lines, columns): code point << 48 | front << 24 | back, colours as 0xRRGGBB."""
+"""An array (lines, columns) of cells. A cell is code point << 48 | foreground << 24 | background; colours are 0xRRGGBB.
+"""
 
 
 @frozen
 class Look:
-    """How pixels become cells: `rows` × `columns` pixels in each."""
+    """The way in which pixels become cells; each cell has `rows` × `columns` pixels."""
 
     colors: Colors = "truecolor"
     signs: str = "blocks"
@@ -128,7 +129,7 @@ def dithered_256(rgb: Rgb) -> Rgb:
 
 @lru_cache(maxsize=1)
 def _nearest_16() -> npt.NDArray[np.uint8]:
-    """(16, 16, 16) → the nearest of the sixteen colours, for four bits of each channel."""
+    """The nearest of the sixteen colours, as a table (16, 16, 16) indexed by four bits of red, green and blue."""
     at = np.arange(16) * 17
     found = np.stack(np.meshgrid(at, at, at, indexing="ij"), axis=-1).reshape(-1, 1, 3).astype(int)
     palette = np.array(_SIXTEEN)
@@ -252,11 +253,12 @@ def _of_16(color: int) -> tuple[str, str]:
 
 
 SEQUENCES: dict[str, Callable[[int], tuple[str, str]]] = {"truecolor": _rgb, "256": _of_256, "16": _of_16}
-"""Colour as 0xRRGGBB → (as foreground, as background)."""
+"""For each number of colours, a function from 0xRRGGBB to the SGR parameters for (foreground, background)."""
 
 
 def runs(line: npt.NDArray[np.uint64]) -> list[tuple[str, int, int]]:
-    """(text, front, back) of one row of a Grid; a half block of one colour is a blank, whose front is -1."""
+    """The runs of equal style of one row of a Grid, each as (text, foreground, background). A half block of one colour
+    becomes a blank, with the foreground -1."""
     starts = np.concatenate(([0], np.flatnonzero(line[1:] != line[:-1]) + 1))
     lengths = np.diff(starts, append=len(line))
     found = []

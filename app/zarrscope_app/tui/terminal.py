@@ -27,9 +27,9 @@ DRAWINGS: tuple[str, ...] = get_args(Drawing)
 PROBE_SECONDS = 0.5
 """Seconds to wait for an answer. A connection across the Atlantic takes 0.15 s."""
 SLOW_SECONDS = 0.04
-"""A terminal that takes more seconds to answer is behind a slow link."""
+"""The link to a terminal counts as slow if the terminal takes more seconds than this to answer."""
 CONSOLE_FONT = "cp437"
-"""The code page of the console's first font. Other fonts have its blocks and lines, too."""
+"""The code page of the default font of the Linux console. Other console fonts have its blocks and lines, too."""
 _QUESTIONS = (
     "\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\",  # kitty's pictures
     "\x1bP+q524742\x1b\\",  # XTGETTCAP of "RGB"

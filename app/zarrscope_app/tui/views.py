@@ -39,7 +39,7 @@ def pane_id(view: str) -> str:
 
 
 class ViewLines(TextLines):
-    """The text of a view without a widget here; or `fault` in its place."""
+    """The text of a view that has no terminal widget; or, in place of the text, the error message `fault`."""
 
     def __init__(self, session: Session, view: View, fault: str = "") -> None:
         super().__init__(session, id=pane_id(view.id))
