@@ -88,8 +88,7 @@ class Locator:
             else MAX_STORED_SIZE
         )
         self.max_stored_size = whole + SLACK
-        """The largest size in bytes that a grid chunk can have when it is stored, whatever its elements are; larger
-        values are not read."""
+        """The largest size in bytes of a stored grid chunk, whatever its elements are; larger values are not read."""
         ndim = metadata.ndim
         # Chunks per inner chunk of tier t, along each axis; the inner chunk of the last tier is the chunk.
         spans = [(1,) * ndim]

@@ -76,8 +76,7 @@ def read(array: ArraySource, selection: Selection) -> NDArray[Any]:
 
 
 class _WorkerState:
-    """The arenas, reader and scratch memory of one thread during one read. After the read, its arenas are reused by
-    later reads of any thread."""
+    """The arenas, reader and scratch memory of one thread during one read; later reads reuse the arenas."""
 
     _free: list[tuple[Arena, Arena]] = []  # noqa: RUF012 - shared on purpose
 
@@ -166,8 +165,7 @@ class _ReadJob:
                 kept.close()
 
     def _is_small(self) -> bool:
-        """Whether waking a second thread would take longer than it saves (tests/bench: tiny and raw, planes and
-        regions)."""
+        """Whether waking a second thread would take longer than it saves (tests/bench: tiny and raw, planes)."""
         if self.touched == 1:
             return True
         each, enough = self.chunk_bytes, SERIAL_TINY_BYTES if self._decodes_many else SERIAL_BYTES
