@@ -27,6 +27,9 @@ import machine
 if TYPE_CHECKING:
     from contracts.places import Services
 
+if hasattr(signal, "SIGHUP"):  # nohup ignores it, and programs that tests start and hang up would inherit that
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
 QT_FIXTURES = frozenset({"qtbot", "qapp", "qtmodeltester", "qtlog", "make_napari_viewer", "make_napari_viewer_proxy"})
 QT_FILES = frozenset({"qt", "napari"})
 SHARED_THREADS = (
