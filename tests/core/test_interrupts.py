@@ -154,6 +154,27 @@ def test_each_step_of_an_iterator_is_an_operation() -> None:
     assert came == [0, 1], "it goes on where it was"
 
 
+def test_steps_taken_together_come_one_by_one_and_an_error_comes_after_them() -> None:
+    came = []
+
+    def numbers() -> Iterator[int]:
+        for n in range(5):
+            came.append(n)
+            if n == 1:
+                strike()
+            yield n
+        raise OSError("gone")
+
+    found = interrupts.steps(numbers(), together=3)
+    with pytest.raises(KeyboardInterrupt):
+        next(found)
+    assert came == [0, 1, 2], "the operation ended before the interrupt"
+    assert [next(found), next(found), next(found), next(found)] == [1, 2, 3, 4]
+    with pytest.raises(OSError, match="gone"):
+        next(found)
+    assert list(found) == []
+
+
 def test_other_threads_have_no_operations() -> None:
     found: list[Any] = []
 

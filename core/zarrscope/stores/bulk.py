@@ -12,8 +12,8 @@ from itertools import islice
 
 from zarrscope.model.buffers import Arena
 from zarrscope.model.storage import Buffer, ScannedChild, never
-from zarrscope.runtime.interrupts import uninterrupted, uninterrupted_steps
-from zarrscope.runtime.tuning import VALUES_AT_ONCE
+from zarrscope.runtime.interrupts import steps, uninterrupted, uninterrupted_steps
+from zarrscope.runtime.tuning import FOLDERS_AT_ONCE, VALUES_AT_ONCE
 from zarrscope.stores.backend import Backend
 from zarrscope.stores.keys import check_key, check_prefix
 from zarrscope.stores.puts import Puts
@@ -99,7 +99,6 @@ class BulkOperations:
         """
         return self._store._reader(arena, limit)
 
-    @uninterrupted_steps
     def scan_children(
         self, prefix: str, names: Sequence[str], *, read: bool, limit: int | None = None
     ) -> Iterator[ScannedChild]:
@@ -138,7 +137,8 @@ class BulkOperations:
         self._store._need_listing()
         for name in names:
             check_key(name)
-        yield from self._store._scan_children(check_prefix(prefix), names, read, limit)
+        found = self._store._scan_children(check_prefix(prefix), names, read, limit)
+        return steps(found, 1 if self._store.remote else FOLDERS_AT_ONCE)
 
     @uninterrupted
     def put(self, key: str, *parts: Buffer) -> None:
