@@ -46,12 +46,16 @@ class Insight(NamedTuple):
     attributes: Mapping[str, Any] = MappingProxyType({})
 
 
+NOTHING = Insight(None, None)
+"""The insight into a child whose documents were not read."""
+
+
 class Child:
     """A child of a group, as a listing found it. If `kind` is None, only the child's documents
     (`dialect.outline(path)`) show whether it is an array or a group.
 
-    `look` reads the documents when `metadata`, `error` or `attributes` is first used, so that a listing of thousands of
-    names and kinds reads none. It runs in the caller's thread, which at most waits for a local disk.
+    `look(name)` reads the documents when `metadata`, `error` or `attributes` is first used, so that a listing of
+    thousands of names and kinds reads none. It runs in the caller's thread, which at most waits for a local disk.
     """
 
     __slots__ = ("_insight", "_look", "kind", "name", "origin")
@@ -63,7 +67,7 @@ class Child:
         metadata: ArrayMetadata | GroupMetadata | None = None,
         error: ZarrscopeError | None = None,
         *,
-        look: Callable[[], Insight] | None = None,
+        look: Callable[[str], Insight] | None = None,
         origin: str = "",
         attributes: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
@@ -72,7 +76,8 @@ class Child:
         self.origin = origin
         """The origin in a listing: "" the store listed it, "consolidated" metadata, "declared" by OME-Zarr metadata, or
         the "index" of a web server."""
-        self._insight = Insight(metadata, error, attributes)
+        seen = metadata is not None or error is not None or attributes
+        self._insight = Insight(metadata, error, attributes) if seen else NOTHING
         self._look = look
 
     @property
@@ -94,9 +99,9 @@ class Child:
     @property
     def told(self) -> bool:
         """Whether more than the child's name and kind is known, or can be read by `look`."""
-        return self._look is not None or self._insight[:2] != (None, None)
+        return self._look is not None or self._insight is not NOTHING
 
-    def of(self, kind: NodeKind | None, look: Callable[[], Insight]) -> Child:
+    def of(self, kind: NodeKind | None, look: Callable[[str], Insight]) -> Child:
         """Sets the kind of this child and the function that reads its documents, and returns the child."""
         self.kind, self._look = kind, look
         return self
@@ -108,7 +113,7 @@ class Child:
     def _seen(self) -> Insight:
         look = self._look
         if look is not None:
-            self._insight = look()
+            self._insight = look(self.name)
             self._look = None
         return self._insight
 

@@ -97,7 +97,7 @@ def _with_documents(
         error = next((each for each in held.values() if isinstance(each, ZarrscopeError)), None)
         documents = {key: each for key, each in held.items() if isinstance(each, bytes)}
         if documents:
-            yield child.of(child.kind, partial(_look, hierarchy, path, child.name, documents))
+            yield child.of(child.kind, partial(_look, hierarchy, path, documents=documents))
         else:  # an implicit group, or one whose document cannot be read
             yield Child(child.name, child.kind, error=error)
 
@@ -179,6 +179,7 @@ def _surveyed(
     told: dict[str, ScannedChild] = {}
     kinds = {} if read else {name: _claimed(hierarchy, path, {f"{prefix}{name}": b""}) for name in names}
     """Kinds that follow from the name of a document."""
+    look = partial(_look, hierarchy, path)
 
     def entries() -> Iterator[Entry]:
         limit = document_limit(hierarchy.store)
@@ -195,7 +196,7 @@ def _surveyed(
         elif isinstance(found.value, ZarrscopeError):
             yield Child(name, error=found.value)
         elif found.document in kinds:
-            yield child.of(kinds[found.document], partial(_look, hierarchy, path, name))
+            yield child.of(kinds[found.document], look)
         elif found.document is None:
             made = _undocumented(hierarchy, path, name, names)
             if made is not None:
@@ -240,11 +241,12 @@ def _with_kinds(
             failed[key] = answer
         elif answer is not None:
             documents[key] = answer
+    own, look = hierarchy.prefers_own, partial(_look, hierarchy, path)
     for child in batch:
         if cancelled():
             return
         if child.kind is not None:
-            yield looking(hierarchy, path, child)
+            yield child.of(child.kind, look) if own and not child.told else child
             continue
         errors = [failed[key] for key in keys[child.name] if key in failed]
         denied = [error for error in errors if isinstance(error, Denied | TooLarge)]
@@ -271,7 +273,7 @@ def _child(
     if kind is not None:
         if kind == "group" and hierarchy.prefers_own:
             whole = whole and documents.keys() >= set(hierarchy.keys_of(where, kind))
-        return Child(name, kind, look=partial(_look, hierarchy, path, name, documents if whole else None))
+        return Child(name, kind, look=partial(_look, hierarchy, path, documents=documents if whole else None))
     try:
         node = hierarchy.described(where, documents)
         if node is None and not documents:
@@ -287,7 +289,7 @@ def _child(
 def looking(hierarchy: NodeContext, path: str, child: Child) -> Child:
     """A child whose kind follows from its key. Its documents are read on demand, if that costs no round trip."""
     if child.kind is not None and hierarchy.prefers_own and not child.told:
-        return child.of(child.kind, partial(_look, hierarchy, path, child.name))
+        return child.of(child.kind, partial(_look, hierarchy, path))
     return child
 
 
