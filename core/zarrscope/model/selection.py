@@ -14,7 +14,7 @@ import operator
 from collections.abc import Iterator, Sequence
 from itertools import product
 from math import prod
-from typing import NamedTuple, Protocol, SupportsIndex
+from typing import NamedTuple, Protocol, SupportsIndex, cast
 
 from zarrscope.errors import Refused
 
@@ -114,8 +114,12 @@ def cross(parts: tuple[AxisSelection, ...]) -> ChunkSelection:
 def select(index: object, shape: tuple[int, ...]) -> Selection:
     """The selection that `index` makes of an array of `shape`. Raises IndexError as numpy does."""
     parts = index if isinstance(index, tuple) else (index,)
-    taken = sum(part is not None and part is not Ellipsis for part in parts)
-    ellipses = sum(part is Ellipsis for part in parts)
+    taken = ellipses = 0
+    for part in parts:
+        if part is Ellipsis:
+            ellipses += 1
+        elif part is not None:
+            taken += 1
     if ellipses > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     if taken > len(shape):
@@ -156,10 +160,12 @@ def select(index: object, shape: tuple[int, ...]) -> Selection:
 
 def _position(part: object, axis: int, length: int) -> int:
     try:
-        is_mask = isinstance(part, bool) or getattr(getattr(part, "dtype", None), "kind", "") == "b"
-        if is_mask or not isinstance(part, SupportsIndex):
+        if type(part) is int:  # without the slower tests below: most indices are plain integers
+            i = part
+        elif isinstance(part, bool) or getattr(getattr(part, "dtype", None), "kind", "") == "b":  # a mask
             raise TypeError
-        i = operator.index(part)
+        else:
+            i = operator.index(cast(SupportsIndex, part))
     except TypeError:
         raise IndexError(
             f"axis {axis} was indexed with {type(part).__name__}: only integers, slices (:), ellipsis (...) and "
