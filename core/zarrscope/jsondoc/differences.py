@@ -15,7 +15,8 @@ from zarrscope.jsondoc.unparsed import UnparsedDocument
 
 
 class Difference(NamedTuple):
-    """One value: its JSON text before and after; None where it was not there. `pointer` is relative to the prefix."""
+    """One changed value: its JSON text `before` and `after`, None if the value did not exist. `pointer` is relative to
+    the prefix."""
 
     pointer: str
     before: str | None
@@ -61,7 +62,8 @@ def differences(before: Document, after: Document, prefix: str = "") -> list[Dif
 
 
 def _unlike(one: str, other: str, a: Span, b: Span) -> tuple[range, range]:
-    """Indices of the parts of two objects or arrays, without those at both ends that are spelled alike."""
+    """The indices of the parts of two objects or arrays that may differ: parts with equal text at the beginning and at
+    the end are left out."""
     if a.kind == "object" and any(len(each.value) != len(each.children) for each in (a, b)):
         return range(len(a.children)), range(len(b.children))  # any member of a repeated name may have changed
     most = min(a.stop - a.start, b.stop - b.start)

@@ -370,7 +370,7 @@ class Document:
         token, count = tokens[-1], len(parent.children)
         if parent.kind == "object":
             if token in parent.value:
-                raise Refused("There is a member of this name", pointer=pointer, key=self.key or None)
+                raise Refused("The object already has a member of this name", pointer=pointer, key=self.key or None)
             at = count if position is None else max(0, min(position, count))
         elif parent.kind == "array":
             index = count if token == "-" else _index(token, count + 1)
@@ -396,7 +396,8 @@ class Document:
         return self._spliced([(begin(parent, at), begin(parent, at), member + gap)])
 
     def _gap(self, parent: Span) -> tuple[str, str | None]:
-        """The text between the parts of an object or array that is not empty, and the indentation of new ones."""
+        """The text between the parts of a non-empty object or array, and the indentation of a new part (None: on the
+        same line)."""
         count = len(parent.children)
         if count > 1:
             gap = self.text[parent.children[-2].stop : begin(parent, count - 1)]

@@ -1,5 +1,5 @@
-"""Shared by the parser and the scanner of spans: limits, literals, numbers, and the error that names line and
-column."""
+"""The grammar that the parser (parse.py) and the scanner (spans.py) share: limits, literals, numbers, and the error
+that names line and column."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from zarrscope.runtime.lazy_numpy import np
 NODE_LIMIT = 16 << 20
 """The largest document of a node, in bytes, unless the caller or ZARRSCOPE_DOCUMENT_LIMIT sets another limit."""
 CONSOLIDATED_LIMIT = 64 << 20
-"""The largest document with consolidated metadata, in bytes, as NODE_LIMIT."""
+"""The largest document with consolidated metadata, in bytes; the same settings change it as NODE_LIMIT."""
 SPARSE = 8
 """A document larger than NODE_LIMIT may contain at most one object, list or member per this many characters, because
 each takes some hundred bytes of memory after parsing."""
@@ -34,7 +34,7 @@ _PIECE = 1 << 20
 _PLACES_LIMIT = 4 << 20
 """In larger documents, errors have no pointer: finding it would take longer than reading the document."""
 _NOTED_LIMIT = 1 << 20
-"""In larger documents, notes have no pointer: notes are made at each reading."""
+"""In larger documents (bytes), notes have no pointer, because notes are made each time a document is read."""
 
 
 class ParsedBytes(bytes):

@@ -1,6 +1,6 @@
 """Where the parts of a long object or array in a JSON text lie, as offsets of commas: eight bytes a part.
 
-An edit goes to one part of a value that may have millions of parts. Parsing all of them, only to find where the next
+An edit changes one part of a value that may have millions of parts. Parsing all of them, only to find where the next
 one begins, takes as much memory as the whole value. So one pass over the characters, by numpy, finds the commas, and a
 part is parsed when it is needed. The text must be valid JSON.
 """
@@ -25,7 +25,7 @@ def separators(text: str, start: int, stop: int) -> NDArray[np.int64]:
     depth, inside, at = 0, False, start + 1
     while at < stop - 1:
         end = min(at + _PIECE, stop - 1)
-        while text[end - 1] == "\\":  # an escape stays in one piece
+        while text[end - 1] == "\\":  # a backslash and the character after it stay in one piece
             end += 1
         piece = text[at:end].encode("latin-1", "replace")  # one byte per character
         if b"\\" in piece:

@@ -36,7 +36,7 @@ def shared_value(text: str, root: Span, splices: Sequence[Splice]) -> tuple[Any]
     kept = [*_left_alone(root, splices)]
     if not kept:
         return None
-    mark = os.urandom(16).hex()  # a text that others wrote cannot contain it
+    mark = os.urandom(16).hex()  # random, so that no text contains it by chance or on purpose
     rest = spliced(text, [*splices, *((each.start, each.stop, f'"{mark}{i}"') for i, each in enumerate(kept))])
     notes: list[str] = []
     try:

@@ -87,7 +87,8 @@ class Span:
         return part
 
     def part(self, start: int, stop: int) -> tuple[Sequence[Name], Sequence[Span]]:
-        """The names (of an object) and the children of these indices. The others of a long value are not made."""
+        """The names (of an object) and the children with these indices. The other children of a long value are not
+        made."""
         held = self.beginning(stop) if self.stop - self.start <= LONG else self
         return held.names[start:stop], held.children[start:stop]
 
@@ -176,7 +177,7 @@ class _Children(Sequence[Span]):
         return child
 
     def begin(self, i: int) -> int:
-        """Where the item begins, or the name of the member."""
+        """The offset at which the item begins, or the name of the member."""
         return after_space(self.text, int(self.edges[i]) + 1)
 
 
@@ -204,7 +205,7 @@ class _Names(Sequence[Name]):
 
 
 def parts_between(span: Span, start: int, stop: int) -> range:
-    """The children of a value that overlap `start` to `stop`, and perhaps some of their neighbours."""
+    """The indices of the children that overlap `text[start:stop]`, and perhaps of some of their neighbours."""
     children = span.children
     if not isinstance(children, _Children):
         return range(len(children))

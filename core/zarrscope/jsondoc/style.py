@@ -29,8 +29,8 @@ def escape_surrogates(text: str) -> str:
 _STYLE_CHILDREN = 100
 """The most children of one value that are examined."""
 _STYLE_TEXT = 1 << 20
-"""Examining stops when the examined values together have this many characters more than four times the text: each
-value is read again as a part of its parent."""
+"""Examining stops when the examined values together have this many characters more than four times the length of the
+text. Each value counts again as a part of its parent."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def on_lines(text: str, span: Span) -> bool:
 
 
 def indent_at(text: str, at: int) -> str:
-    """The white space at the beginning of the line of this place."""
+    """The white space at the beginning of the line that contains the offset `at`."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip(" \t"))]
 

@@ -57,7 +57,8 @@ class UnparsedDocument(Document):
 
 
 def _escaped(found: re.Match[str]) -> str:
-    """A backslash before the byte is written as a byte, too: otherwise both together would be an allowed escape."""
+    """A backslash before the invalid byte is written as a byte, too: otherwise both together would be an escape that
+    JSON allows."""
     return ("\\x5c" if found[1] else "") + f"\\x{ord(found[2]) - 0xDC00:02x}"
 
 
