@@ -224,7 +224,8 @@ class Reshape(ArrayToArray):
 
 
 class VariableLength(ArrayToBytes):
-    """uint32 count, then per item uint32 length and its bytes, all little-endian, C order of the elements."""
+    """Stores the number of items as a uint32, then for each item its length as a uint32 and its bytes. All numbers are
+    little-endian, the items in C order."""
 
     worker = ""
     text = False

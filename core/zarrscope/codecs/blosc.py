@@ -1,4 +1,4 @@
-"""c-blosc 1: chunks of blocks that are compressed each by itself, with a header and a table of where they begin.
+"""c-blosc 1: a buffer holds a header, a table of offsets, and blocks, each of which is compressed by itself.
 
 Specification: https://zarr-specs.readthedocs.io/en/latest/v3/codecs/blosc/index.html
 
@@ -52,7 +52,8 @@ class EncodedBlocks(NamedTuple):
 
 @codec("blosc")
 class Blosc(BytesToBytes):
-    """One c-blosc 1 buffer. v3 spells the shuffle, v2 and the drafts number it; both are understood."""
+    """Stores a chunk as one c-blosc 1 buffer. The configuration states the shuffle by a name (v3) or by a number (v2
+    and the drafts); both are accepted."""
 
     accepts_views = True
     reads_blocks = True
@@ -145,8 +146,8 @@ class Blosc(BytesToBytes):
     def decode_blocks(self, parts: Sequence[EncodedBlocks], out: Octets, arena: Arena | None) -> None:
         """Decodes `parts` that `can_merge` into `out`, one after the other, by one call.
 
-        They get a header and a table, with which the library takes them for one chunk: the table says where each block
-        begins, so the blocks stay where in the arena they were read to.
+        They get a common header and table, so that the library treats them as one chunk. The table states where each
+        block begins, so the blocks need not be moved within the arena.
         """
         first = parts[0]
         if not len(first.places):

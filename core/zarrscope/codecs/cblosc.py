@@ -62,7 +62,7 @@ _ELEMENTS = bytes((1, 2)) * 128
 _KNOWN = bytes.fromhex(
     "02012102 00010000 00010000 32000000 14000000 0b000000 1f01010067500101010101 0b000000 1f02010067500202020202"
 )
-"""_ELEMENTS, shuffled and compressed by lz4."""
+"""The data of the self-test: `_ELEMENTS`, byte-shuffled and compressed by lz4."""
 
 
 @shortcut("c-blosc reading", tried_with="numcodecs 0.15.1, 0.16.6 and 0.17.1")

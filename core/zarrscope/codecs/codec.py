@@ -40,7 +40,7 @@ Octets: TypeAlias = "npt.NDArray[np.uint8]"
 
 @frozen
 class ArraySpec:
-    """Elements: `shape` (C order of axes), `dtype`, and the fill value in that dtype."""
+    """Describes decoded elements: their `shape` (in C order), their `dtype`, and the fill value in that dtype."""
 
     shape: tuple[int, ...]
     dtype: DataType
@@ -98,7 +98,7 @@ class BytesSpec:
 
 
 class ArrayToArray:
-    """Elements to elements. `decode(encode(x))` is x, apart from the codec's own rounding."""
+    """A codec from elements to elements. `decode(encode(x))` is x, apart from the codec's own rounding."""
 
     kind: ClassVar[codec_table.CodecKind] = "array→array"
     name: ClassVar[str] = ""
@@ -146,7 +146,8 @@ class ArrayToBytes:
         """Raises Unsupported for a codec that can only decode here. Called before an array is created."""
 
     def decode(self, data: Buffer, out: Elements | None) -> Elements:
-        """Elements of `decoded`, written into `out` (of any strides) when given, which is then returned."""
+        """Decodes to the elements that `decoded` describes. If `out` is given (with any strides), writes them into it
+        and returns it."""
         raise NotImplementedError  # each codec overrides this
 
     def encode(self, array: Elements) -> bytes:
@@ -175,7 +176,7 @@ class ArrayToBytes:
 
 
 class BytesToBytes:
-    """Bytes to bytes: compression and checksums.
+    """A codec from bytes to bytes: compression or a checksum.
 
     A subclass implements `_expand`, and `_expand_into` where decoding into given memory is faster. There are three ways
     to decode: `decode_into` (a whole chunk), `decode_partial` (the part of a large chunk that a selection needs) and

@@ -33,7 +33,7 @@ from zarrscope.runtime.tuning import INFLATED_PIECE
 
 
 class Deflated(BytesToBytes):
-    """A deflate stream in a wrapper that zlib knows by its window bits, one or several members long (spec F.7)."""
+    """A deflate stream of one or several members, in a wrapper that zlib selects by its argument `wbits` (spec F.7)."""
 
     window: ClassVar[int]
     accepts_views = True

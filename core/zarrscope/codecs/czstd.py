@@ -77,7 +77,7 @@ def functions() -> Any:
 
 
 _FRAME = bytes.fromhex("28b52ffd 2409 490000 7a61727273636f7065 d7d02105")
-"""A frame of nine letters, with a checksum."""
+"""The data of the self-test: a frame of nine letters, with a checksum."""
 
 
 def _test(found: Any) -> None:
