@@ -55,7 +55,7 @@ class Address:
 
     @property
     def text(self) -> str:
-        """The address as one line; `split_address` reads it as this address in every working directory."""
+        """The address as one line. `split_address` turns this text into an equal Address in every working directory."""
         place = path_of(self.store_url) if self.store_url.startswith("file:") else self.store_url
         node = f"::{self.node_path}" if self.node_path else ""
         return (f"{_PREFIXES[self.dialect]}://" if self.dialect else "") + place + node
@@ -125,8 +125,8 @@ def absolute_address(text: str) -> str:
 
 
 def address_with(text: str, options: Mapping[str, Any]) -> str:
-    """The address with these options for a bucket added (address_options.py). Raises Refused for
-    another address than a bucket's."""
+    """The address with these options for a bucket added (address_options.py). Raises Refused if the address is not that
+    of a bucket."""
     found = split_address(text)
     return replace(found, store_url=with_options(found.store_url, options)).text
 
@@ -149,8 +149,8 @@ def open_store(url: str, mode: Mode = "r", options: Options = None, *, follow_li
 
 
 def parents(address: Address) -> Iterator[Address]:
-    """Yields `address`, then addresses of the same place with shorter store URLs and longer node paths:
-    ("…/x.zarr/a", ""), ("…/x.zarr", "a") …"""
+    """Yields `address`, then addresses of the same node with shorter store URLs and longer node paths: ("…/x.zarr/a",
+    ""), ("…/x.zarr", "a") …"""
     yield address
     url, node = address.store_url, address.node_path
     for _ in range(_MOST_PARENTS):
@@ -163,7 +163,7 @@ def parents(address: Address) -> Iterator[Address]:
 
 
 def join_url(url: str, path: str) -> str:
-    """The store URL of the place `path` ("a/b") beneath a store URL."""
+    """The store URL of the folder or prefix `path` ("a/b") beneath a store URL."""
     if not path:
         return url
     scheme, inner, outer = _chain_parts(url)
@@ -210,7 +210,7 @@ def _path_remark(path: str) -> tuple[str, ...]:
 
 
 def _placed(place: Place) -> Address:
-    """The store and node of an address that has no chained parts."""
+    """The store and node that a path, or an address without chained parts, names."""
     from zarrscope.stores.address_text import SCHEME
 
     if place.is_path:
@@ -325,7 +325,7 @@ def _bucket(scheme: str, rest: str, kind: StoreKind) -> Address:
 
 
 def _kind(url: str) -> StoreKind:
-    """The kind of store at a URL of `split_address`."""
+    """The kind of the store at an `Address.store_url`."""
     return need_kind(url.partition(":")[0], url)
 
 
@@ -363,7 +363,7 @@ def _chain_parts(url: str) -> tuple[str, str, str]:
 
 
 def _referenced(address: Address, inner: str = "") -> Address:
-    """The store and node of a reference file's address."""
+    """The store that the address of a kerchunk reference file names, and the node in it."""
     if address.store_url.startswith("reference://"):
         return Address(address.store_url, _join(address.node_path, inner))
     return Address(f"reference://{inner}::{join_url(address.store_url, address.node_path)}")
@@ -379,7 +379,7 @@ def _is_archive(url: str) -> bool:
 
 
 def _above(url: str) -> tuple[str, str] | None:
-    """The address of the store one level up, with the name that leads back down; None at the top."""
+    """The URL of the store one level up, and the name of the child that leads back to this store; None at the top."""
     scheme, inner, outer = _chain_parts(url)
     if outer:
         if not inner:

@@ -7,7 +7,7 @@ Accepted forms, also in quotes, in `<…>` or with blanks around them:
 - chains of fsspec: `zip://folder::address`; the same, Neuroglancer's way: `address|zip:folder|zarr3:node`
 - `reference://::address` of a reference file of kerchunk
 - `address::node` (silx)
-- the format, said in front or behind: `zarr2://address`, `address|n5:`
+- the format, stated before or after the address: `zarr2://address`, `address|n5:`
 - links to viewers that name a volume (pasted_links.py)
 
 A text that is not an address is Refused or Unsupported with its reason; it never becomes part of a path. address.py
@@ -88,7 +88,7 @@ def cleaned(text: str) -> Cleaned:
     text, dialect = _bare(text), ""
     remarks: tuple[str, ...] = ()
     if text[:4].lower() == "http":
-        from zarrscope.stores.pasted_links import volume_in  # here, as plain paths need no json and urllib
+        from zarrscope.stores.pasted_links import volume_in  # imported here: plain paths need no urllib
 
         if (found := volume_in(text)) is not None:
             text, remarks = _bare(found.address), (found.remark,)

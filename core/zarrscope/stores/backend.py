@@ -171,7 +171,7 @@ class Backend:
 
     def _begin_put(self, key: str, value: bytes, done: Done) -> Callable[[], object]:
         """Stores a value without a thread that waits, and calls `done`. Returns a function that cancels the request."""
-        raise NotImplementedError  # only where `_puts_begun_at_once` is not 0
+        raise NotImplementedError  # a store with `_puts_begun_at_once` > 0 overrides this
 
     def _flush(self) -> None:
         pass

@@ -120,7 +120,8 @@ class _BodyReader:
         """The first bytes of the body, at most FIRST."""
 
     async def between(self, start: int, end: int, *, stop: bool = False) -> bytes:
-        """The bytes from `start` to `end`; without `stop` more of a longer body, to show that it is longer."""
+        """Reads the bytes from `start` to `end`. Without `stop` it returns some more bytes of a longer body, so that
+        the caller notices."""
         pieces: list[bytes] = []
         at = 0
         while at < end or (at == end and not stop):
