@@ -49,7 +49,8 @@ class Wire:
 
     def refuse(self, refuses: bool = True) -> None:
         """New connections are closed at once."""
-        self._refuses = refuses
+        with self._guard:
+            self._refuses = refuses
 
     def end(self) -> None:
         self._refuses = True
@@ -67,12 +68,14 @@ class Wire:
                 near, _ = self._listener.accept()
             except OSError:
                 return
-            if self._refuses:
-                _reset(near)
-                near.close()
-                continue
-            far = socket.create_connection(("127.0.0.1", self.to))
-            with self._guard:
+            far = None if self._refuses else socket.create_connection(("127.0.0.1", self.to))
+            with self._guard:  # a connection that `refuse` did not close is in `_ends` when `cut` looks
+                if far is None or self._refuses:
+                    for end in (near, far):
+                        if end is not None:
+                            _reset(end)
+                            end.close()
+                    continue
                 self.connected += 1
                 self._ends += [near, far]
             for source, sink in ((near, far), (far, near)):
