@@ -527,6 +527,12 @@ def test_junk_is_a_named_error(dialect: Dialect, junk: bytes) -> None:
 
 
 @every
+def test_without_documents_no_kind_is_claimed(dialect: Dialect) -> None:
+    assert dialect.claimed(array_path(dialect), {}) is None
+    assert dialect.claimed(array_path(dialect), {"another/document": b"{}"}) is None
+
+
+@every
 def test_text_cut_anywhere_is_a_named_error(dialect: Dialect) -> None:
     path = array_path(dialect)
     key = next(key for key in dialect.documents(path) if key in TEMPLATES[dialect.name])

@@ -245,7 +245,10 @@ class DraftDialect(Dialect):
         return None
 
     def claimed(self, path: str, documents: Mapping[str, StoredDocument]) -> NodeKind | None:
-        return "array" if self.key(path, "array") in documents else "group"
+        nameless = self._nameless_root if self.layout == DRAFT_2020 and not path.strip("/") else ""
+        if self.key(path, "array") in documents or nameless in documents:
+            return "array"
+        return "group" if self.key(path, "group") in documents else None
 
     def _node(
         self, path: str, kind: NodeKind, key: str, documents: Mapping[str, StoredDocument], notes: list[str]

@@ -89,7 +89,7 @@ class V1(Dialect):
         return Node("/", self._array(members, defects), attributes, tuple(notes))
 
     def claimed(self, path: str, documents: Mapping[str, StoredDocument]) -> NodeKind | None:
-        return "array"
+        return "array" if not path.strip("/") and "meta" in documents else None
 
     def _array(self, members: Members, defects: Defects) -> ArrayMetadata:
         attempt = defects.attempt

@@ -195,7 +195,7 @@ def _save(hierarchy: NodeContext, path: str, document: Document, allow_nan: bool
 
 
 def resize(hierarchy: NodeContext, path: str, metadata: ArrayMetadata, shape: tuple[int, ...]) -> ArrayMetadata:
-    """See Hierarchy.resize. Raises Conflict when others have resized the array since `metadata` was read."""
+    """See Array.resize. Raises Conflict when others have resized the array since `metadata` was read."""
     with parsed_once():
         return _resize(hierarchy, path, metadata, shape)
 
