@@ -291,7 +291,8 @@ class NodeContext:
         return None
 
     def _ruled(self, node: Node) -> Node:
-        """The node, with the defect that all nodes of the hierarchy share."""
+        """The node, with the defect that all nodes share: a fault in the root document that states the hierarchy's
+        rules."""
         if self.defect is None:
             return node
         return replace(node, metadata=replace(node.metadata, defects=(self.defect, *node.metadata.defects)))

@@ -89,8 +89,8 @@ def fetch(
 
 
 def need_telling(store: Store) -> None:
-    """Raises Denied if the store gives the same answer for denied and for absent values: a copy would lack the denied
-    ones without notice.
+    """Raises Denied if the store answers alike for denied and for absent values: a copy would then lack the denied
+    values, and nobody would notice.
     """
     if not store.tells_absence and not store.assumes:
         raise Denied(
@@ -166,8 +166,8 @@ def _detected_in(
 def _in_spite_of(
     fault: BadMetadata | None, store: Store, documents: dict[str, bytes], lenient: bool
 ) -> Detected | None:
-    """The dialect of a hierarchy whose document at the root is broken, by what lies around it; None if nothing shows
-    one. So the nodes beneath stay in reach."""
+    """The dialect of a hierarchy whose document at the root is broken, as the keys around that document show it; None
+    if they show none. The nodes below it can then still be read."""
     beneath = keys_beneath(store, "", ("zarr.json", "attributes.json"))
     if store.listable:
         beneath |= {f"data/{entry.name}/" for entry in islice(store.list_dir("data/"), 100) if entry.is_prefix}
@@ -208,7 +208,7 @@ class PlainFolder:
     searched = 200
     """The most folders that are searched for a first hierarchy."""
     searched_far = 10
-    """The same where each costs a round trip."""
+    """The same limit for stores in which each folder costs a round trip."""
     names = 200
     """The most names of a web server's index pages that are examined. Any page with links may look like an index."""
     warning = "This folder is not a hierarchy itself, but contains hierarchies"

@@ -3,8 +3,8 @@
 The tree, the picture and the metadata of a node need the same few documents, and each request costs a round trip. The
 cache answers repeated requests, combines simultaneous requests for the same document, and remembers absence. It belongs
 to one Hierarchy that only reads; a hierarchy that is opened anew starts with an empty cache. Measured 2026-11-21: a
-first picture over HTTP takes three round trips instead of eleven (tests/bench/run.py "picture"). Consolidated metadata,
-which are read once, were no more recent than this cache.
+first picture over HTTP takes three round trips instead of eleven (tests/bench/run.py "picture"). Consolidated metadata
+are no more up to date than this cache, because they are read once as well.
 """
 
 from __future__ import annotations
