@@ -136,6 +136,20 @@ def test_something_is_on_the_screen_before_the_application_is_imported(failed: T
     assert failed.after == failed.before
 
 
+@pytest.mark.parametrize("size", [(0, 0), (1, 1), (2, 9), (4, 20)])
+def test_the_first_screen_moves_the_cursor_within_any_terminal(
+    start: Callable[..., Terminal], volume: str, size: tuple[int, int]
+) -> None:
+    """A serial console states 0 lines of 0 columns."""
+    terminal = start("-c", FAILING, volume, size=size)
+    assert terminal.ended() == 1
+    first, _, _ = terminal.written.partition("\x1b[?1049l")
+    assert words.OPENING in first
+    assert "\x1b[-" not in first
+    moves = [int(line) for line in re.findall(r"\x1b\[(\d+);\d+H", first)]
+    assert 1 <= min(moves) <= max(moves) <= max(size[0] or 24, 2)
+
+
 def test_the_first_rows_of_a_folder_are_on_the_screen_before_the_application_is_imported(failed: Terminal) -> None:
     first, _, _ = failed.written.partition("\x1b[?1049l")
     assert "▾ plane.zarr" in first

@@ -38,6 +38,7 @@ def in_terminal(call: Callable[[], Any], feed: Callable[[bytes], bytes | None], 
     pid, master = pty.fork()
     if not pid:
         signal.alarm(int(seconds) + 60)  # an orphan ends by itself
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 60, 200, 0, 0))  # before `call` can ask for it
         os.environ.update(TERM="xterm-256color", COLORTERM="truecolor", XDG_STATE_HOME=tempfile.gettempdir())
         for number, name in ((1, "stdout"), (2, "stderr")):
             stream = open(number, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115 - open as long as the process
@@ -51,7 +52,6 @@ def in_terminal(call: Callable[[], Any], feed: Callable[[bytes], bytes | None], 
         finally:
             os.write(2, b"\x1bCRASHED")
             os._exit(99)
-    fcntl.ioctl(master, termios.TIOCSWINSZ, struct.pack("HHHH", 60, 200, 0, 0))
     out, end = b"", time.monotonic() + seconds
     try:
         while time.monotonic() < end:

@@ -27,6 +27,7 @@ ROWS_SECONDS = 0.15
 application."""
 SIDE, WIDE_SIDE, WIDE = 25, 39, 120
 """The columns of the tree without its border; in a terminal of at least `WIDE` columns, too."""
+_COLUMNS, _LINES = 80, 24
 _PLAIN_SIGNS = {"…": ".", "▸": ">", "▾": "v"}
 _HEAD, _PLAIN = "\x1b[7m", "\x1b[0m"
 
@@ -51,13 +52,16 @@ class FirstScreen:
             columns, lines = os.get_terminal_size(sys.__stderr__.fileno())
         except (OSError, ValueError):
             return
+        # A serial console, or a terminal that is just being made, states 0: the size that Textual assumes then.
+        columns, lines = columns or _COLUMNS, max(lines or _LINES, 2)
         self._shown = True
         head, room = visible(scrub(self._url)), max(2, columns - 1)
         # A long address loses its beginning, because its end is the name of the hierarchy.
         head = (head if len(head) <= room else f"…{head[1 - room :]}").ljust(columns)
-        _write(f"{_ENTER}{head if not self._colored else f'{_HEAD}{head}{_PLAIN}'}\x1b[{lines - 1};2H{words.OPENING}")
+        shown = f"{_HEAD}{head}{_PLAIN}" if self._colored else head
+        _write(f"{_ENTER}{shown}\x1b[{max(lines - 1, 2)};2H{words.OPENING}")
         self._modes = _without_echo()
-        self._listing = threading.Thread(target=self._show_rows, args=(columns, lines - 3), daemon=True)
+        self._listing = threading.Thread(target=self._show_rows, args=(columns, max(lines - 3, 0)), daemon=True)
         self._listing.start()
 
     def wait_for_rows(self) -> None:
