@@ -134,7 +134,7 @@ def test_a_plain_array_becomes_an_image(stack: str, tmp_path: Path, capsys: pyte
     options = ["--pyramid", "--node", "a", "--axes", "zyx", "--levels", "3", "--factor", "z=1"]
     code, out, _ = told(capsys, stack, new, *options, "--dry-run")
     assert code == 0
-    assert "built of /0 by mean" in out
+    assert "built from /0 by mean" in out
     assert not Path(new).exists()
     code, out, _ = told(capsys, stack, new, "--to", "v3", *options)
     assert code == 0

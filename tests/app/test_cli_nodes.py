@@ -91,7 +91,7 @@ def test_creating_says_what_it_needs(cells: str, tmp_path: Path, capsys: pytest.
     (tmp_path / "thesis" / "chapter.txt").write_text("1")
     code, _, err = told(capsys, "create", str(tmp_path / "thesis"), "x")
     assert code == 1
-    assert "Nothing is made where other things lie" in err
+    assert "A new hierarchy is made only in an empty place" in err
     assert told(capsys, "create", cells, "x", "--shape", "", "--dtype", "string", "--fill", '"none"')[0] == 0
     assert zarrscope.open(cells)["/x"][...] == "none"
     root = str(tmp_path / "root")

@@ -2,11 +2,12 @@
 move, copy, consolidate, check, diff, convert, demo, tui, serve.
 
 Guarantees: values and listings go to stdout, messages to stderr; `--json` is deterministic (sorted, no times) and plain
-ASCII; text from files cannot control the terminal; after `| head` verbs that only print end, and verbs that change data
-continue; a user's mistake is reported in one line, without a traceback. Exit codes, which never change: 0 done · 1
-failed, or findings · 2 wrong usage · 3 not found, or not Zarr · 130 interrupted (INT), 143 (TERM), 129 (HUP).
+ASCII; text from files cannot control the terminal; when `| head` closes the pipe, verbs that only print end, and verbs
+that change data continue; a user's mistake is reported in one line, without a traceback. Exit codes, which never
+change: 0 done · 1 failed, or findings · 2 wrong usage · 3 not found, or not Zarr · 130 interrupted (INT), 143 (TERM),
+129 (HUP).
 
-Only click is imported here, and a verb's module when that verb is called for, so help is shown at once (verbs.py).
+This module imports only click; a verb's module is imported when the verb is used (verbs.py). So help appears at once.
 """
 
 from __future__ import annotations
@@ -55,14 +56,15 @@ def _print_version(context: click.Context, _: click.Parameter, value: bool) -> N
     type=click.Choice(CHOICES),
     expose_value=False,
     callback=take_color,
-    help="Colour in the output; auto: on a terminal, unless NO_COLOR is set. Of pictures, how many. After a verb, too.",
+    help="Colour in the output; auto: on a terminal, unless NO_COLOR is set. truecolor, 256 and 16 are for pictures. "
+    "May also follow the verb.",
 )
 @click.option(
     "--plain",
     is_flag=True,
     expose_value=False,
     callback=take_plain,
-    help="For scripts: no colour, drawing or progress; lists have columns separated by tabs. After a verb, too.",
+    help="For scripts: no colour, drawing or progress; lists have columns separated by tabs. May also follow the verb.",
 )
 @click.option(
     "--timeout",
@@ -89,11 +91,11 @@ def cli(context: click.Context) -> None:
     \b
     Examples:
       zarrscope cells.zarr                    open the window
-      zarrscope tree cells.zarr               what is inside
-      zarrscope info cells.zarr 0             one array in words
-      zarrscope check cells.zarr              what is wrong with it
-      zarrscope show cells.zarr               a picture on the terminal
-      zarrscope render cells.zarr -o a.png    a picture as a file, without a display
+      zarrscope tree cells.zarr               list its groups and arrays
+      zarrscope info cells.zarr 0             describe one array
+      zarrscope check cells.zarr              find its faults
+      zarrscope show cells.zarr               draw a picture on the terminal
+      zarrscope render cells.zarr -o a.png    draw a picture into a file, without a display
       zarrscope attrs set cells.zarr / /ome/multiscales/0/name '"cells"' --dry-run
       zarrscope image cells.zarr --pixel-size z=0.5,y=0.108,x=0.108 --unit um --dry-run
       zarrscope move cells.zarr labels/0 labels/nuclei --dry-run
@@ -117,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # A signal raises Interrupted, so the command cleans up and exits with that signal's code.
     install(*(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)))
     code = run(arguments)
-    if code > 128 or _HOSTS & sys.modules.keys():  # ends quickly after an interrupt or an application: a person waits
+    if code > 128 or _HOSTS & sys.modules.keys():  # a person waits who interrupted the verb or left the application
         end_process(code)
     sys.exit(code)
 

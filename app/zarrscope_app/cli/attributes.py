@@ -37,9 +37,9 @@ def attrs() -> None:
 @click.argument("url")
 @click.argument("node", required=False)
 @click.argument("field", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print sorted ASCII; otherwise the text of the file.")
+@click.option("--json", "as_json", is_flag=True, help="Print sorted ASCII JSON instead of the text as it is stored.")
 @click.option("--raw", is_flag=True, help="Print a whole document as it is stored, even if it is not JSON.")
-@click.option("--document", metavar="KEY", help="With --raw: the document, if the node has several.")
+@click.option("--document", metavar="KEY", help="With --raw: the document to print, if the node has several.")
 def get(url: str, node: str | None, field: str | None, as_json: bool, raw: bool, document: str | None) -> None:
     """Prints all attributes of NODE, or one FIELD, as JSON.
 
@@ -55,7 +55,7 @@ def get(url: str, node: str | None, field: str | None, as_json: bool, raw: bool,
         _show_raw(hierarchy.whole_document(found.path, document or ""))
         return
     if document is not None:
-        raise click.UsageError("--document names the document of --raw.")
+        raise click.UsageError("--document needs --raw.")
     if as_json or field is None:
         value = found.attributes if field is None else _field(found.attributes, pointer(field))
         if as_json:
@@ -70,7 +70,7 @@ def get(url: str, node: str | None, field: str | None, as_json: bool, raw: bool,
 
 
 def _show_raw(document: Document) -> None:
-    """Prints the text, and the fault on stderr if it is not JSON."""
+    """Prints the text of a document on stdout; if it is not JSON, also a message about the fault on stderr."""
     from zarrscope.jsondoc.unparsed import UnparsedDocument
     from zarrscope_app.presenters.form import json_text, words
 
@@ -104,11 +104,11 @@ def _field(attributes: Any, where: str) -> Any:
 @click.argument("node")
 @click.argument("field")
 @click.argument("value")
-@click.option("--allow-nan", is_flag=True, help="Write NaN, Infinity, 1e400 or a name twice, which JSON forbids.")
+@click.option("--allow-nan", is_flag=True, help="Allow what JSON forbids: NaN, Infinity, 1e400, or a name twice.")
 @DRY
 @acting
 def set_(url: str, node: str, field: str, value: str, allow_nan: bool, dry_run: bool) -> None:
-    """Sets one FIELD to VALUE, which is JSON: 0.108, '"text"', '[1, 2]'. Objects above it must exist.
+    """Sets one FIELD to VALUE, which is JSON: 0.108, '"text"', '[1, 2]'. The objects that contain FIELD must exist.
 
     Prints the change. Changes that others made meanwhile are not overwritten.
 
@@ -154,7 +154,7 @@ def unset(url: str, node: str, field: str, dry_run: bool) -> None:
 @click.argument("node", required=False)
 @click.option("--document", metavar="KEY", help="Edit this whole document instead of the attributes.")
 @click.option("--from", "source", type=click.File(encoding="utf-8"), help="Read the new text from a file; - is stdin.")
-@click.option("--allow-nan", is_flag=True, help="Write NaN, Infinity, 1e400 or a name twice, which JSON forbids.")
+@click.option("--allow-nan", is_flag=True, help="Allow what JSON forbids: NaN, Infinity, 1e400, or a name twice.")
 @DRY
 @acting
 def edit(url: str, node: str | None, document: str | None, source: Any, allow_nan: bool, dry_run: bool) -> None:
@@ -188,7 +188,7 @@ def edit(url: str, node: str | None, document: str | None, source: Any, allow_na
 
 
 def _edited(text: str) -> str:
-    """The text after editing; ends the verb where no editor can be shown."""
+    """Returns `text` as a person has edited it in $EDITOR. Raises UsageError without a terminal."""
     import sys
 
     if not sys.stdin.isatty():

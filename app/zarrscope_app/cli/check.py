@@ -43,7 +43,9 @@ Also the most arrays without a checksum that are named."""
 @click.option(
     "--verify/--no-chunks", default=True, help="Read and decode every stored chunk (the default), or documents only."
 )
-@click.option("--all", "every", is_flag=True, help="Print all information; by default much of one kind is counted.")
+@click.option(
+    "--all", "every", is_flag=True, help="Print every finding; by default information that repeats is only counted."
+)
 @click.option("--expect-all", is_flag=True, help="A chunk that is not stored is an error, not information.")
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable: sorted JSON.")
 @click.option(
@@ -68,8 +70,8 @@ def check(
     """Checks documents, consistency and every stored chunk of NODE and everything beneath it. Changes nothing.
 
     A finding is an error, a warning or information. A chunk that is not stored is information: it reads as the fill
-    value. Exit code 1 when there is an error, else 0. The last lines state how much was read, and the arrays without a
-    checksum: there, changed bytes that can still be decoded are not noticed.
+    value. Exit code 1 when there is an error, else 0. The last lines state the amount of data that was read, and name
+    the arrays without a checksum, in which changed bytes are not noticed if they can still be decoded.
 
     The columns of --plain: severity, code, path, key, pointer, message, advice.
 
@@ -240,7 +242,7 @@ def _shown_progress() -> Iterator[tuple[Any, Any]]:
 
 
 def _identity(url: str, path: str, chunks: bool, expect_all: bool, links: bool) -> dict[str, Any]:
-    """The arguments that must be equal for a journal to be resumed."""
+    """The arguments of a check. A journal can be resumed only with the arguments that it was started with."""
     told = {"url": without_numbers(url), "path": path, "chunks": chunks, "all": expect_all}
     return {**told, "follow_links": True} if links else told
 

@@ -28,15 +28,15 @@ PLAIN_COLUMNS = ("path", "kind", "present", "total", "stored_nbytes", "nbytes", 
 @click.command("chunks")
 @click.argument("url")
 @click.argument("node", required=False)
-@click.option("--list", "which", type=click.Choice(["stored", "missing"]), help="Name these chunks one by one.")
-@click.option("--most", type=click.IntRange(1), default=1000, show_default=True, help="List at most this many.")
+@click.option("--list", "which", type=click.Choice(["stored", "missing"]), help="Also list these chunks one by one.")
+@click.option("--most", type=click.IntRange(1), default=1000, show_default=True, help="The most chunks to list.")
 @opening
 @JSON
 def chunks(url: str, node: str | None, which: str | None, most: int, as_json: bool, **how: Any) -> None:
     """Counts the stored chunks of an array, and their bytes. Reads none.
 
     In a sharded array the shards are counted. A chunk that is not stored reads as the fill value.
-    --plain prints the fields of --json, one a line; with --list the columns key, index, bytes.
+    --plain prints the fields of --json, one per line; with --list the columns key, index, bytes.
 
     \b
     Examples:
@@ -131,7 +131,8 @@ def facts(array: Array, inventory: Inventory) -> dict[str, Any]:
 def stats(url: str, node: str | None, as_json: bool, **how: Any) -> None:
     """Counts the stored chunks of every array beneath a node, and their bytes. Reads no chunk.
 
-    The columns of --plain: path, "chunk" or "shard", stored, all, stored bytes, bytes of values, ratio.
+    The columns of --plain: path, "chunk" or "shard", number stored, number in the grid, stored bytes, decoded bytes,
+    ratio.
 
     \b
     Examples:
@@ -165,7 +166,7 @@ def stats(url: str, node: str | None, as_json: bool, **how: Any) -> None:
 
 
 def _arrays(hierarchy: Hierarchy, top: Group | Array) -> list[Array]:
-    """The arrays beneath a node whose documents can be understood; a warning names each of the others."""
+    """The arrays beneath a node. Arrays whose metadata zarrscope does not understand are left out with a warning."""
     if top.kind == "array":
         return [top]
     found = []

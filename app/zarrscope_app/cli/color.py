@@ -18,7 +18,7 @@ CHOICES = ("auto", "always", "never", "truecolor", "256", "16")
 _ROLES = {
     "error": "31", "warning": "33", "information": "36", "group": "1;34", "quiet": "2", "added": "32", "removed": "31",
 }  # fmt: skip
-"""The role of a piece of text → its SGR parameters. Other roles, such as "", have none."""
+"""The SGR parameters (colours of a terminal) of each role that a piece of text may have. Other roles have none."""
 _STARTS = {"+": "added", "-": "removed"}
 
 
@@ -47,7 +47,7 @@ def option() -> click.Option:
         type=click.Choice(CHOICES),
         expose_value=False,
         callback=take_color,
-        help="Colour: auto (on a terminal, unless NO_COLOR is set), always, never; of pictures, how many.",
+        help="Colour: auto (on a terminal, unless NO_COLOR is set), always, never; for pictures truecolor, 256, 16.",
     )
 
 

@@ -1,5 +1,5 @@
-"""Shared by the verbs: a group with a default verb, opening the node that the arguments name, and printing so that no
-text from a file reaches the terminal unfiltered."""
+"""Code that the verbs share: opening the node that the arguments name, options of several verbs, a command group with a
+default verb, and printing, which filters text from files so that it cannot control the terminal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Failed(click.ClickException):
-    """A verb cannot go on; the message says why. Exit code 1."""
+    """Ends a verb with exit code 1. The message gives the reason."""
 
     exit_code = 1
 
@@ -51,7 +51,7 @@ class DefaultGroup(click.Group):
             sys.stdout.flush()
             return result
         except BrokenPipeError:
-            # The reader has closed the pipe. Python flushes stdout again at exit, so replace it.
+            # The reader has closed the pipe. Python flushes stdout again at exit, so the null device takes its place.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise click.exceptions.Exit(0) from None
 
@@ -76,10 +76,10 @@ class DefaultGroup(click.Group):
 def opening(verb: Callable[..., Any]) -> Callable[..., Any]:
     """Adds --lenient, --fallbacks and --missing-is-fill to a verb, which passes them on to `opened`."""
     fallbacks = click.option(
-        "--fallbacks/--no-fallbacks", default=True, help="Show unknown data types by the fallback of their document."
+        "--fallbacks/--no-fallbacks", default=True, help="Read unknown data types as the fallback their document names."
     )
     lenient = click.option(
-        "--lenient", is_flag=True, help="Open nodes that demand unknown extensions; they may look wrong."
+        "--lenient", is_flag=True, help="Open nodes that require unknown extensions; their values may be wrong."
     )
     return lenient(fallbacks(MISSING_IS_FILL(verb)))
 
@@ -87,7 +87,7 @@ def opening(verb: Callable[..., Any]) -> Callable[..., Any]:
 MISSING_IS_FILL = click.option(
     "--missing-is-fill",
     is_flag=True,
-    help="Treat denied values as missing, if the server does not distinguish the two.",
+    help="Treat denied values as missing, for a server that answers both with the same error.",
 )
 
 
@@ -96,8 +96,8 @@ def _follow(context: click.Context, _: click.Parameter, value: bool) -> None:
 
 
 def following(command: click.Command) -> click.Command:
-    """Gives a verb, and its subcommands, the options of addresses: following links (`follow_links` returns the choice),
-    and the credentials for a bucket, which are added to the verb's addresses."""
+    """Adds the options of addresses to a verb and its subcommands: --follow-links (`follow_links` returns the choice),
+    and the options of buckets, which are put into the verb's addresses."""
     if isinstance(command, click.Group):
         for each in command.commands.values():
             following(each)
@@ -118,8 +118,8 @@ def following(command: click.Command) -> click.Command:
 
 
 def with_common_options(command: click.Command) -> click.Command:
-    """Gives a verb, and its subcommands, the options that may stand before or after it: --color, --plain
-    and --timeout."""
+    """Adds the options that may stand before or after a verb to the verb and its subcommands: --color, --plain and
+    --timeout."""
     if isinstance(command, click.Group):
         for each in command.commands.values():
             with_common_options(each)
@@ -132,9 +132,9 @@ _PLACES = ("url", "urls", "source", "left", "places")
 """Arguments that name a place to open."""
 _OTHER_PLACES = ("right", "destination", "into")
 _OF_BUCKETS: dict[str, dict[str, Any]] = {
-    "anon": {"is_flag": True, "help": "Ask a bucket without credentials, as for public ones."},
-    "profile": {"metavar": "NAME", "help": "Ask with this profile of ~/.aws."},
-    "endpoint": {"metavar": "URL", "help": "The server of a bucket that is not the service's own."},
+    "anon": {"is_flag": True, "help": "Access a bucket without credentials, as public ones allow."},
+    "profile": {"metavar": "NAME", "help": "Access a bucket with this profile of ~/.aws."},
+    "endpoint": {"metavar": "URL", "help": "The server of a bucket, if it is not the cloud service's own."},
     "region": {"metavar": "NAME", "help": "The region of a bucket."},
 }
 """Options that may also be part of an address (zarrscope.stores.address_options)."""
@@ -185,7 +185,7 @@ def storage_options(missing_is_fill: bool) -> dict[str, Any] | None:
 
 
 def acting(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Marks a verb that changes data: when its output is cut off (`| head -1`), it continues."""
+    """Marks a verb that changes data: it continues when the reader of its output ends (`| head -1`)."""
 
     @wraps(verb)
     def act(*arguments: Any, **options: Any) -> Any:
@@ -196,7 +196,7 @@ def acting(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def clustered(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Options that name a Dask cluster; the verb gets `scheduler`: an address, a scheduler file, or None."""
+    """Adds options for a Dask cluster to a verb, which gets `scheduler`: an address, a scheduler file, or None."""
 
     @wraps(verb)
     def told(*args: Any, scheduler: str | None, scheduler_file: Path | None, **kwargs: Any) -> Any:
@@ -205,13 +205,13 @@ def clustered(verb: Callable[..., Any]) -> Callable[..., Any]:
         return verb(*args, scheduler=scheduler or scheduler_file, **kwargs)
 
     address = click.option(
-        "--scheduler", metavar="ADDRESS", help="Let the workers of this Dask cluster do it: tcp://host:8786."
+        "--scheduler", metavar="ADDRESS", help="Let the workers of this Dask cluster do the work: tcp://host:8786."
     )
     file = click.option(
         "--scheduler-file",
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="FILE",
-        help="As --scheduler, by the file that dask scheduler --scheduler-file wrote.",
+        help="Like --scheduler, with the file that dask scheduler --scheduler-file wrote.",
     )
     return address(file(told))
 
@@ -219,9 +219,7 @@ def clustered(verb: Callable[..., Any]) -> Callable[..., Any]:
 def say(message: str) -> None:
     """Writes a message to stderr."""
     from zarrscope.errors.confidential import scrub
-    from zarrscope.errors.visible import (
-        visible,
-    )  # imported directly, because loading the presenters takes half a second
+    from zarrscope.errors.visible import visible  # not from the presenters, whose import takes half a second
 
     click.echo(f"zarrscope: {visible(scrub(message))}", err=True)
 
@@ -274,9 +272,9 @@ def _strict(value: Any) -> Any:
 def opened(
     url: str, node: str | None = None, *, write: bool = False, missing_is_fill: bool = False, **how: Any
 ) -> tuple[Any, Any]:
-    """Opens a hierarchy.
+    """Opens the hierarchy at `url` and prints its warnings.
 
-    Returns the hierarchy, and the path of the node: from the argument, else from the address, else the root.
+    Returns the hierarchy and a node of it: the one that `node` names, else the one that `url` names, else the root.
     """
     import zarrscope
 

@@ -1,5 +1,5 @@
-"""`convert`: writes a hierarchy, or a part of it, in another dialect: plans it, shows the plan, carries it out,
-compares."""
+"""`convert`: writes a hierarchy, or a part of it, in another dialect. The verb makes a plan, shows it, carries it out,
+and compares the result with the source."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UPGRADED = "v3"
 HOW = {
     "copied": "copied as they are",
     "encoded": "encoded anew",
-    "built": "built of {level.above} by {level.method}",
+    "built": "built from {level.above} by {level.method}",
 }
 
 
@@ -60,14 +60,14 @@ def axis_lengths(context: click.Context, parameter: click.Parameter, value: str 
 
 
 def codec_list(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> list[Any] | None:
-    """Parses --codec: names ("gzip"), names with a level ("zstd:3") and JSON objects; "none": no compression."""
+    """Parses --codec: names ("gzip"), names with a level ("zstd:3") and JSON objects; "none" means no compression."""
     import json
 
     if not values:
         return None
     if "none" in values:
         if len(values) > 1:
-            raise click.BadParameter("none goes with no other codec", context, parameter)
+            raise click.BadParameter("none cannot be combined with a codec", context, parameter)
         return []
     codecs: list[Any] = []
     for value in values:
@@ -109,7 +109,7 @@ def _axes(context: click.Context, parameter: click.Parameter, value: str | None)
 
 
 SHARDS = click.option(
-    "--shards", callback=axis_lengths, metavar="N,N…", help="Shard lengths: multiples of the chunks'."
+    "--shards", callback=axis_lengths, metavar="N,N…", help="Shard lengths: multiples of the chunk lengths."
 )
 
 
@@ -118,7 +118,9 @@ SHARDS = click.option(
 @click.argument("destination", required=False)
 @click.option("--to", "dialect", type=DialectName(), help="The dialect to write.")
 @click.option("--node", help="Convert only this node and everything beneath it; it becomes the new root.")
-@click.option("--chunks", callback=axis_lengths, metavar="N,N…", help="Chunk lengths, for arrays of as many axes.")
+@click.option(
+    "--chunks", callback=axis_lengths, metavar="N,N…", help="Chunk lengths, for arrays with this number of axes."
+)
 @SHARDS
 @click.option(
     "--codec",
@@ -133,19 +135,21 @@ SHARDS = click.option(
     "--levels",
     type=int,
     metavar="N",
-    help="How many, with the finest; by default until y and x are at most 256 pixels.",
+    help="The number of levels, with the finest; by default until y and x are at most 256 pixels.",
 )
-@click.option("--factor", default="2", callback=_factors, metavar="N|z=1,…", help="From level to level; by default 2.")
+@click.option(
+    "--factor", default="2", callback=_factors, metavar="N|z=1,…", help="The factor between two levels; by default 2."
+)
 @click.option(
     "--method", type=click.Choice(["mean", "nearest", "mode"]), help="By default mean; nearest for labels and masks."
 )
 @click.option("--axes", callback=_axes, metavar="AXES", help="The axes of a plain array, such as tczyx.")
-@click.option("--in-place", is_flag=True, help="In SOURCE itself: new levels (--pyramid), or v2 to v3 (--to v3).")
+@click.option("--in-place", is_flag=True, help="Change SOURCE itself: new levels (--pyramid), or v2 to v3 (--to v3).")
 @click.option("--remove-v2", is_flag=True, help="With --in-place --to v3: erase v2's documents at the end.")
 @MISSING_IS_FILL
 @clustered
 @click.option("--dry-run", is_flag=True, help="Show the plan, write nothing.")
-@click.option("--allow-losses", is_flag=True, help="Go on though the destination cannot hold everything.")
+@click.option("--allow-losses", is_flag=True, help="Convert even if the destination cannot hold everything.")
 @click.option("--verify/--no-verify", default=True, help="Compare all elements at the end (the default).")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan and the result as JSON.")
 @acting
@@ -174,13 +178,13 @@ def convert(
     """Writes SOURCE to the new place DESTINATION, in another dialect, or with new levels of its images.
 
     Chunks are copied unchanged if their bytes mean the same in both dialects; they are encoded again otherwise, or if
-    --chunks, --shards or --codec ask for it. OME-Zarr 0.4 becomes 0.5 from v2 to v3, and the reverse. Losses, which the
-    destination cannot express, are listed first; without --allow-losses nothing is written then. Running the same
-    command again continues a conversion that was stopped.
+    --chunks, --shards or --codec ask for it. OME-Zarr 0.4 becomes 0.5 from v2 to v3, and the reverse. If something
+    would be lost, because the destination cannot express it, that is listed first, and nothing is written without
+    --allow-losses. Running the same command again continues a conversion that was stopped.
 
     With --pyramid every image gets new levels, each made from the one above: spatial axes become shorter, others stay.
-    With --in-place this happens in SOURCE: readers see the former levels until the new ones are complete. With
-    --in-place --to v3 a v2 hierarchy gets v3's documents beside its own, and its chunks stay where they are.
+    With --in-place the levels are built in SOURCE: readers see the former levels until the new ones are complete. With
+    --in-place --to v3 a v2 hierarchy gets v3 documents beside its own, and its chunks stay where they are.
 
     \b
     Examples:

@@ -18,7 +18,8 @@ RENDER_LIMIT = 1 << 28
 
 
 class Drawing:
-    """`chosen` indexes the finest level; `size` is the longest side in pixels; `level` None: the best fitting one."""
+    """Draws one picture of an image. `chosen` is the selection, in elements of the finest level; `size` is the longest
+    side of the picture in pixels; if `level` is None, the level that fits `size` best is drawn."""
 
     def __init__(self, image: Image, chosen: tuple[Any, ...], size: int, level: int | None, labels: bool) -> None:
         self.image, self.size, self.labels = image, size, labels
@@ -37,8 +38,8 @@ class Drawing:
         self.level = image.levels[level]
 
     def _complete(self, chosen: tuple[Any, ...]) -> list[Any]:
-        """Completes the selection to one index or slice per axis: everything of the shown axes and channels, the
-        default index of the others."""
+        """Completes the selection to one index or slice per axis: the whole of the shown axes and of the channel axis,
+        the default index on the other axes."""
         image = self.image
         rank = len(image.axes)
         given = list(chosen)
@@ -111,7 +112,7 @@ class Drawing:
         return blend(planes, displays, NOT_A_NUMBER)
 
     def _span(self, level: Level, axis: int) -> slice:
-        """The part of a shown axis of a level that contains the selection."""
+        """The slice along a shown axis of a level that covers the selection."""
         span = self.spans[axis]
         low, high = min(span[0], span[-1]), max(span[0], span[-1]) + 1
         factor = level.factors[axis]
@@ -160,7 +161,7 @@ class Drawing:
         return overlay(picture, label_colors(plane[rows][:, columns], found.label_colors, outline=True), 0.9)
 
     def _fitted(self, picture: Picture) -> Picture:
-        """Shrinks the picture to at most `size` pixels a side by averaging blocks, if there is no coarser level."""
+        """Shrinks the picture to at most `size` pixels per side by averaging blocks, if no level is small enough."""
         step = -(-max(picture.shape[:2]) // self.size)
         if step <= 1:
             return picture

@@ -57,12 +57,12 @@ def timeout_option() -> click.Option:
         metavar="SECONDS",
         expose_value=False,
         callback=take_timeout,
-        help="End with exit code 1 if it has not ended after this time.",
+        help="End with exit code 1 if the verb has not ended after this time.",
     )
 
 
 def take_timeout(context: click.Context, _: click.Parameter, seconds: float | None) -> None:
-    """Interrupts the main thread after this many seconds, as Ctrl-C does, so that running work cleans up."""
+    """Interrupts the main thread after `seconds`, as Ctrl-C does, so that running work cleans up."""
     if seconds is None:
         return
     over = threading.Event()

@@ -1,4 +1,4 @@
-"""`export`: a view, a region or a node as PNG, TIFF, OME-TIFF, npy, CSV or Zarr."""
+"""`export`: writes a view, a region or a node as PNG, TIFF, OME-TIFF, npy, CSV or Zarr."""
 
 from __future__ import annotations
 
@@ -19,14 +19,18 @@ FORMATS = ("png", "tiff", "ome-tiff", "npy", "csv", "zarr")
 @click.command("export", short_help="Writes a view, a region or a node as a file.")
 @click.argument("places", nargs=-1, metavar="URL [NODE] OUT")
 @click.option(
-    "--what", type=click.Choice(["view", "region", "node"]), help="By default it follows from the other options."
+    "--what",
+    type=click.Choice(["view", "region", "node"]),
+    help="The thing to write; by default it follows from the other options.",
 )
-@click.option("--format", "format_", type=click.Choice(FORMATS), help="By default it follows from the ending of OUT.")
+@click.option(
+    "--format", "format_", type=click.Choice(FORMATS), help="By default the one that the ending of OUT names."
+)
 @SELECT
 @click.option("--level", type=click.IntRange(0), default=0, show_default=True, help="The level to take values from.")
 @STATE
 @click.option("--size", type=click.IntRange(16, 16384), default=1024, show_default=True, help="Longest side of a view.")
-@click.option("--overwrite", is_flag=True, help="Overwrite an existing OUT; never a Zarr.")
+@click.option("--overwrite", is_flag=True, help="Overwrite an existing OUT, but never a Zarr hierarchy.")
 @click.option("--dry-run", is_flag=True, help="Print the content and size of the file; write nothing.")
 @opening
 @click.option("--json", "as_json", is_flag=True, help="Machine-readable: sorted JSON.")
@@ -44,7 +48,8 @@ def export(
     as_json: bool,
     **how: Any,
 ) -> int:
-    """Writes a view, a region or a node as PNG, TIFF, OME-TIFF, npy, CSV or Zarr. Prints size and time first.
+    """Writes a view, a region or a node as PNG, TIFF, OME-TIFF, npy, CSV or Zarr. Prints the size and the expected time
+    first.
 
     A view is the picture as it is painted (PNG, TIFF); a region (--select, --level) and a node are values, with pixel
     sizes and channel names if the format can hold them. --select counts in elements of the finest level. OUT is written
@@ -89,12 +94,12 @@ def export(
 
 
 def _places(places: tuple[str, ...], view: dict[str, Any] | None) -> tuple[str, str | None, str]:
-    """(URL, NODE or None, OUT)."""
+    """Returns (URL, NODE or None, OUT). With --state, URL may be left out, and NODE comes from the view."""
     if view is not None and len(places) in (1, 2):
         return place_of_view(view, places[0] if len(places) == 2 else None), str(view["path"]), places[-1]
     if view is None and len(places) in (2, 3):
         return places[0], places[1] if len(places) == 3 else None, places[-1]
-    raise click.UsageError("Name a URL, a NODE where it is not the root, and OUT; with --state only OUT is needed.")
+    raise click.UsageError("Name a URL, a NODE unless it is the root, and OUT; with --state only OUT is needed.")
 
 
 def _view(

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 @click.command("image")
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
-@click.option("--pixel-size", metavar="AXIS=SIZE,...", help="Of the finest level; the others follow by their factors.")
-@click.option("--unit", metavar="UNIT", help="For all axes in space, or AXIS=UNIT,...; um, nm and s are understood.")
+@click.option("--pixel-size", metavar="AXIS=SIZE,...", help="For the finest level; other levels keep their factors.")
+@click.option("--unit", metavar="UNIT", help="For all spatial axes, or AXIS=UNIT,...; um, nm and s are understood.")
 @click.option("--name", metavar="TEXT", help="The name of the image.")
 @click.option(
     "--axis", multiple=True, metavar="AXIS:MEMBER=...", help="name, type or unit of one axis; may be repeated."
@@ -107,7 +107,7 @@ def _show(urls: Sequence[str], as_json: bool) -> None:
             subject = Subject(node.attributes, surroundings_of(hierarchy, node))
             sections = sections_of(subject)
             if not any(section.rows for section in sections):
-                raise Failed(f"{url} {node.path} states no image: name the group of one.")
+                raise Failed(f"{url} {node.path} is no image: name the group of an image.")
             judged = verdict(node.attributes, version_of(node.attributes))
         if as_json:
             told.append({"url": url, "path": node.path, "sections": [_form(each) for each in sections]})
@@ -127,7 +127,7 @@ def _lines(sections: Sequence[FormSection]) -> list[str]:
     for section in sections:
         lines.append(section.title)
         for row in section.rows:
-            if not row.label:  # a row that only the form shows
+            if not row.label:  # the check box of the form that links pixel sizes
                 continue
             values = "  ".join(field.summary or "–" for field in row.fields)
             lines.append("  " + "  ".join(part for part in (f"{row.label:<2}", values, row.note) if part.strip()))
@@ -138,7 +138,8 @@ def _lines(sections: Sequence[FormSection]) -> list[str]:
 # ---------------------------------------------------------------------- changing
 @dataclass(frozen=True)
 class _Mended:
-    """One image: its document before and after the change, and the shapes of its arrays."""
+    """One image: its document before and after the change, the shapes of its arrays, and the JSON pointer to its
+    attributes in the document."""
 
     url: str
     edit: DocumentEdit

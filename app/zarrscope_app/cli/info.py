@@ -1,4 +1,4 @@
-"""`info`: describes a node, in words and as facts."""
+"""`info`: describes a node as text, or field by field with --json and --plain."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def told(metadata: ArrayMetadata, part: str, value: Any) -> Any:
 def info(url: str, node: str | None, as_json: bool, **how: Any) -> None:
     """Describes a node: shape, type, chunks, codecs, image.
 
-    --plain prints the fields of --json, one a line: its name, such as image/levels/0/path, and its value.
+    --plain prints the fields of --json, one per line: the name, such as image/levels/0/path, and the value.
 
     \b
     Examples:
@@ -75,8 +75,8 @@ def _told(url: str, node: str | None, as_json: bool, **how: Any) -> None:
 
 
 def _show_facts(name: str, value: Any) -> None:
-    """The fields of --json as lines: the name with slashes (image/levels/0/path), and the value; lists of plain values
-    have commas."""
+    """Prints a field of --json and the fields within it, each on a line with its name (image/levels/0/path) and its
+    value. A list of plain values is one field, with commas."""
     if isinstance(value, dict):
         for key, each in value.items():
             _show_facts(f"{name}/{key}", each)
@@ -88,7 +88,7 @@ def _show_facts(name: str, value: Any) -> None:
 
 
 def _meaning(hierarchy: Hierarchy, node: Group | Array) -> tuple[Any, Any, list[str]]:
-    """(image, collection, warnings) that the attributes describe."""
+    """The image and the collection that the attributes describe (None if they describe none), and warnings."""
     from zarrscope.errors import ZarrscopeError
     from zarrscope.view.image import find_collection, find_images
 

@@ -1,4 +1,4 @@
-"""`add-labels`: an empty label image that fits an image."""
+"""`add-labels`: adds an empty label image that fits an image."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 @click.argument("url")
 @click.argument("name")
 @click.option("--image", default="/", metavar="NODE", help="The image; by default the root.")
-@click.option("--dtype", default="uint32", show_default=True, help="An integer type.")
+@click.option("--dtype", default="uint32", show_default=True, help="The data type, an integer type.")
 @DRY
 @JSON
 @acting
 def add_labels(url: str, name: str, image: str, dtype: str, dry_run: bool, as_json: bool) -> None:
-    """Adds the empty label image NAME to an OME-Zarr image: with the levels and pixel sizes of the image, and all
-    values 0.
+    """Adds the empty label image NAME to an OME-Zarr image. It gets the levels and pixel sizes of the image, and all
+    its values are 0.
 
     \b
     Examples:

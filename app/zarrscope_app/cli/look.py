@@ -45,7 +45,7 @@ THREADS = click.option(
     "--threads",
     type=click.IntRange(1, 256),
     metavar="N",
-    help="Threads that read files and decode: 2 over SSH, else as many as there are cores.",
+    help="The number of threads that read and decode; by default 2 over SSH, else the number of cores.",
 )
 
 
@@ -62,7 +62,7 @@ def open_(
     view: dict[str, Any] | None = None,
     missing_is_fill: bool = False,
 ) -> int:
-    """Opens URLs in the window, or in the terminal if there is no display. A URL may be a copied view.
+    """Opens URLs in the window, or in the terminal if there is no display. A copied view may stand in place of a URL.
 
     \b
     Examples:
@@ -114,17 +114,17 @@ def _why_no_window() -> str:
 
 
 def has_display() -> bool:
-    """Whether a window could open."""
+    """Whether there is a display for a window, or Qt's platform plugin draws without one."""
     if sys.platform in ("win32", "darwin"):
         return True
-    platform = os.environ.get("QT_QPA_PLATFORM", "")  # these draw without one
+    platform = os.environ.get("QT_QPA_PLATFORM", "")
     return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")) or platform in ("offscreen", "vnc")
 
 
 @click.command("tui")
 @click.argument("urls", nargs=-1, metavar="URL...")
 @click.option("--write", is_flag=True, help="Open for editing; otherwise nothing can be changed.")
-@click.option("--read-only", is_flag=True, help="Never open for writing, not even when asked to while it runs.")
+@click.option("--read-only", is_flag=True, help="Forbid editing for as long as the application runs.")
 @IMAGE
 @THREADS
 @STATE
@@ -138,9 +138,10 @@ def tui(
     view: dict[str, Any] | None,
     missing_is_fill: bool,
 ) -> int:
-    """Explores URLs in the terminal, all in one tree. --state gives a view, which names its own address.
+    """Explores URLs in the terminal, all in one tree. With --state no URL is needed, because a view contains its
+    address.
 
-    Colours and pictures follow the terminal's own report; --color and --image override it.
+    The terminal is asked which colours and pictures it can show; --color and --image override its answer.
 
     \b
     Examples:
@@ -157,7 +158,8 @@ def tui(
 
 
 def _places(urls: tuple[str, ...], view: dict[str, Any] | None) -> tuple[tuple[str, ...], dict[str, Any] | None]:
-    """The addresses to open, and the view to show at the only one. A URL may be a copied view."""
+    """The addresses to open, and the view to show, or None; a view is shown at one address only. A copied view may
+    stand in place of a URL."""
     if len(urls) == 1 and view is None and is_state(urls[0]):
         view, urls = decoded(urls[0]), ()
     if view is None:
@@ -192,7 +194,7 @@ def _terminal(
 
 
 SORTED = 10_000
-"""Up to this many children are listed in order, with the details from their documents."""
+"""The most children of a group that are sorted, and listed with details from their documents, by default."""
 LINES_AT_ONCE = 64
 
 
@@ -202,9 +204,11 @@ LINES_AT_ONCE = 64
 @click.option(
     "--sort",
     is_flag=True,
-    help=f"Sort more than {SORTED:,} children, which otherwise appear in the order of the store.",
+    help=f"Sort the children even of a group with more than {SORTED:,}; else these come in the order of the store.",
 )
-@click.option("--long", "long_", is_flag=True, help=f"Shapes and types of more than {SORTED:,} children, too.")
+@click.option(
+    "--long", "long_", is_flag=True, help=f"Print shapes and data types even of more than {SORTED:,} children."
+)
 @opening
 @JSON
 def ls(url: str, node: str | None, sort: bool, long_: bool, as_json: bool, **how: Any) -> None:
@@ -230,8 +234,8 @@ def ls(url: str, node: str | None, sort: bool, long_: bool, as_json: bool, **how
 
 
 def _listed(group: Group, sort: bool, documents: bool) -> tuple[int, bool, Iterator[Child]]:
-    """(length of the longest name, whether there are too many children to sort by default, the children). `documents`:
-    read every child's documents."""
+    """Returns (length of the longest name, whether there are too many children to sort by default, the children). With
+    `documents` every child's documents are read."""
     from zarrscope.model.node_path import natural
 
     names = group.list_names()
@@ -317,8 +321,8 @@ def _entry(name: str, kind: str | None, metadata: Metadata, error: ZarrscopeErro
 @click.command("tree")
 @click.argument("url")
 @click.argument("node", required=False)
-@click.option("--depth", type=click.IntRange(1, 64), default=64, help="How many levels down.")
-@click.option("--most", type=click.IntRange(1), default=200, show_default=True, help="Children shown of one group.")
+@click.option("--depth", type=click.IntRange(1, 64), default=64, help="The greatest depth of the tree.")
+@click.option("--most", type=click.IntRange(1), default=200, show_default=True, help="The most children per group.")
 @opening
 @JSON
 def tree(url: str, node: str | None, depth: int, most: int, as_json: bool, **how: Any) -> None:
@@ -381,7 +385,7 @@ def _draw(group: Group, tree: Any, indent: str, depth: int, most: int) -> None:
 
 
 def _list_beneath(group: Group, tree: Any, depth: int, most: int) -> None:
-    """The nodes beneath a group for --plain: path, kind, shape, data type, error."""
+    """Prints the nodes beneath a group for --plain: path, kind, shape, data type, error."""
     try:
         shown, more = _first(group, tree, most)
     except Exception as error:

@@ -1,7 +1,7 @@
 """Verbs that change nodes: create, resize, remove, move, copy, consolidate. `--dry-run` shows the exact operations.
 
-A dry run is the verb itself on a rehearsal of the store (zarrscope.stores.dry_run). Verbs that erase data ask first on
-a terminal, and need --yes elsewhere.
+A dry run runs the verb on a store that records operations instead of carrying them out (zarrscope.stores.dry_run).
+Before they erase data, verbs ask for confirmation on a terminal; without a terminal they need --yes.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ _ALIASES = {
     "lz4": "numcodecs.lz4",
     "raw": "none",
 }
-"""Common names of codecs that v3 knows by another name."""
+"""Common names of codecs, and the names that these codecs have in v3 documents."""
 
 DRY = click.option("--dry-run", is_flag=True, help="Show the exact operations on the store, do nothing.")
 YES = click.option("--yes", "-y", is_flag=True, help="Do not ask before data is erased.")
 JSON = click.option("--json", "as_json", is_flag=True, help="Print the result, or the plan, as JSON.")
 REPLACE = click.option("--replace", is_flag=True, help="Erase the node at TO first.")
 INTO = click.option(
-    "--into", metavar="URL2", help="Another hierarchy of the same dialect, or a new one, in which TO is."
+    "--into", metavar="URL2", help="The hierarchy for TO, if it is not URL: one of the same dialect, or a new one."
 )
 
 
 def _codec_names(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> list[Any] | None:
-    """The codecs of an option: names of v3 with a level ("zstd:3"), the names that N5 and v2 use, or JSON."""
+    """Parses --codec: names as in v3, N5 or v2, with a level if need be ("zstd:3"), or JSON."""
     named = []
     for value in values:
         name, colon, rest = value.partition(":")
@@ -90,7 +90,7 @@ def _parsed(context: click.Context, parameter: click.Parameter, value: str | Non
 @click.command("create")
 @click.argument("url")
 @click.argument("node")
-@click.option("--shape", callback=_shape, metavar="N,N…", help="Makes an array; without it, a group.")
+@click.option("--shape", callback=_shape, metavar="N,N…", help="The shape of an array; without it, a group is made.")
 @click.option("--dtype", help="uint16, float32, string, <u2, …")
 @click.option("--chunks", callback=axis_lengths, metavar="N,N…", help="Chunk lengths; the default is about 1 MiB.")
 @SHARDS
@@ -135,7 +135,9 @@ def create(
     if (shape is None) != (dtype is None):
         raise click.UsageError("An array needs both --shape and --dtype; a group neither.")
     if shape is None and (axes is not None or any(options[name] is not None for name in options if name != "fill")):
-        raise click.UsageError("Chunks, shards, codecs, axes and a separator are an array's: give --shape and --dtype.")
+        raise click.UsageError(
+            "Only arrays have chunks, shards, codecs, axes and a separator: add --shape and --dtype."
+        )
     if attributes is not None and not isinstance(attributes, dict):
         raise click.UsageError("--attributes takes a JSON object.")
 
@@ -160,7 +162,8 @@ def create(
 
 
 def _to_extend(url: str, dialect: str | None, log: list[Any] | None, new: str = "v3") -> Hierarchy:
-    """Opens the hierarchy at `url`, or creates one in `dialect` (else in `new`). With a log, this is only rehearsed."""
+    """Opens the hierarchy at `url`, or creates one in `dialect` (else in `new`). With a `log`, operations are recorded
+    there instead of being carried out."""
     from zarrscope.dialects import Detected, dialect_named
     from zarrscope.errors import NotFound
     from zarrscope.nodes.context import NodeContext
@@ -173,7 +176,7 @@ def _to_extend(url: str, dialect: str | None, log: list[Any] | None, new: str = 
         address = split_address(url)
         store = open_store(address.store_url, "a", follow_links=follow_links())
         if store.listable and next(iter(store.list_dir("")), None) is not None:
-            raise Failed(f"{error} Nothing is made where other things lie.") from None
+            raise Failed(f"{error} A new hierarchy is made only in an empty place.") from None
         hierarchy = Hierarchy(
             NodeContext(store, Detected(dialect_named(dialect or address.dialect or new)), {}, writable=True)
         )
@@ -193,9 +196,9 @@ def _to_extend(url: str, dialect: str | None, log: list[Any] | None, new: str = 
 @acting
 def resize(url: str, node: str, shape: tuple[int, ...], dry_run: bool, yes: bool, as_json: bool) -> None:
     """Changes the shape of the array NODE to SHAPE. Growing changes the metadata only; shrinking erases the chunks
-    outside.
+    outside SHAPE.
 
-    A chunk at the new edge keeps its values beyond the edge.
+    A chunk that is partly outside keeps all its values.
 
     \b
     Examples:
@@ -272,8 +275,8 @@ def move(
     """Moves NODE, with everything beneath it, to the path TO; within its group that is a rename.
 
     A TO that ends in a slash is the group to move it into. Chunks are never decoded; on a local disk folders are
-    renamed, which takes no longer for large nodes. If the move is interrupted, NODE is complete at its old place or at
-    its new one.
+    renamed, which is as fast for large nodes as for small ones. If the move is interrupted, NODE is complete at its old
+    place or at its new one.
 
     \b
     Examples:
@@ -361,7 +364,7 @@ def _carry(
         say(f"Warning: {note}")
     assumed = source.store.taken_as_missing
     if assumed:
-        say(f"Warning: {assumed:,} values that the source does not give out were taken as missing: nothing was copied.")
+        say(f"Warning: {assumed:,} values that the source denies were taken as missing, and were not copied.")
     if as_json:
         named = ("path", "to", "keys", "nbytes", "at_once")
         show_json({**{name: getattr(done, name) for name in named}, "notes": [*done.notes]})
@@ -379,8 +382,8 @@ def _carry(
 @JSON
 @acting
 def consolidate(url: str, dry_run: bool, as_json: bool) -> None:
-    """Writes a copy of all documents at the root, replacing an older one, so that readers of a remote store need one
-    request.
+    """Writes consolidated metadata: a copy of all documents, at the root. It replaces an older copy. Readers of a
+    remote store then get all documents with one request.
 
     \b
     Examples:

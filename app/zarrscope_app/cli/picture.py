@@ -23,7 +23,7 @@ from zarrscope_app.cli.state import STATE, decoded, is_state, place_of_view
 from zarrscope_app.cli.streams import rewrite, steer
 
 PRINT_LIMIT = 10_000
-SELECT = click.option("--select", "selection", metavar="INDEX", help='As numpy: "0,:,10:90,::2", "...,5".')
+SELECT = click.option("--select", "selection", metavar="INDEX", help='Like an index of numpy: "0,:,10:90", "...,5".')
 
 
 def parse_selection(text: str | None) -> tuple[Any, ...]:
@@ -54,7 +54,7 @@ def parse_selection(text: str | None) -> tuple[Any, ...]:
 @SELECT
 @click.option("-o", "--output", help="A .npy file to write; - for stdout.")
 @opening
-@click.option("--json", "as_json", is_flag=True, help="The values as nested JSON lists.")
+@click.option("--json", "as_json", is_flag=True, help="Print the values as nested JSON lists.")
 def read(url: str, node: str | None, selection: str | None, output: str | None, as_json: bool, **how: Any) -> None:
     """Reads values of an array, and prints them or writes them to a .npy file.
 
@@ -107,8 +107,8 @@ def read(url: str, node: str | None, selection: str | None, output: str | None, 
 @SELECT
 @click.option("-o", "--output", required=True, help="The .png file to write; - for stdout.")
 @click.option("--size", type=click.IntRange(16, 16384), default=1024, show_default=True, help="Longest side in pixels.")
-@click.option("--level", type=click.IntRange(0), help="Which level to draw; otherwise the one that fits --size.")
-@click.option("--labels", is_flag=True, help="Lay the first label image over the picture.")
+@click.option("--level", type=click.IntRange(0), help="The level to draw; by default the one that fits --size.")
+@click.option("--labels", is_flag=True, help="Draw the first label image over the picture.")
 @STATE
 @opening
 def render(

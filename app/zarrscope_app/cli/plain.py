@@ -1,7 +1,7 @@
 """--plain, before or after a verb: output for scripts, without colours, drawings and progress.
 
-Verbs that list print one record a line, its columns separated by tabs; a column without a value is empty. The columns
-and their order stay as they are documented: new ones come at the end of the line.
+Verbs that list print one record per line, its columns separated by tabs; a column without a value is empty. The columns
+and their order are the same in later releases; new columns are added only at the end of the line.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def plain() -> bool:
 
 
 def show_columns(*cells: Any) -> None:
-    """One record on stdout: None and "" are empty columns, a list has commas between its members."""
+    """Prints one record: None and "" are empty columns, a list has commas between its members."""
     from zarrscope.errors.visible import visible
 
     click.echo("\t".join(visible(_text(cell)) for cell in cells))

@@ -7,14 +7,14 @@ import sys
 import click
 
 
-@click.command("serve", short_help="Answers another zarrscope that came by ssh.")
-@click.option("--stdio", is_flag=True, required=True, help="On standard input and output, until the input ends.")
+@click.command("serve", short_help="Answers another zarrscope that connected by ssh.")
+@click.option("--stdio", is_flag=True, required=True, help="Use standard input and output, until the input ends.")
 def serve(stdio: bool) -> None:
     """Answers the requests of another zarrscope that connected by ssh. Addresses ssh://host/path run it on that host.
 
     \b
     Examples:
-      zarrscope tree ssh://cluster/data/cells.zarr    on the near side
+      zarrscope tree ssh://cluster/data/cells.zarr    on your own computer; it runs serve on cluster
     """
     from zarrscope import __version__
     from zarrscope.stores.ssh.serving import serve as answer

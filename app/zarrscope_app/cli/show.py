@@ -1,4 +1,4 @@
-"""`show`: one picture on the terminal, and back to the prompt."""
+"""`show`: draws one picture on the terminal, and ends."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ IMAGE = click.option(
     "drawing",
     type=click.Choice(DRAWINGS),
     default="auto",
-    help="How pictures are drawn; auto asks the terminal.",
+    help="The way pictures are drawn; with auto the terminal is asked.",
 )
 COLUMNS, LINES = 80, 24
 """The size of the picture in characters, if the output is not a terminal."""
 LONGEST = 1024
-"""The most pixels along the longer side of a picture that the terminal draws itself."""
+"""The most pixels along the longer side of a picture that is sent to a terminal that can show pictures."""
 
 MOST_OF_LINE = 1 << 26
 """The most values of a 1-D array that are read for a line plot."""
@@ -43,8 +43,8 @@ MOST_OF_LINE = 1 << 26
 @IMAGE
 @click.option("--columns", type=click.IntRange(8, 1000), help="The width; by default the terminal's.")
 @click.option("--lines", type=click.IntRange(2, 1000), help="The greatest height; by default the terminal's.")
-@click.option("--level", type=click.IntRange(0), help="Which level to draw; otherwise the one that fits.")
-@click.option("--labels", is_flag=True, help="Lay the first label image over the picture.")
+@click.option("--level", type=click.IntRange(0), help="The level to draw; by default the one that fits.")
+@click.option("--labels", is_flag=True, help="Draw the first label image over the picture.")
 @opening
 def show(
     url: str,
@@ -57,7 +57,7 @@ def show(
     labels: bool,
     **how: Any,
 ) -> None:
-    """Draws one plane on the terminal, and returns to the prompt. An array of one axis is drawn as a line.
+    """Draws one plane on the terminal, and ends. An array with one axis is drawn as a line.
 
     --select counts in elements of the finest level: an index for each axis that is not shown, a range to crop an axis
     or to choose channels.
@@ -90,7 +90,7 @@ def show(
 
 
 def _room(columns: int | None, lines: int | None) -> tuple[int, int]:
-    """(lines, columns) for the picture, which leave space for the prompt."""
+    """The most lines and columns for the picture. Two lines of the terminal are left for the prompt."""
     from shutil import get_terminal_size  # imported here: `ls` loads this module, and shutil loads four more
 
     size = get_terminal_size((COLUMNS, LINES))
@@ -160,7 +160,7 @@ def _show_line(array: Any, part: tuple[Any, ...], room: tuple[int, int], termina
         raise Failed(f"These are {array.size:,} values. Choose fewer with --select, such as 0:1000000.")
     values = np.atleast_1d(np.asarray(array[part]))
     if values.dtype.kind not in "buif":
-        raise Failed(f"{array.path} holds no numbers that make a line. Use zarrscope read.")
+        raise Failed(f"{array.path} holds no numbers that can be drawn as a line. Use zarrscope read.")
     numbers = values.astype(np.float64)
     signs = "ascii" if terminal.drawing == "ascii" else "braille"
     for text in plotted(numbers, numbers, min(room[0], 20), room[1], signs):

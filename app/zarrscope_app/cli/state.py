@@ -22,7 +22,7 @@ def is_state(text: str) -> bool:
 
 
 def place_of_view(view: dict[str, Any] | None, url: str | None) -> str:
-    """The address from the argument, else from the view."""
+    """The address of a view: `url` if it is given, else the address that the view contains."""
     if url is not None:
         return url
     if view is None:
@@ -39,5 +39,5 @@ STATE = click.option(
     "view",
     metavar="TEXT",
     callback=_take,
-    help="A view that was copied: node, indices, axes, level, contrast, colours, crosshair.",
+    help="A copied view, which states node, indices, axes, level, contrast, colours and crosshair.",
 )

@@ -44,11 +44,12 @@ class InertStream(io.TextIOWrapper):
             self._lost(error)
 
     def _lost(self, error: OSError) -> None:
-        """Called when the reader of the pipe, or the terminal, is gone."""
+        """Handles a failed write. If the reader of the pipe or the terminal is gone and `outlives_reader` is set, this
+        and all further output is dropped; otherwise the error is raised."""
         if not self.outlives_reader or error.errno not in _CLOSED:
             raise error
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, self.fileno())  # what Python still holds in its buffer is dropped as well
+        os.dup2(nowhere, self.fileno())  # the null device also takes the text that is still in Python's buffer
         os.close(nowhere)
 
 
@@ -71,11 +72,11 @@ def make_inert() -> None:
 
 def _inert(stream: TextIO) -> TextIO:
     if not isinstance(stream, io.TextIOWrapper) or isinstance(stream, InertStream):
-        return stream  # closed (None), or replaced by a test
+        return stream  # None if the process was started without it; tests replace it
     encoding, buffering = stream.encoding, stream.line_buffering
     stream.flush()
-    # Text from a file may not fit the terminal's encoding. The former stream stays open, because other code may hold
-    # it.
+    # Text from a file may have characters that the terminal's encoding lacks: they are escaped. The former stream stays
+    # open, because other code may still use it.
     made = InertStream(stream.buffer, encoding=encoding, errors="backslashreplace", line_buffering=buffering)
     _kept.append(stream)
     return made

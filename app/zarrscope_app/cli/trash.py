@@ -100,7 +100,7 @@ def empty(url: str, ids: tuple[str, ...], older_than: float | None, dry_run: boo
     from zarrscope.nodes import trash as engine
 
     if ids and older_than is not None:
-        raise Failed("Name entries, or say how old: not both.")
+        raise Failed("Give either IDs or --older-than, not both.")
 
     def act(hierarchy: Hierarchy) -> dict[str, Any]:
         age = timedelta(days=older_than) if older_than is not None else None

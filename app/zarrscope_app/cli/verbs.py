@@ -1,7 +1,7 @@
-"""The table of verbs, and the group that imports a verb's module when that verb is called for.
+"""The table of verbs, and the command group that imports a verb's module only when that verb is used.
 
-Adding a verb takes a module with the command, and a row here. Help, completion and the search for the nearest name need
-the table only (decisions: "A verb's module is imported when the verb is called for").
+To add a verb, write a module with the command, and add a row here. Help, completion and the search for the nearest name
+need the table only (decisions: "A verb's module is imported when the verb is called for").
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Verb(NamedTuple):
     purpose: str
     """One line for lists of verbs."""
     command: str = ""
-    """The command's name in that module, if it is not the verb's."""
+    """The command's name in that module, if it differs from the verb's name."""
 
 
 VERBS: dict[str, Verb] = {
@@ -49,7 +49,7 @@ VERBS: dict[str, Verb] = {
     "render": Verb("picture", "Draws one plane as a PNG."),
     "repack": Verb("archive", "Compacts a .zip or .ozx file on this computer."),
     "resize": Verb("nodes", "Changes the shape of an array."),
-    "serve": Verb("serve", "Answers another zarrscope that came by ssh."),
+    "serve": Verb("serve", "Answers another zarrscope that connected by ssh."),
     "show": Verb("show", "Draws one plane on the terminal."),
     "stats": Verb("chunks", "Counts the stored chunks of every array beneath a node."),
     "trash": Verb("trash", "Lists, restores and erases removed nodes."),
@@ -60,7 +60,7 @@ VERBS: dict[str, Verb] = {
 
 
 class LazyGroup(DefaultGroup):
-    """A group whose verbs are those of the table."""
+    """The command group `zarrscope`, whose verbs are those of the table."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return sorted(VERBS)
@@ -84,7 +84,7 @@ class LazyGroup(DefaultGroup):
 
 def _load(name: str) -> click.Command:
     verb = VERBS[name]
-    # A copy, since one module's command may be two verbs, whose options are added here.
+    # The command is copied, because one command may serve two verbs, and options are added to each of them here.
     command: Any = copy(getattr(import_module(f"zarrscope_app.cli.{verb.module}"), verb.command or name))
     command.name, command.short_help, command.params = name, verb.purpose, [*command.params]
     return with_common_options(following(command))
