@@ -1,6 +1,6 @@
-"""The folder of the demo volume if none is named: in the user's cache, made on first use.
+"""The demo volume, for which the user names no folder: it is in a cache folder, and is made on first use.
 
-`ZARRSCOPE_CACHE` if set, else `$XDG_CACHE_HOME/zarrscope` or `~/.cache/zarrscope`.
+The cache folder is `ZARRSCOPE_CACHE` if that is set, else `$XDG_CACHE_HOME/zarrscope` or `~/.cache/zarrscope`.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from zarrscope.errors import Refused, ZarrscopeError
 
 
 def demo_folder(size: Literal["small", "full"] = "full", progress: Callable[[int, int], None] | None = None) -> Path:
-    """The folder of the volume, which is made if it is missing. It may take long: call it in a background job.
-    Raises Refused if it cannot be written."""
+    """Returns the folder of the volume, which is made if it is missing. That takes up to half a minute, so applications
+    call this in a background job. Raises Refused if the folder cannot be written."""
     from zarrscope_resources.demo import make
 
     target = cache_folder() / f"organoids-{size}.ome.zarr"
     try:
         return make(target, size, progress)
-    except ZarrscopeError:  # some are also an OSError
+    except ZarrscopeError:  # some of these are OSErrors, too, and keep their own message
         raise
     except OSError as error:
         raise Refused(

@@ -25,12 +25,12 @@ LISTED = 1000
 
 
 def claims(path: str, others: bool = False) -> bool:
-    """Whether a path leads to Zarr, judged by names and one look into a folder or an archive. `others`: another reader
-    accepts the path; then an address without any sign of Zarr is left to that reader."""
+    """Whether a path leads to Zarr, judged by names and one look into a folder or an archive. `others` says whether
+    another reader accepts the path; if so, an address without any sign of Zarr is left to that reader."""
     parts = path.replace(os.sep, "/").rstrip("/").lower().split("/")
     if any(part.partition("::")[0].partition("|")[0].endswith(SUFFIXES) for part in parts):
         return True
-    if path.startswith("zarrscope:"):  # a view as one text
+    if path.startswith("zarrscope:"):  # a copied view, which contains its own address
         return True
     if "://" in path:
         return parts[-1] in DOCUMENTS or not others

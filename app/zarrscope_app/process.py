@@ -27,8 +27,9 @@ def own_process() -> None:
 
 
 def few_threads(most: int) -> None:
-    """Limits the libraries that numpy and the codecs call to this many threads, unless a limit is already set. Call it
-    before numpy is imported: OpenBLAS starts one thread for each core, even on a login node that other people use."""
+    """Limits the libraries that numpy and the codecs call to `most` threads, unless a limit is already set. Call it
+    before numpy is imported: by default OpenBLAS starts one thread per core, even on a login node that other people
+    use."""
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BLOSC_NTHREADS"):
         os.environ.setdefault(name, str(most))
 

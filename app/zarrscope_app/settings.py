@@ -46,20 +46,21 @@ class FileSettings:
         try:
             file = self._file(name)
             file.parent.mkdir(parents=True, exist_ok=True)
-            with operation():  # readable by this user only, whatever the umask
+            with operation():
+                # mkstemp makes a file that only this user can read, whatever the umask.
                 handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{name}-")
                 try:
                     with os.fdopen(handle, "w", encoding="utf-8") as stream:
                         stream.write(text)
                     os.replace(temporary, file)
-                except BaseException:  # a full disk still has room for the name of an empty file
+                except BaseException:  # mkstemp succeeds on a full disk, so each attempt would leave an empty file
                     os.unlink(temporary)
                     raise
         except (OSError, RuntimeError):
             return
 
     def names(self, start: str) -> list[str]:
-        """The names of stored texts that begin with a prefix."""
+        """The sorted names, beginning with `start`, under which texts are stored."""
         try:
             return sorted(file.stem for file in self._file("x").parent.glob(f"{start}*.json"))
         except (OSError, RuntimeError):
