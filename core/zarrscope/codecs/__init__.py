@@ -1,4 +1,4 @@
-"""Codecs: from a chunk's bytes to its elements and back. model/codec_table.py has a row for each.
+"""Codecs decode a chunk's bytes to its elements and encode them again. model/codec_table.py has a row for each codec.
 
 Codecs are resolved when an array is opened, so errors in configuration and compatibility are raised then, not later
 while chunks are read.

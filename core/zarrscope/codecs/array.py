@@ -1,4 +1,4 @@
-"""Codecs of elements that numpy does alone: bytes, transpose, reshape, and the two for strings of any length.
+"""The codecs bytes, transpose and reshape, and vlen-utf8 and vlen-bytes for strings of any length.
 
 Specification: https://zarr-specs.readthedocs.io/en/latest/v3/codecs/bytes/index.html and
 https://zarr-specs.readthedocs.io/en/latest/v3/codecs/transpose/index.html;
@@ -9,8 +9,8 @@ reshape, vlen-utf8 and vlen-bytes: https://github.com/zarr-developers/zarr-exten
         {"name": "reshape", "configuration": {"shape": [[0, 1]]}},
         {"name": "bytes", "configuration": {"endian": "big"}}]}
 
-Stored order of bytes (v3 codec "bytes"; spec C.1, D.4): C order of the elements, each little- or big-endian. Structured
-types keep the order of their fields; `endian: big` applies to fields whose type names no byte order.
+The codec "bytes" (spec C.1, D.4) stores the elements in C order, each little- or big-endian. Structured types keep the
+order of their fields; `endian: big` applies to fields whose type states no byte order.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ class BytesCodec(ArrayToBytes):
         self.dtype = decoded.numpy
         self.size = size
         self.word = _word(self.dtype)
-        """The bytes that are reversed together: a component of a complex number, a code point of a string."""
+        """The number of bytes that are reversed together: the size of an element, of a component of a complex number,
+        or of a code point of a string."""
         structured = self.dtype.names is not None
         if settings.has("endian") or (self.word > 1 and not structured and self.dtype.itemsize):
             self.endian = settings.choice("endian", ("little", "big"))
@@ -156,7 +157,8 @@ def _has_big_fields(dtype: np.dtype[Any]) -> bool:
 
 @codec("transpose")
 class Transpose(ArrayToArray):
-    """Axes in another order: encoded axis i is decoded axis order[i]. "C" and "F" are an early spelling (spec A.7)."""
+    """Reorders the axes: encoded axis i is decoded axis order[i]. `order` may also be "C" or "F", an early spelling
+    (spec A.7)."""
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
@@ -186,7 +188,8 @@ class Transpose(ArrayToArray):
 
 @codec("reshape")
 class Reshape(ArrayToArray):
-    """The same elements in C order under another shape; −1 stands for the remaining length, [i, j] joins those axes."""
+    """Changes the shape and keeps the elements in C order. In `shape`, −1 stands for the remaining length, and [i, j]
+    joins the axes i and j."""
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
@@ -229,7 +232,7 @@ class VariableLength(ArrayToBytes):
 
     worker = ""
     text = False
-    """Whether items are text, which may take more memory than its UTF-8."""
+    """Whether items are text, which may take more memory decoded than as UTF-8."""
     item_size = TEXT
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
@@ -257,7 +260,7 @@ class VariableLength(ArrayToBytes):
         return out
 
     def encode(self, array: Elements) -> bytes:
-        # numcodecs flattens in memory order, the specification in C order; and it wants writable memory.
+        # numcodecs flattens in memory order, but the specification requires C order. numcodecs needs writable memory.
         flat = np.ascontiguousarray(array).reshape(-1)
         return bytes(self._codec().encode(flat if flat.flags.writeable else flat.copy()))
 
@@ -271,7 +274,7 @@ class VariableLength(ArrayToBytes):
 
 @codec("vlen-utf8")
 class VlenUtf8(VariableLength):
-    """Strings of any length as UTF-8: numcodecs "vlen-utf8"."""
+    """Stores strings of any length as UTF-8, as numcodecs "vlen-utf8" does."""
 
     text = True
 
@@ -281,7 +284,7 @@ class VlenUtf8(VariableLength):
 
 @codec("vlen-bytes")
 class VlenBytes(VariableLength):
-    """Byte strings of any length: numcodecs "vlen-bytes"."""
+    """Stores byte strings of any length, as numcodecs "vlen-bytes" does."""
 
     def _codec(self) -> Any:
         return needed("numcodecs.vlen").VLenBytes()

@@ -7,8 +7,8 @@ Specification: https://zarr-specs.readthedocs.io/en/latest/v3/codecs/blosc/index
         {"name": "blosc", "configuration": {"cname": "lz4", "clevel": 5, "shuffle": "shuffle", "typesize": 2,
                                             "blocksize": 0}}]}
 
-The library trusts the header, so it is checked before every call (spec F.4). Because the table only says where each
-block begins, blocks of one or several chunks can be put under a new header and table: so one call decodes parts of many
+The library trusts the header, so it is checked before every call (spec F.4). Because the table only states where each
+block begins, blocks of several chunks can be put under one new header and table. One call then decodes parts of many
 chunks.
 """
 
@@ -32,14 +32,14 @@ from zarrscope.model.buffers import Arena, RangeReadable
 from zarrscope.runtime.tuning import BLOSC_HEAD
 
 STORED = 2
-"""The flag of a chunk that is stored uncompressed, without blocks."""
+"""The bit in the header's flags that marks a chunk stored uncompressed, without blocks."""
 
 
 class EncodedBlocks(NamedTuple):
     """Some encoded blocks of a chunk, or bytes of a chunk that blosc stored uncompressed."""
 
     head: bytes
-    """Version, flags and element size, which apply to every block."""
+    """The first four bytes of the header: version, flags and element size, which apply to every block."""
     block: int
     """Decoded bytes of a block; the last block may be shorter."""
     start: int
@@ -105,7 +105,7 @@ class Blosc(BytesToBytes):
         count = -(-size // block)
         low, high = start // block, -(-stop // block)
         if high == count and size % block and low:
-            low = min(low, count - 2)  # the library recognises a short last block only after another block
+            low = min(low, count - 2)  # the library recognises a short last block only if another block precedes it
         if 2 * (high - low) > count:
             return None
         table = 16 + 4 * count
@@ -119,8 +119,8 @@ class Blosc(BytesToBytes):
         if order[0] < 16 + 4 * len(starts) or order[-1] > source.size - 4:
             raise self.damaged("the table of its blocks points outside the blocks")
         wanted, order = starts[low:high], [*order, source.size]
-        # A chunk compressed by several threads has its blocks in any order: each ends where the next one in memory
-        # begins.
+        # If several threads compressed a chunk, its blocks lie in any order. A block ends where the block that lies
+        # after it begins.
         at = bisect_left(order, wanted[0])
         if wanted == order[at : at + len(wanted)]:
             spans = [(wanted[0], order[at + len(wanted)])]
@@ -138,13 +138,13 @@ class Blosc(BytesToBytes):
 
     def can_merge(self, parts: Sequence[EncodedBlocks]) -> bool:
         first = parts[0]
-        # In the library only the last block of a buffer may be short, and its sizes have 31 bits.
+        # c-blosc allows only the last block of a buffer to be short, and limits sizes to 31 bits.
         if len(parts) > 1 and (first.size % first.block or len(parts) * first.size > cblosc.LARGEST):
             return False
         return all(part[:4] == first[:4] and len(part.places) == len(first.places) for part in parts)
 
     def decode_blocks(self, parts: Sequence[EncodedBlocks], out: Octets, arena: Arena | None) -> None:
-        """Decodes `parts` that `can_merge` into `out`, one after the other, by one call.
+        """Decodes `parts`, for which `can_merge` is true, into `out`, one after the other, by one call.
 
         They get a common header and table, so that the library treats them as one chunk. The table states where each
         block begins, so the blocks need not be moved within the arena.
@@ -180,7 +180,7 @@ class Blosc(BytesToBytes):
     def _check_header(self, data: Buffer, limit: int, *, exact: bool, whole: int | None = None) -> int:
         """Checks the header and returns the decoded size: the library trusts the header (spec F.4).
 
-        `whole`: the size of the chunk, where `data` is only its beginning.
+        `whole`: the size of the chunk, if `data` is only its beginning.
         """
         there = len(data) if whole is None else whole
         if len(data) < 16:

@@ -1,4 +1,4 @@
-"""c-blosc's own functions in the library file that numcodecs brings, called without importing numcodecs.
+"""Calls c-blosc's functions in the library file that numcodecs ships, without importing numcodecs.
 
 Measured 2026-11-21 (tests/bench/run.py "full"): on the main thread the wrapper of numcodecs takes c-blosc's global
 lock, which the stateless function does not need: 53 µs instead of 68 for a chunk of 64³. Where the file does not export
@@ -7,7 +7,7 @@ the function (Windows), numcodecs itself is called.
 Measured 2026-11-21 (tests/bench/run.py "write"): when it compresses, the wrapper starts threads of its own beside ours,
 allocates memory for each chunk, and copies the result.
 
-Decompressing trusts the header of a buffer: `Blosc._check_header` comes before it (spec F.4).
+c-blosc trusts the header of a buffer, so `Blosc._check_header` must be called before `decompress` (spec F.4).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ LARGEST = (1 << 31) - 1 - HEADER
 
 
 def decompress(data: Buffer, out: Octets) -> None:
-    """Fills `out` from one buffer whose header announces as many bytes. Raises ValueError, Unsupported."""
+    """Decodes one buffer into `out`, whose size the buffer's header must state. Raises ValueError, Unsupported."""
     call = function()
     if call is None:
         needed("numcodecs.blosc").decompress(data, out)
@@ -42,8 +42,8 @@ def compress(
 ) -> list[int]:
     """Compresses the chosen rows of `chunks` into `out`, one after the other, and returns their lengths.
 
-    `out` has room for a row and HEADER bytes for each. `shuffle`: 0 none, 1 bytes, 2 bits. Returns an empty list where
-    the function is not available or lacks the compressor `name`.
+    `out` has room for a row and HEADER bytes for each. `shuffle`: 0 none, 1 bytes, 2 bits. Returns an empty list if
+    c-blosc's function is not available, or the library lacks the compressor `name`.
     """
     call, size = compressing(), chunks.shape[1]
     if call is None or size > LARGEST:
@@ -67,7 +67,7 @@ _KNOWN = bytes.fromhex(
 
 @shortcut("c-blosc reading", tried_with="numcodecs 0.15.1, 0.16.6 and 0.17.1")
 def function() -> Callable[..., int]:
-    """blosc_decompress_ctx(source, destination, size of the destination, threads). It releases the GIL."""
+    """Returns blosc_decompress_ctx(source, destination, size of the destination, threads), which releases the GIL."""
     found = getattr(numcodecs_file("blosc", "blosc_decompress_ctx"), "blosc_decompress_ctx", None)
     need(found is not None, "numcodecs does not show the function")
     assert found is not None
@@ -83,7 +83,7 @@ def function() -> Callable[..., int]:
 
 @shortcut("c-blosc writing", tried_with="numcodecs 0.15.1, 0.16.6 and 0.17.1")
 def compressing() -> Callable[..., int]:
-    """blosc_compress_ctx. It releases the GIL."""
+    """Returns blosc_compress_ctx, which releases the GIL."""
     found = getattr(numcodecs_file("blosc", "blosc_decompress_ctx"), "blosc_compress_ctx", None)
     need(found is not None, "numcodecs does not show the function")
     assert found is not None

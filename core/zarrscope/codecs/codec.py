@@ -67,7 +67,7 @@ class ArraySpec:
         return self.dtype.numpy
 
     def zero(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> ArraySpec:
-        """A spec with this shape and dtype and without a fill value, as it has no meaning for deltas, packed bits …"""
+        """Returns a spec with this shape and dtype and no fill value, which deltas, packed bits and the like lack."""
         return ArraySpec(
             shape, from_numpy(dtype.newbyteorder("=")), Fill(np.zeros((), dtype.newbyteorder("="))[()], defined=False)
         )
@@ -75,7 +75,7 @@ class ArraySpec:
 
 @frozen
 class BytesSpec:
-    """Describes encoded bytes: their `size` where it is known without data, and the `limit` that they never pass.
+    """Describes encoded bytes: their `size` where it is known without data, and the `limit` that they never exceed.
 
     `itemsize` is the size of the elements that they encode, for codecs that shuffle bytes; 1 where that has no meaning.
     """
@@ -112,7 +112,7 @@ class ArrayToArray:
         """Raises Unsupported for a codec that can only decode here. Called before an array is created."""
 
     def decode(self, array: Elements) -> Elements:
-        """Elements of `decoded` from elements of `encoded`; a view where possible."""
+        """Turns elements that `encoded` describes into elements that `decoded` describes, as a view if possible."""
         raise NotImplementedError  # each codec overrides this
 
     def encode(self, array: Elements) -> Elements:
@@ -131,7 +131,7 @@ class ArrayToArray:
 
 
 class ArrayToBytes:
-    """Elements to bytes: exactly one in every list of codecs."""
+    """A codec from elements to bytes. Every list of codecs has exactly one."""
 
     kind: ClassVar[codec_table.CodecKind] = "array→bytes"
     name: ClassVar[str] = ""
@@ -154,7 +154,7 @@ class ArrayToBytes:
         raise NotImplementedError  # each codec overrides this
 
     def encode_view(self, array: Elements) -> Buffer:
-        """The encoded bytes, without a copy where possible: then a view of `array`, valid until `array` changes."""
+        """Returns the encoded bytes; where possible as a view of `array`, valid until `array` changes."""
         return self.encode(array)
 
     @property
@@ -168,11 +168,11 @@ class ArrayToBytes:
     """Whether `fix_up` changes anything."""
 
     def fix_up(self, array: Elements) -> None:
-        """Turns raw bytes, copied into a contiguous array, into values in place (byte order, for example); only where
-        `plain`."""
+        """Turns raw bytes, which were copied into a contiguous array, into values in place, for example by swapping the
+        byte order. Called only if `plain`."""
 
     def check_length(self, found: int) -> None:
-        """Raises BadChunk unless the elements take `found` bytes, where their size is known."""
+        """Raises BadChunk if the size of the encoded elements is known and is not `found` bytes."""
 
 
 class BytesToBytes:
@@ -181,7 +181,7 @@ class BytesToBytes:
     A subclass implements `_expand`, and `_expand_into` where decoding into given memory is faster. There are three ways
     to decode: `decode_into` (a whole chunk), `decode_partial` (the part of a large chunk that a selection needs) and
     `decode_many` (many tiny chunks in one call). The last two have a default that decodes whole chunks.
-    `read_blocks` and `decode_blocks` do the work of `decode_partial` for many chunks in one call, where `reads_blocks`.
+    If `reads_blocks`, `read_blocks` and `decode_blocks` do the work of `decode_partial` for many chunks in one call.
     """
 
     kind: ClassVar[codec_table.CodecKind] = "bytes→bytes"
@@ -240,9 +240,11 @@ class BytesToBytes:
         return out
 
     def read_blocks(self, source: RangeReadable, start: int, stop: int) -> Any:
-        """The encoded blocks that hold the decoded bytes from `start` to `stop`; None: decode the whole chunk.
+        """Reads the encoded blocks that hold the decoded bytes from `start` to `stop`. Returns None if decoding the
+        whole chunk is better.
 
-        The result has two attributes, `start` and `size`: the decoded bytes of these blocks. Raises BadChunk.
+        The result has two attributes, `start` and `size`, which state the decoded bytes of these blocks. Raises
+        BadChunk.
         """
         return None
 
@@ -261,7 +263,8 @@ class BytesToBytes:
         raise NotImplementedError  # each codec overrides this
 
     def max_encoded_size(self, size: int) -> int | None:
-        """The bytes that `encode_many` may need for a chunk of `size` bytes; None where it is not implemented."""
+        """The most bytes that `encode_many` may need for a chunk of `size` bytes; None if the codec does not implement
+        it."""
         return None
 
     def encode_many(self, chunks: Octets, which: Sequence[int], out: memoryview) -> list[int]:
@@ -326,11 +329,11 @@ def codec(
     members, required
         The members that its configuration may hold, each described in JSON Schema, and those that it must hold.
     object_type
-        "string", "bytes" or "object", if it stores elements of any length and is a filter in v2.
+        "string", "bytes" or "object", if the codec stores elements of any length and is a filter in v2.
     needs, package
         Import names, of which one must be installed, and the package to install when none is.
     writes
-        Whether it encodes.
+        Whether the codec can encode.
 
     Examples
     --------
@@ -378,7 +381,7 @@ def codec(
 
 
 def is_fill(array: Elements, fill: Fill) -> bool:
-    """Whether every element is the fill value to the bit: −0.0 is not 0.0, and NaN is NaN (spec A.12)."""
+    """Whether every element has the bits of the fill value: −0.0 differs from 0.0, and NaN equals NaN (spec A.12)."""
     if array.size == 0:
         return True
     if array.dtype.kind == "O":

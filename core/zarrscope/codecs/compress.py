@@ -1,4 +1,4 @@
-"""Compression and checksums of bytes: gzip, zlib, crc32c (blosc.py and zstd.py have files of their own).
+"""Compression and checksums of bytes: gzip, zlib, crc32c. (blosc and zstd are in blosc.py and zstd.py.)
 
 Specification: https://zarr-specs.readthedocs.io/en/latest/v3/codecs/gzip/index.html (RFC 1952), https://zarr-specs.readthedocs.io/en/latest/v3/codecs/crc32c/index.html
 (RFC 3720); zlib (RFC 1950): https://numcodecs.readthedocs.io/en/stable/
@@ -12,8 +12,8 @@ Specification: https://zarr-specs.readthedocs.io/en/latest/v3/codecs/gzip/index.
 Safety (spec F.3 to F.7): nothing is decoded beyond the size of the chunk. If a library would allocate memory for any
 length that the data state, or read past a cut buffer, the header is checked first.
 
-Speed: all of these release the GIL. Each has a fast way and a plain one that is always there:
-gzip: libdeflate, isal, zlib · crc32c: google-crc32c, a table in Python.
+Speed: a fast library does the work if it is installed, and releases the GIL. Otherwise there is a fallback. gzip uses
+libdeflate, isal or at last zlib; crc32c uses google-crc32c or a table in Python.
 """
 
 from __future__ import annotations
@@ -73,13 +73,14 @@ class Deflated(BytesToBytes):
 
 @codec("gzip")
 class Gzip(Deflated):
-    """Deflate in the wrapper of gzip (RFC 1952): members one after the other; zeros may follow the last."""
+    """Deflate in the wrapper of gzip (RFC 1952): one or several members. Zeros may follow the last one."""
 
     window = 31
 
     def _expand_into(self, data: Buffer, out: Octets) -> None:
         deflate = library("deflate")
-        # libdeflate stops after the first member and trusts its length field: used only if that is the expected size.
+        # libdeflate stops after the first member and trusts its length field. So it is used only if that field states
+        # the expected size.
         if deflate is not None and int.from_bytes(data[-4:], "little") == out.size:
             try:
                 result = deflate.gzip_decompress(data, out.size)
@@ -94,8 +95,8 @@ class Gzip(Deflated):
         return 10 * stop <= 9 * (self.decoded.size or 0) and library("isal.igzip_lib") is not None
 
     def decode_partial(self, source: RangeReadable, out: Octets, start: int) -> None:
-        """Decodes the stream up to the last byte that is needed (one plane of a chunk of 128³: benchmark "XY plane,
-        gzip 128^3").
+        """Decodes the stream only up to the last byte that is needed, for example for one plane of a chunk of 128³
+        (benchmark "XY plane, gzip 128^3").
 
         The last four bytes of the stream hold the decoded size. If they hold another number, the whole chunk is
         decoded.
@@ -161,7 +162,7 @@ def crc32c(data: Buffer) -> int:
 
 
 class Checksummed(BytesToBytes):
-    """A checksum of `width` bytes, little-endian, before or after the bytes it covers."""
+    """A codec that adds a checksum of `width` bytes, little-endian, before or after the bytes that it covers."""
 
     width = 4
     place = "end"
@@ -197,8 +198,8 @@ class Checksummed(BytesToBytes):
         expected = self.digest(body)
         if found != expected:
             raise BadChunk(
-                f"{self.name}: the checksum is {found.hex()}, of these {len(body):,} bytes it is {expected.hex()}: "
-                "the chunk is damaged",
+                f"{self.name}: the stored checksum is {found.hex()}, but that of the {len(body):,} bytes is "
+                f"{expected.hex()}: the chunk is damaged",
                 codec=self.name,
             )
         return body
@@ -209,7 +210,7 @@ class Checksummed(BytesToBytes):
 
 @codec("crc32c")
 class Crc32c(Checksummed):
-    """The CRC-32C checksum, little-endian, after the bytes it covers."""
+    """Adds the CRC-32C checksum, little-endian, after the bytes that it covers."""
 
     def digest(self, data: Buffer) -> bytes:
         return crc32c(data).to_bytes(4, "little")

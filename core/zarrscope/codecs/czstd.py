@@ -1,4 +1,4 @@
-"""libzstd's own functions in the library file that numcodecs brings, called without importing numcodecs or zstandard.
+"""Calls libzstd's functions in the library file that numcodecs ships, without importing numcodecs or zstandard.
 
 Measured 2026-11-21 (tests/bench/run.py "cold", "tiny", "shards"): importing zstandard takes 20 ms before the first
 chunk is read; and one call of libzstd decodes all frames that lie one after the other, such as those of many chunks.
@@ -29,7 +29,8 @@ class ZstdFailure(ValueError):
 
 
 class _Context:
-    """Memory that the library works in, made once per thread: making it costs more than decoding a tiny chunk."""
+    """A decompression context of libzstd. Each thread makes one and keeps it, because making it takes longer than
+    decoding a tiny chunk."""
 
     def __init__(self, functions: Any) -> None:
         self._free = functions.ZSTD_freeDCtx

@@ -1,4 +1,4 @@
-"""Compressors of numbers that go from elements to bytes at once: zfp (without and with its header) and pcodec.
+"""Array→bytes codecs that compress numbers: zfp (without and with its header) and pcodec.
 
 Specification: https://github.com/zarr-developers/zarr-extensions/tree/main/codecs/zfp;
 zfpy and pcodec: https://numcodecs.readthedocs.io/en/stable/
@@ -7,8 +7,8 @@ zfpy and pcodec: https://numcodecs.readthedocs.io/en/stable/
         {"name": "zfp", "configuration": {"mode": "reversible"}}]}
 
 zfp does not check where its stream ends, so it always gets a copy padded with zeros to the longest stream that the
-chunk could have (spec F.4 describes the same fault in blosc). It then reads these zeros where a stream was cut, never
-foreign memory.
+chunk could have (spec F.4 describes the same fault in blosc). If a stream was cut, zfp then reads these zeros and never
+memory beyond the copy.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Zfpy(ArrayToBytes):
             )
         config = header["config"]
         if config["expert"]["minbits"] > self.block_bits or config["rate"] > 64:
-            raise BadChunk(f"{self.name}: the stream asks for blocks larger than the chunk's", codec=self.name)
+            raise BadChunk(f"{self.name}: the header states more bits per block than are possible", codec=self.name)
         return self.finished(zfpy.decompress_numpy(whole), out)
 
     def compress(self, array: Elements, header: bool) -> bytes:
@@ -82,9 +82,9 @@ class Zfpy(ArrayToBytes):
 
 @codec("zfp")
 class Zfp(Zfpy):
-    """The registered codec "zfp": a stream without header, its mode in the configuration.
+    """The registered codec "zfp": a stream without a header, whose mode the configuration states.
 
-    Its predecessor in zarrs had `write_header`, which gives the same stream as numcodecs.zfpy.
+    An earlier form of it in zarrs had the setting `write_header`. With it, the stream equals that of numcodecs.zfpy.
     """
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
@@ -118,7 +118,7 @@ class Zfp(Zfpy):
 
 @codec("numcodecs.zfpy")
 class NumcodecsZfpy(Zfpy):
-    """The codec "zfpy" of numcodecs: a stream that describes itself."""
+    """The codec "zfpy" of numcodecs: a stream with a header, which states the data type, shape and mode."""
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
@@ -135,7 +135,7 @@ class NumcodecsZfpy(Zfpy):
 
 @codec("numcodecs.pcodec")
 class Pcodec(ArrayToBytes):
-    """Pcodec's standalone file of the elements in C order."""
+    """Stores the elements in C order in pcodec's standalone format."""
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
@@ -150,7 +150,7 @@ class Pcodec(ArrayToBytes):
         try:
             progress = needed("pcodec.standalone").simple_decompress_into(bytes(data), target.reshape(-1))
         except BaseException as error:
-            # A panic in the Rust library raises a BaseException, which is no Exception.
+            # A panic in the Rust library raises a BaseException that is not an Exception.
             if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
                 raise
             raise BadChunk(f"{self.name} cannot decode this chunk: {error}", codec=self.name) from None

@@ -1,11 +1,11 @@
-"""Codecs named imagecodecs_<x>, in v2 and v3 stores, done by the imagecodecs package where it is installed.
+"""Codecs named imagecodecs_<x>, in v2 and v3 stores. They need the package imagecodecs.
 
 Specification: https://github.com/cgohlke/imagecodecs (its module numcodecs lists names and settings)
 
     {"dtype": "|u1", "filters": null, "compressor": {"id": "imagecodecs_png"}}
 
-Image formats go from elements to bytes, compressors from bytes to bytes. A decoder is always handed the memory to fill,
-of the chunk's own size, so that an image cannot be larger than its chunk (spec F.3).
+Image formats are array→bytes codecs, compressors are bytes→bytes codecs. Every decoder gets an output buffer of the
+chunk's size, so that it cannot decode an image larger than the chunk (spec F.3).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FILTERS = frozenset("bitorder bitshuffle byteshuffle checksum cms delta floatpre
 
 
 class ImageCodec(ArrayToBytes):
-    """An image format. Axes of length one may be missing from the stored image."""
+    """An image format as a codec. Axes of length one may be missing from the stored image."""
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
@@ -70,8 +70,8 @@ class ImageCodec(ArrayToBytes):
         return out
 
     def _shapes(self) -> list[tuple[int, ...]]:
-        """The shapes that the stored image may have: without axes of length one (but at least two axes), or as the
-        chunk."""
+        """The shapes that the stored image may have: the chunk's shape without axes of length one, with or without
+        filling up to two axes, or the chunk's shape itself."""
         squeezed = tuple(n for n in self.decoded.shape if n != 1)
         plane = (1,) * (2 - len(squeezed)) + squeezed
         return list(dict.fromkeys([plane, squeezed, self.decoded.shape]))
@@ -90,7 +90,7 @@ class ImageCodec(ArrayToBytes):
 
 
 class StreamCodec(BytesToBytes):
-    """A compressor of bytes."""
+    """A compressor of bytes as a codec."""
 
     def __init__(self, settings: CodecSettings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)
@@ -122,7 +122,8 @@ class StreamCodec(BytesToBytes):
 
 
 def image_codec(name: str) -> CodecClass:
-    """The class for `imagecodecs_<x>`. Raises Unsupported when the package lacks it or is not there."""
+    """Returns the class for `imagecodecs_<x>`. Raises Unsupported if the package is not installed, or if the codec is
+    not in it or not used here."""
     package = library("imagecodecs")
     if package is None:
         raise Unsupported(
@@ -136,7 +137,7 @@ def image_codec(name: str) -> CodecClass:
         raise Unsupported(
             f"The codec {name!r} is not used: damaged data could crash the program",
             feature=f"codec {name}",
-            advice="Convert the array, in an environment that trusts its writer, to another codec.",
+            advice="If you trust its source, convert the array to another codec with other software.",
         )
     available = getattr(described, "available", False) and hasattr(package, f"{function}_decode")
     if not available or function in FILTERS:

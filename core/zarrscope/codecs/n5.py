@@ -1,4 +1,4 @@
-"""N5's blocks: a header, then elements, big-endian, compressed (spec A.10), and Java's LZ4.
+"""Codecs of N5: its blocks (spec A.10), which are a header and compressed big-endian elements, and Java's LZ4 format.
 
 Specification: https://github.com/saalfeldlab/n5 (README, "File-system specification");
 n5_default: https://github.com/zarr-developers/zarr-extensions/tree/main/codecs/n5_default
@@ -35,11 +35,11 @@ MAX_SHAPES = 256
 
 @codec("n5_block")
 class N5Block(ArrayToBytes):
-    """Configuration: `codecs`, the compression as bytes→bytes codecs (none or one)."""
+    """Stores a chunk as one N5 block. The configuration holds `codecs`: at most one bytes→bytes codec."""
 
     reversed_axes = False
     first = -1
-    """The index of the big-endian `bytes` codec in `codecs`; −1: it is not listed, and comes before the others."""
+    """The index of the big-endian `bytes` codec in `codecs`; −1 if it is not listed, but applied before the others."""
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
@@ -82,7 +82,7 @@ class N5Block(ArrayToBytes):
         return out
 
     def _header(self, data: Buffer) -> tuple[tuple[int, ...], int]:
-        """The block's shape in C order and where its payload begins."""
+        """Returns the block's shape in C order and the offset of its payload."""
         axes = len(self.block)
         if len(data) < 4 + 4 * axes:
             raise BadChunk(f"{self.name}: {len(data)} bytes cannot hold the header of a block", codec=self.name)
@@ -115,7 +115,8 @@ class N5Block(ArrayToBytes):
 
 @codec("n5_default")
 class N5Default(N5Block):
-    """Configuration: `codecs` = a transpose that reverses all axes, big-endian bytes, and at most one compression."""
+    """Stores a chunk as one N5 block. The configuration holds `codecs`: a transpose that reverses all axes, big-endian
+    `bytes`, and at most one compression."""
 
     reversed_axes = True
     first = 1
@@ -127,7 +128,7 @@ class N5Default(N5Block):
             raise settings.fault("codecs", "must begin with a transpose that reverses all axes")
         ordered = self.decoded.dtype.itemsize > 1
         if not rest or rest[0].name != "bytes" or (ordered and rest[0].configuration.get("endian") != "big"):
-            raise settings.fault("codecs", "must have big-endian bytes after the transpose")
+            raise settings.fault("codecs", "must have the codec 'bytes' with endian 'big' after the transpose")
         if len(rest) > 2:
             raise settings.fault("codecs", "may have one compression only")
         return tuple(rest[1:])
@@ -135,7 +136,8 @@ class N5Default(N5Block):
 
 @codec("n5.lz4")
 class JavaLz4(BytesToBytes):
-    """lz4-java's LZ4BlockOutputStream: blocks with "LZ4Block", method, two sizes and a checksum (xxHash32)."""
+    """The format of lz4-java's LZ4BlockOutputStream: blocks that begin with "LZ4Block", the method, two sizes and a
+    checksum (xxHash32)."""
 
     magic = b"LZ4Block"
     head = 21
@@ -166,7 +168,7 @@ class JavaLz4(BytesToBytes):
             part = body if method == 0x10 else self._block(body, size)
             xxhash = library("xxhash")
             if xxhash is not None and xxhash.xxh32_intdigest(part, 0x9747B28C) & 0x0FFFFFFF != check:
-                raise self.damaged("the checksum of a block does not fit")
+                raise self.damaged("the checksum of a block does not match its bytes")
             parts.append(part)
 
     def _block(self, body: bytes, size: int) -> bytes:

@@ -17,7 +17,7 @@ from zarrscope.runtime.shortcuts import NotUsable
 
 @memoized(64)
 def library(name: str) -> Any:
-    """The module, or None when it is missing or cannot be imported (a broken installation is as good as none)."""
+    """Returns the module, or None if it is missing or cannot be imported: a broken installation counts as none."""
     try:
         return import_module(name)
     except Exception:
@@ -39,15 +39,15 @@ def needed(name: str) -> Any:
 
 @memoized(8)
 def numcodecs_file(name: str, shows: str) -> Any:
-    """The library file of a module of numcodecs, loaded by ctypes without importing numcodecs. Raises NotUsable.
+    """Loads the library file of a module of numcodecs by ctypes, without importing numcodecs. Raises NotUsable.
 
     Measured 2026-11-21 (tests/bench/run.py "cold"): `import numcodecs` sets up all of its codecs, which takes 25 ms
     before the first chunk is read.
 
     `shows`: a function that the file must export. Another library in the process may export functions of the same names
     (a graphics driver brings its own libzstd), and the file would then call those, whose structures have another
-    layout. So the file is loaded in a way that it finds its own symbols first. If it was already loaded in another way
-    beside such a library, it is not used.
+    layout. So the file is loaded in such a way that it finds its own symbols first. If it was already loaded in another
+    way beside such a library, it is not used.
     """
     import ctypes
 

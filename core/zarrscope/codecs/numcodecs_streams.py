@@ -73,7 +73,7 @@ class Bz2(Streamed):
 
 @codec("numcodecs.lzma")
 class Lzma(Streamed):
-    """LZMA, by the standard library. `format` 1 is .xz, 2 the old .lzma, 3 a raw stream that only `filters` explain."""
+    """LZMA, by the standard library. `format` 1 is .xz, 2 the old .lzma, 3 a raw stream, which `filters` describe."""
 
     def __init__(self, settings: CodecSettings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)
@@ -107,7 +107,8 @@ class Lzma(Streamed):
 
 @codec("numcodecs.lz4")
 class Lz4(BytesToBytes):
-    """An LZ4 block after its decoded size as a little-endian int32: neither the LZ4 frame nor Java's format."""
+    """Stores the decoded size as a little-endian int32, then one LZ4 block. This is neither the LZ4 frame format nor
+    Java's format."""
 
     def __init__(self, settings: CodecSettings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)
@@ -118,7 +119,7 @@ class Lz4(BytesToBytes):
             raise self.damaged(f"{len(data)} bytes cannot hold a block")
         size = int.from_bytes(data[:4], "little", signed=True)
         if size <= 0:
-            raise self.damaged(f"it announces {size} bytes")
+            raise self.damaged(f"they state a decoded size of {size} bytes")
         if size > limit:
             raise self.too_long(limit)
         return size
@@ -141,7 +142,7 @@ class Lz4(BytesToBytes):
 
 @codec("numcodecs.shuffle")
 class Shuffle(BytesToBytes):
-    """The first bytes of all elements, then the second ones …"""
+    """Stores the first byte of every element, then the second byte of every element, and so on."""
 
     def __init__(self, settings: CodecSettings, decoded: BytesSpec) -> None:
         super().__init__(settings, decoded)
@@ -166,7 +167,7 @@ class Shuffle(BytesToBytes):
 
 @codec("numcodecs.base64")
 class Base64(BytesToBytes):
-    """Base64 text in place of the bytes."""
+    """Stores the bytes as Base64 text."""
 
     def _expand(self, data: Buffer, limit: int) -> Buffer:
         try:

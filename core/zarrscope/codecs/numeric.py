@@ -62,7 +62,7 @@ class Elementwise(ArrayToArray):
 
 
 class Identity(Elementwise):
-    """Encoding rounds within the dtype, decoding does nothing."""
+    """A codec that only rounds: encoding keeps the dtype, and decoding changes nothing."""
 
     def decode(self, array: Elements) -> Elements:
         return array
@@ -73,7 +73,7 @@ class Identity(Elementwise):
 
 @codec("bitround")
 class BitRound(Identity):
-    """Keeps `keepbits` bits of the mantissa, ties to even. Decoding changes nothing; integers can only be decoded."""
+    """Rounds the mantissa to `keepbits` bits, ties to even. Decoding changes nothing; integers can only be decoded."""
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded, decoded.numpy)
@@ -148,7 +148,7 @@ class AsType(Elementwise):
 
 @codec("numcodecs.fixedscaleoffset")
 class FixedScaleOffset(Elementwise):
-    """Encoded round((x − offset) · scale), decoded x / scale + offset, in floating point."""
+    """Encodes x as round((x − offset) · scale) and decodes y as y / scale + offset, in floating point."""
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         dtype = named_dtype(settings, "dtype", decoded.numpy)
@@ -174,7 +174,7 @@ class FixedScaleOffset(Elementwise):
 
 @codec("numcodecs.delta")
 class Delta(ArrayToArray):
-    """Differences of neighbours in C order."""
+    """Stores the first element, then the difference between each element and the one before it, in C order."""
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
@@ -208,7 +208,7 @@ class Delta(ArrayToArray):
 
 @codec("numcodecs.packbits")
 class NumcodecsPackBits(ArrayToArray):
-    """Booleans, most significant bit first, behind one byte that counts the bits of padding (spec D.6)."""
+    """Stores the number of padding bits in a byte, then the booleans as bits, most significant first (spec D.6)."""
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
@@ -230,7 +230,7 @@ class NumcodecsPackBits(ArrayToArray):
 
 @codec("numcodecs.categorize")
 class Categorize(Elementwise):
-    """Strings as numbers: 1 is the first label; 0, and any number beyond the labels, is the empty string."""
+    """Stores strings as numbers: 1 is the first label; 0 and all numbers beyond the labels mean the empty string."""
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         if not decoded.dtype.variable and decoded.numpy.kind not in "US":
@@ -260,7 +260,7 @@ class Categorize(Elementwise):
 
 @codec("scale_offset")
 class ScaleOffset(Elementwise):
-    """Encoded (x − offset) · scale, decoded x / scale + offset, in the array's own arithmetic."""
+    """Encodes x as (x − offset) · scale and decodes y as y / scale + offset, in the arithmetic of the array's dtype."""
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded, decoded.numpy)
@@ -377,9 +377,9 @@ class CastValue(Elementwise):
         if array.dtype.kind not in "iu":
             array = array.astype(np.float64)
             if np.isnan(array).any():
-                raise ValueError(f"NaN has no value as {target}")
+                raise ValueError(f"NaN cannot be stored as {target}")
             array = self._rounded(array)
-            # 2^64 - 1 is not a float64, so large bounds are compared with the next float64 above.
+            # No float64 equals 2^64 - 1, so values are compared with the next float64 above a large bound.
             beyond = (array < low) | (array >= float(high) + 1 if high >= 1 << 53 else array > high)
             if beyond.any() and self.beyond == "wrap":
                 if not np.isfinite(array).all():
@@ -404,7 +404,7 @@ class CastValue(Elementwise):
 
     def _need_clamp(self, target: np.dtype[Any]) -> None:
         if self.beyond != "clamp":
-            raise ValueError(f"values lie beyond {target} and out_of_range is not set")
+            raise ValueError(f"values lie outside the range of {target}, and out_of_range is not set")
 
     def _rounded(self, array: Elements) -> Elements:
         if self.rounding == "nearest-away":

@@ -1,11 +1,11 @@
-"""v2's object codecs beside the vlen ones: vlen-array, json2, msgpack2; and pickle, which is refused (F.11, F.12).
+"""Codecs of v2 for Python objects: vlen-array, json2, msgpack2, and pickle, which is refused (spec F.11, F.12).
 
 Specification: https://numcodecs.readthedocs.io/en/stable/
 
     {"dtype": "|O", "filters": [{"id": "json2"}], "compressor": {"id": "zlib", "level": 1}}
 
-Payload of json2 and msgpack2: a list of the items, then the dtype and the shape. Dtype and shape are checked against
-the array's metadata before the items are used.
+json2 and msgpack2 store one list: the items, then the dtype and the shape. The dtype and the shape are checked against
+the array's metadata before the items are used. The codecs vlen-utf8 and vlen-bytes are in array.py.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from zarrscope.errors import BadChunk, Unsupported
 
 @codec("numcodecs.vlen-array")
 class VlenArray(VariableLength):
-    """Items are 1-D arrays of one dtype."""
+    """Stores items that are 1-D arrays of one dtype."""
 
     item_size = VIEW
 
@@ -45,7 +45,7 @@ class VlenArray(VariableLength):
 
 
 class Itemised(ArrayToBytes):
-    """A list of items, dtype and shape in a self-describing encoding."""
+    """A codec that stores one list of the items, their dtype and their shape, in a self-describing encoding."""
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
@@ -68,12 +68,13 @@ class Itemised(ArrayToBytes):
         *items, dtype, shape = items
         if not isinstance(dtype, str) or dtype.lstrip("<>|=")[:1] not in ("O", "U", "S"):
             raise BadChunk(
-                f"{self.name}: the chunk says its dtype is {dtype!r:.40}, not one of objects", codec=self.name
+                f"{self.name}: the chunk states the dtype {dtype!r:.40}, which is not for objects or strings",
+                codec=self.name,
             )
         sizes = shape if isinstance(shape, list) else [shape]
         if any(type(n) is not int or n < 0 for n in sizes) or prod(sizes) != self.decoded.count:
             raise BadChunk(
-                f"{self.name}: the chunk says its shape is {shape!r:.60}, expected {list(self.decoded.shape)}",
+                f"{self.name}: the chunk states the shape {shape!r:.60}, expected {list(self.decoded.shape)}",
                 codec=self.name,
             )
         flat: list[Any] = items
@@ -101,7 +102,7 @@ class Itemised(ArrayToBytes):
 
 @codec("numcodecs.json2")
 class Json2(Itemised):
-    """Objects as JSON: numcodecs "json2"."""
+    """Stores objects as JSON, as numcodecs "json2" does."""
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
@@ -117,7 +118,7 @@ class Json2(Itemised):
 
 @codec("numcodecs.msgpack2")
 class Msgpack2(Itemised):
-    """Objects as MessagePack: numcodecs "msgpack2"."""
+    """Stores objects as MessagePack, as numcodecs "msgpack2" does."""
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         super().__init__(settings, decoded)
@@ -139,11 +140,11 @@ class Msgpack2(Itemised):
 
 @codec("numcodecs.pickle")
 class Pickle(ArrayToBytes):
-    """Refuses pickled objects: loading a pickle runs whatever code its writer put in."""
+    """Refuses pickled objects, because loading a pickle runs any code that its writer put into it."""
 
     def __init__(self, settings: CodecSettings, decoded: ArraySpec) -> None:
         raise Unsupported(
             "This array is stored with pickle, which can run any program: zarrscope never decodes it",
             feature="codec pickle",
-            advice="Convert it, in an environment that trusts its writer, to vlen-utf8, json2 or numbers.",
+            advice="If you trust its source, convert it with other software to vlen-utf8, json2 or numbers.",
         )

@@ -1,7 +1,7 @@
-"""Estimates the memory of a chunk's objects before they are made, because one stored byte may become a hundred.
+"""Estimates the memory of a chunk's objects before they are made, because one stored byte may need a hundred of memory.
 
-The estimates count CPython objects and are rather too high. Nearly every chunk is too short to exceed the limit and
-is not estimated at all.
+The estimates count CPython objects and are too high rather than too low. Nearly every chunk is too short to exceed the
+limit and is not estimated at all.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ def too_much(codec: str, size: int) -> BadChunk:
         f"{codec}: the objects in this chunk would take more than {size:,} bytes of memory; "
         f"the limit is {limits.MAX_CHUNK_BYTES:,}",
         codec=codec,
-        advice="If the chunk is to be trusted, raise zarrscope.codecs.limits.MAX_CHUNK_BYTES.",
+        advice="If you trust the chunk, raise zarrscope.codecs.limits.MAX_CHUNK_BYTES.",
     )
 
 
 def need_room(codec: str, size: int) -> None:
-    """Raises BadChunk where objects of this many bytes are more than a chunk may hold."""
+    """Raises BadChunk if objects of this many bytes are more than a chunk may hold."""
     if size > limits.MAX_CHUNK_BYTES:
         raise too_much(codec, size)
 
@@ -48,7 +48,7 @@ def check_items(codec: str, data: Buffer, count: int, *, text: bool, each: int =
     certain = len(data) + POINTER * count
     need_room(codec, certain)
     width = 4 if text else 1
-    # Empty text and empty bytes are one object each, however often they come.
+    # All empty items are the same Python object, so only items with content need memory for an object.
     filled = min(count, payload) if each == TEXT else count
     if certain + each * filled + width * payload <= limits.MAX_CHUNK_BYTES:
         return
@@ -63,13 +63,13 @@ def check_items(codec: str, data: Buffer, count: int, *, text: bool, each: int =
 
 
 def _width(item: memoryview) -> int:
-    """The largest number of bytes of memory for each byte of UTF-8."""
+    """The most bytes of memory that a str needs for each byte of this UTF-8."""
     highest = int(np.max(np.frombuffer(item, np.uint8), initial=0))
     return 1 if highest < 0xC4 else 2 if highest < 0xF0 else 4
 
 
 def check_json(codec: str, data: Buffer) -> None:
-    """Raises BadChunk where the values of this JSON take too much memory."""
+    """Raises BadChunk if the values of this JSON may take too much memory."""
     if WORST * len(data) <= limits.MAX_CHUNK_BYTES:
         return
     need_room(codec, 3 * len(data))  # checked before `data` is copied
@@ -80,7 +80,7 @@ def check_json(codec: str, data: Buffer) -> None:
 
 
 def unpacked(codec: str, data: Buffer, unpack: Any, **options: Any) -> Any:
-    """The value of a msgpack text, decoded only if it fits into the allowed memory. Raises BadChunk."""
+    """Decodes MessagePack data if their objects fit into the allowed memory. Raises BadChunk."""
     if WORST * len(data) <= limits.MAX_CHUNK_BYTES:
         return unpack(bytes(data), **options)
     need_room(codec, 2 * len(data))

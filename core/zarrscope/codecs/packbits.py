@@ -6,8 +6,8 @@ Specification: https://github.com/zarr-developers/zarr-extensions/tree/main/code
         {"name": "packbits", "configuration": {"padding_encoding": "first_byte"}}]}
 
 `first_bit` and `last_bit` choose the bits that are kept of each element, counted from the least significant one. If the
-last bits of a signed integer are left out, the highest kept bit is its sign. A byte of its own counts the padding bits
-of the last byte; it comes first or last, or is left out.
+last bits of a signed integer are left out, the highest kept bit is its sign. A separate byte states the number of
+padding bits; `padding_encoding` puts it first or last, or leaves it out.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A list of codecs made ready for the chunks of one array (v3 core "Codecs"; table F of the spec for its limits).
+"""A codec pipeline: the list of codecs of one array, ready for its chunks (v3 core "Codecs"; limits: spec F).
 
 Names, configurations, the order of kinds and the representation after each codec are checked when the pipeline is made,
 so decoding need not check them. A pipeline is immutable and serves any thread.
@@ -38,7 +38,7 @@ PLAIN = CodecSpec("bytes", Configuration({"endian": "little"}))
 class CodecPipeline:
     """Decodes and encodes the chunks of one array by its list of codecs.
 
-    `spec` describes a decoded chunk, `encoded` its stored form. `sharding.shard_of` shows whether the inner chunks of a
+    `spec` describes a decoded chunk, `encoded` its stored form. `sharding.shard_of` tells whether the inner chunks of a
     shard can be read separately.
 
     Raises BadMetadata or Unsupported with a pointer that begins with `at` ("/codecs/1/configuration/level").
@@ -59,7 +59,7 @@ class CodecPipeline:
         self.dtype = spec.numpy
         self._nbytes = spec.nbytes if spec.nbytes is not None else spec.count * 8
         self.skipped: tuple[str, ...] = ()
-        """Unknown codecs that need not be understood: reading skips them, writing is refused."""
+        """Unknown codecs that are stored with `"must_understand": false`. Reading skips them; writing is refused."""
         self._arrays: list[ArrayToArray] = []
         self._bytes: list[BytesToBytes] = []
         self._build(specs, at, implicit, budget or Budget())
@@ -87,7 +87,7 @@ class CodecPipeline:
         if serializer is None or isinstance(here, ArraySpec):
             if not implicit or not isinstance(here, ArraySpec):
                 raise BadMetadata(
-                    "The codecs lack the one that makes bytes of the elements, such as 'bytes'"
+                    "The codecs lack one that turns elements into bytes, such as 'bytes'"
                     + (f" (unknown and left out: {', '.join(self.skipped)})" if self.skipped else ""),
                     pointer=at,
                 )
@@ -111,7 +111,7 @@ class CodecPipeline:
         return self._serializer.checksummed or any(codec.checksummed for codec in self._bytes)
 
     def need_encoding(self) -> None:
-        """Raises Unsupported where a codec decodes here, but does not encode."""
+        """Raises Unsupported if a codec can only decode here."""
         codecs: tuple[Codec, ...] = (*self._arrays, self._serializer, *self._bytes)
         for codec in codecs:
             codec.need_encoding()
@@ -168,7 +168,8 @@ class CodecPipeline:
 
     # ------------------------------------------------------------------ decoding
     def decode(self, data: Buffer, out: Elements | None = None) -> Elements:
-        """The chunk's elements, of `spec.shape` and `dtype`; in `out` (any strides) when given, which is returned.
+        """Decodes a chunk to elements of `spec.shape` and `dtype`. If `out` is given (with any strides), writes them
+        into it and returns it.
 
         Raises BadChunk, with `codec` set to the one that failed. The content of `out` is then undefined.
         """
@@ -209,9 +210,9 @@ class CodecPipeline:
         return out
 
     def decode_view(self, data: Buffer) -> Elements:
-        """The chunk's elements, read-only, as a view of `data` where they are stored uncompressed.
+        """Returns the chunk's elements, read-only, as a view of `data` if they are stored uncompressed.
 
-        Only for a pipeline without array→array codecs, and for elements that are stored as numpy has them.
+        Only for a pipeline without array→array codecs whose array→bytes codec needs no `fix_up`.
         """
         at: Codec = self._serializer
         try:
@@ -225,7 +226,8 @@ class CodecPipeline:
             raise _naming_codec(error, at)  # noqa: B904 - the error caught, or a new one caused by it
 
     def empty_chunk(self, memory: Octets) -> Elements:
-        """A chunk in `memory`, its axes in the order of the stored ones, so that `decode` fills it without a copy."""
+        """Returns an array for a chunk in `memory`, with its axes in stored order, so that `decode` fills it without a
+        copy."""
         spec, stored = self.spec, self._serializer.decoded
         inner: Elements | None = memory.view(self.dtype).reshape(spec.shape)
         for step in self._arrays:
@@ -238,7 +240,7 @@ class CodecPipeline:
         return array
 
     def _decode_in_place(self, data: Buffer, codec: BytesToBytes, out: Elements | None) -> Elements:
-        """Decompresses right into the elements' memory."""
+        """Decompresses directly into the memory of the elements."""
         spec = self._serializer.decoded
         target = out if out is not None and out.flags.c_contiguous else np.empty(spec.shape, spec.numpy)
         codec.decode_into(data, target.reshape(-1).view(np.uint8))
@@ -249,9 +251,9 @@ class CodecPipeline:
 
     # ------------------------------------------------------------------ decoding a part, and many
     def window(self, selection: tuple[slice, ...]) -> DecodeWindow | None:
-        """The part of a chunk to decode for `selection`; None where decoding all of it is as fast, or the only way.
+        """The part of a chunk to decode for `selection`; None if decoding the whole chunk is as fast or the only way.
 
-        If the chunk is stored unencoded, the result may also be the whole chunk: nothing has to be decoded.
+        If the chunk is stored unencoded, the result may also be the whole chunk, because nothing has to be decoded.
         """
         if not self._serializer.plain or not selection:
             return None
@@ -326,7 +328,7 @@ class CodecPipeline:
     def decode_many(self, chunks: Sequence[Buffer], out: Octets, arena: Arena) -> Elements:
         """Decodes many chunks into one array, stacked along a new first axis, in memory of `out` or of the codec.
 
-        Only where `decodes_many`.
+        Called only if `decodes_many`.
 
         `arena`: the memory that holds the encoded chunks, if any. Raises BadChunk.
         """
@@ -346,7 +348,8 @@ class CodecPipeline:
         return array.transpose(0, *self._batch_axes) if self.axes is not None and self._batch_axes else array
 
     def read_blocks(self, source: RangeReadable, window: DecodeWindow) -> Any:
-        """The encoded blocks of a chunk that hold the window, where `reads_blocks`; None: decode the whole chunk.
+        """Reads the encoded blocks of a chunk that hold the window. Returns None if decoding the whole chunk is better.
+        Called only if `reads_blocks`.
 
         Raises BadChunk.
         """
@@ -398,7 +401,7 @@ class CodecPipeline:
         if size > limits.MAX_CHUNK_BYTES:
             raise BadChunk(
                 f"A chunk of this array decodes to {size:,} bytes; the limit is {limits.MAX_CHUNK_BYTES:,}",
-                advice="Read it by smaller pieces, or raise zarrscope.codecs.limits.MAX_CHUNK_BYTES.",
+                advice="Read it in smaller pieces, or raise zarrscope.codecs.limits.MAX_CHUNK_BYTES.",
             )
 
     # ------------------------------------------------------------------ encoding
@@ -407,7 +410,7 @@ class CodecPipeline:
         return bytes(self.encode_view(array))
 
     def encode_view(self, array: Elements, arena: Arena | None = None) -> Buffer:
-        """The bytes to store, perhaps a view of `array` or memory of `arena`: use them before either changes."""
+        """Returns the bytes to store. They may be a view of `array` or lie in `arena`: use them before these change."""
         if self.skipped:
             raise Unsupported(
                 f"Chunks cannot be written: the codec {self.skipped[0]!r} is not known here",
@@ -429,7 +432,7 @@ class CodecPipeline:
         return data
 
     def encode_many(self, chunks: Elements, which: Sequence[int], arena: Arena) -> list[Buffer]:
-        """The bytes to store of several chunks: those numbered `which` along the first axis of `chunks` (contiguous).
+        """Encodes several chunks: those with the indices `which` along the first axis of `chunks` (contiguous).
 
         This takes the GIL less often than encoding one by one. Each result lies in `arena`, or is a copy.
         """
@@ -448,7 +451,7 @@ class CodecPipeline:
 
 
 def _encoded(codec: BytesToBytes, chunks: Octets, which: Sequence[int], arena: Arena) -> list[Buffer]:
-    """The encoded bytes of each chunk, in `arena`."""
+    """Encodes the chunks into `arena` and returns the bytes of each."""
     most = (codec.max_encoded_size(chunks.shape[1]) or 0) * len(which)
     piece, start = arena.take(most), 0
     made: list[Buffer] = []
@@ -460,7 +463,7 @@ def _encoded(codec: BytesToBytes, chunks: Octets, which: Sequence[int], arena: A
 
 
 def _naming_codec(error: Exception, codec: Codec) -> ZarrscopeError:
-    """A failure of decoding as a BadChunk that names the codec; other errors of this package unchanged."""
+    """Turns a failure of decoding into a BadChunk that names the codec. Other errors of this package are unchanged."""
     if isinstance(error, BadChunk):
         error.codec = error.codec or codec.name
         return error

@@ -50,11 +50,11 @@ def _class(row: CodecRow) -> CodecClass:
 
 
 CORE = frozenset({"bytes", "transpose", "gzip", "zstd", "blosc", "crc32c", "sharding_indexed"})
-"""Codecs of the core specification, or that every reader has; they are not reported."""
+"""The codecs of the core specification and others that every reader has; `codec_reports` leaves them out."""
 
 
 def codec_reports(specs: Sequence[CodecSpec]) -> tuple[ExtensionReport, ...]:
-    """Reports of an array's codecs that are not core codecs, nested ones included, and how each is handled."""
+    """Reports how each codec of an array, nested ones included, is handled. Core codecs are left out."""
     found: list[ExtensionReport] = []
     for spec in specs:
         for member in ("codecs", "index_codecs"):
@@ -89,11 +89,11 @@ def _plugged_in(name: str) -> CodecClass:
         raise Unsupported(
             f"The codec {name!r} is not known here",
             feature=f"codec {name}",
-            advice=f"See {REGISTRY_PAGE} for what it is; packages may offer codecs as entry points 'zarrscope.codecs'.",
+            advice=f"{REGISTRY_PAGE} may describe it; packages can add codecs by entry points 'zarrscope.codecs'.",
         )
     if not (isinstance(made, type) and issubclass(made, ArrayToArray | ArrayToBytes | BytesToBytes)):
         raise Unsupported(
-            f"The package that adds {name!r} gives no codec class",
+            f"The package that adds {name!r} does not provide a codec class",
             feature=f"codec {name}",
             advice="Report it to the makers of that package.",
         )

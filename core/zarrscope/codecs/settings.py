@@ -1,4 +1,4 @@
-"""Reading a codec's configuration: each value checked for type and range, each fault with its JSON pointer."""
+"""Reads a codec's configuration: checks the type and range of each value, and reports faults with a JSON pointer."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class CodecSettings:
         self._read: set[str] = set()
 
     def unread(self) -> list[str]:
-        """Members that the codec did not ask for: they may change the meaning of the bytes. Members that are null are
+        """Members that the codec did not read: they may change the meaning of the bytes. Members that are null are
         ignored.
         """
         return [member for member, value in self.members.items() if member not in self._read and value is not None]
@@ -57,7 +57,8 @@ class CodecSettings:
         return f"/configuration/{escaped}" if member else "/configuration"
 
     def unfit(self, problem: str) -> BadMetadata:
-        """The error for a codec that cannot work in its place, when no single member is at fault."""
+        """The error for a codec that does not fit the data type, the shape or its place among the codecs, if no single
+        member is at fault."""
         return BadMetadata(f"Codec {self.name} {problem}", pointer="")
 
     def has(self, member: str) -> bool:
@@ -130,7 +131,7 @@ class CodecSettings:
             return CodecSpec(item, spelled=item)
         if not isinstance(item, Mapping) or not isinstance(item.get("name"), str):
             raise BadMetadata(
-                f"Codec {self.name}: a codec in it must be a name or an object with one, not {shown(item)}",
+                f"Codec {self.name}: a codec in it must be a name or an object with a name, not {shown(item)}",
                 pointer=pointer,
             )
         configuration = item.get("configuration")

@@ -1,4 +1,4 @@
-"""sharding_indexed: a chunk made of chunks, with an index of where each lies (v3 codec; spec A.6.1, C.1, F.13).
+"""The codec sharding_indexed: a shard holds inner chunks and an index of their byte ranges (spec A.6.1, C.1, F.13).
 
 Specification: https://zarr-specs.readthedocs.io/en/latest/v3/codecs/sharding-indexed/index.html
 
@@ -9,9 +9,10 @@ Specification: https://zarr-specs.readthedocs.io/en/latest/v3/codecs/sharding-in
             "index_codecs": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}],
             "index_location": "end"}}]}
 
-A shard is the encoded inner chunks in any order, gaps allowed, and an index at its end or start: per inner chunk, in C
-order, offset and length as uint64, both 2^64−1 for a chunk that is not there. An inner chunk that is not there is all
-fill value. The 2022 storage transformer is the same with `index_codecs` of little-endian bytes and no checksum.
+A shard holds the encoded inner chunks in any order, possibly with gaps, and an index at its end or start. For each
+inner chunk, in C order, the index holds the offset and the length as uint64. If both are 2^64−1, the inner chunk is
+absent: all its elements have the fill value. The storage transformer of 2022 has the same format, with `index_codecs`
+of little-endian bytes and no checksum.
 """
 
 from __future__ import annotations
@@ -113,8 +114,8 @@ class ShardIndex:
         return present
 
     def judged(self, region: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        """Two masks over these entries in C order: the valid ones, and those that are present but invalid (`locate`
-        raises the reason)."""
+        """Two masks over the entries of `region` in C order: the valid ones, and those that are present but invalid
+        (`locate` raises the reason)."""
         pairs = region.reshape(-1, 2)
         good, bad = np.empty(len(pairs), bool), np.empty(len(pairs), bool)
         for at in range(0, len(pairs), _PIECE):
@@ -153,9 +154,9 @@ class ShardIndex:
         return found
 
     def locate(self, index: ChunkIndex) -> ByteRange | None:
-        """The bytes of an inner chunk; None when it is not there. Raises BadChunk for an invalid entry.
+        """The byte range of an inner chunk; None if it is absent. Raises BadChunk for an invalid entry.
 
-        Without the shard's size an entry past the end is not seen here: reading it gives too few bytes.
+        If the shard's size is unknown, an entry beyond its end is not noticed here; reading it gives too few bytes.
         """
         offset, length = self.entries[index].tolist()
         if offset == NOWHERE and length == NOWHERE:
@@ -169,8 +170,8 @@ class ShardIndex:
         return ByteRange(offset, length)
 
     def locate_many(self, indices: Sequence[Sequence[int]]) -> Sequence[Span]:
-        """The byte ranges (start, stop) of the inner chunks of a region, in C order; `indices` are given
-        for each axis. Raises as `locate`."""
+        """The byte ranges (start, stop) of the inner chunks of a region, in C order. `indices` holds the indices along
+        each axis. Raises BadChunk, as `locate` does."""
         if all(len(some) == 1 for some in indices):
             found = self.locate(tuple(some[0] for some in indices))
             return [None if found is None else found.span(1 << 63)]
@@ -225,12 +226,12 @@ class Shard:
         return ByteRange(0, self.index_size) if self.at_start else ByteRange.last(self.index_size)
 
     def decode_index(self, data: Buffer, size: int | None = None) -> ShardIndex:
-        """The index from its own bytes (`index_range` of the shard). The shard's `size`, if known, allows stricter
-        checks.
+        """Decodes the index from its bytes, which lie at `index_range` of the shard. The shard's `size`, if known,
+        allows stricter checks.
         """
         if len(data) != self.index_size:
             raise BadChunk(
-                f"{NAME}: the shard gives {len(data):,} bytes of index where {self.index_size:,} are expected: "
+                f"{NAME}: the shard has {len(data):,} bytes of index where {self.index_size:,} are expected: "
                 "it is cut off",
                 codec=NAME,
             )
@@ -316,7 +317,7 @@ class Sharding(ArrayToBytes):
             budget=budget,
         )
         if index.encoded.size is None:
-            raise settings.fault("index_codecs", "must give an index of fixed size: no compression there")
+            raise settings.fault("index_codecs", "must give an index of fixed size, so they cannot compress it")
         at_start = settings.choice("index_location", ("end", "start"), default="end") == "start"
         self.shard = Shard(grid, inner, index, at_start, decoded)
         self.encoded = BytesSpec(None, inner.encoded.limit * prod(grid) + index.encoded.size)
@@ -347,5 +348,5 @@ class Sharding(ArrayToBytes):
 
 
 def shard_of(pipeline: CodecPipeline) -> Shard | None:
-    """The layout of the pipeline's shards, for reading inner chunks by byte range; None where that cannot be done."""
+    """The layout of the pipeline's shards, for reading inner chunks by byte range; None if that is not possible."""
     return pipeline.alone.shard if isinstance(pipeline.alone, Sharding) else None

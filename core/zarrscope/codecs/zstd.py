@@ -8,7 +8,8 @@ Specification: https://github.com/zarr-developers/zarr-extensions/tree/main/code
 
 libzstd decodes in one call into memory of exactly the chunk's size (czstd.py); zstandard decodes where libzstd is not
 available. Three properties of zstandard need care: its stream reader ends without an error where a frame is cut off,
-even within the checksum; its one-shot calls return only the first of several frames; and a frame may announce any size.
+even within the checksum; its one-shot calls return only the first of several frames; and it trusts the content size
+that a frame states.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ class ZstdFrame(NamedTuple):
     size: int | None
     max_size: int
     window: int | None
-    """The window size of a frame without a content size, as its header states it; None if it needs a dictionary."""
+    """The byte that states the window size in a header without a content size (see `_beginning`); None if the frame
+    needs a dictionary."""
     blocks: tuple[int, ...]
     """The offset of each block in the data."""
 
@@ -78,7 +80,7 @@ def _frame(data: Buffer, start: int) -> ZstdFrame:
     if at > len(data):
         raise ValueError("the frame is cut off")
     if size is not None and size > max_size:
-        raise ValueError(f"the frame announces {size:,} bytes, its blocks hold at most {max_size:,}")
+        raise ValueError(f"the frame states {size:,} bytes, but its blocks hold at most {max_size:,}")
     return ZstdFrame(start, at, size, max_size if size is None else size, window, tuple(blocks))
 
 
@@ -200,8 +202,8 @@ class Zstd(BytesToBytes):
         out[:] = beginning[start:]
 
     def decode_many(self, chunks: Sequence[Buffer], out: Octets, arena: Arena) -> Octets:
-        """Decodes many chunks in one call, so that threads do not take turns for each chunk (full reads of 16³ chunks:
-        benchmark "tiny 16^3"). Chunks that do not begin with a frame of their whole size are decoded one by one.
+        """Decodes many chunks in one call, so that threads do not wait for the GIL at each chunk (benchmark "tiny
+        16^3"). If a chunk does not begin with a frame of the chunk's whole size, the chunks are decoded one by one.
 
         If all chunks begin so and fill `out` exactly, none was cut off: a cut frame would swallow the beginning of the
         next one, and the rest would not be a valid frame.
@@ -295,7 +297,7 @@ def _decoded_each(zstandard: Any, chunks: Sequence[Buffer], out: Octets) -> bool
 
 
 def _fill(reader: Any, out: Octets) -> int:
-    """The number of bytes of `out` that the reader fills: fewer than its size only where the frames end."""
+    """Fills `out` from the reader and returns the number of bytes: fewer than its size only if the frames end."""
     done = int(reader.readinto(out))
     while 0 < done < out.size and (more := reader.readinto(out[done:])):
         done += more
