@@ -1,1 +1,1 @@
-"""Threads, locks, cores and plugins: the resources of the process, which all higher packages share."""
+"""The resources of the process, which all higher packages share: threads, locks, interrupts, memory and shortcuts."""

@@ -74,7 +74,7 @@ _adopted = threading.local()
 
 
 def _deliver(number: int, frame: FrameType | None) -> None:
-    """The signal handler while an operation runs."""
+    """The signal handler. While an operation runs, it only records the signal, unless the operation does not stop."""
     operation = _active
     if operation is None:
         raise Interrupted(number)
@@ -107,7 +107,7 @@ def begin() -> InterruptibleOperation | None:
 
 
 def end(operation: InterruptibleOperation) -> None:
-    """Raises an interrupt that arrived since `begin`, unless it is already being raised."""
+    """Stops holding interrupts back. Raises one that arrived since `begin`, unless it is already being raised."""
     global _active
     if operation.installed:
         _active = None
@@ -123,7 +123,7 @@ def end(operation: InterruptibleOperation) -> None:
 
 
 class operation:
-    """`with operation(): …` makes its block one operation, which a signal can only end as a whole."""
+    """`with operation(): …` makes its block one operation: an interrupt is raised at its end, or by a `check` in it."""
 
     __slots__ = ("_begun",)
 
@@ -285,8 +285,7 @@ def wait(happened: Callable[[float], T]) -> T:
 
 # ---------------------------------------------------------------------------------------------- applications
 def install(*signals: int) -> None:
-    """For applications: makes these signals, such as SIGTERM, raise Interrupted in the main thread, as SIGINT then
-    does.
+    """For applications: makes SIGINT and these signals, such as SIGTERM, raise Interrupted in the main thread.
 
     A signal that is ignored (`nohup`) stays ignored. Call it from the main thread, while no operation runs.
     """

@@ -5,7 +5,8 @@
     else:
         __getattr__ = lazy_names(__name__, {"copying": ("run",)})
 
-For packages whose modules are seldom all needed: the terminal front end offers conversion, but few sessions convert.
+It is for packages whose modules are seldom all needed. For example, the terminal front end offers conversion, but few
+of its users convert.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """numpy, imported when one of its names is first used: `from zarrscope.runtime.lazy_numpy import np`.
 
-For the modules that parse documents. They need numpy for rare types only, and listing a folder needs none of it, while
-its import takes longer than all other imports of `zarrscope ls` together (resources/docs/performance.md, "Start").
+It is for the modules that parse documents. They need numpy for rare types only, and not to list a folder. Importing
+numpy takes longer than all other imports of `zarrscope ls` together (resources/docs/performance.md, "Start").
 Modules that compute with arrays import numpy as usual.
 """
 

@@ -1,8 +1,8 @@
 """Bounded, thread-safe memoisation; `forget_all` clears every cache.
 
 Use it only for results that depend on the arguments alone, or that stay the same for the whole process. Data from
-stores, which others change, are cached elsewhere, with their own rules: in a document cache, a locator, a viewer's
-chunks.
+stores, which other programs change, have caches with rules of their own: the document cache of a hierarchy, the locator
+of an array, and the chunk cache of viewers.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def memoized(size: int) -> Callable[[Callable[P, T]], Memoized[P, T]]:
 
 
 class Memo(Generic[T]):
-    """The last `size` values by key, for results that do not follow from a function's arguments alone.
+    """A cache of the last `size` values by key, for results that do not follow from a function's arguments alone.
 
     Examples
     --------

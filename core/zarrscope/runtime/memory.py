@@ -21,12 +21,12 @@ from zarrscope.runtime.tuning import KEPT_BYTES, KEPT_FROM
 
 
 def take(size: int) -> NDArray[np.uint8] | None:
-    """Pooled memory of `size` bytes with undefined content for a result; None where numpy should allocate it."""
+    """Pooled memory of `size` bytes with undefined content for a result; None if numpy should allocate it."""
     return _pool.take(size) if is_owned() and KEPT_FROM <= size <= KEPT_BYTES else None
 
 
 class Pool:
-    """Mappings that are lent as results and reused when these are gone."""
+    """Memory mappings that are lent for results, and reused when the results are gone."""
 
     possible = all(hasattr(mmap, name) for name in ("MAP_PRIVATE", "MAP_ANONYMOUS", "MADV_FREE"))
     """Whether the system supports marking memory as free; without that, none is kept. Tests force both cases."""

@@ -1,6 +1,6 @@
 """Pools of threads that take jobs from queues in order of priority; threads.py uses them.
 
-A thread is started when a job comes and none is idle, and ends when it had no job for a while.
+A thread is started when a job is queued and no thread is idle. It ends when it has had no job for a while.
 """
 
 from __future__ import annotations
@@ -163,9 +163,10 @@ _ends_at_exit = False
 
 
 def _end_at_exit() -> None:
-    """Ends all pools before the interpreter is finalized. The system unwinds a daemon thread that returns to Python
-    after that, and C++ and Rust libraries below it then abort the process. It is registered when the first thread
-    starts, so it runs before the exit handlers of toolkits imported by then, whose objects the threads use."""
+    """Makes all pools end before the interpreter is finalized. If a daemon thread returned to Python after that, its
+    stack would be unwound, and C++ and Rust libraries on it would abort the process. The exit handler is registered
+    when the first thread starts. So it runs before the exit handlers of toolkits imported by then, whose objects the
+    threads use."""
     global _ends_at_exit
     if not _ends_at_exit:
         _ends_at_exit = True

@@ -1,8 +1,8 @@
-"""Whether this process is an application's own.
+"""Records whether this process belongs to an application.
 
-A library must not change the process that imports it. Measures that only suit an application, because they take more
-memory or make a decision for the whole process, need a call of `own`: reusing the memory of results, and returning
-freed memory to the system (memory.py).
+A library must not change the process that imports it. Some measures suit an application only, because they take more
+memory or make a decision for the whole process: reusing the memory of results, and returning freed memory to the system
+(memory.py). They are taken only after a call of `own`.
 """
 
 from __future__ import annotations

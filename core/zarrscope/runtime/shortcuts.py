@@ -81,7 +81,7 @@ def is_off() -> bool:
 
 
 def need(holds: bool, reason: str) -> None:
-    """Checks a condition in the self-test of a shortcut. Raises NotUsable where it does not hold."""
+    """Checks a condition in the self-test of a shortcut. Raises NotUsable if it does not hold."""
     if not holds:
         raise NotUsable(reason)
 

@@ -94,8 +94,8 @@ class Background:
         # Prefetching uses the same network and GIL as urgent requests.
         self.fetch_pool = Pool("fetch", fetch_threads, max(1, fetch_threads // 4), held)
         self.file_pool = Pool("files", min(FILE_THREADS, fetch_threads), 1, held)
-        # One core is left for the calling thread: it decodes too while it waits (`share`, ChunkLoader.read), or it is a
-        # user interface.
+        # One core is left for the calling thread, which decodes too while it waits (`share`, ChunkLoader.read) or runs
+        # a user interface.
         self.decode_pool = Pool("decode", decode_threads or max(1, self.decode_threads - 1), None, held)
         _backgrounds.add(self)
 
@@ -226,7 +226,7 @@ class _SharedLoop(Generic[T]):
 
 
 class Owner:
-    """Submits jobs for one front end. Call its methods on the thread to which `post` leads."""
+    """Submits jobs for one front end. Call its methods on the owner's thread, where `post` runs calls."""
 
     def __init__(self, background: Background, post: Post) -> None:
         self.background = background
@@ -235,7 +235,7 @@ class Owner:
         self._closed = False
 
     def fetch(self, work: Callable[..., T], done: Callable[[JobResult[T]], None], priority: int = 1) -> Ticket:
-        """Runs `work()`, or `work(cancelled)` if it has a parameter of that name, on the pool for jobs that wait.
+        """Runs `work()`, or `work(cancelled)` if it has a parameter of that name, on the pool that waits for stores.
 
         `done(outcome)` is called on the owner's thread, unless the ticket was cancelled by then.
         """
@@ -380,7 +380,7 @@ def _takes_cancelled(work: Callable[..., Any]) -> bool:
 
 
 class Mailbox:
-    """The `post` of a script, which has no event loop: calls queue up until the script runs them.
+    """A `post` for scripts, which have no event loop: it queues calls until the script runs them.
 
     `mailbox = Mailbox(); owner = shared().owner(mailbox); …; mailbox.run_until(lambda: ticket.finished)`
     """

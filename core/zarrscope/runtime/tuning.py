@@ -28,8 +28,9 @@ SERIAL_BYTES = 256 * 1024
 """A local read of fewer decoded bytes stays on the calling thread, because waking another thread costs more than it
 saves (bench raw)."""
 SERIAL_TINY_BYTES = 512 * 1024
-"""As SERIAL_BYTES, for tiny chunks, which spend half of the time in Python and in system calls (regions of 64³ at
-random places in 128 MiB: two threads take a seventh less; always the same region, bench tiny: no gain)."""
+"""As SERIAL_BYTES, for tiny chunks, which spend half of the time in Python and in system calls. Measured for regions of
+64³: two threads save a seventh of the time if the regions are at random places in 128 MiB, and none if it is always the
+same region (bench tiny)."""
 SERIAL_COPIED_BYTES = 1 << 20
 """As SERIAL_BYTES, for chunks that are stored without compression (bench raw)."""
 SERIAL_QUICK_BYTES = 8 << 20
@@ -49,10 +50,10 @@ TINY_BYTES = 32 * 1024
 """Chunks of at most this many decoded bytes are tiny: many are decoded by one call (bench tiny, full: 22 ms instead of
 54)."""
 PLANNED_CHUNKS = 4096
-"""Chunks of a remote store that are requested at a time. Not measured: they take several rounds of requests."""
+"""Chunks of a remote store whose requests are planned at a time. Not measured: they take several rounds of requests."""
 INFLATED_PIECE = 256 * 1024
-"""Bytes of a deflate stream that are decoded at a time if most of them are skipped. Not measured: so few bytes
-stay in the processor's cache."""
+"""Bytes of a deflate stream that are decoded at a time if most of them are skipped. Not measured: a piece of this size
+stays in the processor's cache."""
 BLOSC_HEAD = 4096
 """Bytes of a blosc chunk that are read first. Not measured: one page holds the table of up to 1,000 blocks."""
 ZEROED_BYTES = 64 * 1024 * 1024
@@ -100,7 +101,7 @@ PUTS_AT_ONCE = 32
 """The most values that are sent to a remote store in parallel (bench s3_writes: 128 chunks take 0.7 times as long as
 in the fastest other library, and 4.8 times as long if they are sent one by one)."""
 PUT_BYTES = 64 << 20
-"""The most bytes that several values sent in parallel have together. Not measured: they are held in memory."""
+"""The most bytes, in total, of values that are sent in parallel. Not measured: they are held in memory."""
 FEWEST_IN_FLIGHT = 4
 """The fewest parallel requests after a server reported too many. Not measured."""
 ARCHIVE_TAIL_BYTES = 1 << 17
