@@ -75,6 +75,13 @@ def test_the_top_level_holds_what_the_house_allows() -> None:
     assert {p.relative_to(machine.ROOT).parts[0] for p in _tracked()} <= allowed
 
 
+def test_the_engine_has_few_entries() -> None:
+    """A newcomer looks at them all: a folder for each reason to change."""
+    engine = machine.ROOT / "core" / "zarrscope"
+    entries = {p.relative_to(engine).parts[0] for p in _tracked() if p.is_relative_to(engine)}
+    assert len(entries) <= 16, sorted(entries)
+
+
 def test_names_say_what_a_file_is_about() -> None:
     vague = {"utils", "util", "common", "base", "manager", "helper", "helpers", "misc"}
     assert not [p for p in _tracked() if p.suffix == ".py" and {*p.with_suffix("").parts} & vague]

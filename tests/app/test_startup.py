@@ -88,7 +88,7 @@ def test_a_verb_that_shows_metadata_imports_its_own_module_and_nothing_heavy(sto
     verb, options = (arguments, []) if arguments[-1] == "get" else (arguments[:1], arguments[1:])
     modules = imported(*verb, str(store), *options)
     assert not HEAVY & modules
-    assert not {m for m in modules if m.startswith(("zarrscope.check", "zarrscope.convert", "zarrscope.export"))}
+    assert not {m for m in modules if m.startswith(("zarrscope.check", "zarrscope.convert"))}
     assert f"zarrscope_app.cli.{VERBS[arguments[0]].module}" in modules
     assert "numpy" not in modules, "only rare data types and fill values need it"
 

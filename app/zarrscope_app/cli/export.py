@@ -63,8 +63,8 @@ def export(
       zarrscope export --state zarrscope:eNqrVi... view.png
     """
     url, node, out = _places(places, view)
-    from zarrscope.export import FORMATS as formats
-    from zarrscope.export import format_of
+    from zarrscope.convert.export import FORMATS as formats
+    from zarrscope.convert.export import format_of
 
     chosen = format_of(out, format_)
     assert chosen in formats
@@ -130,7 +130,7 @@ def _values(
     chosen: Any,
     how: dict[str, Any],
 ) -> tuple[Any, dict[str, Any]]:
-    from zarrscope import export as engine
+    from zarrscope.convert import export as engine
     from zarrscope_app.presenters.session.exporting import prepared_copy, prepared_values
 
     hierarchy, found = opened(url, node, **how)

@@ -16,7 +16,8 @@ work in independent parts (work.py), on the threads of this process or on a Dask
 
     convert.add_label_image(image, "/", "cells")                                # empty, of its size (label_images.py)
 
-patching.py writes edited elements of an image into all of its levels.
+patching.py writes edited elements of an image into all of its levels. The package `export` writes values as files that
+other programs read.
 
 levels.py and pyramids.py choose the levels of an image, downsampling.py computes their elements, and rebuilding.py
 gives new levels to an image that is in use.

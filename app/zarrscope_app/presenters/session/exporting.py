@@ -1,9 +1,9 @@
 """Exports of one session: the displayed view, a region or a node. An export is prepared (size and time), then run as a
 job.
 
-A view is written as painted; a region and a node are written as values (zarrscope.export). `prepare` finds the size and
-time of an export in the background; `run` starts it. No incomplete file ever appears under the final name, and nothing
-is overwritten without asking.
+A view is written as painted; a region and a node are written as values (zarrscope.convert.export). `prepare` finds the
+size and time of an export in the background; `run` starts it. No incomplete file ever appears under the final name, and
+nothing is overwritten without asking.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 from psygnal import Signal
 
-from zarrscope import convert, export
+from zarrscope import convert
+from zarrscope.convert import export
+from zarrscope.convert.export.formats import FORMATS, Format, format_of, need_tifffile
 from zarrscope.errors import Refused, Unsupported, ZarrscopeError
-from zarrscope.export.formats import FORMATS, Format, format_of, need_tifffile
 from zarrscope.model.frozen import frozen
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope.view.png import png

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zarrscope.export.formats import ExportPlan, micrometers, tiff_dtype
-from zarrscope.export.source import Source
+from zarrscope.convert.export.formats import ExportPlan, micrometers, tiff_dtype
+from zarrscope.convert.export.source import Source
 
 PLANE_BYTES = 1 << 27
 """Larger planes are written in tiles, so that no complete plane is in memory."""

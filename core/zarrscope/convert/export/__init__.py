@@ -9,9 +9,9 @@ export never leaves a partial file: it writes to a temporary file in the same fo
 end. An existing file is overwritten only on request, an existing Zarr never.
 """
 
-from zarrscope.export.formats import FORMATS, ExportPlan, Format, format_of, plan
-from zarrscope.export.source import Source
-from zarrscope.export.target import Target
-from zarrscope.export.writing import estimate, run
+from zarrscope.convert.export.formats import FORMATS, ExportPlan, Format, format_of, plan
+from zarrscope.convert.export.source import Source
+from zarrscope.convert.export.target import Target
+from zarrscope.convert.export.writing import estimate, run
 
 __all__ = ["FORMATS", "ExportPlan", "Format", "Source", "Target", "estimate", "format_of", "plan", "run"]

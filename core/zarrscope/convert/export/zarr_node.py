@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from zarrscope.export.formats import ExportPlan
-from zarrscope.export.source import Source
+from zarrscope.convert.export.formats import ExportPlan
+from zarrscope.convert.export.source import Source
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.view.image import Channel
 

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zarrscope.export.formats import ExportPlan
-from zarrscope.export.source import Source
-from zarrscope.export.target import Target
-from zarrscope.export.tiff import write_tiff
-from zarrscope.export.zarr_node import write_zarr
+from zarrscope.convert.export.formats import ExportPlan
+from zarrscope.convert.export.source import Source
+from zarrscope.convert.export.target import Target
+from zarrscope.convert.export.tiff import write_tiff
+from zarrscope.convert.export.zarr_node import write_zarr
 from zarrscope.model.storage import never
 
 Progress = Callable[[int, int], object]

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from zarrscope.convert.export.source import Source
 from zarrscope.errors import Refused, Unsupported
-from zarrscope.export.source import Source
 
 
 @dataclass(frozen=True)
