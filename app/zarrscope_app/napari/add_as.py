@@ -12,7 +12,7 @@ from zarrscope_app.presenters.layer_kinds import CHOOSE, KINDS
 
 
 class AddAs(MenuButton):
-    """`chosen(kind)` is emitted for an entry."""
+    """A button with a menu of layer kinds. `chosen(kind)` is emitted when a person chooses one."""
 
     chosen = Signal(str)
 

@@ -1,12 +1,12 @@
 """Reads planes on other threads while Qt's event loop runs, also if napari's asynchronous slicing is off.
 
-With asynchronous slicing off, napari reads on its own thread, which draws nothing meanwhile. With this module, a plane
-that does not arrive within a few milliseconds is read on another thread; until then the layer shows the previous plane
-and no value under the cursor, as with napari's asynchronous slicing. napari gets the plane by the event with which its
-own slicer announces one.
+With asynchronous slicing off, napari reads on its own thread, which draws nothing meanwhile. This module reads planes
+on another thread. If a plane does not arrive within a few milliseconds, the layer shows the previous plane until then,
+and no value under the cursor, as with napari's asynchronous slicing. The plane is given to napari by the event with
+which napari's own slicer announces planes.
 
-A script that has not started the event loop gets its planes at once, as it expects. So does a screenshot: it waits for
-the planes that are being read.
+A script that has not started the event loop gets the requested plane at once, as it expects. A screenshot waits for the
+planes that are being read.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ GRACE_MS = 6
 """The most milliseconds that the window's thread waits for planes in one pass of the event loop, so that cached planes
 appear at once."""
 MOST_READS = 2
-"""The most planes of one layer that are read at a time; planes that a moving slider has passed are not read."""
+"""The most planes of one layer that are read at a time. Of further requests only the newest is read later, so planes
+that a moving slider has passed are skipped."""
 
 
 class PlaneRequest(Protocol):
@@ -44,10 +45,10 @@ class PlaneRequest(Protocol):
 
     @property
     def slice_input(self) -> Any:  # Any: napari's private class
-        """The place of the plane, and its axes."""
+        """The position of the plane, and its axes."""
 
     def read(self) -> Any:  # Any: as above
-        """The plane; an empty one if it cannot be read. For any thread."""
+        """The plane; an empty one if it cannot be read. May be called on any thread."""
 
     def empty(self) -> Any:  # Any: as above
         """A plane without picture and values."""
@@ -66,7 +67,7 @@ class _Reads:
 
 
 def loop_runs() -> bool:
-    """Whether this is the thread of the windows, and its event loop runs: a person waits, not a script."""
+    """Whether this is Qt's main thread, and its event loop runs: then a person waits, not a script."""
     application, thread = QCoreApplication.instance(), QThread.currentThread()
     return application is not None and thread is not None and thread is application.thread() and thread.loopLevel() > 0
 
@@ -77,7 +78,7 @@ def slicing_of(layer: NapariLayer) -> Any:
 
 
 class BackgroundPlanes:
-    """Reads the planes of one viewer's layers. `bridge` leads to the thread of the window."""
+    """Reads the planes of one viewer's layers. `bridge` runs functions on the window's thread."""
 
     def __init__(self, viewer: Viewer, bridge: Bridge) -> None:
         self._viewer = ref(viewer)
@@ -99,7 +100,8 @@ class BackgroundPlanes:
         return any(reads.shown != reads.latest.id for reads in self._reads.values())
 
     def read(self, layer: NapariLayer, request: PlaneRequest) -> Any:
-        """The requested plane if it can be read at once; else the present one, until `_show` gets the requested one."""
+        """Returns the requested plane if it arrives within GRACE_MS. Otherwise returns the plane that the layer shows
+        now; `_show` replaces it when the requested plane has arrived."""
         reads = self._reads.setdefault(layer, _Reads(request))
         reads.latest, reads.waiting = request, None
         if len(reads.tickets) >= MOST_READS:
@@ -148,7 +150,7 @@ class BackgroundPlanes:
             if reads.waiting is not None:
                 waiting, reads.waiting = reads.waiting, None
                 self._begin(layer, reads, waiting, grace=False)
-            elif request is reads.latest and versions != _versions(layer):  # painted meanwhile
+            elif request is reads.latest and versions != _versions(layer):  # labels were painted during the read
                 self._begin(layer, reads, request, grace=False)
                 return
             if outcome.error is not None:

@@ -1,4 +1,4 @@
-"""The button *Browse…*: the system's dialogs for a folder or a file, and the places that are open beside each other."""
+"""The button *Browse…*: opens a folder or a file by the system's dialogs, alone or beside the open hierarchies."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from zarrscope_app.presenters.commands import LABELS, command
 
 
 class BrowseButton(MenuButton):
-    """`chosen(path)` is emitted for a chosen folder or file; `added(path)` if it is to be opened beside those that are
-    open, "" for the typed address; `closed()` to close the one in front."""
+    """A button with a menu. `chosen(path)` is emitted for a folder or file to open, `added(path)` for one to open
+    beside the open hierarchies ("" stands for the typed address), `closed()` to close the hierarchy in front."""
 
     chosen = Signal(str)
     added = Signal(str)
@@ -30,7 +30,7 @@ class BrowseButton(MenuButton):
             action.triggered.connect(lambda _=False, ask=ask: self._tell(self.chosen, ask()))
         menu.addSeparator()
         self.further: list[QAction] = []
-        """The actions for further places, which need one that is open."""
+        """The actions that open a hierarchy beside others, or close one; they need an open hierarchy."""
         for name, ask in (("add-folder", self._folder), ("add-file", self._file)):
             self._action(menu, name, lambda _=False, ask=ask: self._tell(self.added, ask()))
         self._action(menu, "add-address", lambda: self.added.emit(""))
@@ -45,7 +45,7 @@ class BrowseButton(MenuButton):
         self.further.append(action)
 
     def set_open(self, count: int) -> None:
-        """Enables the actions for further places if any is open."""
+        """Enables the actions of `further` if any hierarchy is open; `count` is the number of open ones."""
         for action in self.further:
             action.setEnabled(count > 0)
 

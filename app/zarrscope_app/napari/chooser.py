@@ -1,4 +1,4 @@
-"""Asks which of several images to add: a list with a filter, visible while there is a choice."""
+"""Asks which of several images to add, by a list with a filter. The widget is visible only while it asks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ HEIGHT = 180
 
 
 class Chooser(QWidget):
-    """`ask(why, choices)` shows the list; `choice` is the selected one; `chosen` when one is activated."""
+    """The list of images. `ask(why, choices)` shows it; `choice` is the selected image; `chosen(choice)` is emitted
+    when a person activates one (double-click or Enter)."""
 
     chosen = Signal(object)
 

@@ -1,4 +1,4 @@
-"""Before the dock or napari's window closes with unsaved changes: shows the changes, and asks the person, once."""
+"""Shows unsaved changes before the dock or napari's window closes, and asks whether to save or discard them."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class AsksBeforeClosing(QObject):
 
     def may_close(self, close: Callable[[], object], labels: bool) -> bool:
         """Whether the dock or the window may close now. If the person chooses to save, `close` is called after saving.
-        `labels`: layers with painted labels are removed, too."""
+        With `labels` the person is also asked about painted labels, which closing the window would lose."""
         dock = self._dock()
         if dock is None or dock.session is None:
             return True
@@ -98,8 +98,8 @@ class AsksBeforeClosing(QObject):
     def _may_leave_all(
         self, dock: Dock, sessions: Sequence[Session], close: Callable[[], object], painted: Sequence[Any]
     ) -> bool:
-        """Asks about each hierarchy, and with the one in front about painted layers. Nothing is given up before every
-        answer has come."""
+        """Asks about each hierarchy; the question about the hierarchy in front includes the painted layers. No edits
+        are discarded before all questions are answered."""
         dock.form.commit()
         dropped: list[Session] = []
         for session in sessions:
@@ -112,8 +112,8 @@ class AsksBeforeClosing(QObject):
     def _may_leave(
         self, session: Session, close: Callable[[], object], painted: Sequence[Any], dropped: list[Session]
     ) -> bool:
-        """Asks about the unsaved edits of one hierarchy, and about painted layers. `dropped` gets the session if the
-        person gives its edits up."""
+        """Asks about the unsaved edits of one hierarchy, and about painted layers. The session is appended to `dropped`
+        if the person chooses to discard its edits."""
         if session.edit.when_edited(close):
             return False
         dirty = bool(session.edit.dirty_paths)

@@ -1,4 +1,4 @@
-"""The dock: address, tree, form, info, "Add to viewer". The panes are the desktop window's; layers are napari's.
+"""The dock: address, tree, form, info, "Add to viewer". Its panes are the window's widgets; napari shows the layers.
 
 Unsaved edits are kept when the dock is closed, and offered when the address is opened again.
 """
@@ -62,16 +62,16 @@ if TYPE_CHECKING:
 VIEWS_SHOWN = ("attributes", "chunks", "info", "problems")
 """The built-in views that the dock shows; napari itself shows the picture."""
 PAINT_MS = 10
-"""Milliseconds in which Qt draws an added layer: Qt waits 5 ms for further changes before it draws."""
+"""Milliseconds between two added layers, in which Qt draws the first: it waits 5 ms for further changes before."""
 
 
 class Explorer(QWidget):
-    """`open(target)` shows a hierarchy; `add()` adds the selected node's layers to the viewer."""
+    """The dock's widget. `open(target)` shows a hierarchy; `add()` adds the selected node's layers to the viewer."""
 
     def __init__(
         self, napari_viewer: napari.Viewer, parent: QWidget | None = None, settings: Settings | None = None
     ) -> None:
-        """`settings`: the place for unsaved edits until the next time; None: files."""
+        """`settings` stores unsaved edits until their address is opened again; with None they are stored in files."""
         super().__init__(parent)
         self._settings = settings if settings is not None else FileSettings()
         self.viewer = unwrapped(napari_viewer)
@@ -85,14 +85,14 @@ class Explorer(QWidget):
         self.session: Session | None = None
         sessions: list[Session] = []
         self.places = OpenPlaces(sessions, self.bridge.post, self.bring)
-        self.destroyed.connect(partial(_close_all, sessions))  # after Qt has deleted the dock with napari's window
+        self.destroyed.connect(partial(_close_all, sessions))  # napari's window deletes the dock without closing it
         self._said = ""
-        """The result of the last operation on layers."""
+        """A sentence about the result of the last operation on layers."""
         self.address = QLineEdit()
         self.address.setPlaceholderText(LABELS["open-url-title"])
         self.address.setAccessibleName(LABELS["address"])
         self.address.returnPressed.connect(lambda: self.open(self.address.text()))
-        self.address.setAcceptDrops(False)  # the whole dock takes drops, to open them
+        self.address.setAcceptDrops(False)  # drops go to the dock, which opens them
         self.setAcceptDrops(True)
         self.browse = BrowseButton()
         self.browse.chosen.connect(self.open)
@@ -205,11 +205,11 @@ class Explorer(QWidget):
 
     # ------------------------------------------------------------------ hierarchies
     def open(self, target: Any, path: str | None = None, *, further: bool = False) -> None:
-        """Opens an address, or an object that zarrscope.open takes, read-only until the person asks to edit. `further`:
-        beside those that are open, in the same tree, instead of in their place.
+        """Opens an address, or an object that zarrscope.open takes, read-only until the person asks to edit. With
+        `further` the hierarchy appears in the tree beside those that are open; otherwise it replaces them.
 
-        The text of a view opens its address and adds its layers. Never blocks; the dock shows failures. Raises
-        TypeError for an object that is neither.
+        For a copied view its address is opened and its layers are added. Never blocks; the dock shows failures. Raises
+        TypeError for any other object.
         """
         view = None
         if isinstance(target, str) and is_view(target):
@@ -240,7 +240,7 @@ class Explorer(QWidget):
         self.bring(session)
 
     def bring(self, session: Session) -> None:
-        """Shows an open hierarchy in the tabs; the tree has all of them."""
+        """Shows an open hierarchy in the tabs; the tree shows all open hierarchies."""
         if session is not self.session:
             self._leave()
             self.session = session
@@ -251,8 +251,8 @@ class Explorer(QWidget):
         self._show()
 
     def close_place(self) -> None:
-        """Closes the hierarchy in front, and shows its neighbour in the tree. Layers in the viewer stay. Unsaved edits
-        are asked about."""
+        """Closes the hierarchy in front, and shows its neighbour in the tree. Layers in the viewer stay. If there are
+        unsaved edits, the person is asked first."""
         session = self.session
         if session is None or not self.closing.may_close_place(self.close_place):
             return
@@ -295,8 +295,8 @@ class Explorer(QWidget):
             self.add()
 
     def _planes_changed(self) -> None:
-        """Tells the sessions that are still open that planes of their layers failed: a session knows the command that
-        would help."""
+        """Adds the problem of each failed plane to the session of its hierarchy, if that is still open, because the
+        session offers the command that may help."""
         for session in self.places.sessions:
             for layer, problem in self.planes.unread.items:
                 if problem.offer and (opened := session.hierarchy) and source_of(layer).get("url") == opened.url:
@@ -355,7 +355,7 @@ class Explorer(QWidget):
         self.tabs.setCurrentWidget(self.tabs.pages[id])
 
     def write_labels(self) -> None:
-        """Shows what writing the painted labels of the selected layer would change."""
+        """Shows the changes that writing the painted labels of the selected layer would make."""
         self.layer_menu.painting.write(self.session)
 
     def save_local_copy(self) -> None:
@@ -430,7 +430,7 @@ class Explorer(QWidget):
 
     # ------------------------------------------------------------------ the end
     def _leave(self) -> None:
-        """Ends what the person was doing with the hierarchy in front."""
+        """Leaves the hierarchy in front: stops adding layers, commits typed text, and clears the selections."""
         if self.session is not None:
             self.layers.cancel()
             self.form.commit()
@@ -446,7 +446,7 @@ class Explorer(QWidget):
             self.places.close_all()
 
     def stop(self) -> None:
-        """Releases all resources: no callback comes afterwards."""
+        """Releases all resources. No callback is called afterwards."""
         self.viewer.events.theme.disconnect(self._follow_theme)
         follow(None)
         self.closing.stop()
@@ -480,7 +480,7 @@ class Explorer(QWidget):
 
 
 def _close_all(sessions: list[Session], _: object = None) -> None:
-    """Closes all docks; unsaved edits are kept in their files."""
+    """Closes all sessions; unsaved edits are kept in their files."""
     while sessions:
         sessions.pop().close()
 

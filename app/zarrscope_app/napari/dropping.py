@@ -1,4 +1,4 @@
-"""A node dragged from the dock's tree onto napari's canvas is added to the viewer."""
+"""Adds a node to the viewer when it is dragged from the dock's tree onto napari's canvas."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COMES = (QEvent.Type.DragEnter, QEvent.Type.DragMove)
 
 
 class TakesNodes(QObject):
-    """Accepts drops for the dock `widget`. `dropped(path)` adds a node; other drops are left to napari."""
+    """Accepts drops for the dock `widget`. `dropped(path)` is called for a dropped node; napari handles other drops."""
 
     def __init__(self, dropped: Callable[[str], object], widget: QWidget) -> None:
         super().__init__(widget)

@@ -1,8 +1,8 @@
-"""Reads and writes for napari on another thread, while the window goes on.
+"""Reads and writes for napari on another thread, while the window stays responsive.
 
-npe2 expects a reader to return its layers and a writer its paths, so the window's thread cannot leave them before the
-work is done. It runs an event loop inside them instead: the window draws and answers, and napari's activity panel has
-a bar with a button to cancel. For a script that has not started Qt's event loop, the work is done on its own thread.
+npe2 expects a reader to return its layers and a writer its paths, so these functions cannot return before the work is
+done. They run an event loop until then: the window draws and answers, and napari's activity panel shows a bar with a
+button to cancel. For a script that has not started Qt's event loop, the work is done on the script's own thread.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from zarrscope_app.qt.bridge import Bridge
 T = TypeVar("T")
 Report = Callable[[float], None]
 BAR_AFTER_MS = 250
-"""Shorter work has no bar, which would only flicker."""
+"""The bar appears after this many milliseconds; for shorter work it would only flicker."""
 STEPS = 1000
 """The length of a bar whose progress is known."""
 
@@ -31,15 +31,17 @@ class Stopped(Exception):
 
 
 class _Bar(cancelable_progress):  # type: ignore[misc]  # napari has no types here
-    """A bar whose button to cancel works at once; napari's own works between two steps."""
+    """A bar whose button to cancel works at once; the button of napari's own bar works between two steps."""
 
     def __init__(self, text: str, stop: Callable[[], object]) -> None:
-        self._stop = stop  # before napari shows the bar, which turns the event loop: the button works at once
+        self._stop = (
+            stop  # set first, because napari's __init__ runs the event loop, in which the button may be clicked
+        )
         self._known = False
-        super().__init__(total=0, desc=text)  # 0: not known
+        super().__init__(total=0, desc=text)  # a total of 0 means that the total is not known
 
     def show_part(self, part: float) -> None:
-        """Shows the progress, 0 … 1."""
+        """Shows the progress, a number from 0 to 1."""
         if not self._known:
             self._known, self.total = True, STEPS
         self.update(int(part * STEPS) - self.n)
@@ -50,7 +52,8 @@ class _Bar(cancelable_progress):  # type: ignore[misc]  # napari has no types he
 
 
 def while_shown(work: Callable[[Report, Callable[[], bool]], T], text: str) -> T:
-    """The result of work(report, cancelled), or its error. `text` stands beside the bar. Raises Stopped."""
+    """Returns the result of work(report, cancelled), or raises its error. `text` is shown beside the bar. Raises
+    Stopped if the person cancels or closes napari."""
     if not loop_runs():
         return work(lambda _: None, lambda: False)
     application: Any = QCoreApplication.instance()

@@ -38,7 +38,7 @@ class Dock(Protocol):
 
 
 class LayerMenu(MenuButton):
-    """A button of a dock with a menu; `painting` has the labels that are being edited."""
+    """The button that opens the menu; `painting` manages the labels that are being edited."""
 
     def __init__(self, dock: Dock, owner: Owner, parent: QWidget) -> None:
         super().__init__(MENU)
@@ -68,7 +68,8 @@ class LayerMenu(MenuButton):
         return [one for one in layers if (source := source_of(one)).get("url") == url and source.get("path") == path]
 
     def _chosen(self) -> tuple[str, list[Any]]:
-        """The node of the active layer, else the node selected in the tree; with the layers that came from it."""
+        """The path of the active layer's node, else of the node selected in the tree, and the layers that came from
+        that node."""
         session = self._dock.session
         source = source_of(active) if (active := self._dock.viewer.layers.selection.active) is not None else {}
         for path in (source.get("path"), session.state.path if session is not None else None):
@@ -94,7 +95,7 @@ class LayerMenu(MenuButton):
         self._dock.show_changes()
 
     def view_text(self) -> str:
-        """The displayed view as one text; "" if there is no layer of the node."""
+        """The displayed view as one text to copy; "" if no layer came from the node."""
         session, (path, layers) = self._dock.session, self._chosen()
         if session is None or not layers:
             return ""
@@ -113,5 +114,5 @@ class LayerMenu(MenuButton):
 
 
 def _without_state(act: Callable[[], object], _: bool = False) -> None:
-    """Wraps the function of a menu entry, because Qt also passes whether it is checked."""
+    """Calls the function of a menu entry without the argument that Qt passes (whether the entry is checked)."""
     act()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def as_napari(layer: Layer) -> tuple[Any, dict[str, Any], str]:
-    """(data, arguments, kind) as readers return them and `Layer.create` accepts them."""
+    """The layer as (data, arguments, kind), as readers return it and `Layer.create` accepts it."""
     if layer.coordinates is not None:
         told = {"zarrscope": dict(layer.source)}
         return layer.coordinates, {"name": _untagged(layer.name), "visible": True, "metadata": told}, layer.kind
@@ -36,7 +36,7 @@ def as_napari(layer: Layer) -> tuple[Any, dict[str, Any], str]:
     if layer.affine is not None:
         arguments["affine"] = layer.affine
     if layer.kind == "image":
-        arguments["rgb"] = False  # napari would guess it from the shape
+        arguments["rgb"] = False  # else napari would guess it from the shape
         arguments["contrast_limits"] = layer.contrast
         # napari has no argument for the range of the contrast sliders: planes.Watch sets it on the layer.
         arguments["metadata"]["zarrscope"]["contrast_range"] = layer.contrast_range
@@ -71,13 +71,13 @@ def insert(viewer: Viewer, data: Any, arguments: dict[str, Any], kind: str) -> N
 
 
 def source_of(layer: NapariLayer) -> dict[str, Any]:
-    """The source of a layer of zarrscope's: url, path, and the range of its contrast; {} for another layer."""
+    """The source of a layer that zarrscope made: url, path, and the range of its contrast; {} for other layers."""
     found = layer.metadata.get("zarrscope", {})
     return found if isinstance(found, dict) else {}
 
 
 def views_of(layer: NapariLayer) -> list[LazyView]:
-    """The levels of a layer whose data are zarrscope's, however the layer was added."""
+    """The levels of a layer whose data zarrscope reads, no matter which code added the layer; [] for other layers."""
     data = getattr(layer, "data", None)
     levels = list(data) if getattr(layer, "multiscale", False) and data is not None else [data]
     return [level for level in levels if isinstance(level, LazyView)]
@@ -89,8 +89,8 @@ def _untagged(text: str) -> str:
 
 
 def _unit(name: str) -> str:
-    """The unit of an axis for napari, which accepts only units that pint knows; others count as none. pint would
-    evaluate text that is not a unit."""
+    """The unit of an axis for napari, which accepts only units that pint knows; other units become "pixel". Only text
+    that looks like a unit is given to pint, because pint would evaluate other text as an expression."""
     import pint
 
     if not re.fullmatch(r"[A-Za-zµμΩÅ°_]{1,40}", name):
@@ -132,7 +132,8 @@ def _label_colormap(colors: dict[int, tuple[int, int, int, int]]) -> Any:
 
 
 def _features(properties: dict[int, dict[str, Any]]) -> dict[str, list[Any]]:
-    """A row for each label; napari finds the label of a row in the column "index"."""
+    """The properties of labels as a table by columns, with a row for each label. napari finds the label of a row in the
+    column "index"."""
     names = dict.fromkeys(_untagged(name) for said in properties.values() for name in said if name != "index")
     rows = [{_untagged(name): value for name, value in said.items()} for said in properties.values()]
     return {"index": list(properties), **{name: [row.get(name) for row in rows] for name in names}}
@@ -150,8 +151,8 @@ def label_colors(colormap: Colormap) -> dict[int, tuple[int, int, int, int]]:
 
 
 def renew_layers(viewer: Viewer, session: Session, layers: Layers) -> None:
-    """Makes the layers of a session's hierarchy read through the store that was opened last. Otherwise opening with
-    another option (denied counts as missing) would only affect layers added later."""
+    """Makes the layers of a session's hierarchy read through the store that the session opened last. Otherwise a
+    changed option (denied values count as missing) would affect only layers that are added later."""
     url = session.hierarchy.url if session.hierarchy is not None else None
     ours = [layer for layer in viewer.layers if source_of(layer).get("url") == url]
     lazy = [layer for layer in ours if views_of(layer)]  # points have no lazy values

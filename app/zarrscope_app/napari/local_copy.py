@@ -1,4 +1,4 @@
-"""*Save to local copy*: the labels of a layer, with what was painted, as a new image on this machine."""
+"""*Save to local copy*: writes the labels of a layer, with the painted ones, as a new image on this machine."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class LocalCopy:
         self.dialog: CopyDialog | None = None
 
     def offer(self, layer: NapariLayer, why: str = "") -> None:
-        """Shows the plan, and writes the copy if the person agrees. `why`: why it is offered."""
+        """Shows the plan, and writes the copy if the person agrees. `why` is a sentence with the reason for the offer."""
         described = drawn(*layer.as_layer_data_tuple())
         self.dialog = CopyDialog(described, why, partial(self._save, layer, described), self._parent)
         self.dialog.open()

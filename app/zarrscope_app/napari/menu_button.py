@@ -10,7 +10,7 @@ ARROW = 12
 
 
 class MenuButton(QPushButton):
-    """Used for every menu of the dock."""
+    """The button of every menu of the dock."""
 
     def sizeHint(self) -> QSize:
         return super().sizeHint() + QSize(ARROW, 0)

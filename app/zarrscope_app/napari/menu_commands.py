@@ -1,4 +1,5 @@
-"""The plugin's commands in napari's menus. On a layer that zarrscope did not make, each says why it does nothing."""
+"""The plugin's commands in napari's menus. For a layer that zarrscope did not make, a command shows the reason why it
+does nothing."""
 
 from __future__ import annotations
 
@@ -74,7 +75,7 @@ def _at_layer(napari_viewer: Any, tab: str) -> Explorer | None:
 
 
 def _open(viewer: Any) -> Explorer:
-    """The viewer's dock, whoever opened it; otherwise a new one."""
+    """The viewer's dock if it is visible; else the dock is opened."""
     from zarrscope_app.napari.planes import watch
 
     found: Explorer | None = watch(viewer).dock()
@@ -82,7 +83,7 @@ def _open(viewer: Any) -> Explorer:
 
 
 def _source(viewer: Any) -> tuple[dict[str, Any], str]:
-    """The source of the active layer; or none, and the reason."""
+    """The source of the active layer and ""; or {} and the reason why the layer has no source."""
     active = viewer.layers.selection.active
     if active is None:
         return {}, NO_LAYER

@@ -14,7 +14,8 @@ class OpenPlaces:
     row of another hierarchy in the tree."""
 
     def __init__(self, sessions: list[Session], post: Post, brought: Callable[[Session], object]) -> None:
-        """`sessions` is filled and emptied here; it outlives the dock, whose end closes what is left in it."""
+        """`sessions` is the list that holds the open sessions. The caller keeps it, and closes the sessions that are
+        left in it when Qt has deleted the dock."""
         self.sessions = sessions
         self._post = post
         self._held: dict[Session, object] = {}
@@ -23,7 +24,7 @@ class OpenPlaces:
         self._roots = RootsPresenter(lambda tree: brought(next(s for s in sessions if s.tree is tree)))
 
     def open(self, target: Target, url: str) -> Session:
-        """Opens a hierarchy. What the target holds stays alive as long."""
+        """Opens a hierarchy. The object `target.held` stays alive as long as the session."""
         session = Session(
             url,
             self._post,
@@ -37,11 +38,11 @@ class OpenPlaces:
         return session
 
     def at(self, url: str) -> Session | None:
-        """The session of an address, if it is open."""
+        """The open session of an address, or None."""
         return next((session for session in self.sessions if session.url == url), None)
 
     def tree(self, front: Session) -> TreePresenter | RootsPresenter:
-        """The tree to show: that of the only hierarchy, or of all of them, each with a root of its own."""
+        """The tree to show: the tree of the only hierarchy, or one tree with a root for each hierarchy."""
         if len(self.sessions) == 1:
             self._roots.close()
             return front.tree
@@ -56,7 +57,7 @@ class OpenPlaces:
         return before is not None and now is not None and now is not before
 
     def close(self, session: Session) -> Session | None:
-        """Closes a session; its unsaved edits are kept. Returns the one to show then, if any."""
+        """Closes a session; its unsaved edits are kept. Returns the session to show next, or None."""
         at = self.sessions.index(session)
         self.sessions.remove(session)
         self._held.pop(session, None)

@@ -1,8 +1,8 @@
 """Paints labels in the viewer, and writes them back into their array.
 
-napari can paint labels of one level only. If there are several levels, the finest one replaces the layer, and its data
-can be painted. Painted labels lie in memory over the stored ones, until the person has seen the changes and writes
-them.
+napari can paint labels of one level only. If a layer has several levels, a layer with only the finest level replaces
+it, which can be painted. Painted labels are kept in memory and hide the stored ones, until the person has seen the
+changes and writes them.
 """
 
 from __future__ import annotations

@@ -41,7 +41,8 @@ Told = Callable[[ZarrscopeError | None], None]
 
 
 class Watch(QObject):
-    """Guards zarrscope's layers in one viewer, before napari reads them, whoever adds them."""
+    """Guards zarrscope's layers in one viewer: each layer is guarded before napari reads it, no matter which code adds
+    it."""
 
     changed = Signal()
 
@@ -57,7 +58,7 @@ class Watch(QObject):
         self.labels = UnwrittenLabels(viewer, self._bridge, self._write)
         self.labels.changed.connect(self._removed_painted)
         self.dock: Callable[[], Any] = lambda: None
-        """The latest dock, if it still exists."""
+        """Returns the latest dock, or None if it no longer exists."""
         for layer in viewer.layers:
             self._guard(layer)
         # Connected before the viewer's own handler, which slices the new layer.
@@ -87,7 +88,7 @@ class Watch(QObject):
         self.background.forget(event.value)
 
     def _write(self, layer: NapariLayer) -> None:
-        """Shows in the dock what writing the painted labels of a layer would change."""
+        """Shows in the dock the changes that writing the painted labels of a layer would make."""
         viewer = self._viewer()
         if viewer is not None:
             viewer.layers.selection.active = layer
@@ -128,8 +129,8 @@ class Watch(QObject):
 
 _watches: WeakKeyDictionary[Viewer, Watch] = WeakKeyDictionary()
 _waiting: WeakValueDictionary[int, LazyView] = WeakValueDictionary()
-"""First levels of layers that will be made visible after their insertion, by id, because `==` would compare
-elements."""
+"""The finest level of each layer that will be made visible after its insertion. The keys are ids, because `==` would
+compare elements."""
 
 
 def unwrapped(viewer: Viewer) -> Any:
@@ -139,7 +140,8 @@ def unwrapped(viewer: Viewer) -> Any:
 
 
 def open_dock(viewer: Viewer) -> Any:
-    """Opens the plugin's dock, or shows the one that the viewer has. By name, because the dock imports this module."""
+    """Opens the plugin's dock, or shows the one that the viewer has. The dock is opened by name, because its module
+    imports this one."""
     _, widget = viewer.window.add_plugin_dock_widget("zarrscope", TITLE)
     return unwrapped(widget)
 
@@ -155,8 +157,8 @@ def watch(viewer: Viewer) -> Watch:
 
 
 def hidden_at_first(data: Any, arguments: dict[str, Any], kind: str) -> tuple[Any, dict[str, Any], str]:
-    """A layer as readers return it, but hidden, because a viewer reads visible layers while it inserts them. Without a
-    viewer no code would show the layer later, so it is returned unchanged."""
+    """Returns a layer as readers return it, but hidden, because a viewer reads visible layers while it inserts them.
+    `Watch` makes it visible afterwards. Without a viewer there is no Watch, so the layer is returned unchanged."""
     viewers = list(getattr(napari.Viewer, "_instances", ()))
     if not viewers or not arguments["visible"]:
         return data, arguments, kind
@@ -176,8 +178,8 @@ def _widen(layer: NapariLayer) -> None:
 
 
 def guard(layer: NapariLayer, told: Told, background: BackgroundPlanes | None = None) -> None:
-    """Guards `layer`: its slices no longer raise errors. `told` gets, on any thread, the error of the latest slice, or
-    None if it could be read. `background` reads the slices that would hold up the window."""
+    """Guards `layer`: its slices no longer raise errors. `told` is called, on any thread, with the error of the latest
+    slice, or None if it could be read. `background` reads slices that take longer, so that the window does not wait."""
     holder = slicing_of(layer)
     make = getattr(holder, "_make_slice_request_internal", None)
     if make is None or isinstance(make, _Guarded):
@@ -186,7 +188,7 @@ def guard(layer: NapariLayer, told: Told, background: BackgroundPlanes | None = 
 
 
 class _Guarded:
-    """Makes the slice requests of one layer, which raise no errors of reading."""
+    """Makes the slice requests of one layer; these requests raise no read errors."""
 
     def __init__(
         self, make: Callable[..., Any], told: Told, layer: ref[Any], background: BackgroundPlanes | None
@@ -206,7 +208,7 @@ class _Guarded:
 
 
 class _Request:
-    """A slice request for napari that does not raise errors of reading. Called on any thread."""
+    """A slice request for napari that raises no read errors. It may be called on any thread."""
 
     def __init__(self, origin: _Guarded, request: Any) -> None:
         self._origin, self._request = origin, request
@@ -217,7 +219,7 @@ class _Request:
         return self._request.slice_input
 
     def __call__(self) -> Any:
-        """Called by napari: on the thread of the window, unless its slicing is asynchronous."""
+        """napari calls this: on the window's thread, unless napari's asynchronous slicing is on."""
         layer, background = self._origin.layer(), self._origin.background
         if background is None or not background.available or layer is None or not loop_runs():
             return self.read()

@@ -1,4 +1,4 @@
-"""The changes that are about to be written, line by line, and a button that writes them."""
+"""A dialog that lists the changes that are about to be written, and has a button that writes them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from zarrscope_app.qt.theme import fixed_font
 
 
 class PreviewDialog(QDialog):
-    """`act` is the label of the button; without it the dialog only shows the lines.
+    """Shows `lines`, one for each change. `act` is the label of the button; if it is "", there is no button.
 
-    `carry_out` is called when the person agrees, `left` when they do not.
+    `carry_out` is called when the person agrees, `left` when the person cancels.
     """
 
     def __init__(

@@ -22,8 +22,8 @@ def get_reader(path: str | list[str]) -> Callable[[str | list[str]], list[Any]] 
 
 
 def opened(path: str | list[str]) -> list[Any]:
-    """Like `read`, but if a person waits at a window, it answers meanwhile, and cancels. If there are several images
-    and a window, the dock asks which one to add, and no layer is returned yet."""
+    """Like `read`, but while it reads, napari's window stays responsive and has a button to cancel. If there are
+    several images and a window, the dock asks which one to add, and no layer is returned yet."""
     from zarrscope.errors.confidential import public
     from zarrscope_app.napari.in_the_background import Stopped, while_shown
     from zarrscope_app.presenters import strings
@@ -102,7 +102,7 @@ def _layers(
     levels: tuple[int, int | None] | None = None,
     ranges: Mapping[str, tuple[int, int | None]] | None = None,
 ) -> tuple[list[LayerData], tuple[str, ...]]:
-    """The layers and the warnings about them, on any thread."""
+    """Returns the layers and the warnings about them. May be called on any thread."""
     import zarrscope
     from zarrscope_app.napari.layers import as_napari
     from zarrscope_app.presenters.layer_part import Part, cut
@@ -120,7 +120,7 @@ def _layers(
 
 
 def _shown(found: tuple[list[LayerData], tuple[str, ...]]) -> list[LayerData]:
-    """The layers as napari takes them, on its thread, which shows their warnings."""
+    """Issues the warnings, and returns the layers as napari takes them. Runs on the window's thread."""
     from zarrscope_app.napari.planes import hidden_at_first
 
     layers, told = found

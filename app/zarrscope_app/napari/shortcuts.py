@@ -1,4 +1,4 @@
-"""The dock's keys in napari's own keymap, so that they work on the canvas and stand in napari's list of keys."""
+"""Binds the dock's keys in napari's own keymap, so that they work on the canvas and appear in napari's list of keys."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 
 class Shortcuts:
-    """Keys of one viewer, from `acts` by the names of KEYS. A key that is already bound stays as it is."""
+    """Binds the keys of KEYS in one viewer to the functions `acts`, which have the names of KEYS. A key that is already
+    bound stays as it is."""
 
     def __init__(self, viewer: Viewer, acts: dict[str, Callable[[], object]]) -> None:
         self._viewer = viewer
@@ -29,7 +30,7 @@ class Shortcuts:
                 self._bound.append((key, act))
 
     def stop(self) -> None:
-        """Frees the keys, unless somebody else has bound them since."""
+        """Frees the keys, unless other code has bound them since."""
         for key, act in self._bound:
             for bound, found in list(self._viewer.keymap.items()):
                 if found is act and str(bound) == key.replace("-", "+"):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def shown(layer: NapariLayer) -> ShownLayer:
-    """The present display settings of a layer of zarrscope's."""
+    """The present display settings of a layer that zarrscope made."""
     source = source_of(layer)
     limits = getattr(layer, "contrast_limits", None)
     return ShownLayer(
@@ -65,7 +65,7 @@ def on_show(viewer: Viewer, layers: Sequence[NapariLayer]) -> tuple[dict[str, in
 
 
 def direction(viewer: Viewer) -> dict[str, Any] | None:
-    """The direction in which the viewer shows a volume, as a view has it; None for a plane."""
+    """The direction in which the viewer shows a volume, in the form of a view; None for a plane."""
     if viewer.dims.ndisplay != 3:
         return None
     along = np.asarray(_camera(viewer).view_direction, float)
@@ -89,7 +89,7 @@ def _turn(viewer: Viewer, solid: Any) -> None:
 
 
 def go_to(viewer: Viewer, layers: Sequence[NapariLayer], view: Mapping[str, Any]) -> None:
-    """Shows the index, axes and level of a view; invalid parts of a text from elsewhere are ignored."""
+    """Shows the index, axes and level of a view. Invalid parts are ignored, because a view may come from elsewhere."""
     first = layers[0]
     names, skipped = _names(first), viewer.dims.ndim - first.ndim
     show, index, level = view.get("show"), view.get("index"), view.get("level")
@@ -108,7 +108,8 @@ def go_to(viewer: Viewer, layers: Sequence[NapariLayer], view: Mapping[str, Any]
 
 
 def room_of(viewer: Viewer, dock: QWidget) -> Room:
-    """The size of the canvas beside a dock, and the viewer's slider positions; their middle if the viewer is empty."""
+    """The size of the canvas beside a dock, and the viewer's slider positions. For an empty viewer the positions are
+    left out, which means the middle."""
     window = dock.window()
     center = window.centralWidget() if isinstance(window, QMainWindow) else None
     height, width = (center.height(), center.width()) if center is not None else (600, 800)

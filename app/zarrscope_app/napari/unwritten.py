@@ -1,8 +1,8 @@
 """Asks before a layer with painted labels that are not written is removed, or its viewer closes.
 
-The button, the key and the menus that remove layers all call `layers.remove_selected`, which asks here first. If
-other code removes a layer (a script, another plugin), nobody is asked, because code does not wait for a person; such a
-layer is kept, and the dock offers to bring it back.
+The button, the key and the menus that remove layers all call `layers.remove_selected`, which this module replaces by a
+function that asks first. If other code removes a layer (a script, another plugin), no question is asked, because code
+does not wait for a person; such a layer is kept, and the dock offers to bring it back.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 
 class UnwrittenLabels(QObject):
-    """Guards the painted labels of one viewer. `write(layer)` begins to write those of a layer."""
+    """Guards the painted labels of one viewer. `write(layer)` begins to write the painted labels of a layer."""
 
     changed = Signal()
-    """Layers were removed with painted labels, or brought back."""
+    """Emitted when layers with painted labels were removed, or brought back."""
 
     def __init__(self, viewer: Viewer, bridge: Bridge, write: Callable[[Any], object]) -> None:
         super().__init__()
         self._viewer, self._bridge, self._write = ref(viewer), bridge, write
         self.held: list[NapariLayer] = []
-        """Layers that were removed without asking."""
+        """Layers with painted labels that code removed, without a question."""
         self.given_up: WeakSet[NapariLayer] = WeakSet()
-        """Layers whose painted labels a person does not want."""
+        """Layers whose painted labels a person has chosen to lose."""
         layers = viewer.layers
         layers.remove_selected = partial(_remove_selected, ref(self), ref(layers), type(layers).remove_selected)
         layers.events.removed.connect(self._removed)
@@ -61,7 +61,8 @@ class UnwrittenLabels(QObject):
         self.changed.emit()
 
     def may_lose(self, layers: list[NapariLayer], act: str) -> bool:
-        """Asks whether painted labels of these layers may be lost. `act`: the label of the button that loses them."""
+        """Asks whether painted labels of these layers may be lost. `act` is the label of the button that removes or
+        closes them."""
         painted = [layer for layer in layers if is_painted(layer) and layer not in self.given_up]
         if not painted:
             return True
@@ -105,7 +106,7 @@ class UnwrittenLabels(QObject):
             self.changed.emit()
 
     def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
-        """Handles the window's close event. A script that closes the viewer is not asked."""
+        """Handles the window's close event. If a script closes the viewer, no question is asked."""
         viewer = self._viewer()
         if event is None or viewer is None or event.type() != QEvent.Type.Close:
             return False

@@ -1,6 +1,6 @@
 """The writer: *File ▸ Save* with a name that ends in .zarr makes a new OME-Zarr image of the layers.
 
-A person sees first what will be written, and chooses the version of OME-Zarr; a script is not asked.
+First a dialog shows the plan, and a person chooses the version of OME-Zarr in it; for a script there is no dialog.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from zarrscope_app.presenters.layers import NOT_PLACED
 
 
 class SaveDialog(PreviewDialog):
-    """Shows the plan of a new image; `planned` is the plan that the person agreed to, if so."""
+    """Shows the plan of a new image; `planned` is that plan once the person has agreed, else None."""
 
     def __init__(self, target: str, layers: Sequence[DrawnLayer], parent: QWidget | None) -> None:
         self._plans = partial(plan_image, target, layers)
@@ -48,9 +48,9 @@ class SaveDialog(PreviewDialog):
 
 
 def write(path: str, layers: list[tuple[Any, dict[str, Any], str]]) -> list[str]:
-    """Writes layers, as napari gives them, to a new place. If it fails, nothing is left behind.
+    """Writes layers, as napari gives them, to a new place. If writing fails, no files are left behind.
 
-    Raises Refused if the person does not agree, because napari calls a save without a path a failure.
+    Raises Refused if the person does not agree, because napari reports a writer that returns no path as failed.
     """
     described = [drawn(*layer) for layer in layers]
     plan = plan_image(path, described)
@@ -102,7 +102,7 @@ def _color(colormap: Any) -> tuple[int, int, int] | None:
 
 
 def _turned(arguments: dict[str, Any]) -> bool:
-    """Whether a layer has a rotation, a shear or another affine transformation besides scale and translation."""
+    """Whether a layer has a rotation, a shear or an affine transformation, besides scale and translation."""
     import numpy as np
 
     def is_one(matrix: Any) -> bool:
