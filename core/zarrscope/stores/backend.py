@@ -27,8 +27,8 @@ _locks = KeyedLocks()
 
 
 class Listed(NamedTuple):
-    """An entry of a listing that includes folders: a key, a folder, or something else with an error that
-    explains it."""
+    """An entry of a listing that includes folders: a key; a folder; or neither, such as a broken link, with an error
+    that gives the reason."""
 
     key: str
     is_folder: bool = False
@@ -42,9 +42,9 @@ class Backend:
     listable: bool = True
     writable: bool = True
     remote: bool = False
-    """Whether each request costs a round trip, so that callers should send few, many at once."""
+    """Whether each request costs a round trip. Callers should then send few requests, and many of them in parallel."""
     document_limit: int | None = None
-    """The largest metadata document in bytes; None: the limit of jsondoc/parse.py."""
+    """The largest size of a metadata document, in bytes; None stands for the limit of jsondoc/parse.py."""
     allow_outside: bool = False
     """Whether symbolic links that lead out of the store are followed. Only stores of files have such links."""
     _scans_children: bool = False
@@ -73,8 +73,8 @@ class Backend:
     def _get_many_within(
         self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None
     ) -> Iterator[tuple[int, Answer]]:
-        """Answers the requests; a value of more than `limit` bytes becomes an error, even if the backend
-        returned it."""
+        """Answers the requests. Replaces a value of more than `limit` bytes by an error, because `_get_many` of a
+        backend need not check the limit."""
         if limit is None:
             return self._get_many(requests, cancelled)
         return self._checked(self._get_many(requests, cancelled, limit), requests, limit)
@@ -132,8 +132,8 @@ class Backend:
                 yield Entry(name, bool(slash))
 
     def _named_folders(self, prefix: str) -> Iterator[str] | None:
-        """The names of folders beneath a prefix, for a store that cannot list but has, for example, an index page; else
-        None."""
+        """The names of folders beneath a prefix, from another source than a listing: web servers cannot list keys, but
+        some have index pages. None if there is no such source."""
         return None
 
     def _scan_children(
@@ -195,7 +195,7 @@ class Backend:
             try:
                 self._set(key, bytes(value), ABSENT if found is None else found[1])
                 return
-            except Conflict:  # another writer changed the value meanwhile: patch the new value
+            except Conflict:  # another writer stored a value meanwhile: patch that one
                 continue
 
     def _erase(self, key: str) -> None:

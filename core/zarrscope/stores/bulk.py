@@ -1,4 +1,4 @@
-"""The operations on many values of a store, each done in the best way of its backend (`store.bulk`).
+"""The operations on many values of a store (`store.bulk`), each done in the fastest way that its backend has.
 
 Every store has all of these; operations that a backend lacks are derived from reading, listing and setting. They are
 separate from the operations of `Store` because callers must observe more rules: `put` returns no version and is durable
@@ -43,12 +43,12 @@ class BulkOperations:
 
     @property
     def scans_children(self) -> bool:
-        """Whether `scan_children` is one pass over the folder, faster than `list_dir` and `get_many`."""
+        """Whether `scan_children` takes one pass over a folder, which is faster than `list_dir` and `get_many`."""
         return self._store._scans_children
 
     def filter_existing(self, keys: Sequence[str]) -> Sequence[str]:
-        """Filters keys to those that may hold a value. Keys without a value are removed only if that is
-        cheaper than requesting each.
+        """Removes keys that certainly hold no value. A store for which finding that out is no cheaper than requesting
+        each value returns all keys.
 
         Parameters
         ----------
@@ -78,14 +78,14 @@ class BulkOperations:
         Parameters
         ----------
         arena
-            Memory in which the returned values may lie.
+            Reused memory, in which the returned values may lie.
         limit
             The most bytes of each value, or part, that the caller can use; None for any number.
 
         Returns
         -------
         Reader
-            It reads one value after the other.
+            The reader.
 
         Examples
         --------
@@ -142,9 +142,10 @@ class BulkOperations:
 
     @uninterrupted
     def put(self, key: str, *parts: Buffer) -> None:
-        """Stores the concatenated parts as the whole value, atomically: for data that could be written again.
+        """Stores the concatenated parts as the whole value, atomically. Meant for data that can be written again after
+        a power failure, such as the chunks of a copy.
 
-        It returns no version, and the value reaches the disk when the system decides so, or at `flush`.
+        It returns no version, and does not wait until the value is on disk; `flush` does.
 
         Parameters
         ----------
@@ -173,7 +174,7 @@ class BulkOperations:
         self._store._put(check_key(key), parts)
 
     def puts(self) -> Puts:
-        """Stores many values as `put` does; in parallel if each takes a round trip.
+        """Stores many values as `put` does, in parallel if each takes a round trip.
 
         Returns
         -------

@@ -1,8 +1,8 @@
-"""A file system object of fsspec, and a folder in it, as a store: an fsspec mapper, a upath.UPath.
+"""Makes a store of a folder in a file system object of fsspec, such as that of an fsspec mapper or of a upath.UPath.
 
-It reads as fsspec.py does. It writes by the file system's own methods, and only if that stores a value as a whole: in
-memory and in buckets; elsewhere a reader could see a part. Comparing and storing a value is one step for the threads of
-this process; other processes are not excluded.
+It reads as fsspec.py does. It writes by the file system's own methods, but only in memory and in buckets, where a value
+is stored as a whole; in other file systems a reader could see a part of a value. The comparison with `expect` and the
+storing happen under a lock of this process; another process can store a value in between.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from zarrscope.stores.fsspec import FsspecStore
 from zarrscope.stores.given import numbered, open_given
 
 _WHOLE = frozenset({"memory", "s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl"})
-"""Protocols that store a value completely or not at all."""
+"""The protocols of file systems that store a value completely or not at all."""
 _ATTEMPTS = 20
 
 
 class FileSystemStore(FsspecStore):
-    """The values beneath `root` in the file system `files`, whose own state is not changed."""
+    """The values beneath `root` in the file system `files`. It changes no settings of that object and never closes
+    it."""
 
     def __init__(self, files: Any, root: str = "") -> None:
         self._hold(files, root)
@@ -70,7 +71,8 @@ class FileSystemStore(FsspecStore):
 
 
 def unwrapped(files: Any, root: str) -> tuple[Any, str]:
-    """(file system, folder in it), without fsspec's wrappers that only change paths or make calls asynchronous."""
+    """Removes fsspec's wrappers that only change paths or make calls asynchronous. Returns (file system, folder in
+    it)."""
     while True:
         kind = type(files).__name__
         if kind == "DirFileSystem":

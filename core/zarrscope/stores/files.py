@@ -1,9 +1,9 @@
 """The operations that only stores of files have (`store.files`): folders, links, moves of whole folders, spellings of
 names.
 
-Every store has this interface: a store without files answers like a file system without links, folders and leftovers,
-and states that it cannot move a prefix. A wrapper passes on the answers of the wrapped store, so no caller needs to
-check a store's class.
+Every store has this interface: a store without files answers as if it had no links, folders and temporary files, and
+states that it cannot move a prefix. A wrapper passes on the answers of the wrapped store, so no caller needs to check a
+store's class.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from zarrscope.stores.keys import check_key, check_prefix
 
 
 class FileOperations:
-    """The operations that the store `store` has because its values are files.
+    """The operations of the store `store` on its files.
 
     Parameters
     ----------
@@ -37,11 +37,11 @@ class FileOperations:
 
     @property
     def ignores_spelling(self) -> bool:
-        """Whether names in another case or Unicode form lead to the same values."""
+        """Whether two keys that differ only in case or Unicode form lead to the same value."""
         return self._store._ignores_spelling()
 
     def spelled(self, key: str) -> str:
-        """The stored key that `key` leads to: with its true spelling if the store ignores case or Unicode form.
+        """The key as it is stored, if the store ignores case or Unicode form.
 
         Parameters
         ----------
@@ -108,7 +108,7 @@ class FileOperations:
         Yields
         ------
         Listed
-            A key, a folder, or something else with the error that explains it.
+            A key; a folder; or neither, such as a broken link, with an error that gives the reason.
 
         Raises
         ------
@@ -132,7 +132,7 @@ class FileOperations:
 
     @uninterrupted_steps
     def stale_temporaries(self, prefix: str = "") -> Iterator[str]:
-        """Temporary files of killed writers; the next writers remove them.
+        """Lists temporary files that killed writers left behind; the next writers remove them.
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ class FileOperations:
 
     @uninterrupted
     def can_move_prefix(self, source: Backend, prefix: str, to: str) -> bool:
-        """Whether `move_prefix` would succeed, as far as can be found without trying.
+        """Whether `move_prefix` would probably succeed; nothing is moved to find out.
 
         Parameters
         ----------

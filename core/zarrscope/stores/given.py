@@ -1,7 +1,7 @@
-"""Stores over Python objects, addressed by number: object://3 is the third object that this process gave to
-zarrscope.open.
+"""Numbers the stores of Python objects: object://3 is the third object that this process passed to zarrscope.open.
 
-Front ends and layers reopen stores by address. Such an address is valid as long as the store is in use.
+Front ends and layers open a store again by its address. Such an address is valid in this process, as long as the store
+is in use.
 """
 
 from __future__ import annotations
@@ -28,5 +28,5 @@ def open_given(url: str, mode: Mode = "r", options: Options = None) -> Store:
     """The store of an object:// address."""
     found = _numbered.get(url)
     if found is None:
-        raise NotFound("There is no such object in this process", store=url, advice="Give the object itself.")
+        raise NotFound("There is no such object in this process", store=url, advice="Pass the object itself.")
     return found

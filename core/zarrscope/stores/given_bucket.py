@@ -1,4 +1,4 @@
-"""A store object of obstore, with its own credentials, prefix and settings, as a store of zarrscope."""
+"""Makes a store of zarrscope of a store object of obstore, which keeps its own credentials, prefix and settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class GivenBucket(ObjectStore):
-    """The values of a store of obstore, in memory or in a bucket. A web server can only be read."""
+    """The values of a store object of obstore: in memory, in a bucket, or on a web server, which is read-only."""
 
     def __init__(self, client: Client) -> None:
         import obstore
@@ -30,7 +30,7 @@ class GivenBucket(ObjectStore):
         self._service = replace(SERVICES["s3"], name="", title=f"the {kind}")
         self._bucket_seen = self._settled = self._region_asked = True
         self._no_suffixes = self._no_ranges = False
-        self._logins = [Login(f"what the {kind} was made with")]
+        self._logins = [Login(f"the settings of the {kind}")]
         self._login = 0
         self._told = {}
         self._config = {}

@@ -14,7 +14,7 @@ _plain = re.compile(r"\.?[A-Za-z0-9_-][\w.-]*(/\.?[A-Za-z0-9_-][\w.-]*)*", re.AS
 
 def check_key(key: str) -> str:
     """Returns `key` if it is valid. Raises Refused otherwise (spec F.8, B "Valid keys")."""
-    if len(key) <= MAX_KEY_BYTES and _plain(key):  # quick, and true of nearly all keys: it runs for every chunk
+    if len(key) <= MAX_KEY_BYTES and _plain(key):  # a fast check that nearly all keys pass, as it runs for every chunk
         return key
     _check_segments(key, key.split("/"), "key")
     return key
@@ -42,10 +42,10 @@ def _check_segments(whole: str, segments: Sequence[str], what: str) -> None:
 
 
 def too_large(size: int | None, limit: int) -> TooLarge:
-    """The error for a value of `size` bytes (None: unknown) that exceeds `limit`."""
-    found = "more" if size is None else f"{size:,} bytes"
+    """The error for a value of `size` bytes, or of an unknown size (None), that exceeds `limit`."""
+    found = "" if size is None else f"{size:,} bytes, "
     return TooLarge(
-        f"The value is too large: it has {found}, where {limit:,} bytes at most can be used",
+        f"The value is too large: it has {found}more than the limit of {limit:,} bytes",
         size=size,
         limit=limit,
         advice="It is probably not the document that its name suggests: check the stored file.",

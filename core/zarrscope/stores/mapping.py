@@ -1,7 +1,7 @@
-"""A Python mapping from keys to bytes as a store: a dict, an fsspec mapper, a store of zarr-python 2.
+"""Makes a store of a Python mapping from keys to bytes: a dict, an fsspec mapper, a store of zarr-python 2.
 
-`zarrscope.open(mapping)` accepts it; a mapping that cannot be changed is opened for reading. A KeyError of the mapping
-means absent; its other errors become Unreadable. The operations are those of store.py; spec B.
+`zarrscope.open(mapping)` uses it. A mapping that is no MutableMapping is opened for reading. A KeyError of the mapping
+means that the value is absent; its other errors become Unreadable. The operations are those of store.py and spec B.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from zarrscope.stores.store import Store
 
 
 class MappingStore(Store):
-    """The values of `mapping`. Without a `url` the store gets a number, by which this process can open it again."""
+    """The values of `mapping`. Without `url` the store gets a numbered address, by which this process can open it
+    again (given.py)."""
 
     def __init__(self, mapping: Mapping[str, Any], url: str | None = None) -> None:
         self.mapping = mapping
@@ -38,10 +39,10 @@ class MappingStore(Store):
             return bytes(memoryview(value).cast("B")) if not isinstance(value, bytes) else value
         except TypeError:
             raise Unreadable(
-                f"The mapping holds {type(value).__name__} where bytes are wanted",
+                f"The mapping holds an object of type {type(value).__name__} instead of bytes",
                 store=self.url,
                 key=key,
-                advice="Store bytes there.",
+                advice="Store bytes under this key.",
             ) from None
 
     def _failed(self, error: Exception, key: str | None = None) -> Unreadable:
@@ -87,7 +88,7 @@ class MappingStore(Store):
     def _erase(self, key: str) -> None:
         assert isinstance(self.mapping, MutableMapping)
         try:
-            with self._lock, suppress(KeyError):  # fsspec's mapping ignores the default before 2026
+            with self._lock, suppress(KeyError):  # fsspec's mapping before 2026 ignores the default of `pop`
                 self.mapping.pop(key, None)
         except Exception as error:
             raise self._failed(error, key) from error

@@ -1,6 +1,6 @@
 """A store in this process's memory: for tests, scratch hierarchies and `memory://name` addresses.
 
-It keeps the promises of store.py, and is safe from any thread. The specification's operations: spec B.
+It gives the guarantees of store.py, and may be used from any thread. The operations are those of spec B.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _named_lock = threading.Lock()
 
 
 class _MemoryReader(HeldReader):
-    """Reads a value as it was when it was first read."""
+    """Reads the value that was stored when it was first read after `seek`, even if another one is stored since."""
 
     def _held(self) -> Buffer | None:
         if not self._asked:
@@ -38,7 +38,8 @@ class _MemoryReader(HeldReader):
 
 
 class MemoryStore(Store):
-    """Keys and values in a dict. `values` are the initial values; `url` is "memory://name", or has a number."""
+    """Keys and values in a dict. `values` are the initial values. `url` is "memory://name"; without a name it has a
+    number instead."""
 
     def __init__(self, values: Mapping[str, bytes] | None = None, *, name: str | None = None) -> None:
         self._name = name or str(next(_numbers))
@@ -52,8 +53,8 @@ class MemoryStore(Store):
 
     @classmethod
     def named(cls, name: str) -> MemoryStore:
-        """The store of that name: the same one for the life of the process. A numbered store exists
-        while it is in use."""
+        """The store of that name, which lives until the process ends. `name` may also be the number of a store, as long
+        as that store is in use."""
         with _named_lock:
             return _numbered.get(name) or _named.setdefault(name, cls(name=name))
 

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class OnePerFile(Generic[T]):
-    """Makes an object for a path if none is in use for it; all spellings of a path count as the same.
+    """Makes an object for a file, unless one is in use for it. Different paths of the same file share one object.
 
     Examples
     --------

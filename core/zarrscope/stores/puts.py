@@ -1,12 +1,13 @@
 """Stores several values in parallel if each takes a round trip.
 
-A caller that encodes chunks passes each one on and continues with the next. At most PUTS_AT_ONCE values, of PUT_BYTES
-together, are being stored at once; beyond that the caller waits. The first failure is raised at the caller's next call,
-or at the end, and queued values are then dropped. At the end of the block no store operation is running. To a local
-store a value is written at once, in the caller's thread.
+A caller that encodes chunks calls `put` for each one, and encodes the next while it is being stored. At most
+PUTS_AT_ONCE values, of PUT_BYTES together, are stored in parallel; beyond that `put` waits. The first failure is raised
+by the caller's next call, or at the end of the `with` block, and queued values are then dropped. When the block ends,
+no store operation is running any more. In a local store each value is written in the caller's thread, before `put`
+returns.
 
-A store with an event loop needs no thread for each value (`_begin_put`), and says how many values it may store at once
-(bench "s3 write": 128 values at 30 ms a request take 70 ms instead of 200, and half of the computing).
+A store with an event loop needs no thread for each value (`_begin_put`), and states how many values may be stored in
+parallel (bench "s3 write": 128 values at 30 ms a request take 70 ms instead of 200, and half of the processor time).
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ _pool = Pool("puts", PUTS_AT_ONCE, 0)
 
 
 Done = Callable[[BaseException | None], None]
-"""Called once, on any thread: with the error, or None when the value is stored."""
+"""A function that is called once, on any thread: with the error, or with None when the value is stored."""
 
 
 class Target(Protocol):
-    """The interface of a store for putting values."""
+    """The interface of a store that Puts needs."""
 
     remote: bool
 
@@ -56,7 +57,8 @@ class Puts:
         self._queued = 0
         """The number of threads that wait until their value may be stored."""
         self._begun: dict[int, Callable[[], object] | None] = {}
-        """The functions that cancel what the store's event loop is doing."""
+        """The functions that cancel the requests on the store's event loop, by number; None until a function is
+        known."""
         self._numbers = count()
         self._over = False
         self._error: BaseException | None = None
@@ -77,7 +79,7 @@ class Puts:
             self.add(partial(self._store._put, key, (value,)), len(value))
 
     def add(self, act: Callable[[], object], size: int = 0) -> None:
-        """Queues `act`, which stores or erases one value of `size` bytes. Raises the first error so far."""
+        """Queues `act`, which stores or erases one value of `size` bytes. Raises the first error of earlier values."""
         if not self._beside:
             act()
             return
@@ -93,7 +95,7 @@ class Puts:
             self._begun[number] = None
         try:
             cancel = self._store._begin_put(key, value, partial(self._ended, len(value), number))
-        except BaseException as error:  # raised where the block is, as every other failure
+        except BaseException as error:  # raised later, in the thread of the `with` block, like every other failure
             self._ended(len(value), number, error)
             return
         with self._changed:
@@ -101,7 +103,8 @@ class Puts:
                 self._begun[number] = cancel
 
     def _enter(self, size: int, most: int) -> None:
-        """Waits until a value of `size` bytes may be stored, and counts it. Raises the first error so far."""
+        """Waits until a value of `size` bytes may be stored, and counts it. Raises the first error of earlier
+        values."""
         while self._error is None and self._is_full(size, most):
             self._queued += 1
             try:
@@ -159,7 +162,7 @@ class Puts:
             raise self._error
 
     def _wait(self, *, interruptible: bool) -> None:
-        """Waits until nothing is being stored. Each operation ends when its store answers, or after its time-out."""
+        """Waits until no operation is running. Each one ends when its store answers, or after its time-out."""
         while True:
             with self._changed:
                 if not self._running:
@@ -169,7 +172,7 @@ class Puts:
                 check()
 
     def _cancel(self) -> None:
-        """Cancels what event loops are doing; threads see an interrupt themselves (`adopt`)."""
+        """Cancels the requests on the store's event loop. Threads notice an interrupt themselves (`adopt`)."""
         with self._changed:
             begun = [cancel for cancel in self._begun.values() if cancel is not None]
         for cancel in begun:

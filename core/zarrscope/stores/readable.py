@@ -113,7 +113,8 @@ class ReadableStore(Backend):
         Yields
         ------
         tuple[int, Answer]
-            The index of a request, and its answer; the error if it failed. The other requests continue.
+            The index of a request, and its answer, or the error if it failed. After an error the other requests
+            continue.
 
         Raises
         ------
@@ -132,7 +133,7 @@ class ReadableStore(Backend):
 
     @uninterrupted
     def get_versioned(self, key: str, limit: int | None = None) -> tuple[bytes, Version] | None:
-        """The value and its version, read as one.
+        """The value and its version, from the same moment.
 
         Parameters
         ----------
@@ -144,7 +145,7 @@ class ReadableStore(Backend):
         Returns
         -------
         tuple[bytes, Version] | None
-            The version is the argument `expect` of `set`. None when nothing is stored.
+            The value, and the version to pass to `set` as `expect`. None when nothing is stored.
 
         Raises
         ------
@@ -220,7 +221,7 @@ class ReadableStore(Backend):
         yield from self._list_prefix(check_prefix(prefix))
 
     def list_dir(self, prefix: str) -> Iterator[Entry]:
-        """One level: names of keys and of prefixes directly beneath `prefix`, each once, streamed.
+        """Streams the names of keys and prefixes directly beneath `prefix`, each once.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Gives a store that is in use other credentials."""
+"""Replaces the credentials of a store that is in use."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from zarrscope.stores.store import Store
 
 
 def renew(store: Store, other: Store) -> bool:
-    """Makes a store take over the credentials, and with them the address, of another store of the same place.
+    """Makes a store take over the credentials and the address of another store that has the same values.
 
-    Everything that uses the store goes on with the new credentials: open nodes need not be opened again.
+    Open nodes of the store go on with the new credentials; they need not be opened again.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ def renew(store: Store, other: Store) -> bool:
     Returns
     -------
     bool
-        False if `other` is another kind of store or leads to another place; nothing has changed then.
+        False if `other` is another kind of store, or has other values; nothing has changed then.
 
     Examples
     --------

@@ -29,18 +29,18 @@ from zarrscope.stores.value_reader import Reader
 class Store(ReadableStore):
     """A map from keys to values.
 
-    It is one class whose attributes state its abilities, because a wrapper or a server learns only at run time what it
-    can do. With one protocol for each ability, an isinstance test on a wrapper would describe the wrapper, not the
-    wrapped store.
+    One class serves all stores, and its attributes state the abilities of each: those of a wrapper or of a remote store
+    are known only at run time. With one protocol for each ability, an isinstance test on a wrapper would describe the
+    wrapper, not the wrapped store.
 
     Attributes
     ----------
     url
-        The name of the store for a person and for reopening, without passwords.
+        The address of the store without passwords, to show to users and to open the store again.
     listable, writable
         Whether the store can list, and whether it can be written.
     remote
-        Whether each request costs a round trip, so that callers should send few, many at once.
+        Whether each request costs a round trip. Callers should then send few requests, and many of them in parallel.
     document_limit
         The largest size of one metadata document, in bytes, if the opener of the store set one.
     allow_outside
@@ -60,29 +60,29 @@ class Store(ReadableStore):
 
     @property
     def bulk(self) -> BulkOperations:
-        """The operations on many values, each in the best way of this store."""
+        """The operations on many values, each done in the fastest way that this store has."""
         return BulkOperations(self)
 
     @property
     def files(self) -> FileOperations:
-        """The operations that only stores of files have; other stores answer as if they had no links, folders and
-        leftovers."""
+        """The operations that only stores of files have. Other stores answer as if they had no links, folders and
+        temporary files."""
         return FileOperations(self)
 
     @property
     def tells_absence(self) -> bool:
-        """Whether the store reports absent values as absent, as far as is known."""
+        """False if the store is known to give the same answer for absent and for denied values."""
         return True
 
     @property
     def assumes(self) -> bool:
-        """Whether denied values count as absent if the store does not distinguish the two (Network.missing_is_fill)."""
+        """Whether values of such a store (`tells_absence` is False) are treated as absent when it denies access to them
+        (Network.missing_is_fill)."""
         return False
 
     @property
     def taken_as_missing(self) -> int:
-        """The number of values that counted as absent because the caller asked for it, though the service did not say
-        so."""
+        """The number of denied values that were treated as absent so far (`assumes`)."""
         return 0
 
     # ------------------------------------------------------------------ writing
@@ -97,7 +97,7 @@ class Store(ReadableStore):
         value
             The new value.
         expect
-            The version that must be stored now: from `get_versioned`, or ABSENT; None for any.
+            The version that must be stored now: from `get_versioned`, or ABSENT; None accepts any version.
 
         Returns
         -------
@@ -248,7 +248,7 @@ class Store(ReadableStore):
         Parameters
         ----------
         key
-            The key of the value; "" for the nodes.
+            The key of the value; "" for adding, moving and removing nodes.
 
         Returns
         -------
@@ -276,7 +276,7 @@ class Store(ReadableStore):
 
     @uninterrupted
     def flush(self) -> None:
-        """Returns when everything stored so far would survive a power failure, as far as the backend can tell.
+        """Waits until everything stored so far would survive a power failure, as far as the backend can tell.
 
         Raises
         ------

@@ -1,10 +1,10 @@
-"""Readers: read many values of one store in sequence and share the set-up costs.
+"""Readers read many values of one store, one after the other, and share costs such as opening a folder.
 
-A Reader belongs to one thread and one task. `seek(key)` selects the value for the other calls. If the backend can hold
-it open, it stays the same value even if another one is stored in its place meanwhile. Returned bytes lie in an Arena,
-memory that is reused, and are valid until the arena is cleared.
+A Reader is used by one thread, for one task. `seek(key)` selects the value for the following calls. If the backend can
+keep the value's file open, these calls read the same value even if another one is stored at `key` meanwhile. Returned
+bytes may lie in an Arena, which is memory that is reused; they are valid until the arena is cleared.
 
-A Source is one value of known size that can be read in parts, for codecs that need not read all of it.
+`Reader.source()` gives access to ranges of the selected value, for codecs that need not read all of it.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ class Reader:
 
     @property
     def size(self) -> int | None:
-        """The size of the value in bytes, if it is known without a request; `read` then works."""
+        """The size of the selected value in bytes, if it is known without a request; `read` works only then."""
         return None
 
     def read(self, start: int, stop: int) -> Buffer:
-        """Reads the bytes from `start` to `stop`, fewer at the end of the value. Only works if `size` is known."""
+        """Reads the bytes from `start` to `stop`, or fewer if the value ends before. Only works if `size` is known."""
         raise NotImplementedError  # each store has its own reader
 
     def __init__(self, store: Readable, limit: int | None = None) -> None:
-        """`limit`: the most bytes of one value, or of a part of it, that can be used."""
+        """`limit`: the most bytes of one value, or of a part of it, that the caller can use."""
         self._store = store
         self._limit = limit
         self._key: str | None = None
@@ -62,16 +62,18 @@ class Reader:
         return self._store.get(self._key or "", part, self._limit)
 
     def source(self) -> RangeReadable | None:
-        """The value for reading in ranges, until the next `seek`; None when nothing is stored."""
+        """Gives access to ranges of the value, until the next `seek`; None when nothing is stored."""
         value = self.whole()
         return None if value is None else BytesSource(value)
 
     def keep(self) -> object:
-        """The present value, for other Readers of this store (`take`); None if it cannot be held open."""
+        """A handle of the selected value, which other Readers of this store can `take`; None if the backend cannot keep
+        the value open."""
         return None
 
     def take(self, key: str, kept: object) -> None:
-        """Selects the value that another Reader kept (`keep`), even if another one was stored at `key` since."""
+        """Selects the value of the handle `kept`, from `keep` of another Reader, even if another value was stored at
+        `key` since."""
         self.seek(key)
 
     def close(self) -> None:
@@ -79,7 +81,7 @@ class Reader:
 
 
 class HeldReader(Reader):
-    """A Reader for a store whose values lie in memory: a part of one is a view of it."""
+    """A Reader for a store whose values lie in memory: a part of a value is a view of that memory, not a copy."""
 
     def whole(self) -> Buffer | None:
         value = self._held()
@@ -99,5 +101,5 @@ class HeldReader(Reader):
         return value if stop - start == len(value) else memoryview(value)[start:stop]
 
     def _held(self) -> Buffer | None:
-        """The value of the present key, not copied; None when nothing is stored."""
+        """The value of the selected key, not copied; None when nothing is stored."""
         raise NotImplementedError  # each store has its own memory

@@ -1,4 +1,4 @@
-"""Restores the confidential parts of an address that was shown without them."""
+"""Restores the passwords and tokens in an address that was shown or stored without them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def whole_address(text: str) -> str:
-    """The whole address for `text`, which may be an address without its confidential parts. Raises Refused if these are
-    not known here."""
+    """Restores the password or token in `text`; an address that lacks none is returned as it is. Raises Refused if this
+    process does not know them."""
     try:
         return private(text)
     except KeyError:
         raise Refused(
-            f"The password or token of {text} is not known here: it is never stored",
+            f"This process does not know the password or token of {text}: they are never stored",
             advice="Give the whole address again, or write it into a file that ZARRSCOPE_ADDRESSES names.",
         ) from None

@@ -1,7 +1,9 @@
-"""Stores on top of stores: a part of a store, a read-only one, or for tests one that counts, delays or fails.
+"""Stores that wrap another store: a part of it, a read-only view, and for tests wrappers that count, delay or fail
+operations.
 
-A wrapper passes every operation on to the same operation of the wrapped store, so native operations stay native. Its
-attributes, such as `listable`, `remote` and `url`, are those of the wrapped store unless stated otherwise.
+A wrapper passes every operation on to the same operation of the wrapped store, so an operation that the backend does in
+a fast way stays fast. Its attributes, such as `listable`, `remote` and `url`, are those of the wrapped store unless
+stated otherwise.
 """
 
 from __future__ import annotations
@@ -96,7 +98,7 @@ class Wrapper(Store):
         return self.store._list_prefix(prefix)
 
     def _list_with_folders(self, prefix: str) -> Iterator[Listed]:
-        if type(self)._list_prefix is not Wrapper._list_prefix:  # the wrapper changes keys
+        if type(self)._list_prefix is not Wrapper._list_prefix:  # this wrapper changes keys: use its own listing
             return super()._list_with_folders(prefix)
         self.before("list_prefix", prefix)
         return self.store._list_with_folders(prefix)
@@ -116,7 +118,7 @@ class Wrapper(Store):
         return version
 
     def _put(self, key: str, parts: Sequence[Buffer]) -> None:
-        if type(self)._set is not Wrapper._set:  # the wrapper changes values, so these must be changed too
+        if type(self)._set is not Wrapper._set:  # this wrapper changes values: store them through its own `_set`
             super()._put(key, parts)
             return
         self.before("set", key)
@@ -334,10 +336,10 @@ class Counting(Wrapper):
 
 
 class Gate(Wrapper):
-    """Holds back operations until they are released: a slow store that tests control without sleeping.
+    """Holds back operations until they are released, so that tests control a slow store without sleeping.
 
-    `holds` decides which (operation, key) wait; by default all do. `waiting(n)` returns once n of them wait. `arrived`
-    has the keys in the order of arrival.
+    `holds(operation, key)` decides whether an operation waits; by default all do. `waiting(n)` returns once n
+    operations wait. `arrived` has their keys in the order of arrival.
     """
 
     def __init__(self, store: Store, holds: Callable[[str, str], bool] = lambda operation, key: True) -> None:
@@ -362,7 +364,7 @@ class Gate(Wrapper):
                 self._permits -= 1
 
     def release(self, count: int | None = None) -> None:
-        """Lets `count` operations pass, or all of them from now on."""
+        """Lets `count` operations pass; without `count`, all of them from now on."""
         with self._changed:
             if count is None:
                 self._open = True
@@ -377,14 +379,15 @@ class Gate(Wrapper):
             self._permits = 0
 
     def waiting(self, count: int = 1, timeout: float = 20.0) -> bool:
-        """Waits until at least `count` operations are held back. Returns False if there were fewer
-        within the time-out."""
+        """Waits until at least `count` operations are held back. Returns False if fewer are held back after `timeout`
+        seconds."""
         with self._changed:
             return self._changed.wait_for(lambda: self._waiting >= count, timeout)
 
 
 class Latency(Wrapper):
-    """Acts like a remote store: delays each operation by `seconds`, and all requests of one get_many together."""
+    """Acts like a remote store: delays each operation by `seconds`, and one get_many with all its requests only
+    once."""
 
     def __init__(self, store: Store, seconds: float, wait: Callable[[float], None] = time.sleep) -> None:
         super().__init__(store)
@@ -405,7 +408,8 @@ class Latency(Wrapper):
 
 @dataclass
 class Fault:
-    """Which operations fail: of those that match, the first `skip` succeed, and the next `times` fail (None: all)."""
+    """A rule for which operations fail: of those that match, the first `skip` succeed and the next `times` fail; None
+    stands for all others."""
 
     error: Callable[[], ZarrscopeError] = field(
         default=lambda: Unreadable("The network failed", advice="This fault was made for a test.")
@@ -416,7 +420,7 @@ class Fault:
 
 
 class Faults(Wrapper):
-    """Fails the operations that `faults` match. A failed set has stored nothing."""
+    """Raises an error in the operations that one of `faults` selects. A set that fails stores nothing."""
 
     def __init__(self, store: Store, *faults: Fault) -> None:
         super().__init__(store)
