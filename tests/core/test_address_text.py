@@ -131,9 +131,9 @@ def test_chains_and_formats(text: str, place: str, steps: tuple[Step, ...], dial
         ("", Refused, "empty"),
         (" '' ", Refused, "empty"),
         ("a\0b", Refused, "NUL"),
-        ("demo s3://pub/demo", Refused, "'demo ' stands before s3://"),
-        ("s3:/pub/demo", Refused, "two slashes are missing"),
-        ("https:/host/x", Refused, "two slashes are missing"),
+        ("demo s3://pub/demo", Refused, "it has 'demo ' before s3://"),
+        ("s3:/pub/demo", Refused, "Two slashes are missing after s3:"),
+        ("https:/host/x", Refused, "Two slashes are missing after https:"),
         ("doi:10.5281/zenodo.1", Refused, "doi: is not a scheme"),
         ("$NOT_SET/x.zarr", Refused, "variable NOT_SET .* is not set"),
         ("x.zip|tar:a", Unsupported, r"\|tar:"),
@@ -202,8 +202,8 @@ def test_links_to_viewers(link: str, address: str, viewer: str) -> None:
 @pytest.mark.parametrize(
     ("link", "says"),
     [
-        (state({"source": "precomputed://gs://x"}), "no Zarr or N5, but precomputed://gs://x"),
-        ("https://neuroglancer-demo.appspot.com/#!gs://bucket/state.json", "is not in it"),
+        (state({"source": "precomputed://gs://x"}), "no Zarr or N5 volume, but precomputed://gs://x"),
+        ("https://neuroglancer-demo.appspot.com/#!gs://bucket/state.json", "does not contain its state"),
         ("https://neuroglancer-demo.appspot.com/#!{", "not JSON"),
         ("https://bff.allencell.org/app?" + urlencode({"source": '{"uri": "https://h/t.csv"}'}), "table .* t.csv"),
         ("https://fileglancer.int.janelia.org/browse/groups_x/a/b.zarr", "page of Fileglancer"),
@@ -283,7 +283,7 @@ def test_a_path_object_is_a_path_whatever_it_reads_like(tmp_path: Path) -> None:
         path = tmp_path / name / "new"
         _volume(path)
         assert path.is_dir()
-    with pytest.raises(Refused, match="two slashes are missing"):
+    with pytest.raises(Refused, match="Two slashes are missing"):
         zarrscope.open(Path("s3://bucket/x.zarr"))
 
 

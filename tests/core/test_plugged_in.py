@@ -395,7 +395,7 @@ def test_a_package_that_does_not_load_is_named_and_all_else_works(tmp_path: Path
     script(tmp_path, WORKS)
     for url, sentence in (
         ("broken://x", says),
-        ("wrong://x", "The package that adds the stores of wrong:// gives no StoreKind"),
+        ("wrong://x", "The package that adds stores for wrong:// provides no StoreKind"),
         ("late://x", "The package that adds 'late' fails: RuntimeError: the cellar is under water"),
         ("gopher://x", "Addresses that begin with gopher:// cannot be opened"),
     ):

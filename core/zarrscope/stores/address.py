@@ -4,8 +4,8 @@ address_text.py defines the syntax. This module makes an `Address` of the parts.
 this computer: the name of an existing file is a path, even if it contains "::", "|", "$" or quotes. The same check
 finds archives, databases and metadata files within a path.
 
-An `Address` is a store and a node in it. The text of a plain path does not show where the hierarchy begins: `parents`
-gives the candidates, the deepest first, and the hierarchy uses the one that has a root.
+An `Address` is a store and a node in it. The text of a plain path does not show where the hierarchy begins, so the
+whole path is taken as the store. If no hierarchy is there, `parents` gives the folders above in which to look for one.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def _path_first(text: str) -> Address | None:
 
 
 def _path_remark(path: str) -> tuple[str, ...]:
-    """A remark for an existing path that could also be an address."""
+    """A remark if the text of this existing path could also be read as an address; else nothing."""
     from zarrscope.stores.address_text import cleaned, parts_of
 
     try:
@@ -206,7 +206,7 @@ def _path_remark(path: str) -> tuple[str, ...]:
         return ()
     if parts.place == (path.strip(), True) and not parts.steps:
         return ()
-    return (f"{path!r} is there under this very name, so it was opened as a path and not as an address",)
+    return (f"A file or folder has exactly the name {path!r}, so this was opened as a path and not as an address",)
 
 
 def _placed(place: Place) -> Address:
@@ -256,7 +256,7 @@ def _file(scheme: str, kind: StoreKind, rest: str) -> Address:
     place, inner = path, ""
     while not any(os.path.isfile(place + ending) for ending in kind.endings):
         above, name = os.path.split(place)
-        if above == place:  # the file does not exist yet
+        if above == place:  # no such file exists: the whole path is that of a new file
             place, inner = path, ""
             break
         place, inner = above, _join(name, inner)

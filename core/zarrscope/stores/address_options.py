@@ -1,8 +1,8 @@
 """Options within the address of a bucket: s3://bucket/x.zarr?profile=lab&endpoint=https://host.
 
-They state the place of the bucket and the credentials to try, so the address alone opens the bucket again: in another
-process, or from a list of recent addresses. Passwords and keys are never among them. A key that contains "?" stays a
-key: only these names at the end count as options.
+They state the server of the bucket and the credentials to try, so the address alone opens the bucket again: in another
+process, or from a list of recent addresses. Passwords and secret keys are never among them. A "?" may also be part of a
+key in the bucket: only the options named here, at the end of the address, count as options.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def split_options(url: str) -> tuple[str, dict[str, Any]]:
 
 
 def with_options(url: str, options: Mapping[str, Any]) -> str:
-    """The address with these options, which replace its own of the same names; None and "" remove one.
+    """The address with these options, which replace its options of the same names; None, "" and False remove an option.
 
     Examples
     --------
@@ -58,7 +58,11 @@ def with_options(url: str, options: Mapping[str, Any]) -> str:
         )
     merged = {name: value for name, value in {**own, **options}.items() if value not in (None, "", False)}
     if any("@" in str(value) for value in merged.values()):
-        raise Refused("An endpoint, region or profile holds no '@'", store=bare, advice="Give keys as storage_options.")
+        raise Refused(
+            "An endpoint, region or profile contains no '@'",
+            store=bare,
+            advice="Pass access keys as storage_options, not in the address.",
+        )
     query = "&".join(
         f"{name}={'1' if value is True else quote(str(value), safe=':/.-_~')}" for name, value in merged.items()
     )
@@ -74,4 +78,4 @@ def cut_options(url: str) -> tuple[str, str]:
 def _truth(value: str, url: str) -> bool:
     if value.lower() in ("1", "true", "yes", "on", "0", "false", "no", "off"):
         return value.lower() in ("1", "true", "yes", "on")
-    raise Refused(f"anon is {value!r}, neither yes nor no", store=url, advice="Write anon=1.")
+    raise Refused(f"anon is {value!r}, which means neither yes nor no", store=url, advice="Write anon=1.")

@@ -1,17 +1,18 @@
-"""The syntax of addresses: splits text that a person typed, pasted or dropped into its parts. It checks no files.
+"""The syntax of addresses: splits text that a person typed, pasted or dropped into its parts. It does not look at
+files.
 
-Accepted forms, also in quotes, in `<…>` or with blanks around them:
+These forms are accepted, also in quotes, in `<…>` or with blanks around them:
 
 - paths of this system, `~`, `$VAR` (and `%VAR%` on Windows), `file:` addresses
-- `scheme://…` of the table of stores (registry.py); `host:/path` and `user@host:path`, as scp takes them, for ssh
+- `scheme://…` of the table of stores (registry.py); `host:/path` and `user@host:path`, as for scp, which mean ssh
 - chains of fsspec: `zip://folder::address`; the same, Neuroglancer's way: `address|zip:folder|zarr3:node`
 - `reference://::address` of a reference file of kerchunk
 - `address::node` (silx)
 - the format, stated before or after the address: `zarr2://address`, `address|n5:`
 - links to viewers that name a volume (pasted_links.py)
 
-A text that is not an address is Refused or Unsupported with its reason; it never becomes part of a path. address.py
-checks whether a text of one of these forms is the name of a file.
+A text that is not an address raises Refused or Unsupported with the reason; it never becomes part of a path. address.py
+checks before whether the text is the name of an existing file.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from zarrscope.stores.registry import known_schemes
 
 SCHEME = r"([A-Za-z][A-Za-z0-9+.-]+)://"
 FORMATS = {"zarr": "", "zarr2": "v2", "zarr3": "v3", "n5": "n5", "auto": ""}
-"""Neuroglancer's names of formats → dialects."""
+"""Neuroglancer's names of formats, and the dialects that they state; "": the dialect has to be detected."""
 _PIPE = re.compile(r"\|(?=[a-z][a-z0-9-]*:(?!:)|(?:zip|zarr|zarr2|zarr3|n5|auto|file)$)")
 _CHAIN = re.compile(r"::(?![^\[]*\])")
 """Two colons, except in an IPv6 address in brackets."""
@@ -39,8 +40,9 @@ _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|([A-Za-z_]\w*))")
 
 
 class Step(NamedTuple):
-    """One step from a place to the node in it. `kind` says what `path` is: "node", the path of a node; "archive" or
-    "folder", a folder in an archive (address|zip:path, zip://path::address); "references", one in a reference file."""
+    """One step on the way from a place to the node. `kind` says how `path` is meant: "node", the path of a node;
+    "archive" or "folder", a folder in an archive (address|zip:path or zip://path::address); "references", a folder in a
+    reference file."""
 
     kind: Literal["node", "archive", "folder", "references"]
     path: str
@@ -54,7 +56,8 @@ class Place(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """The parts of a text. `dialect` is "" if the text states no format; `remarks` are sentences for the person."""
+    """The parts of an address. `dialect` is "" if the text states no format; `remarks` are sentences for the person who
+    gave the address."""
 
     place: Place
     steps: tuple[Step, ...] = ()
@@ -63,7 +66,8 @@ class Parts(NamedTuple):
 
 
 class Cleaned(NamedTuple):
-    """The address in a text, without quotes around it, without a link to a viewer and without a format before it."""
+    """The address in a text, without the quotes around it and the format before it. Of a link to a viewer, it is the
+    address of the volume."""
 
     text: str
     dialect: str = ""
@@ -124,7 +128,7 @@ def parts_of(given: Cleaned, *, windows: bool = False) -> Parts:
                 f"|{kind}: is not a format or archive that zarrscope can open",
                 feature=f"|{kind}:",
                 advice=f"Known are |zip: and {', '.join(f'|{name}:' for name in FORMATS)}. "
-                "For a file of that name write its file:// address.",
+                "For a file of that name, write its file:// address.",
             )
     return Parts(place, tuple(steps), dialect, given.remarks)
 
@@ -196,10 +200,10 @@ def _expanded(text: str, windows: bool) -> str:
 
 
 def _far(text: str, user: str | None, host: str, rest: str) -> str | None:
-    """The ssh address of host:path, as in scp; None if a file of this name exists."""
+    """The ssh address of host:path or user@host:path, as in scp; None for a text of another form."""
     if host.lower() in known_schemes():
         raise Refused(
-            f"Behind {host}: two slashes are missing", advice=f"Write {host.lower()}://{rest.lstrip('/')}, as text."
+            f"Two slashes are missing after {host}:", advice=f"Write {host.lower()}://{rest.lstrip('/')}, as text."
         )
     if rest.startswith("/"):
         path = rest
@@ -211,10 +215,11 @@ def _far(text: str, user: str | None, host: str, rest: str) -> str | None:
 
 
 def _check_head(text: str) -> None:
-    """Raises Refused for a path whose beginning is not a name: "doi:10/x", "see s3://bucket"."""
+    """Raises Refused for a text that looks like an address with a mistake, not like a path: "doi:10/x", "see
+    s3://bucket"."""
     if within := re.search(SCHEME, text):
         raise Refused(
-            f"{text[: within.start()]!r} stands before {within[0]}, which is neither a path nor an address",
+            f"{text!r} is neither a path nor an address: it has {text[: within.start()]!r} before {within[0]}",
             advice="Give the address alone.",
         )
     head, slash, _ = text.replace("\\", "/").partition("/")

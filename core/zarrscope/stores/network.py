@@ -1,8 +1,8 @@
-"""Network settings of remote stores: retries, time-outs, and the meaning of inconclusive answers.
+"""Network settings of remote stores: retries, time-outs, and whether denied values may be treated as absent.
 
-Settings come from the call that opens a store (`zarrscope.open(url, storage_options={"timeout": 20})`), otherwise from
-the environment (`ZARRSCOPE_TIMEOUT=20`), otherwise they have default values. Readers limit the number of bytes (`limit`
-of Store.get); these settings limit time.
+A setting comes from the call that opens a store (`zarrscope.open(url, storage_options={"timeout": 20})`), otherwise
+from the environment (`ZARRSCOPE_TIMEOUT=20`), otherwise it has its default value. These settings limit time; the number
+of bytes is limited by each caller (`limit` of Store.get).
 """
 
 from __future__ import annotations
@@ -18,29 +18,31 @@ from zarrscope.errors import Refused
 from zarrscope.model.frozen import frozen
 
 CHANCE = Random()
-"""Not the generator of the module `random`: a program that seeded that one gets its own numbers."""
+"""A random generator of zarrscope's own, so that the numbers of a program that seeded the module `random` stay the
+same."""
 
 
 @frozen
 class Network:
-    """Settings of one remote store, in seconds and bytes per second."""
+    """The network settings of one remote store."""
 
     attempts: int = 4
-    """The most attempts for a request that fails for a temporary reason; at most two after a time-out."""
+    """The most attempts for a request that fails for a temporary reason. A request that timed out is repeated once at
+    most."""
     pause: float = 0.25
     """Seconds before the second attempt; each further pause is twice as long."""
     patience: float = 60.0
-    """The most seconds for all pauses of one request. If a server asks for a longer pause (Retry-After), there is no
-    further attempt."""
+    """The most seconds for all pauses of one request together. If a server asks for a longer pause (Retry-After), the
+    request is not repeated."""
     timeout: float = 60.0
-    """The most seconds without a byte from the server."""
+    """The most seconds of waiting for the next byte from the server."""
     min_speed: float = 64.0
-    """A value that arrives at a lower speed for `timeout` seconds is given up. 0: no limit."""
+    """Bytes per second. A value that arrives more slowly than this for `timeout` seconds is given up. 0: no limit."""
     missing_is_fill: bool = False
-    """Treats a value as absent where the store gives the same answer for absent and for denied ones."""
+    """Whether denied values are treated as absent if the store gives the same answer for both."""
 
     def pause_after(self, attempt: int) -> float:
-        """Seconds to wait after this attempt, varied so that many readers do not all try again at one moment."""
+        """Seconds to wait after this attempt, varied at random so that many readers do not try again all at once."""
         return self.pause * 2.0 ** (attempt - 1) * CHANCE.uniform(0.75, 1.25)
 
 
@@ -48,7 +50,7 @@ SETTINGS = tuple(Network.__annotations__)
 
 
 def network(options: Mapping[str, Any] | None = None) -> Network:
-    """The settings in `options` and the environment. Raises Refused for an invalid value."""
+    """The settings from `options` and the environment. Raises Refused for an invalid value."""
     given: dict[str, Any] = {}
     for name, default in ((each, getattr(Network(), each)) for each in SETTINGS):
         variable = f"ZARRSCOPE_{name.upper()}"
@@ -60,7 +62,8 @@ def network(options: Mapping[str, Any] | None = None) -> Network:
 
 
 def seconds_asked_for(text: str) -> float:
-    """The seconds that a server asks to wait by its header Retry-After; 0 if there is none."""
+    """The seconds that a server asks to wait, from `text`, the value of its header Retry-After; 0 if it is empty or
+    invalid."""
     from email.utils import parsedate_to_datetime
 
     text = text.strip()
@@ -82,7 +85,7 @@ def _value(name: str, value: Any, default: Any, where: str) -> Any:
         text = str(value).strip().lower()
         if text in ("1", "true", "yes", "on", "0", "false", "no", "off"):
             return text in ("1", "true", "yes", "on")
-        raise Refused(f"{where} is {value!r}, neither yes nor no", advice="Write 1 or 0.")
+        raise Refused(f"{where} is {value!r}, which means neither yes nor no", advice="Write 1 or 0.")
     try:
         number = float(value)
     except (TypeError, ValueError):

@@ -1,8 +1,8 @@
-"""Links to viewers in a browser, which people paste from chats and pages: finds the address of the volume in them.
+"""Finds the address of a volume in a link to a viewer in a browser, which people paste from chats and web pages.
 
-vizarr, avivator, the OME-NGFF validator, Vol-E and others name it in a parameter; Neuroglancer in the JSON after "#!";
-BioFile Finder in a filter on the path. Fileglancer's data links are addresses already. A page that names no volume is
-Refused; the message names the page and the link to copy instead.
+vizarr, avivator, the OME-NGFF validator, Vol-E and others name the volume in a parameter of the link, Neuroglancer in
+the JSON after "#!", and BioFile Finder in a filter on the path. Fileglancer's data links are addresses already. A link
+that names no volume raises Refused; the message says which link to copy instead.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _VIEWERS = (
     ("BioFile Finder", r"(bff|biofile-finder)\.allencell\.org|biofile-finder"),
     ("Fileglancer", r"fileglancer"),
 )
-"""The name of a viewer, and the pattern that identifies its links."""
+"""The name of each viewer, and the pattern that identifies its links."""
 _PARAMETERS = ("source", "image_url", "url", "image", "filetoload")
 _VOLUME = re.compile(r"\.(zarr|n5|zip|ozx)(/|$)", re.IGNORECASE)
 _FORMAT = re.compile(r"(zarr|zarr2|zarr3|n5)://|.*\|(zarr|zarr2|zarr3|n5):", re.DOTALL)
@@ -34,7 +34,7 @@ _ELSEWHERE = re.compile(r"(https?|s3|gs|s3\+https?|gcs|az|abfs)://")
 
 
 class Volume(NamedTuple):
-    """The address in a link, and a sentence that explains it."""
+    """The address of a volume, and a sentence for the person that names the link from which it was taken."""
 
     address: str
     remark: str
@@ -109,9 +109,9 @@ def _neuroglancer(fragment: str) -> Volume:
     state = _json(text) or _json(_plain_json(text))
     if not isinstance(state, dict):
         raise Refused(
-            "The state of this link to Neuroglancer is not in it"
+            "This link to Neuroglancer does not contain its state, only an address of it"
             if _ELSEWHERE.match(text)
-            else "The state of this link to Neuroglancer is not JSON",
+            else "The state in this link to Neuroglancer is not JSON",
             advice="Copy the address of a layer, from the tab Source.",
         )
     layers = [*_layers(state.get("layers"))]
@@ -119,8 +119,8 @@ def _neuroglancer(fragment: str) -> Volume:
     if not sources:
         named = [source for _, each in layers for source in _sources(each)]
         raise Refused(
-            "This link to Neuroglancer shows no Zarr or N5" + (f", but {named[0]}" if named else ""),
-            advice="Copy a link that shows one.",
+            "This link to Neuroglancer shows no Zarr or N5 volume" + (f", but {named[0]}" if named else ""),
+            advice="Copy a link that shows a Zarr or N5 volume.",
         )
     chosen = state.get("selectedLayer")
     wanted = chosen.get("layer") if isinstance(chosen, dict) else None
@@ -162,7 +162,7 @@ _LITERAL = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|_", re.DOTALL
 
 
 def _plain_json(text: str) -> str:
-    """JSON in the form for addresses in older links: single quotes, and "_" in place of commas."""
+    """Converts the form that older links use for JSON in addresses, with single quotes and "_" for commas, to JSON."""
 
     def plain(found: re.Match[str]) -> str:
         if found[1] is not None:

@@ -1,7 +1,8 @@
 """The table of stores: the scheme of each, the packages that it needs, and its abilities.
 
-A new store needs a row here, a module with its opener, and a class in the test suite tests/contracts/store.py. Another
-package adds one by an entry point "zarrscope.stores", whose name is the scheme and whose value is a `StoreKind`.
+A new kind of store needs a row here, a module with its opener, and a class in the test suite tests/contracts/store.py.
+Another package adds a kind of store by an entry point in the group "zarrscope.stores": its name is the scheme, its
+value a `StoreKind`.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from zarrscope.model.plugins import failing, loaded, registered
 from zarrscope.stores.store import Store
 
 Mode = Literal["r", "r+", "a", "w-"]
-"""How a store is opened: read only; write an existing one; create a missing one; create a new one and refuse an
-existing one."""
+"""How a store is opened. "r": read-only; "r+": for writing, it must exist; "a": for writing, it is created if missing;
+"w-": created, it must not exist."""
 Options: TypeAlias = Mapping[str, Any] | None
 Ability = Literal["read", "list", "write", "conditional"]
 Form = Literal["path", "url", "bucket", "name", "file", "chain"]
@@ -35,26 +36,29 @@ class StoreKind:
     scheme
         The beginning of its addresses, before "://".
     opens
-        A description of the store for tables.
+        A description of these stores for tables in the documentation.
     opener
-        A function of (url, mode, options) that returns the store; as "module:function", imported when it is first
-        needed. "r" may open it for writing, because the result is wrapped. "r+" needs an existing store, "w-" a new
-        one.
+        A function of (url, mode, options) that returns the store; or its name, "module:function", which is imported
+        when it is first needed. For "r" it may return a writable store, because that gets a read-only wrapper. For "r+"
+        the store must exist, for "w-" it must not.
     abilities
-        The abilities of the best stores of this kind; attributes of a store state its own. "conditional": a value is
-        stored only if the stored version is still the one that was read.
+        The abilities that a store of this kind can have; the attributes of a store state which of them it has.
+        "conditional": it can store a value only if the stored version is still the one that was read.
     form
-        How an address is split into a store and a node in it. "bucket": host and path, nothing escaped; the beginning
-        of the hierarchy is found by looking upwards. "name": everything after the host is the node. "file": a file on
-        this computer, and the node after it. "url": a web address, with escapes and a query. "path": a file or folder.
+        How an address is split into a store and a node in it. "bucket": host and path without escapes; the whole path
+        is taken as the store. "name": the host is the name of the store, the path is the node. "file": a file on this
+        computer, and the node after it. "url": a web address with escapes and a query. "path": a file or folder.
+        "chain": a store inside the store of another address, after "::".
     also
         Other schemes of the same kind.
     extra, needs
-        The extra to install, as zarrscope[extra], and the import names that it provides.
+        The extra to install, as zarrscope[extra], and the import names of the packages that these stores need.
     archives
-        Whether a .zip or .ozx file there is opened as a store; `opener` then takes a stores.remote.RemoteStore.
+        Whether a .zip or .ozx file at such an address is opened as a store of its own. `opener` must then return a
+        stores.remote.RemoteStore.
     endings
-        For "file": the suffix after its path that names the file, such as "/data.mdb" for a folder with that file.
+        For the form "file": endings that may be missing after the path in an address, such as "/data.mdb" if the
+        address names the folder of that file.
 
     Examples
     --------
@@ -75,7 +79,8 @@ class StoreKind:
     endings: tuple[str, ...] = ("",)
 
     def open(self, url: str, mode: Mode, options: Options) -> Store:
-        """The store. Raises Unsupported if a package is not installed, or another package fails."""
+        """Opens the store. Raises Unsupported if a needed package is not installed, or the package that adds this kind
+        of store fails."""
         missing = [name for name in self.needs if find_spec(name) is None]
         if missing:
             raise Unsupported(
@@ -103,8 +108,8 @@ _openers: dict[str, Opener] = {}
 
 
 def _imported(named: str) -> Opener:
-    """The object that "module:function" names. It is cached: importing it again takes a twentieth of the time of
-    opening a hierarchy."""
+    """The object that "module:function" names. It is cached, because a second import takes a twentieth of the time in
+    which a hierarchy is opened."""
     found = _openers.get(named)
     if found is None:
         module, _, name = named.partition(":")
@@ -223,7 +228,7 @@ _SCHEMES = {scheme: kind for kind in _TABLE for scheme in (kind.scheme, *kind.al
 
 
 def every_store() -> dict[str, StoreKind]:
-    """The whole table, including the stores of other packages that can be loaded."""
+    """The whole table, with the kinds of other packages; kinds that cannot be loaded are left out."""
     found = dict(STORES)
     for scheme in registered("stores"):
         try:
@@ -236,14 +241,15 @@ def every_store() -> dict[str, StoreKind]:
 
 
 def store_kind(scheme: str) -> StoreKind | None:
-    """The store kind that opens addresses of this scheme, or None. Raises Unsupported when its package fails."""
+    """The kind of store for addresses with this scheme; None if there is none. Raises Unsupported if the package that
+    adds it fails."""
     kind = _SCHEMES.get(scheme)
     if kind is not None:
         return kind
     found = loaded("stores", scheme)
     if found is not None and not isinstance(found, StoreKind):
         raise Unsupported(
-            f"The package that adds the stores of {scheme}:// gives no StoreKind",
+            f"The package that adds stores for {scheme}:// provides no StoreKind",
             feature=f"scheme {scheme}",
             advice="Report it to the makers of that package.",
         )
@@ -256,7 +262,8 @@ def known_schemes() -> tuple[str, ...]:
 
 
 def need_kind(scheme: str, address: str) -> StoreKind:
-    """The store kind that opens addresses of this scheme. Raises Unsupported, naming the known schemes."""
+    """The kind of store for addresses with this scheme. Raises Unsupported if there is none; the advice names the known
+    schemes."""
     kind = store_kind(scheme)
     if kind is None:
         raise Unsupported(
