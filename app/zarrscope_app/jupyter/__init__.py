@@ -1,6 +1,6 @@
-"""The notebook: `from zarrscope_app.jupyter import explore; explore(url)`.
+"""The notebook widget: `from zarrscope_app.jupyter import explore; explore(url)`.
 
-An anywidget whose picture, rows and words all come from the kernel: it needs no CDN, no CORS and no extension.
+It is an anywidget whose picture, rows and words all come from the kernel: it needs no CDN, no CORS and no extension.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def _call(widget: Host, do: str, args: list[Any]) -> None:
     try:
         inspect.signature(gesture).bind(*arguments)
         gesture(*arguments)
-    except ZarrscopeError:  # before KeyError, which NotFound is, too: the message was valid
+    except ZarrscopeError:  # NotFound is also a KeyError, but the message was valid
         raise
     except (TypeError, ValueError, KeyError, IndexError, OverflowError):
         widget.log.debug("%s%s", do, args)

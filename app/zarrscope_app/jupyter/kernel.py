@@ -47,8 +47,7 @@ class KernelMailbox(Mailbox):
 
 
 def running_cell() -> tuple[str, str]:
-    """(the running cell, this run of it), by their ids in the notebook; empty texts if the notebook does not report
-    them."""
+    """The ids of the running cell and of this run of the cell; two empty texts if the notebook does not report them."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     kernel = getattr(shell, "kernel", None)
     if kernel is None:

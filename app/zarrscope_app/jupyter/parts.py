@@ -20,7 +20,7 @@ ROW_FIELDS = ("id", "path", "name", "kind", "icon", "detail", "badge", "expandab
 
 
 def place(widget: Host) -> dict[str, Any]:
-    """The current node, and the error bar."""
+    """The state of the current node and of the error bar."""
     session = widget.session
     told = plain(session.state)
     del told["status_text"]
@@ -68,7 +68,7 @@ def places(widget: Host) -> dict[str, list[Any]]:
 
 
 def channels(widget: Host) -> list[dict[str, Any]]:
-    """How each channel is shown."""
+    """The display settings of each channel."""
     return [{**plain(channel), "ramp": _ramp(channel.ramp)} for channel in widget.session.slice.state.channels]
 
 
@@ -94,7 +94,7 @@ def _line(widget: Host) -> dict[str, Any] | None:
 
 
 def _short(values: np.ndarray[Any, Any]) -> list[float | None]:
-    """A number for drawing, with at most six digits, because a screen shows no more."""
+    """Numbers for drawing, rounded to six digits, because a screen shows no more."""
     return [plain(float(np.format_float_scientific(float(value), precision=5))) for value in values]
 
 

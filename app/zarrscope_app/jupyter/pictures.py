@@ -4,8 +4,8 @@ A tile is sent as lossless PNG if that is small enough: flat areas, labels, enla
 WebP of the best quality that fits, to browsers that read WebP; the exact values are shown beneath the picture anyway.
 
 A message is {"view": id, "frame": {the members that changed}, "order": [keys in the order of painting] if that changed,
-"tiles": [[key, rect, state, sentence, kind]]} with one buffer for each tile; a tile of kind "" has no buffer: only its
-words changed.
+"tiles": [[key, rect, state, sentence, kind]]} with one buffer for each tile; a tile of kind "" has no buffer, because
+only its state or sentence changed.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from zarrscope_app.jupyter.snapshots import plain
 from zarrscope_app.presenters import Frame, Tile
 
 BYTES_PER_PIXEL = 56_000 / 512**2
-"""With this limit, and with the message around it, 512 × 512 pixels take less than 60 kB."""
+"""The budget of bytes for a pixel. With it, a message with 512 × 512 pixels takes less than 60 kB."""
 LEAST_BYTES = 4_000
 """The smallest budget of a tile."""
 QUALITIES = (90, 75, 50, 25, 10, 2, 0)
 """Qualities of WebP: the first one that fits the budget is used. If none fits, the picture is noise and the last is
 used."""
 SAMPLED = 16
-"""Every this many rows, one row is compressed to judge whether the whole picture compresses well."""
+"""One of this many rows is compressed to judge whether the whole picture compresses well."""
 BATCH = 1 << 20
 """Pixels that are encoded together, so that the first tiles are visible while others are still being encoded."""
 AHEAD = 3
@@ -56,7 +56,7 @@ def encoded(rgb: npt.NDArray[np.uint8], kinds: Sequence[str]) -> tuple[str, byte
             return "png", data
     try:
         from PIL import Image
-    # WebP support may be missing in a hand-made environment: the picture is correct, the messages are large
+    # Pillow may be missing in an environment that was made by hand: then the messages are large.
     except ImportError:
         return "png", png(rgb, 6)
     picture, data = Image.fromarray(rgb), b""
@@ -95,8 +95,8 @@ class TileStream:
         self._told: dict[str, Any] = {}
 
     def anew(self, kinds: Sequence[str]) -> None:
-        """Called when a browser shows the widget, perhaps again: everything is sent again, in formats
-        that it can read."""
+        """Called when a browser shows the widget, perhaps again: everything is sent again, in formats that the browser
+        can read."""
         self._kinds = tuple(kinds)
         self._paced, self._ahead = False, 0
         self._forget()

@@ -1,4 +1,4 @@
-"""The content of a page without a running kernel: the picture, the tree and the node, as HTML of limited size."""
+"""Makes the still page, which is shown without a running kernel: picture, tree and node, as HTML of limited size."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def is_whole(session: Session) -> bool:
 
 
 def page(session: Session, code: str) -> str:
-    """The page, with everything that has arrived."""
+    """The still page, with the parts that have arrived."""
     node, picture = session.node, session.slice
     if node is None:
         return f"<code>{escape(code)}</code>"

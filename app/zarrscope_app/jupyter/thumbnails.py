@@ -1,6 +1,6 @@
-"""Sends the thumbnails of a plate, a well or a series to a browser: each once, and again when it is redrawn.
+"""Sends the thumbnails of a plate, a well or a series to a browser: each once, and again when it has changed.
 
-A message is {"thumbnails": [[path, kind]]} with one buffer for each.
+A message is {"thumbnails": [[path, kind]]} with one buffer for each thumbnail.
 """
 
 from __future__ import annotations

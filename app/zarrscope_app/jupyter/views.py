@@ -1,9 +1,9 @@
 """The table of views in a browser: the content of each as JSON, made from snapshots in the kernel.
 
-The painters of the built-in views are in static/, under the same ids. Only the displayed view is sent. Another
-distribution's view is sent as blocks, which the browser paints from top to bottom: ("text", text), ("table", rows of
-texts, the first the heads), ("picture", bytes of a PNG). `widgets={"jupyter": "module:blocks"}` names the function that
-makes them; it is called with the view's presenter. A view without such a function is sent as text.
+The painters of the built-in views are in static/, under the same ids. Only the displayed view is sent. A view of
+another package is sent as blocks, which the browser paints from top to bottom: ("text", text), ("table", rows of texts,
+the first row the heads), ("picture", bytes of a PNG). `widgets={"jupyter": "module:blocks"}` names the function that
+makes the blocks; it is called with the view's presenter. A view without such a function is sent as text.
 """
 
 from __future__ import annotations

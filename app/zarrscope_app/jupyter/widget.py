@@ -65,7 +65,7 @@ class Explorer(anywidget.AnyWidget):
     """A hierarchy in a cell. `editable` opens it for writing and shows the form. Nothing is written before Save, and
     unsaved edits outlive the kernel: they are offered when the same address is explored again.
 
-    `settings`: the place for unsaved edits; None: files of the user who runs the kernel.
+    `settings` stores unsaved edits; with None they are stored in files of the user who runs the kernel.
     """
 
     _esm = "\n".join((STATIC / f"{name}.js").read_text("utf-8") for name in SCRIPTS)
@@ -117,7 +117,7 @@ class Explorer(anywidget.AnyWidget):
         self.rows, self.corner = (0, 200), (0, 0)
         self.exporting = False
         self.cleared = 0
-        """How often the filter was cleared because its text was opened as a node."""
+        """The number of times that the filter was cleared because its text was opened as a node."""
         self._post = post or KernelMailbox()
         self._owner: Owner = shared().owner(self._post)
         self.session: Session = Session(
@@ -301,12 +301,13 @@ class Explorer(anywidget.AnyWidget):
             self.draw(view)
 
     def painted(self, view: str) -> None:
-        """The browser has painted a message."""
+        """Called when the browser has painted a message."""
         if view in self._streams:
             self._streams[view].painted()
 
     def copy(self, what: str) -> None:
-        """A text for the browser's clipboard: "copy-path", "copy-view", or the code that reads the slice."""
+        """Sends a text for the browser's clipboard: the address ("copy-path"), the view ("copy-view"), or else the code
+        that reads the slice."""
         state = self.session.state
         told = {"copy-path": state.address, "copy-view": self.session.view_text()}.get(what, self.code)
         self._say({"copy": told, "said": NOTEBOOK["copied"]}, [])
@@ -424,7 +425,7 @@ class Explorer(anywidget.AnyWidget):
             self.session.close()
             self._owner.close()
         super().close()
-        # ipywidgets has set this attribute to None, but displaying a closed widget should raise an error
+        # ipywidgets has set this attribute to None; without it the method shows a note that the widget is closed
         self.__dict__.pop("_repr_mimebundle_", None)
 
     def __del__(self) -> None:
@@ -450,9 +451,10 @@ def explore(
 
     `editable` opens it for writing (attributes only; every write needs a Save after a diff; edits that were unsaved
     when the kernel ended are offered when the address is explored again). `follow_links` also follows links that lead
-    out of the folder. `missing_is_fill` treats values as missing that a server denies, if it does not distinguish the
-    two. A hierarchy that is already open keeps its own options. `height` in pixels. `state`: a copied view; it may also
-    replace the target. Raises TypeError for any other target, Refused for a text that is not a view.
+    out of the folder. `missing_is_fill` treats values that a server denies as missing, for a server that answers both
+    with the same error. A hierarchy that is already open keeps its own options. `height` is in pixels. `state` is a
+    copied view, which may also be given as `target`. Raises TypeError for any other target, Refused for a text that is
+    not a view.
     """
     if isinstance(target, str) and is_view(target):
         target, state = None, target

@@ -34,9 +34,7 @@ class _Bar(cancelable_progress):  # type: ignore[misc]  # napari has no types he
     """A bar whose button to cancel works at once; the button of napari's own bar works between two steps."""
 
     def __init__(self, text: str, stop: Callable[[], object]) -> None:
-        self._stop = (
-            stop  # set first, because napari's __init__ runs the event loop, in which the button may be clicked
-        )
+        self._stop = stop  # napari's __init__ runs the event loop, in which the button may already be clicked
         self._known = False
         super().__init__(total=0, desc=text)  # a total of 0 means that the total is not known
 

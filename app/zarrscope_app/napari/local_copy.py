@@ -76,7 +76,7 @@ class LocalCopy:
         self.dialog: CopyDialog | None = None
 
     def offer(self, layer: NapariLayer, why: str = "") -> None:
-        """Shows the plan, and writes the copy if the person agrees. `why` is a sentence with the reason for the offer."""
+        """Shows the plan, and writes the copy if the person agrees. `why` states the reason for the offer."""
         described = drawn(*layer.as_layer_data_tuple())
         self.dialog = CopyDialog(described, why, partial(self._save, layer, described), self._parent)
         self.dialog.open()

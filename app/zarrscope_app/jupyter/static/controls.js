@@ -1,6 +1,6 @@
 // Sliders beneath the picture, and the panel beside it: channels, labels, levels, projection, export.
 
-// A number to type over; one that is refused stands there, marked, with the reason as its title.
+// A field for a number. If the kernel refuses the typed text, the field keeps it, marked, with the reason as its title.
 function typed(ui, field, of, text, label, take) {
   const refusal = ui.image.refusal, refused = refusal.field === `${field}:${of}` || (of === "" && refusal.field === field);
   return el("input", { class: "num" + (refused ? " refused" : ""), value: refused ? refusal.text : text, title: refused ? refusal.sentence : label,
@@ -47,7 +47,7 @@ function makeSliders(ui) {
   return { node, paint };
 }
 
-const INK = "#8a8a8a";  // is seen on light and on dark paper, which may change under a drawing
+const INK = "#8a8a8a";  // visible on light and on dark backgrounds: the theme may change after a drawing was made
 
 // The histogram of a channel, with a handle for each limit.
 function strip(ui, c, i) {

@@ -1,4 +1,5 @@
-// The browser's side: paints what the kernel sends, forwards gestures. No words, no numbers, no decisions of its own.
+// The browser's side: paints the snapshots that the kernel sends, and forwards gestures. All words, numbers and decisions
+// come from the kernel.
 
 function el(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
@@ -14,7 +15,7 @@ function el(tag, attributes = {}, ...children) {
 const hex = (rgb) => "#" + rgb.map((v) => v.toString(16).padStart(2, "0")).join("");
 const rgb = (text) => [1, 3, 5].map((i) => parseInt(text.slice(i, i + 2), 16));
 
-// Replaces what a box holds, and keeps how far it was scrolled.
+// Replaces the content of a box, and keeps its scroll position.
 function refill(box, ...children) {
   const top = box.scrollTop, left = box.scrollLeft;
   box.replaceChildren(...children.flat(Infinity).filter((child) => child != null && child !== ""));
@@ -29,7 +30,7 @@ function corners() {
   return svg;
 }
 
-// Paints only what differs from what was painted last.
+// Returns a function that calls `paint` only if its first argument differs from that of the last call.
 function painter(paint) {
   let last = "";
   return (what, ...more) => {

@@ -1,10 +1,11 @@
-// Attributes: what they mean, all members, JSON; nothing is written before Save.
+// The attributes, shown in one of three ways: as sections by meaning, as all members, as JSON text. Nothing is written
+// before Save.
 function makeForm(ui) {
   const node = el("div", { class: "zs-attributes" });
   const uid = "zs" + Math.random().toString(36).slice(2);
   const line = (f, more) => el("input", { value: f.text, title: f.title, "aria-label": f.title || f.label, "data-pointer": f.pointer, spellcheck: "false", onchange: (e) => {
     e.target.dataset.sent = "1"; ui.line.send("edit.edit", f.pointer, e.target.value); }, onfocus: (e) => { delete e.target.dataset.sent; }, ...more });
-  // One for each editor of the presenters' form fields.
+  // The widgets for each editor that a form field of the presenters may name.
   const EDITORS = {
     line: (f) => [line(f)],
     choice: (f) => [line(f, { list: uid + f.pointer }), el("datalist", { id: uid + f.pointer }, f.choices.map((c) => el("option", { value: c })))],

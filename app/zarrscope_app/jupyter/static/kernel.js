@@ -1,6 +1,6 @@
-// The line to the kernel. Gestures of one kind that come faster than it answers melt into the last one; a kernel that
-// is busy is said to be, one that is gone, too.
-const PATIENCE = 900;
+// Sends gestures to the kernel. Of gestures of one kind that come faster than the kernel answers, only the last is sent.
+// `changed(busy, dead)` is called when the kernel becomes busy or free, or is gone.
+const PATIENCE = 900;  // milliseconds without an answer, after which the kernel counts as busy
 
 function lineTo(model, changed) {
   let sent = 0, heard = 0, timer = null, busy = false, dead = false;
@@ -22,13 +22,13 @@ function lineTo(model, changed) {
     timer = setTimeout(() => sent > heard && state(true, dead), PATIENCE);
   }
   const line = {
-    // At once, after all that waits: in the order of the person's hands.
+    // Sends a gesture at once, after those that wait, so that the kernel gets them in the order in which they were made.
     send(name, ...args) {
       for (const [, [what, its]] of waiting) post(what, its);
       waiting.clear();
       post(name, args);
     },
-    // Only the last one of a key counts.
+    // Sends a gesture when the kernel has answered the earlier ones. A later gesture with the same key replaces it.
     push(key, name, ...args) {
       if (sent > heard) waiting.set(key, [name, args]);
       else post(name, args);
@@ -42,7 +42,7 @@ function lineTo(model, changed) {
       waiting.clear();
       for (const [name, args] of all) post(name, args);
     },
-    // Without an answer: for what tells the kernel itself something.
+    // Sends a message that the kernel does not answer.
     tell(name, ...args) {
       try { model.send({ do: name, args }); } catch { state(false, true); }
     },
@@ -53,12 +53,12 @@ function lineTo(model, changed) {
   return line;
 }
 
-// Runs the cell that holds a node again, as Ctrl+Enter does there; false where the notebook is none that is known.
+// Runs the cell that holds an element again, as Ctrl+Enter does. Returns false outside of JupyterLab and Notebook 7.
 function runAgain(node) {
   const cell = node.closest(".jp-Cell"), editor = cell?.querySelector(".cm-content");
   if (!editor) return false;
   editor.focus();
-  // The notebook learns of the focus a moment later; before, the key would be one of its command mode.
+  // The notebook notices the focus a moment later; until then it would take the key as one of its command mode.
   setTimeout(() => editor.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", code: "Enter", keyCode: 13, ctrlKey: true, bubbles: true, cancelable: true })), 300);
   return true;
 }

@@ -1,4 +1,4 @@
-// The other views: values, chunks, info, problems, the layout of a collection, views of other distributions.
+// The other views: values, chunks, info, problems, the layout of a collection, and views of other packages.
 function makePanes(ui) {
   const thumbs = new Map();
 
@@ -66,7 +66,7 @@ function makePanes(ui) {
       i.snippets.map((s) => el("details", {}, el("summary", {}, s.title, s.text ? el("button", { class: "bare", onclick: (e) => { e.preventDefault(); ui.copied(s.text); } }, w["code-copy"]) : ""), el("pre", {}, s.text || s.why))),
       i.documents.length ? i.documents.flatMap(([key, text]) => [el("h4", {}, key), el("pre", {}, text)]) : el("button", { disabled: i.loading, onclick: () => ui.line.send("metadata.load_documents") }, w.document)));
   }
-  let typed = "", thorough = false;  // the other side of a comparison outlives a repaint
+  let typed = "", thorough = false;  // the typed address and the check box of a comparison, kept when it is painted again
   function comparison(comparing) {
     const w = ui.words, send = ui.line.send;
     const begin = () => send(comparing ? "problems.stop_comparing" : "problems.compare", ...(comparing ? [] : [typed, thorough]));
@@ -101,7 +101,7 @@ function makePanes(ui) {
       : kind === "table" ? el("table", {}, what.map((row, r) => el("tr", {}, row.map((cell) => el(r ? "td" : "th", {}, cell)))))
       : el("pre", {}, what)));
   }
-  // One painter for each view of the presenters' table that is no picture and no form.
+  // The painter of each view of the presenters' table, except the picture and the form.
   const PAINTERS = { values, chunks, info, problems, overview };
   const show = painter((panel, node) => (PAINTERS[panel.tab] || blocks)(node));
   let loaded = 0;
@@ -118,7 +118,7 @@ function makePanes(ui) {
   };
 }
 
-// What would be exported, how large it is, and where it goes: on the kernel's machine.
+// The export pane: the content, its size, and its target, which is a path on the kernel's machine.
 function exportPane(ui) {
   const x = ui.export, w = ui.words, send = ui.line.send;
   const target = el("input", { value: x.target, "aria-label": w["export-target"], spellcheck: "false", onchange: () => send("export", "choose", x.what, x.format, target.value) });

@@ -1,4 +1,4 @@
-// One view of the picture: tiles as they come, what lies over them, and the gestures on it.
+// One view of the picture: paints its tiles as they arrive, and the marks over them, and sends the gestures on it.
 function makeStage(ui, id) {
   const canvas = el("canvas"), over = el("div", { class: "zs-over" });
   const node = el("div", { class: "zs-canvas", "data-view": id }, canvas, over);
@@ -55,7 +55,7 @@ function makeStage(ui, id) {
     c.strokeText(frame.bar.text, w - 12 * dense, y - 4 * dense);
     c.fillText(frame.bar.text, w - 12 * dense, y - 4 * dense);
   }
-  // Drawn twice, dark beneath light, so that it is seen on any picture.
+  // Draws a path twice, dark beneath light, so that it is visible on any picture.
   function stroke(c, dense, path) {
     for (const [color, width] of [["#000a", 3], ["#fff", 1]]) {
       c.beginPath(); path(); c.strokeStyle = color; c.lineWidth = width * dense; c.stroke();
@@ -110,7 +110,7 @@ function makeStage(ui, id) {
     look();
   }
   canvas.addEventListener("wheel", (e) => {
-    if (!ui.box.contains(document.activeElement) && !e.ctrlKey) return;  // the page scrolls on over a widget that nobody uses
+    if (!ui.box.contains(document.activeElement) && !e.ctrlKey) return;  // while the widget has no focus, the wheel scrolls the page
     e.preventDefault();
     if (e.shiftKey) ui.line.send("slice.step", Math.sign(e.deltaY || e.deltaX)); else zoom(e.deltaY > 0 ? 1.25 : 0.8, spot(e));
   }, { passive: false });
@@ -132,7 +132,7 @@ function makeStage(ui, id) {
       look();
     } else if (where && id === "main") {
       const [y, x] = where.map(Math.floor);
-      if (hovered === y + "," + x) return;  // the same pixel
+      if (hovered === y + "," + x) return;  // still the same pixel
       hovered = y + "," + x;
       ui.line.push("hover", "slice.hover", y + 0.5, x + 0.5);
     }
@@ -158,7 +158,7 @@ function makeStage(ui, id) {
   return { node, canvas, fit, zoom, take, paint, title: (text) => { if (text !== told) { told = text; canvas.title = text; } }, end: () => watch.disconnect() };
 }
 
-// A 1-D array: the lowest and the highest value of each column.
+// Draws a 1-D array as a line, from the lowest and the highest value in each column of pixels.
 function drawLine(canvas, line) {
   const dense = window.devicePixelRatio || 1, w = (canvas.width = Math.max(1, canvas.clientWidth * dense)), h = (canvas.height = Math.max(1, canvas.clientHeight * dense));
   const values = [...line.low, ...line.high].filter((v) => v != null);

@@ -1,4 +1,4 @@
-// The tree: a window of its rows, by mouse and by keyboard.
+// The tree, with mouse and keyboard. The browser has only the rows around the visible ones.
 const ROW = 22;
 
 function makeTree(ui) {

@@ -105,13 +105,13 @@ function render({ model, el: root }) {
     status.textContent = ui.status;
     tree.paint();
     if (s.tab === "image") paintPicture();
-    else if (ui.panel.tab !== s.tab) return;  // its content follows
+    else if (ui.panel.tab !== s.tab) return;  // the content of the chosen tab has not arrived yet
     else if (s.tab === "attributes") { show(form.node); form.paint(); }
     else { show(other); if (other.firstChild === lineCanvas) other.replaceChildren(); panes.paint(other); }
   }
   ui.update = update;
 
-  // ---------------------------------------------------------------- room
+  // ---------------------------------------------------------------- layout
   let side = true, beside = true, room = "";
   function arranged() { box.dataset.side = side ? "1" : ""; box.dataset.beside = beside ? "1" : ""; update(); }
   function drawer(on) { side = on; arranged(); }
@@ -128,7 +128,7 @@ function render({ model, el: root }) {
   // ---------------------------------------------------------------- keys
   box.addEventListener("keydown", (e) => {
     if (typing(e.target)) {
-      // Left to the notebook, Enter and letters would be its commands instead of what is typed here.
+      // The notebook must not get these keys, because it would take Enter and letters as commands.
       e.stopPropagation();
       if (e.key === "Enter" && e.target.tagName === "INPUT") e.target.blur();
       if (e.key === "Escape") box.focus();
@@ -149,7 +149,7 @@ function render({ model, el: root }) {
   });
   const timer = setInterval(() => { if (ui.image.axes?.some((a) => a.playing)) ui.line.push("tick", "slice.tick"); }, 100);
 
-  // ---------------------------------------------------------------- what the kernel says
+  // ---------------------------------------------------------------- messages of the kernel
   let told = "", planned = false;
   function came(content, buffers) {
     if (content.heard != null) ui.line.heard(content.heard);
