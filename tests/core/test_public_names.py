@@ -57,6 +57,8 @@ def test_nodes_show_what_users_may_use_and_nothing_else() -> None:
         shown = [name for name in dir(thing) if not name.startswith("_")]
         assert shown == names.split()
         assert len(shown) <= 30
+        inner = [name for name in dir(thing) if name.startswith("_") and not name.endswith("_")]
+        assert inner in ([], ["_nodes"], ["_stored"]), "one underscore attribute holds all that is internal"
 
 
 def modules_after(code: str) -> set[str]:

@@ -248,22 +248,17 @@ class Array:
         Refused
             The result does not fit into memory, or a chunk is larger than allowed.
         """
-        self._need_sound()
+        self._stored.need_sound()
         selection = select(index, self.shape)
         out = self._stored.read(selection).reshape(selection.shape)
         return out[()] if selection.scalar else out
-
-    def _need_sound(self) -> None:
-        """Raises the first defect of the documents, if they have one: the shape may then be a stand-in."""
-        if self.metadata.defects:
-            raise self._stored.located(self.metadata.defects[0].error)
 
     @property
     def oindex(self) -> OrthogonalIndexer:
         """Reading and writing by a list or a mask of positions along each axis: `array.oindex[[0, 5], :, mask]`."""
         from zarrscope.nodes.indexers import OrthogonalIndexer
 
-        self._need_sound()
+        self._stored.need_sound()
         return OrthogonalIndexer(self._stored)
 
     @property
@@ -271,7 +266,7 @@ class Array:
         """Reading and writing point by point: `array.vindex[[0, 5], [1, 2]]`, or a mask of the array's shape."""
         from zarrscope.nodes.indexers import PointIndexer
 
-        self._need_sound()
+        self._stored.need_sound()
         return PointIndexer(self._stored)
 
     def read_chunk(self, index: ChunkIndex) -> NDArray[Any]:
@@ -302,7 +297,7 @@ class Array:
         >>> a.read_chunk((2,)).tolist()
         [0, 0]
         """
-        self._need_sound()
+        self._stored.need_sound()
         return self._stored.read_chunk(index)
 
     # ------------------------------------------------------------------ writing
@@ -323,7 +318,7 @@ class Array:
         NotFound, Conflict
             The array was erased or replaced meanwhile.
         """
-        self._need_sound()
+        self._stored.need_sound()
         self._stored.write(select(index, self.shape), values)
 
     def resize(self, shape: tuple[int, ...]) -> None:
@@ -353,7 +348,7 @@ class Array:
         (12,)
         """
         new = tuple(int(n) for n in shape)
-        self._need_sound()
+        self._stored.need_sound()
         if len(new) != self.ndim or any(n < 0 for n in new):
             raise IndexError(f"an array of {self.ndim} axes cannot take the shape {new}")
         self._stored.resize(new)

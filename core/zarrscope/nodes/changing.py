@@ -43,12 +43,6 @@ class ChangingHierarchy:
 
         def open_node(self, path: str) -> Group | Array: ...
 
-    def _attributes_at(self, path: str) -> tuple[str, str]:
-        node = self._nodes.node_at(path)
-        if node is None:
-            raise nothing_at(self._nodes, path)
-        return self._nodes.dialect_of(node).attributes_at(path, node.metadata.kind)
-
     # ------------------------------------------------------------------ creating
     def create_group(self, path: str, attributes: Mapping[str, Any] | None = None) -> Group:
         """Creates a group, and the groups above it that are missing.
@@ -194,7 +188,7 @@ class ChangingHierarchy:
         """
         from zarrscope.nodes.attributes import read_document
 
-        return read_document(self._nodes, self._attributes_at(clean_path(path))[0])
+        return read_document(self._nodes, _attributes_at(self._nodes, clean_path(path))[0])
 
     def whole_document(self, path: str, key: str = "") -> Document:
         """Reads the whole text of one of a node's documents, even if the text is not JSON.
@@ -290,7 +284,7 @@ class ChangingHierarchy:
         >>> zarrscope.open(MemoryStore(), mode="w-").attributes_pointer("/")
         '/attributes'
         """
-        return self._attributes_at(clean_path(path))[1]
+        return _attributes_at(self._nodes, clean_path(path))[1]
 
     def save(self, path: str, document: Document, *, allow_nan: bool = False) -> Document:
         """Stores an edited document of a node if nobody else changed it since it was read.
@@ -425,5 +419,14 @@ class ChangingHierarchy:
         nodes.store = Rehearsal(nodes.store, log)
         nodes.forget()
         tried = copy.copy(self)
-        tried._nodes, tried._owns_store = nodes, False
+        nodes.owns_store = False
+        tried._nodes = nodes
         return tried
+
+
+def _attributes_at(nodes: NodeContext, path: str) -> tuple[str, str]:
+    """The key of the document with a node's attributes, and their JSON pointer within it."""
+    node = nodes.node_at(path)
+    if node is None:
+        raise nothing_at(nodes, path)
+    return nodes.dialect_of(node).attributes_at(path, node.metadata.kind)

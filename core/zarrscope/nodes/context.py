@@ -110,6 +110,8 @@ class NodeContext:
         self.defect = None if detected.dialect.lenient else detected.defect
         """The defect of the document that states the rules of the whole hierarchy; every node has it."""
         self.writable = writable and store.writable and not detected.dialect.lenient and self.defect is None
+        self.owns_store = False
+        """Whether `zarrscope.open` opened the store, so that closing the hierarchy closes it."""
         self._from_consolidated: set[str] = set()
         """The paths of nodes whose metadata came from a consolidated copy."""
         self.checked_groups: set[str] = set()

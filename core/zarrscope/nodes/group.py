@@ -128,7 +128,8 @@ class Group:
         >>> [(child.name, child.kind, child.error) for child in h.root.children()]
         [('a', 'array', None)]
         """
-        return self._listed(self.problem, cancelled, tree)
+        _need(self, self.problem)
+        return self.hierarchy.children(self.path, cancelled) if tree is None else tree.children(self.path)
 
     def names(self, cancelled: Callable[[], bool] = never, *, tree: Tree | None = None) -> Iterator[Child]:
         """Lists the children as `children` does, even if the metadata encoding is unknown: keys then show the
@@ -163,7 +164,8 @@ class Group:
         >>> [child.name for child in h.root.names()]
         ['g']
         """
-        return self._listed(self.metadata.listing_problem, cancelled, tree)
+        _need(self, self.metadata.listing_problem)
+        return self.hierarchy.children(self.path, cancelled) if tree is None else tree.children(self.path)
 
     def list_names(self, cancelled: Callable[[], bool] = never, *, tree: Tree | None = None) -> Iterator[Child]:
         """Lists the names that may be children, and their kinds if the name shows it. It reads no document.
@@ -199,7 +201,7 @@ class Group:
         >>> [(child.name, child.kind) for child in h.root.list_names()]
         [('g', None)]
         """
-        self._need_listing()
+        _need(self, self.metadata.listing_problem)
         context = self.hierarchy._nodes
         return list_names(context, self.path, cancelled) if tree is None else tree.list_names(self.path)
 
@@ -233,18 +235,6 @@ class Group:
         [('g', 'group')]
         """
         return inspect(self.hierarchy._nodes, self.path, children, cancelled)
-
-    def _need_listing(self) -> None:
-        """Raises if the group demands an extension without which its children cannot be listed."""
-        if (problem := self.metadata.listing_problem) is not None:
-            raise problem.located(store=self.hierarchy.url, key=self.hierarchy.dialect.documents(self.path)[0])
-
-    def _listed(
-        self, problem: ZarrscopeError | None, cancelled: Callable[[], bool], tree: Tree | None
-    ) -> Iterator[Child]:
-        if problem is not None:
-            raise problem.located(store=self.hierarchy.url, key=self.hierarchy.dialect.documents(self.path)[0])
-        return self.hierarchy.children(self.path, cancelled) if tree is None else tree.children(self.path)
 
     def __getitem__(self, path: str) -> Group | Array:
         made: Group | Array = self.hierarchy.open_node(join_path(self.path, path))
@@ -314,7 +304,7 @@ class Group:
         >>> {name: node.kind for name, node in h.root.items()}
         {'g': 'group'}
         """
-        return self._opened(self.children())
+        return _opened(self, self.children())
 
     def groups(self) -> Iterator[tuple[str, Group]]:
         """Opens the groups among the children. The documents of arrays are not opened.
@@ -340,7 +330,7 @@ class Group:
         >>> [name for name, group in h.root.groups()]
         ['g']
         """
-        found = self._opened(child for child in self.children() if child.kind == "group")
+        found = _opened(self, (child for child in self.children() if child.kind == "group"))
         return ((name, node) for name, node in found if isinstance(node, Group))
 
     def arrays(self) -> Iterator[tuple[str, Array]]:
@@ -367,14 +357,8 @@ class Group:
         >>> [(name, array.shape) for name, array in h.root.arrays()]
         [('a', (4,))]
         """
-        found = self._opened(child for child in self.children() if child.kind == "array")
+        found = _opened(self, (child for child in self.children() if child.kind == "array"))
         return ((name, node) for name, node in found if not isinstance(node, Group))
-
-    def _opened(self, children: Iterator[Child]) -> Iterator[tuple[str, Group | Array]]:
-        while batch := list(islice(children, CHILDREN_AT_ONCE)):
-            self.hierarchy._nodes.prefetch([join_path(self.path, child.name) for child in batch])
-            for child in batch:
-                yield child.name, self.hierarchy.open_node(join_path(self.path, child.name), child.kind)
 
     def __repr__(self) -> str:
         return visible(f"<Group {self.path} in {self.hierarchy.url}>")
@@ -384,3 +368,16 @@ class Group:
         from zarrscope.nodes import html
 
         return html.of_group(self)
+
+
+def _need(group: Group, problem: ZarrscopeError | None) -> None:
+    """Raises the problem of a group, if it has one."""
+    if problem is not None:
+        raise problem.located(store=group.hierarchy.url, key=group.hierarchy.dialect.documents(group.path)[0])
+
+
+def _opened(group: Group, children: Iterator[Child]) -> Iterator[tuple[str, Group | Array]]:
+    while batch := list(islice(children, CHILDREN_AT_ONCE)):
+        group.hierarchy._nodes.prefetch([join_path(group.path, child.name) for child in batch])
+        for child in batch:
+            yield child.name, group.hierarchy.open_node(join_path(group.path, child.name), child.kind)

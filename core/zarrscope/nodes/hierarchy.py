@@ -60,7 +60,6 @@ class Hierarchy(ChangingHierarchy):
 
     def __init__(self, nodes: NodeContext) -> None:
         self._nodes = nodes
-        self._owns_store = False
         self.initial_path = "/"
 
     # ------------------------------------------------------------------ properties
@@ -125,7 +124,7 @@ class Hierarchy(ChangingHierarchy):
         >>> with zarrscope.open(MemoryStore(), mode="w-") as h:  # closes at the end
         ...     group = h.create_group("/g")
         """
-        if self._owns_store:
+        if self._nodes.owns_store:
             self.store.close()
 
     def __enter__(self) -> Self:
@@ -178,25 +177,7 @@ class Hierarchy(ChangingHierarchy):
         node = self._nodes.node_at(path, kind)
         if node is None:
             raise nothing_at(self._nodes, path)
-        return self._made(node)
-
-    def _made(self, node: Node) -> Group | Array:
-        if isinstance(node.metadata, ArrayMetadata):
-            from zarrscope.nodes.array import Array
-
-            opened = Opened(
-                self._nodes.dialect_of(node), node.path, node.metadata, node.path in self._nodes._from_consolidated
-            )
-            return Array(
-                self.store,
-                node.path,
-                node.metadata,
-                node.attributes,
-                warnings=node.warnings,
-                hierarchy=self,
-                opened=opened,
-            )
-        return Group(self, node.path, node.metadata, node.attributes, node.warnings)
+        return _opened(self, node)
 
     def extensions(self, path: str) -> list[Inherited]:
         """Finds the extensions of ZEP 9 at a node: its own and those of the groups above it, references resolved.
@@ -396,3 +377,21 @@ class Hierarchy(ChangingHierarchy):
         return (
             f"There is no chunk {keys[0]}, but {found[0]}, which is only read in a hierarchy that was opened leniently"
         )
+
+
+def _opened(hierarchy: Hierarchy, node: Node) -> Group | Array:
+    nodes = hierarchy._nodes
+    if isinstance(node.metadata, ArrayMetadata):
+        from zarrscope.nodes.array import Array
+
+        opened = Opened(nodes.dialect_of(node), node.path, node.metadata, node.path in nodes._from_consolidated)
+        return Array(
+            nodes.store,
+            node.path,
+            node.metadata,
+            node.attributes,
+            warnings=node.warnings,
+            hierarchy=hierarchy,
+            opened=opened,
+        )
+    return Group(hierarchy, node.path, node.metadata, node.attributes, node.warnings)

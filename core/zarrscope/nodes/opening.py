@@ -122,7 +122,7 @@ def open(
         if above is not None:
             error.advice = above
         raise
-    found._owns_store = True
+    found._nodes.owns_store = True
     found.initial_path = _initial_path(found, address.node_path)
     return found
 

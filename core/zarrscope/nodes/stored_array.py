@@ -109,6 +109,11 @@ class StoredArray:
             pass
         return self._problem
 
+    def need_sound(self) -> None:
+        """Raises the first defect of the documents, if they have one: the shape may then be a stand-in."""
+        if self.metadata.defects:
+            raise self.located(self.metadata.defects[0].error)
+
     def need_encoding(self) -> None:
         """Raises `problem`, or Unsupported for a codec that can only decode here. Called before a new array is made."""
         try:
