@@ -1,9 +1,9 @@
-"""The credentials to try, in order, for S3, Google Cloud Storage and Azure.
+"""Finds the credentials to try for S3, Google Cloud Storage and Azure, in their order.
 
 If the address or the options contain credentials, only those are tried. Otherwise these are tried in order: the named
 profile, the environment, the user's own configuration files, the role of this container or machine, and last no
-credentials (public buckets). The first that the bucket accepts are used (object_store.py), because a variable that is
-set for one bucket may not fit another.
+credentials (public buckets). The store uses the first that the bucket accepts (object_requests.py), because credentials
+in the environment may be meant for another bucket.
 
 Options have the names of s3fs, gcsfs and adlfs, or of obstore: `key`, `secret`, `token`, `anon`, `profile`, `endpoint`,
 `region`, `account_name`, `account_key`, `sas_token`, `connection_string`. Roles that only boto3 can assume (single
@@ -33,8 +33,8 @@ Options = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Login:
-    """One set of credentials: its name for a person, obstore's settings, and a function that returns keys if the
-    settings have none."""
+    """One set of credentials: its name for messages, the settings for obstore, and a function that returns the access
+    keys if the settings contain none."""
 
     name: str
     config: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -58,7 +58,7 @@ class Service:
     """Other names of obstore's settings → obstore's own names."""
     logins: Callable[[dict[str, Any]], Iterator[Login]]
     host: str
-    """The address of the service where no endpoint is given, with the settings that are part of it in braces."""
+    """The address of the service if no endpoint is given. Names of settings in braces stand for their values."""
 
     @property
     def client(self) -> Callable[..., Client]:
@@ -151,7 +151,7 @@ def _of_profile(name: str, told: Options, place: dict[str, Any]) -> Iterator[Log
 
 
 def _given(keys: Mapping[str, str]) -> Callable[[], Any]:
-    """A provider of exactly these keys, so that obstore adds none from the environment."""
+    """A function that returns these keys and no others: without it obstore would add keys from the environment."""
     conceal(keys)
     told = {"access_key_id": keys.get("access_key_id", ""), "secret_access_key": keys.get("secret_access_key", "")}
 
@@ -162,7 +162,8 @@ def _given(keys: Mapping[str, str]) -> Callable[[], Any]:
 
 
 def _s3_place_of(told: Options) -> dict[str, Any]:
-    """The region and the endpoint for S3, from the environment and the profile, as S3's own tools read them."""
+    """The region and the endpoint for S3, from the environment and the profile `told`, as the AWS command line reads
+    them."""
     environ = os.environ
     region = environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or told.get("region")
     endpoint = environ.get("AWS_ENDPOINT_URL_S3") or environ.get("AWS_ENDPOINT_URL") or told.get("endpoint_url")
@@ -268,7 +269,7 @@ def _connection(text: str) -> dict[str, Any]:
 
 
 def _machine(fact: str) -> str:
-    """The manufacturer or cloud provider that the firmware names; "" where unknown."""
+    """A name of the manufacturer or cloud provider, from the file `fact` of the firmware (DMI); "" if it is unknown."""
     try:
         return Path(f"/sys/class/dmi/id/{fact}").read_text(encoding="ascii", errors="replace").strip()
     except OSError:

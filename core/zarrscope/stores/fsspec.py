@@ -1,16 +1,17 @@
-"""Buckets and servers that fsspec has a file system for: s3://, gs://, abfs://, sftp://. Reading only.
+"""Stores that fsspec has a file system for: buckets at s3://, gs:// and abfs://, and servers at sftp://. Read-only.
 
-Values are read by fsspec's `cat_file`, as a range if a range or a limit is given; several at once if the file system is
-asynchronous (S3, Google, Azure), one after the other if not (SFTP). Listings are requested each time, never taken from
-fsspec's cache. File systems fail in different ways at ranges from the end or beyond it: the size is then requested, and
-a range within it is read.
+Values are read by fsspec's `cat_file`, as a range if a range or a limit is given. If the file system is asynchronous
+(S3, Google, Azure), values are read in parallel, otherwise (SFTP) one after the other. Each listing is requested anew,
+never taken from fsspec's cache. Some file systems fail at ranges that are counted from the end of a value or begin
+beyond it: then the size is requested, and a range within it is read.
 
-A value is absent if the service says so. A value that may not be read is Denied; if listing is denied, S3 also gives
-this answer for absent values, which is checked once (remote.py). A bucket that does not exist is NotFound.
+A value is absent if the service says so. If access is denied, Denied is raised. If listing is denied, S3 denies access
+to absent values too; remote.py says how the store finds out whether it does. A bucket that does not exist raises
+NotFound.
 
-Credentials come from the places that the services' own tools use (environment, configuration files); without
-credentials, buckets are read anonymously. Options other than those of network.py are passed to the file system
-unchanged.
+Credentials come from the places that the services' own tools use (environment, configuration files); if there are none,
+buckets of S3 are read anonymously. Options other than those of network.py are passed to the file system, under its own
+names (`file_system_options`).
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ _IN_BUCKETS = ("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az")
 
 
 class FsspecStore(RemoteStore):
-    """The values beneath a URL of any scheme that fsspec knows. Raises Unsupported when its package is missing."""
+    """The values beneath a URL of any scheme that fsspec knows. Raises Unsupported if the package for the scheme is
+    missing."""
 
     listable = True
     _filesystem: Any
@@ -57,7 +59,7 @@ class FsspecStore(RemoteStore):
             with self._naming(""):
                 files, root = fsspec.core.url_to_fs(
                     place,
-                    # for sftp, every option goes to paramiko, which does not know this one
+                    # with sftp, fsspec passes every option to paramiko, which does not know this one
                     **({} if scheme == "sftp" else {"use_listings_cache": False}),
                     **{**self._bounded(scheme), **asked},
                 )
@@ -68,7 +70,7 @@ class FsspecStore(RemoteStore):
                 store=url,
                 advice="Install the package that fsspec names.",
             ) from cause(error)
-        if hasattr(files, "retries"):  # s3fs itself also repeats requests, five times by default
+        if hasattr(files, "retries"):  # s3fs repeats requests, too: by default five times
             files.retries = self.network.attempts
         self._hold(files, root, self.network)
         self._public_options = public_options(others(options))
@@ -85,7 +87,7 @@ class FsspecStore(RemoteStore):
         """Whether the file system does not support ranges from the end."""
 
     def _bounded(self, scheme: str) -> dict[str, Any]:
-        """Options that set the time limits and attempts of `network` in the service's own client."""
+        """Options that set the time-outs and attempts of `network` in the client that fsspec uses for S3."""
         if scheme not in ("s3", "s3a"):
             return {}
         silent = self.network.timeout
@@ -136,7 +138,7 @@ class FsspecStore(RemoteStore):
         path = self._path(key)
         if part is None and limit is None and not self.url.startswith("s3"):
             return bytes(await cat(path))
-        # For S3, s3fs would first ask for the size, and that response does not say why access is denied.
+        # s3fs would first request the size of the whole value, and that response does not say why access is denied.
         asked = part if part is not None else ByteRange(0, None if limit is None else limit + 1)
         value: bytes | None = None
         failed: Exception | None = None
@@ -145,7 +147,7 @@ class FsspecStore(RemoteStore):
                 value = bytes(await cat(path, **_bounds_of(asked)))
             except (*_ABSENT, PermissionError, asyncio.CancelledError):
                 raise
-            except Exception as error:  # beyond the end, or counted from it, which some do not support
+            except Exception as error:  # the range may begin beyond the end, or be counted from it: see below
                 failed = error
                 self._asks_sizes = self._asks_sizes or asked.start is None
         if value is None:
@@ -154,7 +156,7 @@ class FsspecStore(RemoteStore):
             except ZarrscopeError:
                 raise
             except _ABSENT:
-                if failed is not None:  # a value that is not there would have been absent at once
+                if failed is not None:  # the value exists: an absent one would have failed as absent before
                     raise failed from None
                 raise
             if found["type"] != "file":
@@ -166,7 +168,7 @@ class FsspecStore(RemoteStore):
         return value
 
     async def _ask_for_nothing(self, key: str) -> bool | None:
-        """Whether the service denies access to a key that does not exist."""
+        """Whether the service denies access to `key`, which does not exist; None if the request failed otherwise."""
         try:
             await self._filesystem._cat_file(self._path(key), start=0, end=1)
         except _ABSENT:
@@ -225,7 +227,7 @@ class FsspecStore(RemoteStore):
             return int(found["size"]) if found["type"] == "file" else None
 
     def close(self) -> None:
-        """Closes the connection of SFTP; the next request opens it again."""
+        """Closes the connection of an SFTP file system; the next request opens it again."""
         client = getattr(self._filesystem, "client", None)
         if client is not None and hasattr(self._filesystem, "ftp"):
             client.close()
@@ -259,7 +261,7 @@ class FsspecStore(RemoteStore):
             if not found:
                 self._need_bucket(None)
         rows = found.values() if isinstance(found, dict) else found
-        # A bucket may hold an empty object that stands for the folder itself; a file is listed as itself.
+        # Left out: the folder itself, for which some tools store an empty object, and a file that is listed as itself.
         return [row for row in rows if row["name"].strip("/") != path.strip("/")]
 
     def _need_bucket(self, error: Exception | None) -> None:
@@ -271,7 +273,7 @@ class FsspecStore(RemoteStore):
             except FileNotFoundError as missing:
                 raise self._no_bucket() from missing
             except Exception:
-                return  # the bucket may not be inspected, so nothing is known about its existence
+                return  # without the right to inspect the bucket nothing is known about its existence
             self._bucket_seen = True
 
     # ------------------------------------------------------------------ errors
@@ -285,7 +287,7 @@ class FsspecStore(RemoteStore):
 
     @contextmanager
     def _naming(self, key: str) -> Iterator[None]:
-        """Translates errors of the file system into errors of this package."""
+        """Translates errors of the file system to zarrscope's errors."""
         try:
             if key and self._disconnected:
                 self._connect()
@@ -336,7 +338,7 @@ def _bounds_of(part: ByteRange) -> dict[str, int | None]:
 
 
 def _credentials(scheme: str, asked: dict[str, Any]) -> dict[str, Any]:
-    """Options that make a public bucket readable for a person without credentials; `asked` holds the given options."""
+    """Options for anonymous access, if neither the given options `asked` nor the environment contain credentials."""
     if scheme in ("s3", "s3a") and asked.keys().isdisjoint(("anon", "key", "secret", "token", "profile")):
         home = os.path.expanduser("~/.aws")
         known = any(name.startswith("AWS_") and "REGION" not in name and "ENDPOINT" not in name for name in os.environ)
@@ -345,8 +347,8 @@ def _credentials(scheme: str, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def file_system_options(scheme: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The options for fsspec: those of addresses and commands get the names of s3fs, gcsfs and adlfs. If no credentials
-    are known, options are added that make a public bucket readable."""
+    """The options for fsspec: options from addresses and the command line get the names that s3fs, gcsfs and adlfs use.
+    If no credentials are known, an option for anonymous access is added."""
     found = dict(options)
     found.pop("backend", None)
     anonymous, endpoint, region = (found.pop(name, None) for name in ("anon", "endpoint", "region"))
@@ -360,13 +362,13 @@ def file_system_options(scheme: str, options: dict[str, Any]) -> dict[str, Any]:
 
 
 def open_bucket(url: str, mode: Mode, options: Options) -> Store:
-    """The store of an address that fsspec has a file system for."""
+    """The store at an address for whose scheme fsspec has a file system."""
     return FsspecStore(url, **(options or {}))
 
 
 def _hidden_in(error: BaseException) -> Exception | None:
-    """The refusal that a file system reports as absence: fsspec's web file system does so when it is asked for a
-    size."""
+    """The cause of `error` if that is a refusal, which the file system reports as absence: fsspec's web file system
+    does so when it requests a size. None if the value is really absent."""
     reason = error.__cause__
     status = getattr(reason, "status", None)
     refused = isinstance(status, int) and status not in (404, 410)

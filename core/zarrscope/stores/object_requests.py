@@ -1,13 +1,13 @@
 """Requests to a bucket through obstore: their credentials, region and retries, and the meaning of the service's errors.
 
-Credentials are tried in the order of credentials.py; the first ones that may read are used from then on. If the service
-says that they expired, credentials are looked up again, because the person may have logged in again: at the first
-refusal, and at later requests, but only once for many requests that fail together.
+Credentials are tried in the order of credentials.py; the first that the service accepts are used from then on. If the
+service rejects them later, for example because they expired, credentials are looked up again, because the person may
+have logged in again. This happens once for many requests that fail together.
 
-A request that fails for a temporary reason is repeated, after a pause that doubles each time or that the service asks
-for (Retry-After), within the limits of network.Network. obstore does not show headers, so Retry-After is read by a
-separate signed request. obstore's own retries are off except for listings, because only obstore knows how far a listing
-got.
+A request that fails for a temporary reason is repeated within the limits of network.Network, after a pause that doubles
+each time, or that the service asks for (Retry-After). obstore does not show the headers of a response, so Retry-After
+is read by a separate signed request. obstore's own retries are off except for listings, because only obstore knows how
+far a listing got.
 """
 
 from __future__ import annotations
@@ -52,13 +52,14 @@ _TOO_MANY = (429, 503)
 """Status codes by which a service says that it gets too many requests. It has not carried out the request."""
 _AGAIN = (408, 429, 500, 502, 503, 504)
 LOOK_AGAIN = 2.0
-"""The least seconds between two attempts to look up credentials again."""
+"""Seconds after looking up credentials again, during which they are not looked up once more, unless a request
+succeeded."""
 _TIMED_OUT = re.compile("timed out|timeout", re.IGNORECASE).search
 
 
 clients: Memo[Client] = Memo(16)
-"""The latest clients of this process with their connections, for buckets that are opened again. Making a client takes
-20 ms, because it reads the certificates of the system; a connection takes two or three round trips."""
+"""The obstore clients that were used last, with their connections, for buckets that are opened again. Making a client
+takes 20 ms, because it reads the certificates of the system; a connection takes two or three round trips."""
 
 
 def _after_fork() -> None:
@@ -71,14 +72,16 @@ if hasattr(os, "register_at_fork"):
 
 
 class BucketRequests(RemoteStore):
-    """The state that all requests to a bucket share. Raises Unsupported if obstore is not installed."""
+    """A bucket, with the credentials, clients and retries of its requests. Raises Unsupported if obstore is not
+    installed."""
 
     _found_logins = 0
-    """How many times the credentials were looked up again."""
+    """The number of times that the credentials were looked up again."""
     _worked = False
     """Whether a request succeeded since the credentials were last looked up again."""
     _look_again = 0.0
-    """The earliest time for looking up rejected credentials again, unless `_worked`: they may have been renewed."""
+    """The earliest time for looking up rejected credentials again, if no request has succeeded since the last time
+    (`_worked`)."""
 
     def __init__(self, url: str, *, writable: bool = False, **options: Any) -> None:
         place, told = split_options(url)
@@ -108,7 +111,7 @@ class BucketRequests(RemoteStore):
         self._told = {**named, **others(options)}
         self._logins = [*logins(self._service, self._told)]
         self._login = 0
-        """The index of the credentials in use, or being tried."""
+        """The index of the credentials that are in use or are being tried."""
         self._settled = len(self._logins) == 1
         self._region_asked = False
         self._config: dict[str, Any] = {}
@@ -117,11 +120,12 @@ class BucketRequests(RemoteStore):
     # ------------------------------------------------------------------ credentials
     @property
     def _login_in_use(self) -> Login:
-        """The credentials in use, or being tried."""
+        """The credentials that are in use or are being tried."""
         return self._logins[self._login]
 
     def _client(self, *, lists: bool = False) -> Client:
-        """obstore's client for the present credentials. `lists`: a client that repeats failed requests by itself."""
+        """obstore's client with the credentials in use. `lists`: a client for listings, which repeats failed requests
+        by itself."""
         found = self._clients.get((self._login, lists))
         if found is None:
             found = self._clients[self._login, lists] = self._made(self._login_in_use, lists)
@@ -161,18 +165,19 @@ class BucketRequests(RemoteStore):
             )
         except Exception as error:
             raise Refused(
-                f"The options do not open {self._service.title}: {sentence(error)}",
+                f"{self._service.title} cannot be opened with these options: {sentence(error)}",
                 store=self.url,
-                advice="Look at the names of the options in the page on remote stores.",
+                advice="The documentation of remote stores lists the options.",
             ) from cause(error)
 
     async def _asked(
         self, act: Callable[[Client], Awaitable[T]], key: str, *, lists: bool = False, harmless: bool = True
     ) -> T:
-        """The result of `act(client)`, with the first credentials that the service accepts.
+        """Awaits `act(client)` with the first credentials that the service accepts, and returns its result.
 
-        `harmless`: the request may be repeated even if it was carried out; otherwise only after the service said that
-        it was not. Raises FileNotFoundError for an absent value; Denied, Unreadable.
+        `harmless`: the request may be repeated even if the service may have carried it out; if it is False, only after
+        an answer that says that it was not carried out. Raises FileNotFoundError for an absent value; Denied,
+        Unreadable.
         """
         attempt, waited, first = 1, 0.0, self._found_logins
         while True:
@@ -221,7 +226,8 @@ class BucketRequests(RemoteStore):
         return self.network.attempts if status in (_AGAIN if harmless else _TOO_MANY) else 1
 
     async def _another_login(self, error: Exception, tried: int, known: int, *, again: bool) -> bool:
-        """Whether a request that was denied with the credentials number `tried` should be sent again with others."""
+        """Whether a request that was denied with the credentials of the index `tried` should be sent again with others.
+        `known`: `_found_logins` when it was sent; `again`: it has not led to looking up credentials yet."""
         if known != self._found_logins:
             return True  # another request has looked up the credentials again meanwhile
         if not self._settled:
@@ -229,10 +235,10 @@ class BucketRequests(RemoteStore):
                 if tried == self._login:
                     self._login = tried + 1
                 return True
-            self._login = 0  # no credentials work: use the first ones, whose refusal is the most informative
+            self._login = 0  # no credentials work: use the first ones, whose error message says most
             self._settled = True
             return False
-        if code_of(error) not in ABOUT_LOGINS or not again:  # one request looks up credentials once at most
+        if code_of(error) not in ABOUT_LOGINS or not again:  # each request looks up credentials at most once
             return False
         if not self._worked and time.monotonic() < self._look_again:
             return False
@@ -261,7 +267,7 @@ class BucketRequests(RemoteStore):
         self._settled, self._worked, self._look_again = other._settled, other._worked, 0.0
         self._config, self._region_asked = other._config, other._region_asked
         self._clients = other._clients
-        self._found_logins += 1  # so that requests that are being denied now are sent again with these
+        self._found_logins += 1  # requests that are denied with the old credentials are then sent again
 
     def _looked_up(self) -> list[Login]:
         """The credentials, looked up again."""
@@ -271,7 +277,7 @@ class BucketRequests(RemoteStore):
             return []
 
     async def _pause_asked_for(self, key: str) -> float:
-        """The seconds that the service asks to wait before the next request; 0 if it does not say."""
+        """The seconds that the service asks to wait before the next request; 0 if it asks for no pause."""
         if not key:
             return 0.0
         try:
@@ -280,15 +286,16 @@ class BucketRequests(RemoteStore):
                 config = {"region": "us-east-1", **self._login_in_use.config, **self._config}
                 url = f"{self._endpoint or self._service.host.format_map(config)}/{quote(place)}"
             else:
-                client: Any = self._client()  # Any: one in memory cannot sign, and raises
+                client: Any = self._client()  # Any: the type of a client in memory has no signing; it raises here
                 url = await self._obstore.sign_async(client, "GET", key, timedelta(minutes=1))
-        except Exception:  # these credentials cannot sign, or the account is not named
+        except Exception:  # these credentials cannot sign, or the address does not name the account
             return 0.0
         seconds = min(self.network.timeout, 20.0)
         return await asyncio.get_running_loop().run_in_executor(None, pause_asked_for, str(url), seconds)
 
     async def _other_region(self, error: Exception) -> bool:
-        """Whether the bucket is in another region than the request assumed; the right region is stored."""
+        """Whether `error` means that the bucket is in another region. If so, finds that region, which later requests
+        then use."""
         if self._region_asked or self._service.name != "s3" or not says_other_region(str(error)):
             return False
         self._region_asked = True
@@ -318,7 +325,7 @@ class BucketRequests(RemoteStore):
     def _failed(self, error: Exception, key: str) -> ZarrscopeError:
         code, message = code_of(error), f"The request failed: {sentence(error)}"
         if isinstance(error, ValueError):
-            return Refused(f"A bucket cannot be asked for the key {key!r}: {sentence(error)}", store=self.url, key=key)
+            return Refused(f"A bucket cannot have the key {key!r}: {sentence(error)}", store=self.url, key=key)
         if code in NO_BUCKET:
             return self._no_bucket()
         denied = type(error).__name__ in ("PermissionDeniedError", "UnauthenticatedError")

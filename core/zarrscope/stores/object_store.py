@@ -1,14 +1,14 @@
 """Buckets of S3, Google Cloud Storage and Azure, read and written through obstore: s3://, gs://, az:// and abfs://.
 
-obstore (https://developmentseed.org/obstore, the Rust crate object_store) sends one request per value for any range,
-and keeps connections open. `expect` uses the service's own precondition: the e-tag on S3 and Azure, the generation on
-Google. The stored version is checked as well, because some services ignore preconditions.
+obstore (https://developmentseed.org/obstore, the Rust crate object_store) sends one request for each value or range,
+and keeps connections open. A set with `expect` uses the service's own precondition: the e-tag on S3 and Azure, the
+generation on Google. The stored version is compared before as well, because some services ignore preconditions.
 
-A value is absent if the service says so. Denied access is Denied; if listing is denied, S3 may mean absence by it,
-which is checked once (remote.py). A bucket that does not exist is NotFound. object_requests.py chooses credentials and
-repeats requests.
+A value is absent if the service says so. If access is denied, Denied is raised. If listing is denied, S3 denies access
+to absent values too; remote.py says how the store finds out whether it does. A bucket that does not exist raises
+NotFound. object_requests.py chooses credentials and repeats requests.
 
-Keys that are not valid paths for obstore (control characters, empty parts) are Refused.
+Keys that are not valid paths for obstore (with control characters or empty parts) raise Refused.
 """
 
 from __future__ import annotations
@@ -36,18 +36,19 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LONG_LISTING = 0.4
-"""Seconds after which listing one level counts as slow. Four thousand names take this long at 100 ms a request."""
+"""Seconds after which the listing of one level counts as slow. A level of 4,000 names takes this long at 100 ms a
+request."""
 _LONGEST = 1 << 40
 """An offset beyond the end of every value."""
 _WHOLE = 64 << 20
-"""Larger values are uploaded in parts, which the service combines in one step."""
+"""Values of more bytes are uploaded in parts, which the service combines in one step."""
 
 
 class ObjectStore(BucketRequests):
     """The values beneath s3://bucket/…, gs://bucket/… or abfs://container@account…/….
 
-    Options: those of network.Network, those of credentials.py, and obstore's own for the service. Raises Unsupported if
-    obstore is not installed, Refused for an unknown option.
+    The options are those of network.Network, those of credentials.py, and obstore's own for the service. Raises
+    Unsupported if obstore is not installed, Refused for an unknown option.
     """
 
     listable = True
@@ -55,7 +56,7 @@ class ObjectStore(BucketRequests):
     # ------------------------------------------------------------------ reading
     async def _fetch(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
         try:
-            async with asyncio.timeout(self._longest(part, limit)):  # asyncio.wait_for would start another task
+            async with asyncio.timeout(self._longest(part, limit)):  # asyncio.wait_for would cost another task
                 value = await self._value(key, part, limit)
         except Denied as denied:
             denied.untold = denied.untold and bool(await self._answer_of_nothing())
@@ -68,7 +69,7 @@ class ObjectStore(BucketRequests):
         return value
 
     async def _found(self, read: Callable[[Client], Awaitable[T]], key: str) -> T | None:
-        """The result of `read(client)`; None if the service says that there is no such value."""
+        """Awaits `read(client)` and returns its result; None if the service says that there is no such value."""
         try:
             return await self._asked(read, key)
         except FileNotFoundError as error:
@@ -76,8 +77,9 @@ class ObjectStore(BucketRequests):
             return None
 
     async def _value(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
-        """The value or its part; None if the service says that it does not exist. A range is one call of obstore, which
-        takes 0.16 ms instead of 0.27 for the head and the body of an answer."""
+        """The value or its part; None if the service says that it does not exist. If the range is known, one call of
+        obstore reads it in 0.16 ms; separate calls for the head and the body of the response, as in `_read`, take
+        0.27 ms."""
         start, stop = _bounds(part, limit)
         if not self._no_ranges and stop > start:
 
@@ -88,7 +90,7 @@ class ObjectStore(BucketRequests):
                 value = await self._found(read, key)
                 too_long = value is not None and limit is not None and len(value) > limit
                 if value is None or not (too_long or (start == 0 and begins_as_page(value))):
-                    return value  # otherwise the headers of the response are needed
+                    return value  # in the other cases `_read` examines the headers of the response
             except Unreadable as failed:
                 if not is_about_range(failed):
                     raise
@@ -124,7 +126,7 @@ class ObjectStore(BucketRequests):
         except Unreadable as failed:
             if part is None or not is_about_range(failed):
                 raise
-            # The range begins beyond the end, or the service does not support it.
+            # The range begins beyond the end of the value, or the service does not support this kind of range.
             size = await self._size(key)
             if size is None:
                 return None
@@ -142,7 +144,7 @@ class ObjectStore(BucketRequests):
             return await self._read(key, asked, limit)
 
     async def _head(self, key: str) -> Any:
-        """Size and version of the stored value; None when absent."""
+        """The size and the version of the stored value, as obstore returns them; None when absent."""
         return await self._found(lambda client: self._obstore.head_async(client, key), key)
 
     async def _size(self, key: str) -> int | None:
@@ -171,7 +173,7 @@ class ObjectStore(BucketRequests):
         return self._named(key, lambda: self._wait(self._read(key, None, limit)))
 
     async def _ask_for_nothing(self, key: str) -> bool | None:
-        """Whether the service denies access to a key that does not exist."""
+        """Whether the service denies access to `key`, which does not exist; None if the request failed otherwise."""
         try:
             await self._asked(lambda client: self._obstore.head_async(client, key), key)
         except FileNotFoundError:
@@ -193,8 +195,8 @@ class ObjectStore(BucketRequests):
 
     # ------------------------------------------------------------------ listing
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
-        """Yields one level. obstore returns it as a whole, after one request per thousand names. If that takes long,
-        the folders in the first page of all keys are yielded meanwhile."""
+        """Yields the names of one level. obstore returns a level as a whole, after one request per thousand names. If
+        that takes long, the folders that the first page of all keys contains are yielded meanwhile."""
 
         async def listed(client: Client) -> Any:
             level = asyncio.ensure_future(self._obstore.list_with_delimiter_async(client, prefix.rstrip("/") or None))
@@ -214,13 +216,13 @@ class ObjectStore(BucketRequests):
         folders = (folder.rstrip("/").rpartition("/")[2] for folder in found["common_prefixes"])
         yield from (Entry(name, True) for name in folders if name not in told)
         for each in found["objects"]:
-            if each["path"].strip("/") != prefix.strip("/"):  # an empty object may stand for the folder itself
+            if each["path"].strip("/") != prefix.strip("/"):  # some tools store an empty object for a folder
                 yield Entry(each["path"].rpartition("/")[2], False, each["size"])
         if not found["objects"] and not found["common_prefixes"]:
             self._need_bucket()
 
     def _first_folders(self, prefix: str) -> Iterator[str]:
-        """The folders beneath a prefix that appear in a first page of keys."""
+        """The folders directly beneath a prefix that the first page of its keys contains."""
 
         async def page(client: Client) -> Any:
             return await anext(aiter(self._obstore.list(client, prefix.rstrip("/") or None, chunk_size=1000)), ())
@@ -259,8 +261,8 @@ class ObjectStore(BucketRequests):
             raise
 
     def _need_bucket(self) -> None:
-        """Raises NotFound if a listing is empty because the bucket does not exist. S3 and Azure report
-        that themselves."""
+        """Raises NotFound if a listing is empty because the bucket does not exist. Only Google needs this check: S3 and
+        Azure report it themselves."""
         if self._bucket_seen or self._service.name != "gcs":
             return
         try:
@@ -278,7 +280,7 @@ class ObjectStore(BucketRequests):
     async def _put_if(self, key: str, value: bytes, expect: Version | None) -> Version:
         mode: Any = "overwrite"
         if expect is not None:
-            # Most services compare the versions themselves, but some accept the condition and ignore it.
+            # Most services check the precondition themselves, but some accept and ignore it.
             await self._compare(key, expect)
             mode = "create" if expect == ABSENT else _conditions(expect)
         multipart = len(value) > _WHOLE and expect is None
@@ -300,7 +302,7 @@ class ObjectStore(BucketRequests):
             raise
 
     async def _stored_after_all(self, key: str, value: bytes, error: Unreadable) -> Version:
-        """The version of `value`, if it was stored although the answer was lost. Otherwise raises `error`."""
+        """The version of `value`, if the service stored it but its answer was lost. Otherwise raises `error`."""
         try:
             found = await self._read(key, None, len(value))
         except ZarrscopeError:
@@ -310,8 +312,8 @@ class ObjectStore(BucketRequests):
         return found[1]
 
     async def _compare(self, key: str, expect: Version) -> None:
-        """Raises Conflict, with the stored value, unless the stored version is `expect`. If it is, the value
-        is not read."""
+        """Raises Conflict, with the stored value, unless the stored version is `expect`. The value is read only for the
+        Conflict."""
         meta = await self._head(key)
         if (ABSENT if meta is None else _version(meta)) != expect:
             self._expect(key, expect, await self._read(key, None, None))
@@ -358,7 +360,7 @@ class ObjectStore(BucketRequests):
 
 
 def open_bucket(url: str, mode: str, options: Mapping[str, Any] | None) -> RemoteStore:
-    """The store at `url`; through its fsspec file system if the option `backend` says so."""
+    """The store at `url`: an ObjectStore, or an FsspecStore if the option `backend` is "fsspec"."""
     told = dict(options or {})
     backend = {**split_options(url)[1], **told}.get("backend", "obstore")
     told.pop("backend", None)
@@ -367,7 +369,7 @@ def open_bucket(url: str, mode: str, options: Mapping[str, Any] | None) -> Remot
 
         return FsspecStore(url, **told)
     if backend != "obstore":
-        raise Refused(f"There is no backend {backend!r} for buckets", store=url, advice="Say obstore or fsspec.")
+        raise Refused(f"There is no backend {backend!r} for buckets", store=url, advice="Use obstore or fsspec.")
     return ObjectStore(url, writable=mode != "r", **told)
 
 
@@ -378,7 +380,8 @@ def _is_page(attributes: Mapping[str, Any], key: str) -> bool:
 
 
 def _bounds(part: ByteRange | None, limit: int | None) -> tuple[int, int]:
-    """(first byte that is needed, first byte after those); equal if they depend on the size of the value."""
+    """(offset of the first byte to read, offset after the last one). They are equal if the range depends on the size of
+    the value."""
     if part is None:
         return 0, _LONGEST if limit is None else limit + 1
     if part.start is None:
@@ -398,7 +401,7 @@ def _within(part: ByteRange, size: int) -> ByteRange:
 
 
 def _version(meta: ObjectMeta) -> Version:
-    """The e-tag and the generation, as one text."""
+    """The version of a value: its e-tag and its generation, as one text."""
     return Version(f"{meta.get('e_tag') or ''}\n{meta.get('version') or ''}")
 
 

@@ -1,15 +1,15 @@
 """The base of remote stores: one event loop on its own thread, with many cancellable requests in parallel.
 
-A subclass awaits one value at a time (`_fetch`); `get_many` runs up to IN_FLIGHT of them at once and yields them as
-they arrive. Measured 2026-11-21 (tests/bench/run.py "http"): with 128 at once instead of 64, a plane of 128 chunks at
-30 ms a request takes 60 ms instead of 130; the computation takes 16 ms either way. If a server reports too many
-requests, fewer are sent from then on (`_narrow`), so the high limit does not overload a server.
+A subclass defines how one value is fetched (`_fetch`). `get_many` runs up to IN_FLIGHT of these coroutines in parallel
+and yields the values as they arrive. Measured 2026-11-21 (tests/bench/run.py "http"): with 128 requests in parallel
+instead of 64, a plane of 128 chunks at 30 ms a request takes 60 ms instead of 130; processor time is 16 ms either way.
+If a server reports too many requests, fewer are sent from then on (`_narrow`), so the high limit does not overload it.
 
-Absence is known, never assumed. Some services answer "access denied" for absent values too (S3 if listing is denied),
-or send a web page. The meaning of such an answer is found out once per store by requesting a key that does not exist
-(`_ask_for_nothing`); the error then says whether it may mean absence (`Denied.untold`). It counts as absence only if
-the caller says so (`Network.missing_is_fill`), and only while a value that was read before can still be read; so
-expired credentials never turn values into fill values.
+A value counts as absent only if the service says so. Some services deny access to absent values too (S3 if listing is
+denied), or send a web page for them. To find out whether a service does, the store once requests a key that certainly
+does not exist (`_ask_for_nothing`); `Denied.untold` then states that a denied value may be absent. It is treated as
+absent only if the caller asked for that (`Network.missing_is_fill`), and only while a value that was read before can
+still be read. So expired credentials never turn values into fill values.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _guard = threading.Lock()
 
 
 def loop() -> asyncio.AbstractEventLoop:
-    """The event loop of all remote stores of this process, running."""
+    """The event loop that all remote stores of this process share. It runs on a thread of its own."""
     global _loop
     with _guard:
         if _loop is None:
@@ -56,7 +56,7 @@ def loop() -> asyncio.AbstractEventLoop:
 
 
 def _tell(where: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    """Tells faults as asyncio does, except of requests that are given up because the process ends."""
+    """Reports errors as asyncio does, except those of requests that are cancelled because the process ends."""
     if not sys.is_finalizing():
         where.default_exception_handler(context)
 
@@ -78,7 +78,8 @@ def _opened_again(kind: Any, url: str, options: dict[str, Any]) -> Store:
 
 
 class RemoteStore(Store):
-    """A store whose values come by awaiting `_fetch` on an event loop. `network` has its time limits and attempts."""
+    """A store that gets its values by awaiting `_fetch` on an event loop. `network` has its time limits and number of
+    attempts."""
 
     remote = True
     listable = False
@@ -92,9 +93,9 @@ class RemoteStore(Store):
         self._read_before: str | None = None
         """A key whose value this store has read."""
         self._of_nothing: Any = None
-        """The result of `_ask_for_nothing`; None: not requested yet."""
+        """The result of `_ask_for_nothing`; None: not known yet."""
         self._public_options: dict[str, Any] = {}
-        """Options that are not network settings, without passwords and keys."""
+        """The options that are not network settings, without passwords and secret keys."""
         self._asking: _Shared | None = None
         self._trying: _Shared | None = None
 
@@ -110,12 +111,12 @@ class RemoteStore(Store):
         return loop()
 
     async def _fetch(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
-        """Fetches one value. Raises Denied, through `_raise_denied`, if the answer does not show whether the value
-        exists."""
+        """Fetches one value; None if it is absent. A denied value is passed to `_raise_denied`, which raises Denied or
+        treats the value as absent."""
         raise NotImplementedError  # each service has its own requests
 
     async def _ask_for_nothing(self, key: str) -> Any:
-        """The store's answer for `key`, which does not exist; None if it gave no answer."""
+        """Requests `key`, which does not exist, and describes the answer; None if there was no conclusive answer."""
         raise NotImplementedError  # each service sends its own requests
 
     def size(self, key: str) -> int | None:
@@ -123,7 +124,7 @@ class RemoteStore(Store):
         raise NotImplementedError  # each service sends its own requests
 
     def read_end(self, key: str, length: int) -> tuple[bytes, int] | None:
-        """The last `length` bytes of a value (all if it is shorter), and its size; None when absent."""
+        """The last `length` bytes of a value (the whole value if it is shorter), and its size; None when absent."""
         size = self.size(key)
         if size is None:
             return None
@@ -131,7 +132,7 @@ class RemoteStore(Store):
         return None if value is None else (value, size)
 
     async def _readable(self, key: str) -> bool:
-        """Whether the value at `key`, which was read before, can be read now."""
+        """Whether the value at `key`, which was read before, can still be read."""
         raise NotImplementedError  # each service sends its own requests
 
     # ------------------------------------------------------------------ other credentials
@@ -149,12 +150,13 @@ class RemoteStore(Store):
         return True
 
     def _place_of(self) -> Hashable:
-        """Identifies the place of the values, whatever the credentials; None if credentials cannot be exchanged."""
+        """Identifies the server and path of the values, without credentials: stores with equal results differ only in
+        credentials. None if the credentials of this store cannot be replaced."""
         return None
 
     def _take(self, other: Any) -> None:
-        """Takes over the credentials of `other`, which leads to the same place. Runs on the event loop, so
-        that no request is made with parts of both."""
+        """Takes over the credentials of `other`, which has the same values. Runs on the event loop, so that no request
+        is made with parts of both credentials."""
         self.url = other.url
         self._public_options = other._public_options
         self._of_nothing = other._of_nothing
@@ -165,7 +167,8 @@ class RemoteStore(Store):
         return self._of_nothing is None or not self._hides(self._of_nothing)
 
     def _hides(self, of_nothing: Any) -> bool:
-        """Whether `of_nothing`, the result of `_ask_for_nothing`, leaves open whether the value is absent or denied."""
+        """Whether `of_nothing`, the result of `_ask_for_nothing`, shows that the service gives the same answer for
+        absent and for denied values."""
         raise NotImplementedError  # each service sends its own requests
 
     @property
@@ -174,11 +177,11 @@ class RemoteStore(Store):
 
     @property
     def taken_as_missing(self) -> int:
-        """The number of values that counted as absent though the store did not say so (`Network.missing_is_fill`)."""
+        """The number of denied values that were treated as absent so far (`Network.missing_is_fill`)."""
         return self._taken
 
     async def _answer_of_nothing(self) -> Any:
-        """The store's answer for a key that does not exist. It is requested once, then kept."""
+        """The result of `_ask_for_nothing`, which is called once; parallel callers wait for the same request."""
         if self._of_nothing is None:
             if self._asking is None or self._asking.is_over():
                 self._asking = _Shared(self._asked_for_nothing())
@@ -189,7 +192,7 @@ class RemoteStore(Store):
         self._of_nothing = await self._ask_for_nothing(f".zarrscope-{uuid4().hex}")
 
     async def _raise_denied(self, error: Denied) -> None:
-        """Raises `error`, unless it counts as absence."""
+        """Raises `error`, unless the denied value may be treated as absent."""
         if error.untold:
             if self.network.missing_is_fill and await self._still_readable():
                 self._taken += 1
@@ -202,7 +205,8 @@ class RemoteStore(Store):
         raise error
 
     async def _still_readable(self) -> bool:
-        """Whether a value that was read before can be read now. Results of attempts that began before do not count."""
+        """Whether a value that was read before can still be read. It waits for an attempt that begins after this call,
+        because the result of an earlier one may be out of date."""
         if self._read_before is None:
             return False
         if self._trying is None or self._trying.begun or self._trying.is_over():
@@ -211,8 +215,8 @@ class RemoteStore(Store):
 
     # ------------------------------------------------------------------ many at once
     def _longest(self, part: ByteRange | None, limit: int | None) -> float | None:
-        """The longest time, in seconds, for a value: all attempts and waits, and all its bytes at the lowest speed
-        allowed."""
+        """The longest time, in seconds, that fetching a value may take: all attempts and pauses, and all its bytes at
+        the lowest speed allowed. None: no limit."""
         most = limit if part is None or part.length is None else part.length
         if most is None or not self.network.min_speed:
             return None
@@ -224,7 +228,8 @@ class RemoteStore(Store):
         return self._width
 
     def _narrow(self, width: int) -> None:
-        """Halves the number of parallel requests, after the server said that it gets too many."""
+        """Halves the number of parallel requests, after the server answered that it gets too many. `width`: the number
+        when the request was sent; several such answers to parallel requests halve it only once."""
         if width == self._width:
             self._width = max(FEWEST_IN_FLIGHT, width // 2)
             self._well = 0
@@ -293,7 +298,7 @@ class RemoteStore(Store):
             running.cancel()
 
     def _begun(self, work: Callable[[], Coroutine[Any, Any, object]], key: str, done: Done) -> Callable[[], object]:
-        """Runs `work` on the event loop and calls `done` at its end. Returns a function that cancels it."""
+        """Starts `work` on the event loop, which calls `done` at its end. Returns a function that cancels it."""
         where, tasks = self._loop, list[asyncio.Task[object]]()
 
         def begin() -> None:
@@ -309,7 +314,7 @@ class RemoteStore(Store):
 
 
 class _Shared:
-    """Work that several tasks on one loop await. It continues if one of them is cancelled."""
+    """A coroutine that several tasks of one event loop await. It continues if one of them is cancelled."""
 
     def __init__(self, work: Coroutine[Any, Any, Any]) -> None:
         self.begun = False
@@ -321,7 +326,7 @@ class _Shared:
         return await work
 
     def is_over(self) -> bool:
-        """Whether the work can no longer be awaited: it is done, or belongs to another event loop."""
+        """Whether a new coroutine is needed: this one is done, or belongs to another event loop."""
         return self._task.done() or self._loop is not asyncio.get_running_loop()
 
     async def wait(self) -> Any:

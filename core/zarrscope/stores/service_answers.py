@@ -1,6 +1,7 @@
-"""The meaning of the errors that bucket services send: no such bucket, access denied, another region, bad range.
+"""Finds out the meaning of errors of bucket services: no such bucket, access denied, another region, bad range.
 
-S3, Google Cloud Storage and Azure name the error in the body of the response; obstore passes that body on as text.
+S3, Google Cloud Storage and Azure name the error in the body of the response; the text of obstore's errors contains
+that body.
 """
 
 from __future__ import annotations
@@ -12,14 +13,15 @@ from zarrscope.stores.network import seconds_asked_for
 
 NO_BUCKET = ("NoSuchBucket", "ContainerNotFound", "InvalidBucketName")
 ABOUT_VALUES = ("AccessDenied", "403", "Forbidden", "AuthorizationPermissionMismatch", "AuthorizationFailure", "")
-"""Codes of a service that denies access to the value but accepts the credentials; "": no code."""
+"""The error codes by which a service denies access to a value although it accepts the credentials; "" stands for an
+error without a code."""
 ABOUT_LOGINS = (
     "ExpiredToken", "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "RequestTimeTooSkewed",
     "AuthenticationFailed", "NoAuthenticationInformation", "InvalidAuthenticationInfo", "PublicAccessNotPermitted",
 )  # fmt: skip
-"""Codes of a service that rejects the credentials."""
+"""The error codes by which a service rejects the credentials."""
 CONDITIONS = ("AlreadyExistsError", "PreconditionError")
-"""obstore's names for the error that the stored version is not the expected one."""
+"""obstore's errors if the stored version is not the expected one."""
 
 
 def code_of(error: BaseException) -> str:
@@ -30,7 +32,7 @@ def code_of(error: BaseException) -> str:
 
 
 def sentence(error: BaseException) -> str:
-    """The useful part of an obstore message: the status and the service's own sentence."""
+    """The useful part of the message of an obstore error: the status and the service's own sentence."""
     if isinstance(error, TimeoutError):
         return f"it took too long ({error})" if str(error) else "it took too long"
     text = str(error).partition("\n\nDebug source")[0]
@@ -49,7 +51,8 @@ def status_of(error: BaseException) -> int | None:
 
 
 def pause_asked_for(url: str, timeout: float) -> float:
-    """The seconds that a service asks to wait before the next request; 0 if it does not say."""
+    """The seconds that a service asks to wait before the next request (Retry-After), from a request to `url`; 0 if it
+    asks for no pause."""
     from urllib.error import HTTPError
     from urllib.request import Request, urlopen
 
@@ -68,7 +71,7 @@ def says_other_region(text: str) -> bool:
 
 
 def finds_no_login(text: str) -> bool:
-    """Whether the error means that a service of this machine should have provided credentials but gave none."""
+    """Whether an obstore error means that no credentials came from the metadata service of this cloud machine."""
     return any(each in text for each in ("169.254.169.254", "metadata.google.internal", "token request"))
 
 
@@ -79,7 +82,7 @@ def is_about_range(failed: ZarrscopeError) -> bool:
 
 
 def region_of(endpoint: str, bucket: str) -> str | None:
-    """The region of a bucket, which S3 reports even without credentials."""
+    """The region of a bucket, which S3 reports even without credentials; None if it does not."""
     from urllib.error import HTTPError, URLError
     from urllib.request import Request, urlopen
 
