@@ -1,8 +1,9 @@
 """Reads the body of an HTTP response: no more bytes than needed, checked against its headers.
 
-The server is not trusted: a body may never end, arrive at a byte per second, decompress to a million times its size
-without compression having been requested, or be another part than the requested one. Limits: the caller's `limit`, else
-MOST or MOST_UNTOLD; `Network.timeout` and `min_speed`.
+The server is not trusted: a body may never end, or arrive at one byte per second. It may be compressed although that
+was not requested, and grow a million times when it is decompressed. It may be another part of the value than the
+requested one. The size is limited by the caller's `limit`, else by MOST or MOST_UNTOLD; the time by `Network.timeout`
+and `min_speed`.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ MOST_IN_VAIN = 1 << 30
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,19})-(\d{1,19})/(\d{1,19}|\*)").fullmatch
 _ENCODINGS = ("gzip", "x-gzip", "deflate")
 FIRST = 64
-"""The number of first bytes that suffice to recognise a web page."""
+"""The number of bytes at the beginning of a body by which a web page is recognised."""
 _BLANK = (b"<", b" ", b"\t", b"\r", b"\n")
 _PAGE_STARTS = (b"<!doctype html", b"<html", b"<head")
 
@@ -39,7 +40,7 @@ class CutShort(Exception):
 
 
 class NeedsWhole(Exception):
-    """The server does not return this part of a value, but may return the whole value."""
+    """The server did not return the requested part of a value; the whole value has to be requested instead."""
 
 
 async def read_body(
@@ -59,11 +60,11 @@ async def read_body(
     elif encoding not in _ENCODINGS:
         raise Unreadable(
             f"The server sent the value with Content-Encoding {encoding[:40]!r}, which was not requested",
-            advice="Ask the server's operator, or download the data.",
+            advice="Ask the operator of the server, or download the data.",
         )
     if response.status == 206:
         if part is None:
-            raise Unreadable("The server sent a part of the value when asked for the whole")
+            raise Unreadable("The server sent a part of the value, but the whole value was requested")
         if encoding:
             raise NeedsWhole
         length = _length_of_part(response, part)
@@ -73,7 +74,7 @@ async def read_body(
         reading = _BodyReader(response, network)
         body = await reading.between(0, cap)
         if length is not None and len(body) < length:
-            raise CutShort(f"{len(body):,} of {length:,} bytes came")
+            raise CutShort(f"only {len(body):,} of {length:,} bytes arrived")
         if len(body) > cap:
             raise Unreadable("The server sent more than the part that was requested")
         return body, b"" if part.start else reading.first
@@ -88,15 +89,15 @@ async def read_body(
         if len(body) > allowed:
             raise too_large(None, allowed)
         return body, reading.first
-    # The server ignored the range: skip the bytes before the part.
+    # The server ignored the requested range: skip the bytes before the part.
     if length is not None:
         start, stop = part.span(length)
         if stop - start > allowed:
             raise too_large(stop - start, allowed)
     if (length if part.start is None and length is not None else part.start or 0) > MOST_IN_VAIN:
         raise Unreadable(
-            "The server does not send parts of values, and this one is too large to read it all for a part",
-            advice="Download the data, or ask the server's operator to support range requests.",
+            "The server does not send parts of values, and this value is too large to read all of it for a part",
+            advice="Download the data, or ask the operator of the server to support range requests.",
         )
     if part.start is None:
         return await reading.last(min(part.length or 0, allowed)), reading.first
@@ -108,7 +109,7 @@ async def read_body(
 
 
 class _BodyReader:
-    """One body, read piece by piece. Raises Unreadable if it arrives too slowly."""
+    """Reads one body piece by piece. Raises Unreadable if it arrives too slowly."""
 
     def __init__(self, response: ClientResponse, network: Network, unpacking: _Decompressor | None = None) -> None:
         self._content = response.content
@@ -167,14 +168,14 @@ class _BodyReader:
             if self._came < self._network.min_speed * (now - self._since):
                 raise Unreadable(
                     f"The server sends less than {self._network.min_speed:g} bytes a second",
-                    advice="Try again later. ZARRSCOPE_MIN_SPEED sets how slow is too slow.",
+                    advice="Try again later, or set a lower limit with ZARRSCOPE_MIN_SPEED.",
                 )
             self._since, self._came = now, 0
         return piece
 
 
 class _Decompressor:
-    """Decompresses Content-Encoding: gzip with any number of members, or zlib."""
+    """Decompresses the body of a response: gzip with any number of members, or zlib."""
 
     def __init__(self) -> None:
         self._stream = zlib.decompressobj(47)
@@ -184,14 +185,14 @@ class _Decompressor:
         return self._stream.eof
 
     def of(self, piece: bytes, allowed: int) -> Any:
-        """Decompresses `piece` step by step, until slightly more than `allowed` bytes were produced."""
+        """Yields the decompressed bytes of `piece` in steps, `allowed` bytes at most."""
         while piece and allowed > 0:
             if self._stream.eof:
                 self._stream = zlib.decompressobj(47)
             try:
                 plain = self._stream.decompress(piece, min(allowed, 1 << 20))
             except zlib.error as error:
-                raise Unreadable(f"The server sent a compressed value that cannot be unpacked: {error}") from None
+                raise Unreadable(f"The server sent a compressed value that cannot be decompressed: {error}") from None
             piece = self._stream.unused_data if self._stream.eof else self._stream.unconsumed_tail
             allowed -= len(plain)
             if plain:
@@ -213,9 +214,10 @@ def _content_length(response: ClientResponse) -> int | None:
 
 
 def _beyond(response: ClientResponse, part: ByteRange | None) -> bytes:
-    """The result for status 416: the value exists, but the range begins beyond its end, so no bytes."""
+    """The result for status 416: the value exists, but the range begins beyond its end, so it has no bytes. Raises
+    NeedsWhole if the server is wrong about that, or it cannot be checked."""
     if part is None:
-        raise Unreadable("The server answered 416 when asked for the whole value")
+        raise Unreadable("The server answered 416, but the whole value was requested")
     total = total_of(response)
     if total is None:
         if not part.start:  # a range from 0 can only begin beyond the end if the value is empty
@@ -228,13 +230,14 @@ def _beyond(response: ClientResponse, part: ByteRange | None) -> bytes:
 
 
 def _length_of_part(response: ClientResponse, part: ByteRange) -> int | None:
-    """The number of bytes that the response's headers announce; None if they name no part and the request was for one
-    from byte 0. Raises Unreadable if they announce another part than the requested one."""
+    """The number of bytes that the headers of the response announce. If the headers do not name the part, it is None
+    for a requested part from byte 0, and Unreadable or NeedsWhole is raised for others. Raises Unreadable if they name
+    another part than the requested one."""
     text = response.headers.get("Content-Range", "").strip()
     found = _CONTENT_RANGE(text)
     if found is None:
         if part.start or response.headers.get("Content-Type", "").startswith("multipart/"):
-            raise Unreadable("The server sent a part of the value without saying which")
+            raise Unreadable("The server sent a part of the value without stating which")
         if part.start is None:
             raise NeedsWhole
         return None
@@ -251,13 +254,13 @@ def _length_of_part(response: ClientResponse, part: ByteRange) -> int | None:
         wanted = f"the last {part.length:,}" if part.start is None else f"those from {part.start:,}"
         if part.length is not None and part.start is not None:
             wanted += f" to {part.start + part.length - 1:,}"
-        raise Unreadable(f"The server sent bytes from {first:,} to {last:,} when asked for {wanted}")
+        raise Unreadable(f"The server sent bytes from {first:,} to {last:,}, but the request was for {wanted}")
     return last - first + 1
 
 
 # ---------------------------------------------------------------------- pages
 def is_page(response: ClientResponse, body: bytes) -> bool:
-    """Whether this may be a web page, by its content type or by its first bytes."""
+    """Whether a response may be a web page, by its content type or by the first bytes of its body."""
     return response.headers.get("Content-Type", "")[:9].lower() == "text/html" or begins_as_page(body)
 
 

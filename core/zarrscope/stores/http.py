@@ -1,17 +1,17 @@
 """Values on a web server, read by range (spec B "HTTP store").
 
-A value is the body at URL/key. It is requested by range if the server supports ranges; otherwise the range is cut from
-the whole. Only 404 and 410 mean absent. Too many requests, server faults and broken connections are retried, each time
-a little later, or when the server says (Retry-After); if that fails too, the value is Unreadable with the status. It
-cannot write, and lists only folders that an index page or a bucket names (web_index.py). One request per value, without
-a HEAD request before it.
+A value is the body of the response for URL/key. Each value takes one request, without a HEAD request before it. A part
+of a value is requested as a range; if the server ignores the range, the part is cut from the whole value. Only the
+status codes 404 and 410 mean that a value is absent. After too many requests, server faults and broken connections the
+request is repeated, after pauses that double or that the server asks for (Retry-After); if that fails too, Unreadable
+names the status. The store cannot write, and lists only folders that an index page or a bucket names (web_index.py).
 
-401, 403, 407 and a web page in place of a value are Denied; if a server gives the same answer for a key that does not
-exist, the error says so (remote.py). The server's statement of a value's format is not used for decoding, except
-Content-Encoding, which was not requested and is decompressed within the same limits (body.py).
+401, 403, 407 and a web page in place of a value raise Denied; if the server gives the same answer for a key that does
+not exist, the error says so (remote.py). Of the headers about a value's format only Content-Encoding is used: it was
+not requested, but the body is decompressed, within the same limits (body.py).
 
-Measured 2026-11-21: aiohttp is used directly instead of through fsspec: one session for all stores keeps its
-connections when a store is opened again, and importing fsspec takes 30 ms more.
+aiohttp is used directly, not through fsspec: one session for all stores keeps its connections when a store is opened
+again, and importing fsspec takes 30 ms more (measured 2026-11-21).
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ _NO_ACCESS = (
     b"<Code>RequestTimeTooSkewed<", b"<Code>AuthenticationFailed<", b"<Code>AccountProblem<",
     b"<Code>AllAccessDisabled<", b"Request has expired",
 )  # fmt: skip
-"""Codes by which bucket services reject the credentials, not the access to the value."""
+"""The texts by which bucket services reject the credentials themselves, not the access to one value."""
 _CONNECT = 20.0
 
 T = TypeVar("T")
 ReadResponse = Callable[["ClientResponse", str, ByteRange | None, int | None], Coroutine[Any, Any, T]]
 
 _sessions: dict[asyncio.AbstractEventLoop, _Connections] = {}
-"""Connections by event loop. Used only on the loop's thread."""
+"""The connections of each event loop. Only used on the thread of that loop."""
 
 
 class _Connections:
-    """The connections of all web stores on one loop. They are kept for half a minute, so that a store that is opened
-    again can reuse them; their number per host is limited."""
+    """The connections of all web stores on one event loop. Idle connections are kept for half a minute, so that a store
+    that is opened again can reuse them; the number of parallel requests per host is limited."""
 
     def __init__(self, session: ClientSession) -> None:
         self.session = session
@@ -97,8 +97,8 @@ def _end(where: asyncio.AbstractEventLoop, session: ClientSession) -> None:
 
 @dataclass(frozen=True)
 class _AbsentAnswer:
-    """A server's answer for a key that does not exist. `page`: whether that is a web page; `tag` and
-    `size` are its e-tag and size, if stated."""
+    """A server's answer for a key that does not exist. `page`: whether the body is a web page; `tag` and `size`: the
+    e-tag and the size of the body, if the server states them."""
 
     status: int
     page: bool = False
@@ -118,9 +118,10 @@ class _PageAnswer(NamedTuple):
 
 
 class HTTPStore(RemoteStore):
-    """The values beneath an http:// or https:// URL; a query in it (a signed token) is sent with every key.
+    """The values beneath an http:// or https:// URL. A query in the URL, such as a signed token, is sent with every
+    request.
 
-    `settings`: those of network.Network. Raises Unsupported when aiohttp is not installed.
+    `settings`, or else `options`, are those of network.Network. Raises Unsupported if aiohttp is not installed.
     """
 
     def __init__(self, url: str, settings: Network | None = None, **options: Any) -> None:
@@ -139,7 +140,7 @@ class HTTPStore(RemoteStore):
         self._host = f"{scheme}://{host}"
         self._base = urlunsplit((scheme, host, quote(path.rstrip("/"), safe="/%:@!$&'()*+,;=~"), "", ""))
         self._has_index: bool | None = None
-        """Whether the server names folders, by the first request for an index page; None: not requested yet."""
+        """Whether the server has index pages or bucket listings that name folders; None: not requested yet."""
         self._failures: tuple[type[Exception], ...] = (
             aiohttp.ClientConnectionError,
             aiohttp.ClientPayloadError,
@@ -197,7 +198,8 @@ class HTTPStore(RemoteStore):
             return None if body is None else (body, size)
 
         found = self._wait(self._once_more(key, ByteRange.last(length), length, read))
-        # A server without ranges sent the whole value.
+        # Not a tuple: the server sent the whole value. A size of -1: it does not support ranges from the end. In both
+        # cases the size is requested first, then a range from the start.
         if isinstance(found, tuple) and found[1] >= 0:
             return found
         return None if found is None else super().read_end(key, length)
@@ -238,7 +240,7 @@ class HTTPStore(RemoteStore):
                     attempts = min(attempts, attempt + 1)
             except NeedsWhole:
                 whole = await self._once_more(key, None, None, self._value)
-                return whole if whole is None or part is None else part.of(whole)  # type: ignore[return-value]  # `read_end` tells it from a T
+                return whole if whole is None or part is None else part.of(whole)  # type: ignore[return-value]  # bytes, not a T: `read_end` checks for it
             except self._client_error as error:
                 why, advice = f"The request failed: {str(error) or type(error).__name__}", "Check the address."
                 attempts = attempt
@@ -256,8 +258,8 @@ class HTTPStore(RemoteStore):
 
     @asynccontextmanager
     async def _asked(self, key: str, part: ByteRange | None, *, beside: bool = False) -> AsyncIterator[ClientResponse]:
-        """Sends one request. `beside`: the request does not count for the limit on parallel requests, because
-        requests that do count wait for it."""
+        """Sends one request. `beside`: the request may exceed the limit on parallel requests, because requests within
+        that limit wait for its answer."""
         from yarl import URL
 
         connections = await _connections()
@@ -266,14 +268,14 @@ class HTTPStore(RemoteStore):
         async with nullcontext() if beside else connections.host(self._host):
             # The whole response head must arrive within this time.
             async with asyncio.timeout(self.network.timeout + min(self.network.timeout, _CONNECT)):
-                # aiohttp follows redirects only to http and https, and at most this number.
+                # aiohttp follows at most `max_redirects` redirects, and only to http and https.
                 response = await connections.session.get(url, headers=headers, max_redirects=5, timeout=self._timeout)
             async with response:
                 yield response
 
     # ------------------------------------------------------------------ index pages
     def _named_folders(self, prefix: str) -> Iterator[str] | None:
-        """The folders beneath a prefix, from an index page or a bucket's listing; None where there is neither."""
+        """The folders beneath a prefix, from an index page or a bucket's listing; None if there is neither."""
         if self._has_index is False:
             return None
         folder = f"{self._base}/{quote(prefix, safe='/')}"
@@ -304,7 +306,7 @@ class HTTPStore(RemoteStore):
             page = self._bucket_page(folder, page.following) if page.following else None
 
     async def _page(self, url: str) -> _PageAnswer | None:
-        """Requests a page that may be a folder's index; None if there is no page."""
+        """Requests `url`, which may be the index page of a folder or a bucket's listing; None if the request failed."""
         from yarl import URL
 
         connections = await _connections()
@@ -342,20 +344,19 @@ class HTTPStore(RemoteStore):
         return f"the {'password' if user else 'token'} of the address" if user or query else "without a login"
 
     async def _check_bucket(self, response: ClientResponse) -> None:
-        """Raises NotFound if the answer means that not only the value is missing, but the whole bucket."""
+        """Raises NotFound if the response says that the whole bucket is missing, not only the value."""
         if "xml" in response.headers.get("Content-Type", ""):
             text = await self._beginning(response)
             if any(mark in text for mark in _NO_BUCKET):
                 raise NotFound("There is no such bucket", store=self.url, advice="Check the address.")
 
     async def _instead(self, response: ClientResponse, key: str, first: bytes) -> bool:
-        """Whether the response is a web page that counts as absence; False if it is a value after all.
-
-        Raises Denied."""
+        """Decides about a response that may be a web page. Returns False if it is the value after all, and True if the
+        value counts as absent. Raises Denied if it is a web page that does not mean absence."""
         of_nothing = await self._answer_of_nothing()
         catches_all = of_nothing is not None and of_nothing.page
         begins = begins_as_page(first) or first.lstrip()[:1] == b"<"
-        if not begins:  # a part of a page, or a value that the server labels as HTML, like everything
+        if not begins:  # a part from within a page, or a value of a server that labels every file as HTML
             if not catches_all:
                 return False
             tag = response.headers.get("ETag")
@@ -393,7 +394,7 @@ class HTTPStore(RemoteStore):
             return False
 
     async def _beginning(self, response: ClientResponse) -> bytes:
-        """The first bytes of a response that is not a value, as far as they arrive soon."""
+        """The first bytes of a response that is not a value, as far as they arrive within the time-out."""
         found = b""
         with suppress(asyncio.TimeoutError, CutShort, self._client_error):
             async with asyncio.timeout(self.network.timeout):

@@ -1,8 +1,8 @@
 """A web server on this machine for one store, so that viewers in a browser can read data on a local disk.
 
-It listens on 127.0.0.1 only, and every address contains a token that cannot be guessed: another user, or a web page
-without the address, can read nothing. It is read-only. It supports ranges, and pages of any origin may send requests
-(CORS).
+It listens on 127.0.0.1 only, and every address contains a token that cannot be guessed. So neither another user of the
+machine nor a web page that does not know the address can read anything. The server is read-only. It supports ranges,
+and answers requests of web pages of any origin (CORS).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _range = re.compile(r"bytes=(\d*)-(\d*)", re.ASCII).fullmatch
 
 
 class LoopbackServer:
-    """Serves `store` until `close`. `url`: "http://127.0.0.1:PORT/TOKEN"; a key follows after a slash."""
+    """Serves `store` until `close`. `url` is "http://127.0.0.1:PORT/TOKEN"; the value of a key is at `url`/key."""
 
     def __init__(self, store: Store) -> None:
         self._connections: set[socket.socket] = set()
@@ -56,12 +56,12 @@ class LoopbackServer:
             self._connections.add(connection)
 
     def ended(self, connection: socket.socket) -> None:
-        """Removes a connection that has ended from the record."""
+        """Forgets a connection that has ended."""
         with self._guard:
             self._connections.discard(connection)
 
     def close(self) -> None:
-        """Stops answering requests."""
+        """Stops the server and ends its connections."""
         self._server.shutdown()
         self._server.server_close()
         with self._guard:
@@ -106,7 +106,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._get(body=True)
 
     def _key(self) -> str | None:
-        """The requested key; None for a wrong token, or for a host name that is not this machine's."""
+        """The requested key; None if the token is wrong, or the request names another host than this machine."""
         if self.headers.get("Host") not in (f"127.0.0.1:{self.owner.port}", f"localhost:{self.owner.port}"):
             return None
         token, _, key = urlsplit(self.path).path.lstrip("/").partition("/")

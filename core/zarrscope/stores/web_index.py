@@ -1,9 +1,10 @@
-"""Finds the folders that a web server names: in an index page, as JSON, or in the listing of a bucket. It sends no
-requests.
+"""Finds the names of folders in the responses of a web server: an index page in HTML or JSON, or the listing of a
+bucket. http.py sends the requests.
 
-Index pages of Apache, nginx, lighttpd, IIS, Caddy and Python's http.server are HTML whose links lead one level down,
-with a slash at the end of folders. nginx (autoindex_format json) and Caddy can also answer in JSON. Buckets answer at
-their root with XML: ListObjectsV2 of S3 (also of Google Cloud Storage, MinIO and Ceph), List Blobs of Azure.
+Index pages of Apache, nginx, lighttpd, IIS, Caddy and Python's http.server are HTML with links to the files and folders
+one level down; links to folders end in a slash. nginx (autoindex_format json) and Caddy can also answer in JSON.
+Buckets answer at their root with XML: ListObjectsV2 of S3 (also of Google Cloud Storage, MinIO and Ceph), List Blobs of
+Azure.
 
 Specifications: https://docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectsV2.html
 https://learn.microsoft.com/rest/api/storageservices/list-blobs
@@ -20,16 +21,16 @@ from urllib.parse import quote, unquote, urlencode, urljoin, urlsplit
 from xml.etree import ElementTree
 
 MAX_BYTES = 16 << 20
-"""The most bytes of an index; a larger one is ignored."""
+"""The most bytes of a response that are read; the rest is ignored."""
 MAX_JSON_DEPTH = 100
 _OF_BUCKETS = ("x-amz-request-id", "x-amz-bucket-region", "x-goog-hash", "x-goog-generation", "x-ms-request-id")
-"""Headers that identify the services of buckets."""
+"""Headers that only bucket services send."""
 _NAMED_BY_HOST = re.compile(r"^[^/]+\.(s3[.-]|storage\.googleapis\.com$)")
-"""Hosts whose first part is the name of the bucket."""
+"""Matches host names that contain the name of the bucket as their first part."""
 
 
 def folders_in(body: bytes, content_type: str, url: str) -> list[str] | None:
-    """The names of folders in an index of `url`, which ends in a slash; None if the body is not an index."""
+    """The names of folders in `body`, the response for `url`, which ends in a slash; None if that is no index page."""
     if "json" in content_type or body.lstrip()[:1] == b"[":
         return _in_json(body)
     if "html" in content_type or body.lstrip()[:1] == b"<":
@@ -65,8 +66,8 @@ class _Links(HTMLParser):
 
 
 def _in_html(text: str, url: str) -> list[str] | None:
-    """The folders to which an HTML page links; None if no link leads one level down, because the page is not an
-    index or the folder is empty."""
+    """The folders to which an HTML page links; None if no link leads one level down: then the page is not an index, or
+    the folder is empty."""
     parser = _Links()
     parser.feed(text)
     here = urlsplit(url)
@@ -95,15 +96,15 @@ def _is_name(name: str) -> bool:
 
 
 class BucketPage(NamedTuple):
-    """A part of a bucket's listing."""
+    """One page of a bucket's listing."""
 
     folders: list[str]
     following: str
-    """The token for requesting the next page; "" at the end."""
+    """The token for requesting the next page; "" on the last page."""
 
 
 def looks_like_bucket(headers: Mapping[str, str], body: bytes) -> bool:
-    """Whether a response of any status comes from a bucket's service."""
+    """Whether a response comes from a bucket service, even if it is an error."""
     xml = body.lstrip()[:200]
     return any(name in headers for name in _OF_BUCKETS) or (xml.startswith(b"<?xml") and b"<Error" in xml)
 
@@ -126,7 +127,7 @@ def bucket_listing(url: str, following: str = "") -> str:
 
 
 def bucket_page(body: bytes) -> BucketPage | None:
-    """Parses the listing in a bucket service's response; None if it is not a listing."""
+    """Parses the response of a bucket service; None if it is not a listing."""
     if b"<!DOCTYPE" in body or b"<!ENTITY" in body:
         return None
     try:
