@@ -1,4 +1,4 @@
-"""The terminal application: `zarrscope tui URL`. It works over SSH, in tmux and at 80 x 24; without a display, with few
+"""The terminal application: `zarrscope tui URL`. It works over SSH, in tmux and at 80 x 24, needs no display and few
 threads, and starts quickly."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from zarrscope_app.tui.first_screen import FirstScreen
 
 FETCHES_A_THREAD = 4
-"""Threads that wait for a server, per computing thread."""
+"""The number of threads that wait for a server, for each thread that computes."""
 
 if TYPE_CHECKING:
     from zarrscope_app.tui.terminal import Terminal
@@ -43,10 +43,10 @@ def main(
 
     own_process()
     first = FirstScreen(urls[0], colored=environment_has_colors(colors))
-    # The terminal may be slow to tell its colours and how it draws; the imports take long and run meanwhile.
+    # The terminal may be slow to answer the questions about its abilities; the imports take long, and run meanwhile.
     with first, Looking(colors, drawing) as looking, uncollected():
         first.wait_for_rows()
-        # These modules do not depend on the terminal's answers, and the terminal needs no processor for them.
+        # These modules do not depend on the terminal's answers.
         import_module("zarrscope_app.presenters.session.workspace")
 
         found = looking.result()
@@ -77,14 +77,14 @@ def main(
 
 
 def environment_has_colors(colors: str) -> bool:
-    """Whether there are colours, before the terminal has been asked."""
+    """Whether there are colours according to the environment alone, before the terminal has been asked."""
     from zarrscope_app.tui.terminal import Answers, terminal
 
     return terminal(os.environ, Answers(), colors=colors).colors != "mono"
 
 
 class Looking:
-    """`look_at_terminal` in a thread; a context that ends when the terminal has its modes back."""
+    """Runs `look_at_terminal` in a thread. As a context manager it ends only when the terminal has its modes back."""
 
     def __init__(self, colors: str, drawing: str) -> None:
         self._found: list[Terminal] = []

@@ -1,7 +1,7 @@
 """The Textual application: the open hierarchies, the panes of the one in front, and keys. It paints snapshots and
 forwards keys to the presenters.
 
-`post` sends a message to the application (never call_from_thread, which blocks the caller).
+Other threads call `post`, which sends a message to the application (never call_from_thread, which blocks the caller).
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ class Explorer(App[int]):
         settings: Settings | None = None,
         **options: Any,
     ) -> None:
-        """`further` addresses stand in the same tree. `settings`: the storage for edits that outlive the application,
-        and for recent addresses."""
+        """The addresses `further` are shown in the same tree. `settings` stores edits that outlive the application, and
+        recent addresses."""
         self.terminal = terminal or Terminal()
         super().__init__(**options)
         self.read_only = read_only
@@ -178,7 +178,7 @@ class Explorer(App[int]):
         yield Static(id="footer", markup=False)
 
     def on_mount(self) -> None:
-        # Without colours a background shows nothing; of sixteen, the console of Linux shows the dark grey as black.
+        # Without colours a background is invisible; with sixteen, the Linux console shows the dark grey as black.
         self.set_class(self.terminal.colors in ("16", "mono"), "few-colors")
         self.tree_lines = self.query_one("#tree", TreeLines)
         self.picture = self.query_one("#picture", Picture)
@@ -196,7 +196,7 @@ class Explorer(App[int]):
         self._paint()
 
     def _follow(self) -> None:
-        """Shows the hierarchy in front on all panes, and all of them in the tree."""
+        """Shows the hierarchy in front on all panes, and all open hierarchies in the tree."""
         front, tree = self.workspace.current, self.workspace.tree
         if front is None or tree is None:
             return
@@ -229,7 +229,7 @@ class Explorer(App[int]):
 
     def _tree_changed(self, _: int) -> None:
         self.tree_lines.show()
-        if self._said.get("status") != self._status():  # while a group is listed nothing else on the screen changes
+        if self._said.get("status") != self._status():  # while a group is listed, only the tree and this line change
             self._repaint.soon()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -263,7 +263,7 @@ class Explorer(App[int]):
         self._foot()
 
     def _add_panes(self) -> None:
-        """Adds panes for views of other distributions, which a session has once it is open."""
+        """Adds panes for views of other packages, which a session has once it is open."""
         for view in self.session.tabs.views:
             if view.id not in self._views:
                 self._views.add(view.id)
@@ -342,7 +342,7 @@ class Explorer(App[int]):
         if found.kind:
             told = "   ".join(f"{row.label}: {row.text}" for row in found.rows)
             return found.sentence or told or f"{found.title} {strings.percent(found.progress or 0)}"
-        note = s.slice.note if not s.slice.probe.sentence else ""  # if reading a value failed, the probe says so
+        note = s.slice.note if not s.slice.probe.sentence else ""  # the probe's sentence reports a value that failed
         said = (s.slice.state.refusal.sentence, s.slice.probe.text or s.slice.probe.sentence, note)
         broken = words.READ_AGAIN if s.slice.frame.failed and s.state.tab == "image" else ""
         return "   ".join(filter(None, said)) or broken or self.terminal.note
@@ -352,7 +352,7 @@ class Explorer(App[int]):
         where = (
             "input" if isinstance(focused, Entry) else "tree" if focused is self.tree_lines else self.session.state.tab
         )
-        # A proposed text covers the placeholder, which says what is asked for.
+        # A proposed text hides the placeholder, which names the text that is asked for.
         asked = f"   {focused.placeholder}" if isinstance(focused, Entry) else ""
         self._say("footer", f" {self.terminal.spelled(FOOTERS.get(where, FOOTERS['info']))}{asked}")
 
@@ -420,7 +420,7 @@ class Explorer(App[int]):
             self.notify(words.NO_SHELL)
 
     def show_pixels(self) -> None:
-        """Shows the picture in the terminal's own pixels, when it has arrived."""
+        """Shows the picture in the terminal's pixels instead of cells, once its chunks have arrived."""
         if not self._pixels.begin((self.size.height, self.size.width)):
             self.notify(words.NO_PIXELS)
 
@@ -434,11 +434,11 @@ class Explorer(App[int]):
         self._leaving.review()
 
     def leave(self) -> None:
-        """Leaves; asks once about unsaved changes."""
+        """Leaves the program; asks once about unsaved changes."""
         self._leaving.leave()
 
     def close_place(self) -> None:
-        """Closes the hierarchy in front; leaves if it is the only one."""
+        """Closes the hierarchy in front; leaves the program if it is the only one."""
         self._leaving.close()
 
     def exit(self, result: int | None = None, return_code: int = 0, message: Any = None) -> None:

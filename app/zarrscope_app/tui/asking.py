@@ -74,7 +74,7 @@ class FollowingSheet(Sheet):
 
 # ---------------------------------------------------------------------- nodes
 class ActSheet(FollowingSheet):
-    """The form of an action on a node, and its plan, which is updated while it is made."""
+    """The form of an action on a node, and beneath it the plan of the action, as far as it is made."""
 
     def __init__(self, nodes: NodesPresenter) -> None:
         super().__init__(self._form, words.PLAN_FOOT, {}, nodes.changed)
@@ -193,7 +193,7 @@ def _export_text(session: Session) -> str:
     return "\n".join([*told, *([words.TAKEN] if state.taken else [])])
 
 
-# ---------------------------------------------------------------------- an editor of one's own
+# ---------------------------------------------------------------------- the person's editor
 def editor_command() -> list[str]:
     """The editor that the person has configured, found in the same way as git does."""
     told = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ("notepad" if os.name == "nt" else "vi")

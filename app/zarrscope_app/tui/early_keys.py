@@ -1,4 +1,4 @@
-"""Keys pressed while the first rows are shown, before the application has rows of its own: they wait for these."""
+"""Holds back keys that are pressed while the first screen shows rows, until the application has listed them itself."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from textual.timer import Timer
 from zarrscope_app.presenters import Row, Session, SessionStatus
 
 SECONDS = 2.0
-"""Keys wait no longer than this, because a disk may be slow."""
+"""The most seconds that keys wait; a slow disk may take longer."""
 POLL_SECONDS = 0.1
 AT_ONCE = frozenset({"escape", "q", "ctrl+c", "ctrl+q"})
-"""Keys that leave never wait."""
+"""Keys that never wait, because they leave the application."""
 
 
 class EarlyKeys:
-    """Nothing waits until `hold` was called."""
+    """Passes keys to `press`: at once, or after `hold` was called, when the rows of the tree are there."""
 
     def __init__(self, press: Callable[[events.Key], object]) -> None:
         self._press = press
@@ -27,11 +27,11 @@ class EarlyKeys:
         self._timer: Timer | None = None
 
     def hold(self) -> None:
-        """Lets keys wait from now on, until the rows are there."""
+        """Holds back keys from now on, until the rows are there."""
         self._end = time.monotonic() + SECONDS
 
     def key(self, event: events.Key) -> None:
-        """Presses a key, now or when the rows are there."""
+        """Passes on a key, now or when the rows are there."""
         if self._end and event.key not in AT_ONCE:
             self._kept.append(event)
         else:
@@ -40,13 +40,13 @@ class EarlyKeys:
     def poll(
         self, set_interval: Callable[[float, Callable[[], None]], Timer], rows: Callable[[], tuple[Session, Row | None]]
     ) -> None:
-        """Looks, while keys wait, whether the rows are there. `rows` returns the session in front and the row of its
-        root."""
+        """Begins to check regularly whether the rows are there, if keys wait for them. `rows` returns the session in
+        front and the row of its root."""
         if self._end:
             self._timer = set_interval(POLL_SECONDS, lambda: self._look(*rows()))
 
     def _look(self, session: Session, root: Row | None) -> None:
-        """Presses the keys that wait, in their order, if the row of the root tells that its children were listed."""
+        """Passes on the waiting keys in their order, if the root's row shows that its children were listed."""
         state = session.state
         listed = root is not None and root.state.value != "loading" and (root.expanded or not root.expandable)
         listed = listed and state.status is SessionStatus.READY and not state.selecting

@@ -26,7 +26,7 @@ ROWS_SECONDS = 0.15
 """The most seconds for which the imports wait for the rows; on a slow disk the rows appear later, or with the
 application."""
 SIDE, WIDE_SIDE, WIDE = 25, 39, 120
-"""The columns of the tree without its border; in a terminal of at least `WIDE` columns, too."""
+"""The width of the tree without its border: SIDE columns, or WIDE_SIDE in a terminal of at least WIDE columns."""
 _COLUMNS, _LINES = 80, 24
 _PLAIN_SIGNS = {"…": ".", "▸": ">", "▾": "v"}
 _HEAD, _PLAIN = "\x1b[7m", "\x1b[0m"
@@ -52,7 +52,7 @@ class FirstScreen:
             columns, lines = os.get_terminal_size(sys.__stderr__.fileno())
         except (OSError, ValueError):
             return
-        # A serial console, or a terminal that is just being made, states 0: the size that Textual assumes then.
+        # A serial console, or a terminal that is just being made, states 0. Textual then assumes the same size as here.
         columns, lines = columns or _COLUMNS, max(lines or _LINES, 2)
         self._shown = True
         head, room = visible(scrub(self._url)), max(2, columns - 1)
@@ -118,7 +118,7 @@ def _without_echo() -> Any:
     except (ImportError, OSError, ValueError, termios.error):
         return None
     modes = [*before]
-    modes[0] &= ~termios.ICRNL  # Enter would wait for the application as another key
+    modes[0] &= ~termios.ICRNL  # else an early Enter would reach the application as another key
     modes[3] &= ~(termios.ECHO | termios.ICANON)
     _set_modes(modes)
     return before

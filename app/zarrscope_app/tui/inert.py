@@ -1,7 +1,7 @@
 """The last filter before a line is written to the terminal: no text can control the terminal.
 
 Presenters clean their texts before layout; this filter catches text that did not pass through them. Textual applies it
-to every line of every widget, whoever made it.
+to every line of every widget, also of widgets from other packages.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ KEYS = {_textual_key(k): c.id for c in COMMANDS for k in c.keys}
 
 
 class Keyboard:
-    """The keys of one application."""
+    """Handles the keys of one application."""
 
     def __init__(self, app: Application) -> None:
         self.app = app
@@ -168,7 +168,8 @@ class Keyboard:
 
     # ------------------------------------------------------------------ one line of input
     def ask(self, label: str, text: str, accept: Callable[[str], object], after: Widget | None = None) -> None:
-        """Asks for a line of text at the bottom of the screen; then `after` gets the focus; None: the form gets it."""
+        """Asks for a line of text at the bottom of the screen. Afterwards the widget `after` gets the focus, or the
+        form if `after` is None."""
         entry = self.app.part("entry", Entry)
         entry.placeholder, entry.value, entry.display = label, text, True
         entry.cursor_position = len(text)

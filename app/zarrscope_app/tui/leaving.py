@@ -27,7 +27,7 @@ class Leaves(Protocol):
 
 class Leaving:
     """Closes hierarchies of one application. Unsaved changes that the person discards are dropped only when the
-    hierarchy is really closed: the next question may end in "back"."""
+    hierarchy is really closed, because the person may answer the next question with "back"."""
 
     def __init__(self, app: Leaves) -> None:
         self._app = app
@@ -54,7 +54,7 @@ class Leaving:
             self._app.exit(0)
 
     def close(self) -> None:
-        """Closes the hierarchy in front; leaves if it is the only one."""
+        """Closes the hierarchy in front; leaves the program if it is the only one."""
         if len(self._app.workspace.sessions) == 1:
             self.leave()
         else:

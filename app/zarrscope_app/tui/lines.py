@@ -329,9 +329,7 @@ def _fold(line: str, width: int) -> list[Piece]:
 
 
 class ProblemLines(Lines):
-    """Warnings and errors as lines."""
-
-    """The text about the last check, wrapped, followed by one line per problem."""
+    """Warnings and errors: the wrapped text about the last check, followed by one line per problem."""
 
     def item(self) -> Problem | None:
         """The problem under the cursor."""

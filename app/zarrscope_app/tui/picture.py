@@ -118,7 +118,7 @@ class Picture(Painter, Widget, can_focus=True):
             picture[y, x] = 255 - picture[y, x] // 2
         before, after = self._grid, cells_of(picture, self.look)
         frame = self.session.slice.frame
-        if frame.failed:  # the status line says that a plane is late, but is too short for a reason
+        if frame.failed:  # the status line is too short for the reason why tiles failed
             written_over(after, frame.over)
         self._grid = after
         if before is None or before.shape != after.shape:
@@ -184,7 +184,7 @@ class Picture(Painter, Widget, can_focus=True):
             self._look((y + (y0 - y) * factor, x + (x0 - x) * factor, y + (y1 - y) * factor, x + (x1 - x) * factor))
 
     def pan(self, rows: float, columns: float) -> None:
-        """Moves the picture by a fraction of what is shown."""
+        """Moves the picture by fractions of the height and width of the displayed part."""
         if self.rect is not None:
             y0, x0, y1, x1 = self.rect
             dy, dx = (y1 - y0) * rows, (x1 - x0) * columns

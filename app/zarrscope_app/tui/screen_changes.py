@@ -233,7 +233,7 @@ class ScreenChanges:
         if style:
             out.append("\x1b[m")
         home = (self._y, self._x)
-        if (out or home != self._home) and home != (0, 0):  # an input method opens at the cursor
+        if (out or home != self._home) and home != (0, 0):  # input methods open at the cursor
             out.append(f"\x1b[{home[0] + 1};{home[1] + 1}H")
         self._home = home
         told = "".join(out)

@@ -95,7 +95,7 @@ class Sheet(Guarded, ModalScreen[str]):
 
 
 class KeySheet(Sheet):
-    """The keys of the commands that this host `can`."""
+    """A sheet with the keys of all commands whose ids are in `can`, the commands of this application."""
 
     def __init__(self, can: Container[str]) -> None:
         super().__init__("", KEYS_FOOT, {})

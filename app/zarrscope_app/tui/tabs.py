@@ -57,7 +57,7 @@ class Controls(Painter, Static):
         super().__init__(id=id, markup=False)
         self.session = session
         self._sliders: list[tuple[int, int, int, str, int]] = []
-        """(start, start of the bar, end, axis, its length)."""
+        """(first column, first column of the bar, end, name of the axis, length of the axis) of each slider."""
         self._channels: list[tuple[int, int]] = []
 
     def line(self) -> Text:

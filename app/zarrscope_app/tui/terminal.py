@@ -1,5 +1,5 @@
-"""The abilities of the terminal: its colours, characters and pictures; the terminal is asked if the environment does
-not say.
+"""The abilities of the terminal: its colours, characters and pictures. The terminal is asked if the environment does
+not state them.
 
 Over SSH the environment says little, because sshd does not pass COLORTERM on. So the terminal itself is asked, by
 control sequences that all terminals answer or ignore, with a time-out; DA1, which every terminal answers, comes last
@@ -57,7 +57,7 @@ class Answers:
 
 @frozen
 class Terminal:
-    """The abilities used for drawing. `note` tells, in dimmed text, what would improve the display."""
+    """The abilities used for drawing. `note` is a hint how to improve the display, shown in dimmed text."""
 
     colors: Colors = "truecolor"
     drawing: Drawing = "blocks"

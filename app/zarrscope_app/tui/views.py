@@ -1,7 +1,7 @@
 """The table of the terminal's widgets: a factory for each view of the presenters' table.
 
-A factory is called with the session and the view's id, and returns a widget of that id. A view of another distribution
-names its factory by `widgets={"tui": "module:factory"}`, which is called with its presenter; if it names none, its text
+A factory is called with the session and the view's id, and returns a widget of that id. A view of another package names
+its factory by `widgets={"tui": "module:factory"}`; that is called with the view's presenter. If it names none, its text
 is shown.
 """
 
@@ -34,7 +34,7 @@ WIDGETS: dict[str, Callable[[Session, str], Widget]] = {
 
 
 def pane_id(view: str) -> str:
-    """The id of a view's widget; views of other distributions get an id that no other widget on the screen has."""
+    """The id of a view's widget; views of other packages get an id that no other widget on the screen has."""
     return view if view in WIDGETS else f"view-{view}"
 
 
