@@ -25,9 +25,9 @@ DIALECT_PROOFS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "n5": ("tensorstore, zarr-python 2.18", ("test_convert_readers", "test_operations_readers", CASES)),
     "draft-2020": ("zarr-python 2.18", ("test_convert_readers", "test_operations_readers", CASES)),
-    "draft-2022-05": ("the text's examples", ("test_seed_examples", CASES)),
-    "draft-2019-06": ("the text's examples", ("test_seed_examples", CASES)),
-    "draft-2019-05": ("the text's examples", ("test_seed_examples", CASES)),
+    "draft-2022-05": ("the text's examples", ("test_draft_examples", CASES)),
+    "draft-2019-06": ("the text's examples", ("test_draft_examples", CASES)),
+    "draft-2019-05": ("the text's examples", ("test_draft_examples", CASES)),
     "v1": ("the text", ("test_dialect_contract",)),
 }
 """Dialect → the programs that read or wrote it, and the tests that show it. The conformance archive also contains

@@ -195,7 +195,7 @@ def test_the_listing_of_napari_hub_is_complete(built: tuple[Path, Path, Path]) -
     [told] = [text.decode() for name, text in contents.items() if name.endswith(".dist-info/METADATA")]
     head, _, body = told.partition("\n\n")
     fields = {line.partition(": ")[0] for line in head.splitlines()}
-    assert {"Summary", "Author", "License-Expression", "Requires-Python", "Keywords"} <= fields
+    assert {"Summary", "Author", "License-Expression", "Requires-Python", "Keywords", "Project-URL"} <= fields
     assert "Classifier: Framework :: napari" in head
     assert body.strip() == (machine.ROOT / "README.md").read_text(encoding="utf-8").strip()
     manifest = contents["zarrscope_app/napari/napari.yaml"].decode()

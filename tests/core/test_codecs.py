@@ -49,7 +49,7 @@ def pairs(*numbers: int) -> bytes:
     return np.array(numbers, "<u8").tobytes()
 
 
-# ------------------------------------------------------------------ golden bytes (spec G)
+# ------------------------------------------------------------------ golden bytes
 def test_a_shard_with_one_chunk_as_zarr_python_writes_it() -> None:
     made = pipeline([shard([2, 2], [("bytes", {})], INDEX)], (4, 4), "u1")
     elements = np.zeros((4, 4), "u1")

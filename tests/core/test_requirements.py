@@ -1,7 +1,8 @@
-"""data/requirements.tsv lists every must and should of the five seed documents with its tests, or why it has none;
+"""data/requirements.tsv lists every must and should of five public texts with its tests, or why it has none;
 data/hazards.tsv does so for the rules on what untrusted files may hold (reference.md F).
 
-`places` are seed:line; `proof` names test functions, or gives a dated reason. The rules are in our words.
+test_draft_examples.py has the addresses of the texts. `places` are text:line, with the lines of the texts as plain
+text; `proof` names test functions, or gives a dated reason. The rules are in our words.
 """
 
 from __future__ import annotations
@@ -61,14 +62,14 @@ def test_every_rule_on_hazards_has_tests_that_exist() -> None:
 
 
 @pytest.mark.needs("cases")
-def test_no_requirement_of_the_seeds_is_left_out() -> None:
+def test_no_requirement_of_the_texts_is_left_out() -> None:
     conformance = machine.conformance()
     assert conformance is not None
-    seeds = sorted((conformance.parent / "seeds").glob("00*.txt"))
-    if not seeds:
-        pytest.skip("the seed documents do not lie beside the conformance cases")
+    texts = sorted((conformance.parent / "seeds").glob("00*.txt"))
+    if not texts:
+        pytest.skip("the texts do not lie in the folder seeds beside the conformance cases")
     listed = {place for row in rows() for place in row["places"].split()}
-    for path in seeds:
+    for path in texts:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             if KEYWORD.search(line):
                 assert f"{path.name[:3]}:{number}" in listed, line

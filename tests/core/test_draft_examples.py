@@ -1,6 +1,10 @@
-"""The JSON examples of the five seed documents, typed into stores: they open, or are refused, as their text says.
+"""The JSON examples of five public texts, typed into stores: they open, or are refused, as their text says.
 
-000 is the draft of May 2019, 001 is ZEP 9, 002 the draft of June 2019, 003 the draft of 2022, 004 the slides of 2019.
+- 000, the draft of May 2019: https://github.com/zarr-developers/zarr-specs/tree/c425be7
+- 001, ZEP 9: https://zarr.dev/zeps/draft/ZEP0009.html
+- 002, the draft of June 2019: https://github.com/zarr-developers/zarr-specs/tree/0b75f0c
+- 003, the draft of 2022: https://github.com/zarr-developers/zarr-specs/tree/89f92f9
+- 004, the slides of 2019: https://zarr-developers.github.io/slides/v3-update-20190619.html
 """
 
 from __future__ import annotations
