@@ -460,10 +460,11 @@ def ssh(where: Path, services: Services, patch: pytest.MonkeyPatch) -> Iterator[
         from zarrscope.stores.ssh import client
 
         broken.touch()
-        for connection in [*client._connections.values()]:
-            if f"# {where.name}" in str(connection._process.args):
-                connection._process.kill()
-                connection._process.wait(60)
+        for channels in [*client._connections.values()]:
+            process = channels.first._process
+            if f"# {where.name}" in str(process.args):
+                process.kill()
+                process.wait(60)
         yield
         broken.unlink()
 

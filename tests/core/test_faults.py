@@ -126,7 +126,7 @@ class TestFarSide:
 
     @staticmethod
     def process(store: Any) -> subprocess.Popen[bytes]:
-        found: subprocess.Popen[bytes] = client._connections[store._arguments]._process
+        found: subprocess.Popen[bytes] = client._connections[store._arguments].first._process
         return found
 
     def test_what_is_read_is_asked_for_once_more(self, place: Place) -> None:
@@ -153,7 +153,7 @@ class TestFarSide:
         store: Any = place.opened("r")
         assert store.get("a/b") == VALUES["a/b"]
         stopped = self.process(store)
-        connection = client._connections[store._arguments]
+        connection = client._connections[store._arguments].first
         connection._timeout = 2.0
         os.kill(stopped.pid, signal.SIGSTOP)
         assert store.get("a/b") == VALUES["a/b"]
@@ -165,7 +165,7 @@ class TestFarSide:
         """While one waits for a lock for longer than the time-out, the far side still gives signs of life."""
         holder: Any = place.opened("a")
         store: Any = place.opened("a")
-        connection = client._connections[store._arguments]
+        connection = client._connections[store._arguments].first
         connection._timeout = 6.0
         connection.lived = time.monotonic()
         got = threading.Event()

@@ -19,10 +19,11 @@ import servers
 import zarrscope
 from contracts.store import Writing
 from zarrscope.errors import Conflict, Unreadable
+from zarrscope.model.storage import ByteRange
 from zarrscope.stores.local.store import LocalStore
-from zarrscope.stores.ssh import client
+from zarrscope.stores.ssh import channels, client
 from zarrscope.stores.ssh.client import SSHStore
-from zarrscope.stores.ssh.connection import NotInstalled
+from zarrscope.stores.ssh.connection import Connection, NotInstalled
 
 if sys.platform == "win32":
     pytest.skip("the command of the far side is a POSIX shell's", allow_module_level=True)
@@ -109,7 +110,7 @@ def test_why_ssh_failed_is_said(tmp_path: Path) -> None:
 def test_a_connection_that_broke_is_made_anew(tmp_path: Path) -> None:
     (tmp_path / "k").write_bytes(b"v")
     store = opened(tmp_path, command=f"{COMMAND} # breaks")
-    client._connections[store._arguments]._process.kill()
+    client._connections[store._arguments].first._process.kill()
     with suppress(Unreadable):  # the request that was under way, at most
         store.get("k")
     assert store.get("k") == b"v"
@@ -118,7 +119,7 @@ def test_a_connection_that_broke_is_made_anew(tmp_path: Path) -> None:
 
 def test_nothing_is_left_running(tmp_path: Path) -> None:
     store = opened(tmp_path, command=f"{COMMAND} # ends")
-    process = client._connections[store._arguments]._process
+    process = client._connections[store._arguments].first._process
     store.close()
     assert process.wait(10) is not None
     assert all_closed(process)
@@ -185,3 +186,141 @@ def test_without_zarrscope_there_sftp_reads(sshd: list[str], tmp_path: Path) -> 
     h.store.close()
     with pytest.raises(NotInstalled):
         zarrscope.open(url, "r+", storage_options=options)
+
+
+VALUES = {f"c/{i}": bytes([i]) * 4096 for i in range(64)}
+
+
+@pytest.fixture
+def long_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every read is large, and every way long."""
+    monkeypatch.setattr(channels, "LONG_WAY_SECONDS", 0.0)
+    monkeypatch.setattr(channels, "LARGE_READ_BYTES", 1)
+
+
+@pytest.fixture
+def far(sshd: list[str], tmp_path: Path, long_way: None) -> Iterator[SSHStore]:
+    """A store with VALUES over a real sshd, by a connection of its own."""
+    (tmp_path / "far").mkdir()
+    place = LocalStore(str(tmp_path / "far"), writable=True)
+    for key, value in VALUES.items():
+        place.set(key, value)
+    store = SSHStore(f"ssh://127.0.0.1{tmp_path / 'far'}", ssh=sshd, command=f"{COMMAND} # {tmp_path.name}")
+    yield store
+    store.close()
+
+
+def read_all(store: SSHStore) -> dict[str, bytes]:
+    keys = [*VALUES]
+    found = {keys[i]: answer for i, answer in store.get_many([(key, None) for key in keys], lambda: False)}
+    return {key: value for key, value in found.items() if isinstance(value, bytes)}
+
+
+def opened_channels(store: SSHStore) -> list[Connection]:
+    """The channels of a store, once a large read has been made and no more are opened."""
+    assert read_all(store) == VALUES
+    opening = store._channels().opening
+    if opening is not None:
+        opening.join(60)
+        assert not opening.is_alive()
+    return store._channels().alive
+
+
+@pytest.mark.needs("sshd")
+def test_large_reads_are_divided_among_channels_of_one_login(far: SSHStore) -> None:
+    found = opened_channels(far)
+    assert len(found) == channels.MOST_CHANNELS
+    before = [each._next for each in found]
+    assert read_all(far) == VALUES
+    assert all(each._next > asked for each, asked in zip(found, before, strict=True)), "each channel was asked"
+    answers = dict(
+        far.get_many([("c/1", ByteRange(1, 2)), ("absent", None), ("c/2", ByteRange.last(1))], lambda: False)
+    )
+    assert answers == {0: b"\1\1", 1: None, 2: b"\2"}
+    # only the first one logged in: the others have no connection of their own
+    options = [" ".join(map(str, each._process.args)) for each in found]
+    assert ["ControlMaster=yes" in each for each in options] == [True, False, False, False]
+    far.close()
+    assert all(each._process.poll() is not None and all_closed(each._process) for each in found)
+    path = next(part for part in options[0].split() if part.startswith("ControlPath=")).partition("=")[2]
+    assert not Path(path).parent.exists()
+
+
+@pytest.mark.needs("sshd")
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_channel_that_breaks_loses_no_answer(far: SSHStore, which: int) -> None:
+    found = opened_channels(far)
+    answers = far.get_many([(key, None) for key in VALUES], lambda: False)
+    got = dict([next(answers)])
+    found[which]._process.kill()
+    got.update(answers)
+    assert [got[i] for i in range(len(VALUES))] == [*VALUES.values()]
+    assert read_all(far) == VALUES
+
+
+@pytest.mark.needs("sshd")
+def test_a_divided_read_is_cancelled_on_every_channel(far: SSHStore) -> None:
+    found = opened_channels(far)
+    cancelled = threading.Event()
+    answers = far.get_many([(key, None) for key in VALUES], cancelled.is_set)
+    next(answers)
+    cancelled.set()
+    assert len([*answers]) < len(VALUES)
+    assert not any(each._waiting for each in found)
+
+
+@pytest.mark.needs("sshd")
+def test_one_channel_does_where_no_login_can_be_shared(
+    sshd: list[str], far: SSHStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for reason in ("windows", "another program"):
+        with monkeypatch.context() as patch:
+            if reason == "windows":
+                patch.setattr(channels.sys, "platform", "win32")
+            program = sshd if reason == "windows" else [*NEAR]
+            assert channels.shared_login(program, ["--", "127.0.0.1"]) is None
+    monkeypatch.setattr(client, "shared_login", lambda *_: None)
+    alone = SSHStore(far.url, ssh=sshd, command=f"{COMMAND} # alone")
+    assert len(opened_channels(alone)) == 1
+    assert read_all(alone) == VALUES
+    alone.close()
+
+
+@pytest.mark.needs("sshd")
+def test_a_server_that_allows_one_channel_is_read_by_one(
+    sshd: list[str], far: SSHStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = channels.shared_login
+
+    def refused(program: Any, destination: Any) -> channels.SharedLogin | None:
+        login = shared(program, destination)
+        assert login is not None
+        return login._replace(further=(*login.further[:2], "-o", "ControlPath=/nowhere/s", *login.further[4:]))
+
+    monkeypatch.setattr(client, "shared_login", refused)
+    alone = SSHStore(far.url, ssh=sshd, command=f"{COMMAND} # refused")
+    assert len(opened_channels(alone)) == 1
+    assert read_all(alone) == VALUES
+    alone.close()
+
+
+@pytest.mark.needs("sshd")
+def test_a_login_that_the_user_shares_is_used_as_configured(sshd: list[str], far: SSHStore, tmp_path: Path) -> None:
+    folder = tempfile.mkdtemp(prefix="zs-")  # the path of a socket must be short
+    config = tmp_path / "config"
+    config.write_text(f"Host *\n  ControlMaster auto\n  ControlPath {folder}/%C\n  ControlPersist no\n")
+    program = [str(config) if part == "none" else part for part in sshd]
+    store = SSHStore(far.url, ssh=program, command=f"{COMMAND} # shared")
+    found = opened_channels(store)
+    assert len(found) == channels.MOST_CHANNELS
+    assert not any("ControlPath" in str(each._process.args) for each in found)
+    store.close()
+    Path(folder).rmdir()
+
+
+@pytest.mark.needs("sshd")
+def test_a_short_way_opens_no_further_channels(sshd: list[str], far: SSHStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(channels, "LONG_WAY_SECONDS", 60.0)
+    alone = SSHStore(far.url, ssh=sshd, command=f"{COMMAND} # short")
+    assert len(opened_channels(alone)) == 1
+    alone.close()

@@ -1,10 +1,10 @@
 """ssh://[user@]host[:port]/path: the store operations of a folder or archive on another machine.
 
 It runs the user's own `ssh` program, with its agent, keys and configuration; no port is opened and no process stays on
-the other machine. One connection serves all stores of one host. Requests are sent without waiting and answered in any
-order; ranges, listings with kinds, versions and locks are those of the other machine (serving.py). A connection that
-ended or fell silent (connection.py) is opened again for the next request, and reads in progress are repeated once; its
-locks are released.
+the other machine. One connection serves all stores of one host; over a long way it has several channels (channels.py).
+Requests are sent without waiting and answered in any order; ranges, listings with kinds, versions and locks are those
+of the other machine (serving.py). A connection that ended or fell silent (connection.py) is opened again for the next
+request, and reads in progress are repeated once; its locks are released.
 
 If zarrscope is not installed on the other machine, `open_ssh` uses SFTP instead, read-only.
 """
@@ -25,6 +25,7 @@ from urllib.parse import unquote, urlsplit
 from zarrscope.errors import Unreadable, Unsupported, ZarrscopeError
 from zarrscope.model.storage import Answer, Buffer, ByteRange, Entry, Request, ScannedChild, Version
 from zarrscope.stores.network import network
+from zarrscope.stores.ssh.channels import Channels, ask_divided, shared_login
 from zarrscope.stores.ssh.connection import Connection, ConnectionEnded, NotInstalled, wait
 from zarrscope.stores.ssh.frames import Frame, range_told, rebuilt
 from zarrscope.stores.store import Store
@@ -34,7 +35,7 @@ FAR_COMMAND = (
     "elif python3 -c 'import zarrscope_app' >/dev/null 2>&1; then exec python3 -m zarrscope_app serve --stdio; "
     "else exit 127; fi"
 )
-_connections: dict[tuple[str, ...], Connection] = {}
+_connections: dict[tuple[str, ...], Channels] = {}
 _users: dict[tuple[str, ...], int] = {}
 _guard = threading.RLock()  # reentrant: the garbage collector may close a store in this thread
 _holding = threading.local()
@@ -84,10 +85,11 @@ class SSHStore(Store):
         program = shlex.split(ssh) if isinstance(ssh, str) else [*ssh]
         self._timeout = network(None if timeout is None else {"timeout": timeout}).timeout
         seconds = max(1, round(self._timeout))
-        self._arguments = (
+        self._program = (
             *program, "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=15", "-o", f"ConnectTimeout={seconds}",
-            *port, "--", self._host, command,
         )  # fmt: skip
+        self._destination = (*port, "--", self._host)
+        self._arguments = (*self._program, *self._destination, command)
         self._root = url.partition("://")[2].partition("/")[2]
         self._root = "/" + self._root if not self._root.startswith("/") else self._root
         self._joined = False
@@ -123,16 +125,34 @@ class SSHStore(Store):
             pass
 
     def _connection(self) -> Connection:
+        return self._channels().first
+
+    def _channels(self) -> Channels:
         with _guard:
             found = _connections.get(self._arguments)
-            if found is None or not found.alive:
+            if found is None or not found.first.alive:
                 if found is not None:
                     found.end()
-                found = _connections[self._arguments] = Connection(self._host, self._arguments, self._timeout)
+                found = _connections[self._arguments] = self._opened()
             if not self._joined:
                 self._joined = True
                 _users[self._arguments] = _users.get(self._arguments, 0) + 1
         return found
+
+    def _opened(self) -> Channels:
+        login = shared_login(self._program, self._destination)
+        further = self._arguments[len(self._program) :]
+
+        def opened(options: Sequence[str]) -> Connection:
+            return Connection(self._host, (*self._program, *options, *further), self._timeout)
+
+        if login is None:
+            return Channels(opened(()))
+        try:
+            return Channels(opened(login.first), lambda: opened(login.further), login.forget)
+        except BaseException:  # also when cancelled
+            login.forget()
+            raise
 
     def _head(self, connection: Connection, op: str, told: Mapping[str, Any]) -> dict[str, Any]:
         place = {"root": self._root, "writable": self._mode != "r", "follow_links": self.allow_outside}
@@ -207,22 +227,47 @@ class SSHStore(Store):
     def _get_many(
         self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None = None
     ) -> Iterator[tuple[int, Answer]]:
-        left = dict(enumerate(requests))
+        left, received = dict(enumerate(requests)), 0
         for last in (False, True):
-            numbers = [*left]
-            asked = [[key, range_told(part)] for key, part in left.values()]
+            channels = self._channels()
+            # The holder of a lock reads through the channel that holds it; a second attempt needs no further channels.
+            holds: Sequence[object] = getattr(_holding, "locks", ())
+            chosen = [channels.first] if last or holds else channels.alive
             try:
-                for frame in self._ask("get_many", {"requests": asked, "limit": limit}, b"", cancelled, again=False):
-                    i = numbers[frame.head["i"]]
+                for i, frame in self._divided(chosen, left, cancelled, limit):
                     del left[i]
+                    received += len(frame.body)
                     if "error" in frame.head:
                         yield i, rebuilt(frame, self.url)
                     else:
                         yield i, None if frame.head["absent"] else frame.body
+                channels.note_read(received)
                 return
-            except ConnectionEnded:
+            except ConnectionEnded as error:
                 if last:
+                    error.store = error.store or self.url
                     raise
+
+    def _divided(
+        self,
+        channels: Sequence[Connection],
+        requests: Mapping[int, Request],
+        cancelled: Callable[[], bool],
+        limit: int | None,
+    ) -> Iterator[tuple[int, Frame]]:
+        """The answers to numbered requests, which are divided evenly among the channels."""
+        numbers = [*requests]
+        parts = [part for at in range(len(channels)) if (part := numbers[at :: len(channels)])]
+        heads = [
+            self._head(channel, "get_many", {"requests": [_as_told(requests[i]) for i in part], "limit": limit})
+            for channel, part in zip(channels, parts, strict=False)
+        ]
+        try:
+            for at, frame in ask_divided(channels[: len(parts)], heads, cancelled):
+                yield parts[at][frame.head["i"]], frame
+        except ZarrscopeError as error:
+            error.store = error.store or self.url
+            raise
 
     def _get_versioned(self, key: str, limit: int | None = None) -> tuple[bytes, Version] | None:
         frame = self._one("get_versioned", {"key": key, "limit": limit})
@@ -294,6 +339,11 @@ class SSHStore(Store):
 
     def _erase_prefix(self, prefix: str) -> None:
         self._write("erase_prefix", {"prefix": prefix})
+
+
+def _as_told(request: Request) -> list[Any]:
+    key, part = request
+    return [key, range_told(part)]
 
 
 def _opened_again(url: str, mode: str, options: dict[str, Any]) -> SSHStore:

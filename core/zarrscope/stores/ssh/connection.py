@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from io import BufferedReader
-from typing import IO, Any
+from typing import IO, Any, Protocol, TypeVar
 
 try:
     import fcntl
@@ -56,8 +56,18 @@ class _Noticed:
         return found
 
 
+class Sink(Protocol):
+    """Where the answers to a request are put; None when the connection ends."""
+
+    def put(self, frame: Frame | None, /) -> None: ...
+
+
 class ConnectionEnded(Unreadable):
     """The other side does not answer any more."""
+
+
+class WaitCancelled(Exception):
+    """The caller no longer wants the answer."""
 
 
 class NotInstalled(Unsupported):
@@ -71,6 +81,8 @@ class Connection:
         self._host, self._timeout = host, timeout
         self.lived = time.monotonic()
         """The time at which the connection last received something."""
+        self.round_trip: float | None = None
+        """The seconds of the quickest answer until now."""
         self._silent = False
         self._over = threading.Event()
         try:
@@ -84,7 +96,7 @@ class Connection:
             ) from error
         _enlarge(self._process.stdout)
         self._said: deque[str] = deque(maxlen=_LAST_WORDS)
-        self._waiting: dict[int, queue.SimpleQueue[Frame | None]] = {}
+        self._waiting: dict[int, Sink] = {}
         self._guard = threading.Lock()
         self._next = 0
         self._ready: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
@@ -202,13 +214,15 @@ class Connection:
         """The answers to one request, as they arrive. Ends early once `cancelled()`; raises the error of the other
         side."""
         waiting: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
+        began = time.monotonic()
         number = self.send(head, body, waiting)
-        over = False
+        begun = over = False
         try:
             while True:
                 frame = wait(waiting, cancelled)
-                if frame is _CANCELLED:
-                    return
+                if not begun:
+                    begun, took = True, time.monotonic() - began
+                    self.round_trip = took if self.round_trip is None else min(self.round_trip, took)
                 if frame is None:
                     over = True
                     raise self.ended()
@@ -220,6 +234,8 @@ class Connection:
                 if cancelled is not None and cancelled():
                     return
                 yield frame
+        except WaitCancelled:
+            return
         finally:
             self.forget(number)
             if not over:
@@ -229,7 +245,7 @@ class Connection:
         self,
         head: Mapping[str, Any],
         body: bytes = b"",
-        waiting: queue.SimpleQueue[Frame | None] | None = None,
+        waiting: Sink | None = None,
         number: int | None = None,
     ) -> int:
         self._sending += 1
@@ -279,17 +295,18 @@ class Connection:
             self._process.wait()
 
 
-_CANCELLED = Frame({"cancelled": True})
+_Answer = TypeVar("_Answer")
 
 
-def wait(answers: queue.SimpleQueue[Frame | None], cancelled: Callable[[], bool] | None = None) -> Frame | None:
+def wait(answers: queue.SimpleQueue[_Answer], cancelled: Callable[[], bool] | None = None) -> _Answer:
+    """The next answer. Raises WaitCancelled once `cancelled()`."""
     while True:
         try:
             return answers.get(timeout=LOOK_SECONDS)
         except queue.Empty:
             check()  # lets the user interrupt, because the other side may never answer
             if cancelled is not None and cancelled():
-                return _CANCELLED
+                raise WaitCancelled from None
 
 
 def _skip_to(file: Readable, mark: bytes) -> bool:

@@ -1,0 +1,187 @@
+"""Further channels of one ssh connection, for reads of many values over a long way.
+
+OpenSSH lets 2 MiB of a channel be on the way, so a channel carries at most 2 MiB in each round trip: 67 MB/s at 30 ms.
+Therefore the requests of a large read are divided among several channels, each of which has a zarrscope process on the
+other machine. The channels share the login of the first one (`ControlMaster` in ssh_config), so no key or password is
+asked for again. Where ssh cannot share a login, the first channel does everything.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from zarrscope.errors import ZarrscopeError
+from zarrscope.stores.ssh.connection import Connection, WaitCancelled, wait
+from zarrscope.stores.ssh.frames import Frame, rebuilt
+
+MOST_CHANNELS = 4
+"""The most channels of a connection, the first one included; an OpenSSH server allows ten by default."""
+LONG_WAY_SECONDS = 0.005
+"""A round trip from which on further channels are opened: on a shorter way 2 MiB at a time are enough."""
+LARGE_READ_BYTES = 1 << 20
+"""The bytes that one read must have fetched before further channels are opened."""
+_CONFIG_SECONDS = 5.0
+_PATH_BYTES = 80
+"""The longest path of a socket: systems allow 104 to 108 bytes, and ssh appends 17 for a moment."""
+
+
+class SharedLogin(NamedTuple):
+    """The options of ssh for the first channel and for further ones, and a folder to remove afterwards."""
+
+    first: tuple[str, ...]
+    further: tuple[str, ...]
+    folder: str | None = None
+
+    def forget(self) -> None:
+        if self.folder is not None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+# If the login cannot be shared after all, ssh would log in once more: this makes it fail instead.
+_NO_LOGIN = ("-o", "ProxyCommand=false")
+
+
+def shared_login(program: Sequence[str], destination: Sequence[str]) -> SharedLogin | None:
+    """How channels share a login; None where `program` cannot. If the user's configuration shares logins, it is left as
+    it is. `destination`: the arguments that name the host."""
+    if os.path.basename(program[0]) != "ssh" or sys.platform == "win32" or not hasattr(socket, "AF_UNIX"):
+        return None  # another program may not know these options; OpenSSH for Windows cannot share
+    try:
+        told = subprocess.run(
+            [*program, "-G", *destination], capture_output=True, stdin=subprocess.DEVNULL, timeout=_CONFIG_SECONDS
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    if told.returncode:
+        return None
+    lines = (line.partition(" ") for line in told.stdout.decode(errors="replace").splitlines())
+    settings = {name: value for name, _, value in lines}
+    if settings.get("controlpath", "none") != "none":
+        shares = settings.get("controlmaster", "false") not in ("false", "no")
+        return SharedLogin((), ("-o", "ControlMaster=no", *_NO_LOGIN)) if shares else None
+    try:
+        folder = tempfile.mkdtemp(prefix="zarrscope-")
+    except OSError:
+        return None
+    path = os.path.join(folder, "s")
+    login = SharedLogin(
+        ("-o", "ControlMaster=yes", "-o", f"ControlPath={path}", "-o", "ControlPersist=no"),
+        ("-o", "ControlMaster=no", "-o", f"ControlPath={path}", *_NO_LOGIN),
+        folder,
+    )
+    if len(os.fsencode(path)) > _PATH_BYTES or "%" in path:
+        login.forget()
+        return None
+    return login
+
+
+class Channels:
+    """The channels of one connection. The first one always exists; further ones are opened in the background."""
+
+    def __init__(
+        self,
+        first: Connection,
+        open_further: Callable[[], Connection] | None = None,
+        close: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.first = first
+        self._open_further, self._close = open_further, close
+        self._further: list[Connection] = []
+        self._guard = threading.Lock()
+        self._ended = False
+        self.opening: threading.Thread | None = None
+        """The thread that opens further channels, once they are wanted."""
+
+    @property
+    def alive(self) -> list[Connection]:
+        with self._guard:
+            return [self.first, *(each for each in self._further if each.alive)]
+
+    def note_read(self, received: int) -> None:
+        """Opens further channels if a read fetched so many bytes that they are worth it. Does not wait."""
+        quickest = self.first.round_trip
+        if received < LARGE_READ_BYTES or quickest is None or quickest < LONG_WAY_SECONDS:
+            return
+        with self._guard:
+            if self._ended or self.opening is not None or self._open_further is None:
+                return
+            self.opening = threading.Thread(target=self._open, name="zarrscope-ssh-channels", daemon=True)
+        self.opening.start()
+
+    def _open(self) -> None:
+        assert self._open_further is not None
+        for _ in range(MOST_CHANNELS - 1):
+            try:
+                channel = self._open_further()
+            except ZarrscopeError:  # the server allows no more; the channels that exist are enough
+                return
+            with self._guard:
+                if not self._ended:
+                    self._further.append(channel)
+                    continue
+            channel.end()
+            return
+
+    def end(self) -> None:
+        """Ends all channels, the first one last, because the others use its login."""
+        with self._guard:
+            self._ended = True
+            further, self._further = self._further, []
+        for each in further:
+            each.end()
+        self.first.end()
+        self._close()
+
+
+def ask_divided(
+    channels: Sequence[Connection],
+    heads: Sequence[Mapping[str, Any]],
+    cancelled: Callable[[], bool],
+) -> Iterator[tuple[int, Frame]]:
+    """The answers to one request on each channel, as they arrive: (number of the channel, frame). Ends early once
+    `cancelled()`. Raises ConnectionEnded if a channel ended, and the errors of the other machine."""
+    answers: queue.SimpleQueue[tuple[int, Frame | None]] = queue.SimpleQueue()
+    asked: dict[int, int] = {}
+    try:
+        for at, (channel, head) in enumerate(zip(channels, heads, strict=True)):
+            asked[at] = channel.send(head, b"", _Numbered(answers, at))
+        while asked:
+            at, frame = wait(answers, cancelled)
+            if frame is None:
+                channels[at].forget(asked.pop(at))
+                raise channels[at].ended()
+            if frame.head.get("last"):
+                channels[at].forget(asked.pop(at))
+                if "error" in frame.head:
+                    raise rebuilt(frame, "")
+                continue
+            if cancelled():
+                return
+            yield at, frame
+    except WaitCancelled:
+        return
+    finally:
+        for at, number in asked.items():
+            channels[at].forget(number)
+            with suppress(OSError):
+                channels[at].send({"op": "cancel"}, number=number)
+
+
+class _Numbered:
+    """Takes the answers of one channel, and puts them into the queue of all with its number."""
+
+    def __init__(self, answers: queue.SimpleQueue[tuple[int, Frame | None]], number: int) -> None:
+        self._answers, self._number = answers, number
+
+    def put(self, frame: Frame | None) -> None:
+        self._answers.put((self._number, frame))
