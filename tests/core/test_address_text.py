@@ -270,7 +270,7 @@ def test_a_path_that_exists_is_that_path_and_this_is_said(tmp_path: Path, monkey
         _volume(tmp_path / name)
         with zarrscope.open(name) as h:
             assert h["/a"].shape == (2,)
-            assert any("under this very name" in warning for warning in h.warnings), name
+            assert any("has exactly the name" in warning for warning in h.warnings), name
     for name in ("plain ~ name:1", "$NOT_SET", "far:"):
         _volume(tmp_path / name)
         with zarrscope.open(name) as h:

@@ -98,7 +98,7 @@ def test_what_a_mapping_raises_is_told() -> None:
 
     with pytest.raises(Unreadable, match="under water"):
         zarrscope.open(Broken())
-    with pytest.raises(Unreadable, match="int where bytes"):
+    with pytest.raises(Unreadable, match="type int instead of bytes"):
         zarrscope.open({"zarr.json": 3})
 
 
