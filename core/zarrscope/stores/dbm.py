@@ -1,8 +1,8 @@
 """A file of Python's dbm as a store: dbm:///folder/file, in the layout of zarr-python 2's DBMStore.
 
-The file is opened by the module that made it (sqlite3, gdbm, ndbm or dumb); new ones are never of ndbm, which holds no
-empty values. One handle serves all stores of this process on a file, because some modules lock it. Other processes are
-not kept from writing.
+A file is opened by the module that made it (dbm.sqlite3, dbm.gnu, dbm.ndbm or dbm.dumb). A new file is never made by
+dbm.ndbm, which cannot hold empty values. All stores of this process on one file share one handle, because some of the
+modules lock the file. Other processes are not prevented from writing.
 Documentation of the layout: https://zarr.readthedocs.io/en/v2.18.3/api/storage.html#zarr.storage.DBMStore
 """
 
@@ -27,7 +27,8 @@ from zarrscope.stores.store import Store
 
 
 class DbmFile(MutableMapping[str, bytes]):
-    """The keys and values of one file; opened when first needed, and again after `close`."""
+    """The keys and values of one file, as a mapping. The file is opened when it is first needed, and again after
+    `close`."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -50,7 +51,7 @@ class DbmFile(MutableMapping[str, bytes]):
 
     @property
     def holds_empty_values(self) -> bool:
-        """Whether an empty value can be read again: dbm.ndbm takes it for a missing one."""
+        """Whether the file can hold empty values: dbm.ndbm reads an empty value as a missing one."""
         with self._lock:
             return type(self._database).__module__ != "_dbm"
 
@@ -98,7 +99,8 @@ class DbmFile(MutableMapping[str, bytes]):
 
 
 def _new_kind() -> ModuleType:
-    """The kind of a new file: dbm's own first choice, but never dbm.ndbm, which holds no empty values."""
+    """The module that makes a new file: the one that dbm prefers, but never dbm.ndbm, which cannot hold empty
+    values."""
     for name in ("dbm.sqlite3", "dbm.gnu"):
         with suppress(ImportError):
             return import_module(name)
@@ -106,10 +108,11 @@ def _new_kind() -> ModuleType:
 
 
 class _SqliteTable:
-    """A file of dbm.sqlite3 (Python 3.13 and newer), whose own handle can only be used by the thread that opened it."""
+    """A file of dbm.sqlite3 (Python 3.13 and newer), opened by sqlite3 itself: a handle of dbm.sqlite3 can only be used
+    by the thread that opened it."""
 
     def __init__(self, path: str, writable: bool) -> None:
-        import sqlite3  # a part that Python may lack
+        import sqlite3  # imported here: a Python may have been built without it
 
         address = f"{Path(path).as_uri()}?mode={'rw' if writable else 'ro'}"
         self._connection = sqlite3.connect(address, uri=True, check_same_thread=False, isolation_level=None)
@@ -134,7 +137,7 @@ class _SqliteTable:
         return int(self._connection.execute("SELECT COUNT(*) FROM Dict").fetchone()[0])
 
     def sync(self) -> None:
-        """Does nothing, because each statement is in the file when it returns."""
+        """Does nothing: the change of each statement is in the file when the statement returns."""
 
     def close(self) -> None:
         self._connection.close()
@@ -155,7 +158,7 @@ _files = OnePerFile(DbmFile)
 
 
 class DbmStore(MappingStore):
-    """A file of dbm. Values stored by `set` are in the file at once, values stored by `put` after `flush`."""
+    """A file of dbm as a store. A value is in the file when `set` returns, but after `put` only after `flush`."""
 
     def __init__(self, path: str, *, writable: bool = True) -> None:
         path = os.path.abspath(path)
@@ -211,7 +214,7 @@ def open_dbm(url: str, mode: Mode, options: Options) -> Store:
         raise Unreadable(
             f"The file of dbm at {path} is damaged, or may not be read",
             store=url,
-            advice="Check who may read it, or restore it from a copy.",
+            advice="Check whether you may read it, or restore it from a copy.",
         )
     if kind is None and mode in ("r", "r+"):
         raise NotFound(f"There is no file of dbm at {path}", store=url, advice=nearest(path))
@@ -229,7 +232,7 @@ def open_dbm(url: str, mode: Mode, options: Options) -> Store:
                 f"{path} was made by {kind}, which this Python does not have",
                 feature=kind,
                 store=url,
-                advice="Open it with a Python that was built with it.",
+                advice=f"Open it with a Python that has {kind}.",
             ) from error
     store = DbmStore(path, writable=mode != "r")
     if mode == "w-" and next(iter(store.list()), None) is not None:

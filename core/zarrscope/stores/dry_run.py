@@ -1,11 +1,11 @@
-"""A store on top of a store for dry runs: written values stay in memory, and every operation is recorded.
+"""A wrapper of a store for dry runs: written values stay in memory, and every change is recorded.
 
-Code that runs on a Rehearsal does everything that it would do on the store itself: it reads the values that it has just
-written, meets the same conflicts, and leaves a list of the exact operations. So a dry run is the real code, in every
-dialect. Values that are only copied or moved are not read: the rehearsal remembers their places.
+A dry run calls the same code as the real run, in every dialect, only with a Rehearsal in place of the store. The code
+reads back the values that it has written, gets the same conflicts, and leaves a list of the exact operations. Values
+that are only copied or moved are not read: the Rehearsal remembers which store has them, and under which key.
 
-It keeps the promises of store.py, and tests/contracts/store.py tests it. Changes that others make to the store
-meanwhile are visible wherever the rehearsal has not written.
+It gives the guarantees of store.py; tests/contracts/store.py tests it. Changes that other programs make to the store
+meanwhile are visible for all keys that the Rehearsal has not written.
 """
 
 from __future__ import annotations
@@ -27,10 +27,11 @@ Act = Literal["set", "copy", "move_prefix", "erase", "erase_prefix"]
 
 @dataclass(frozen=True)
 class Operation:
-    """One change that would be requested from a store.
+    """One change that the real run would make to a store.
 
-    `size`: bytes set, copied or erased; None if that is not known without reading them, or nothing is stored. `keys`:
-    the number of stored keys concerned. `source`: the source of a copy or a move, in the store `source_url`.
+    `size`: the number of bytes set, copied, moved or erased; None if it is not known without reading the values, or
+    nothing is stored. `keys`: the number of stored values concerned. `source`: the key or prefix from which values are
+    copied or moved, in the store `source_url`.
     """
 
     act: Act
@@ -59,7 +60,7 @@ def ordered(log: Sequence[Operation]) -> tuple[Operation, ...]:
 class Rehearsal(Wrapper):
     """Reads from a store, and records writes in `log` instead of carrying them out.
 
-    A second rehearsal with the `log` of the first records into the same list, for work on two stores.
+    For a change of two stores, a second Rehearsal with the `log` of the first records into the same list.
     """
 
     def __init__(self, store: Store, log: list[Operation] | None = None) -> None:
@@ -91,7 +92,7 @@ class Rehearsal(Wrapper):
     def _get_many(
         self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None = None
     ) -> Iterator[tuple[int, Answer]]:
-        """Answers requests; those for values that the rehearsal has not written go to the store, in parallel."""
+        """Answers requests. Values that the Rehearsal has not written are requested from the store, in parallel."""
         elsewhere: dict[int, tuple[str, ByteRange | None]] = {}
         for i, (key, part) in enumerate(requests):
             if cancelled():
@@ -132,7 +133,7 @@ class Rehearsal(Wrapper):
     _scan_children = Store._scan_children
 
     # ------------------------------------------------------------------ writing
-    # The methods of Store, not those of Wrapper, so that none of these reaches the store beneath.
+    # The methods of Store instead of those of Wrapper, which would call the wrapped store.
     _put, _flush, _lock_key = Store._put, Store._flush, Store._lock_key
     _stale_temporaries = Store._stale_temporaries
 
@@ -208,7 +209,8 @@ class Rehearsal(Wrapper):
 
 @dataclass(frozen=True)
 class _Stored:
-    """A value that is not in memory: the store that has it, perhaps not the rehearsed one, and its key there."""
+    """A value that is not in memory: the store that has it, which may be another than the wrapped one, and its key
+    there."""
 
     store: Backend
     key: str
@@ -232,8 +234,9 @@ def _read(found: _Found, part: ByteRange | None, limit: int | None) -> bytes | N
 
 
 class _State:
-    """A layer of the rehearsed store: `values` over the layer `below`, without the prefixes `gone`, and with prefixes
-    that `arrived` from another state. Only the topmost layer is written to."""
+    """The contents of the store after some recorded changes, as a layer over `below`, the contents before them.
+    `values` are the values set and erased since. `gone` are prefixes erased or moved away. `arrived` is (the layer from
+    which a prefix was moved, the prefix there, the prefix here). Only the topmost layer is written to."""
 
     def __init__(
         self,
@@ -244,7 +247,7 @@ class _State:
     ) -> None:
         self.below, self.gone, self.arrived = below, gone, arrived
         self.values: dict[str, _Found] = {}
-        """Key → its value; None: erased."""
+        """The value of each changed key; None if it was erased."""
 
     def find(self, key: str) -> _Found:
         state: _State | Store = self
@@ -277,10 +280,10 @@ class _State:
         yield from (key for key, value in values.items() if value is not None and key.startswith(prefix))
 
     def level(self, prefix: str) -> Iterator[Entry]:
-        """Lists one level: the store's own listing with the changes of this layer applied."""
+        """Lists one level: the listing of the layer below, with the changes of this layer applied."""
         touched: dict[str, None] = {}
-        """The names directly beneath the prefix where this layer differs from the layer below; those of prefixes end in
-        a slash."""
+        """The names directly beneath `prefix` in which this layer differs from the layer below. Names of prefixes end
+        in a slash."""
         arrived = () if self.arrived is None else (self.arrived[2],)
         if prefix.startswith((*self.gone, *arrived)):
             for key in self.keys(prefix):

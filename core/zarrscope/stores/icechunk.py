@@ -1,7 +1,8 @@
-"""Icechunk repositories (https://icechunk.io/en/latest/spec/): recognised by their folders, read through icechunk.
+"""Icechunk repositories (https://icechunk.io/en/latest/spec/), read through the package icechunk.
 
-Their keys are not those of Zarr: a snapshot states the place of each chunk. The package icechunk provides the tip of
-the branch "main" as a store of zarr-python. This module reads from that store; it never writes.
+The keys in a repository are not those of Zarr: a snapshot states where each chunk is stored. The package icechunk
+provides the newest snapshot of the branch "main" as a store of zarr-python. This module reads from that store; it never
+writes. A repository is recognised by the names of its folders.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ T = TypeVar("T")
 
 BRANCH = "main"
 _MOST_NAMES = 32
-"""The most names at the root that are examined; a repository has about ten."""
+"""A folder with more names is no repository, which has about ten."""
 
 
 class IcechunkStore(ZarrPythonStore):
-    """The tip of a branch of the repository in `beneath`, as `theirs`, a store of zarr-python."""
+    """The newest snapshot of the branch BRANCH of the repository whose files are the values of the store `beneath`."""
 
     def __init__(self, beneath: Store) -> None:
         super().__init__(_session(beneath))
@@ -57,7 +58,7 @@ class IcechunkStore(ZarrPythonStore):
 
 
 async def _if_key(asked: Awaitable[T]) -> T | None:
-    """The answer of icechunk; None for a key that Zarr v3 does not use, for which icechunk raises an error."""
+    """Awaits an answer of icechunk. None for a key that Zarr v3 does not use, for which icechunk raises an error."""
     try:
         return await asked
     except ZarrscopeError:
@@ -69,7 +70,7 @@ async def _if_key(asked: Awaitable[T]) -> T | None:
 
 
 def is_repository(store: Store) -> bool:
-    """Whether the root of a store is that of an Icechunk repository."""
+    """Whether the values of a store are the files of an Icechunk repository."""
     if not store.listable:
         return False
     names: set[str] = set()
@@ -81,7 +82,8 @@ def is_repository(store: Store) -> bool:
 
 
 def _session(beneath: Store) -> Any:
-    """Icechunk's own store of the repository. Raises Unsupported if icechunk is missing or cannot open the address."""
+    """Icechunk's own store for the repository. Raises Unsupported if icechunk is missing, or cannot open repositories
+    at such an address."""
     if find_spec("icechunk") is None or find_spec("zarr") is None:
         raise Unsupported(
             "This is an Icechunk repository, which is read through a package that is not installed: icechunk",
@@ -109,10 +111,10 @@ def _storage(icechunk: Any, url: str) -> Any:
     scheme, _, path = place.partition("://")
     if scheme not in ("s3", "s3a"):
         raise Unsupported(
-            f"Icechunk repositories at {scheme}:// are not read here, only in folders and in S3",
+            f"zarrscope reads Icechunk repositories in folders and in S3, not at {scheme}://",
             feature="icechunk",
             store=url,
-            advice="Open it with icechunk, and give its store to zarrscope.open.",
+            advice="Open it with icechunk, and pass its store to zarrscope.open.",
         )
     bucket, _, prefix = path.partition("/")
     endpoint = told.get("endpoint")

@@ -1,8 +1,9 @@
 """An LMDB environment as a store: lmdb:///folder/name.lmdb, in the layout of zarr-python 2's LMDBStore.
 
-Keys are stored in UTF-8 in the one unnamed database. Comparing and storing a value is one transaction, for which other
-processes wait. One environment serves all stores of this process on a folder, because LMDB forbids a second.
-A Reader decodes values where they lie in the memory map, within one transaction that it renews (bench "databases").
+Keys are stored in UTF-8 in the environment's unnamed database. The comparison with `expect` and the storing are one
+transaction, and other processes that write wait for its end. All stores of this process on one folder share one
+environment, because LMDB allows a process to open it only once. A Reader does not copy values: it gives access to them
+in the memory map, within one read transaction that it renews (bench "databases").
 Documentation of the layout: https://zarr.readthedocs.io/en/v2.18.3/api/storage.html#zarr.storage.LMDBStore
 """
 
@@ -32,25 +33,28 @@ if TYPE_CHECKING:
     from lmdb import Transaction
 
 RENEWED_SECONDS = 1.0
-"""The age of a Reader's transaction after which it is renewed: LMDB cannot reuse old pages while it lasts."""
+"""The age in seconds after which a Reader renews its transaction: LMDB cannot reuse old pages while a transaction
+lasts."""
 PAGE = 1024
 """The most keys listed in one transaction, because a long read transaction keeps LMDB from reusing old pages."""
 MOST = 1 << 30 if sys.platform == "win32" else 1 << 40
-"""Bytes of address space for the database, its largest size. On Windows the file gets this size at once."""
+"""Bytes of address space for the memory map, which is the largest size of a database. On Windows the file gets this
+size as soon as it is opened."""
 
 _lock = threading.Lock()
 
 
 class Environment:
-    """The environment in a folder, or a file; opened when it is first needed, and again after `close`."""
+    """The LMDB environment in a folder or a file. It is opened when it is first needed, and again after `close`."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self._open: Database | None = None
         self._readers = 0
-        """The Readers that use the memory map."""
+        """The number of Readers that use the memory map."""
         self._unwanted = False
-        """Whether the last Reader closes the environment."""
+        """Whether `close` was called while Readers used the memory map, so that the last of them closes the
+        environment."""
 
     def opened(self) -> Database:
         with _lock:
@@ -66,14 +70,14 @@ class Environment:
                     subdir=not os.path.isfile(self.path),
                     readonly=not writable,
                     lock=writable,
-                    sync=False,  # `flush` syncs; a crash loses the latest writes and corrupts nothing
+                    sync=False,  # `flush` syncs; until then a crash may lose the latest writes but corrupts nothing
                     meminit=False,
                 )
                 self._unwanted = False
             return self._open
 
     def close(self) -> None:
-        """Closes the environment; while Readers use the memory map, the last of them does."""
+        """Closes the environment. If Readers use the memory map, it is closed when the last of them is closed."""
         with _lock:
             self._unwanted = self._readers > 0
             self._close_unused()
@@ -84,12 +88,12 @@ class Environment:
             self._open = None
 
     def join(self) -> None:
-        """Adds a Reader, for which the memory map stays."""
+        """Counts a Reader: the environment stays open until it leaves."""
         with _lock:
             self._readers += 1
 
     def leave(self) -> None:
-        """Removes a Reader, whose transaction is over."""
+        """Stops counting a Reader, whose transaction has ended."""
         with _lock:
             self._readers -= 1
             if self._unwanted:
@@ -100,7 +104,7 @@ _environments = OnePerFile(Environment)
 
 
 class _Kept:
-    """A value of one Reader that other Readers use."""
+    """The handle of a value in one Reader's transaction, which other Readers use (`keep`, `take`)."""
 
     __slots__ = ("__weakref__", "value")
 
@@ -109,9 +113,10 @@ class _Kept:
 
 
 class _MapReader(HeldReader):
-    """Values in the memory map. Its transaction begins with the first value and ends with `close`. After
-    RENEWED_SECONDS the next `seek` renews it, provided that the arena was cleared since and no kept value is in use:
-    only then is no value in use, too."""
+    """Reads values in the memory map. Its transaction begins with the first value and ends with `close`. After
+    RENEWED_SECONDS the next `seek` ends the transaction and the next value begins another, but only if no value of it
+    is in use any more: the arena was cleared since the last value was returned, and no other Reader holds a value from
+    `keep`."""
 
     _store: LMDBStore
 
@@ -121,7 +126,7 @@ class _MapReader(HeldReader):
         self._transaction: Transaction | None = None
         self._began = 0.0
         self._lent = -1
-        """How often the arena had been cleared when the last value was lent."""
+        """The arena's count of clearings when the last value was returned."""
         self._kept: weakref.ref[_Kept] | None = None
 
     def seek(self, key: str) -> None:
@@ -171,7 +176,7 @@ class _MapReader(HeldReader):
 
 
 class LMDBStore(Store):
-    """The values of an environment. A key has at most 511 bytes, or the limit that LMDB was built with."""
+    """The values of an environment. A key has at most 511 bytes, unless LMDB was built with another limit."""
 
     def __init__(self, path: str, *, writable: bool = True) -> None:
         path = os.path.abspath(path)
@@ -187,7 +192,7 @@ class LMDBStore(Store):
 
     @contextmanager
     def _answers(self, key: str | None) -> Iterator[None]:
-        """Raises Unreadable for the errors of LMDB and of the system."""
+        """A context in which errors of LMDB and of the system are raised as Unreadable."""
         import lmdb
 
         try:
@@ -196,10 +201,10 @@ class LMDBStore(Store):
             raise
         except lmdb.Error as error:
             raise Unreadable(
-                f"LMDB does not answer: {error}",
+                f"LMDB failed: {error}",
                 store=self.url,
                 key=key,
-                advice="It may be damaged, or its disk full. Values stored before are not lost.",
+                advice="The database may be damaged, or its disk full. Values stored before are not lost.",
             ) from error
         except OSError as error:
             raise Unreadable(
@@ -210,7 +215,7 @@ class LMDBStore(Store):
             ) from error
 
     def _encoded(self, key: str) -> bytes | None:
-        """The key in the form in which LMDB stores it; None for one that cannot be stored."""
+        """The bytes under which LMDB stores the key; None if it cannot store such a key."""
         try:
             found = key.encode()
         except UnicodeEncodeError:
@@ -268,9 +273,8 @@ class LMDBStore(Store):
                     page.append(
                         Entry(name.decode("utf-8", "replace"), bool(slash), None if slash else len(cursor.value()))
                     )
-                    low = (
-                        begins + name + b"0" if slash else key + b"\0"
-                    )  # "0" follows "/" in order, so this skips all keys beneath
+                    # "0" is the character after "/", so this skips all keys beneath the name
+                    low = begins + name + b"0" if slash else key + b"\0"
                     found = cursor.set_range(low)
             if not page:
                 return
@@ -285,7 +289,7 @@ class LMDBStore(Store):
                     f"LMDB cannot hold the key {key[:60]!r}",
                     store=self.url,
                     key=key,
-                    advice="Choose a shorter name: its keys have 511 bytes at most.",
+                    advice="Choose a shorter name: a key may have 511 bytes at most.",
                 )
             if expect is not None:
                 there = transaction.get(stored)
@@ -305,7 +309,7 @@ class LMDBStore(Store):
     def _flush(self) -> None:
         if self.writable:
             with self._transaction():
-                pass  # opening raises the reason
+                pass  # if the environment cannot be opened, this raises the reason
             self._environment.opened().sync(True)
 
     def _erase(self, key: str) -> None:

@@ -1,8 +1,9 @@
-"""Turns a Python object into a store: the objects that zarrscope.open accepts besides addresses.
+"""Finds the store of a Python object that zarrscope.open accepts in place of an address.
 
-No package is imported here: an object can only come from a package that is already loaded, so the name and module of
-its class, or of a base class, identify it. A node of zarr-python leads to its store and path, a file system or path of
-fsspec to the folder, and xarray and dask objects to the Zarr arrays from which their values are read.
+An object is identified by the name and module of its class, or of a base class, so that no package has to be imported:
+the package of an object is loaded already. For a node of zarr-python the result is its store and path, for a file
+system or path of fsspec the folder, and for objects of xarray and dask the Zarr arrays from which their values are
+read.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ if TYPE_CHECKING:
     import zipfile
 
 _MOST_LAYERS = 32
-"""The most nested wrappers of xarray that are examined."""
+"""The most nested wrappers of xarray that are opened to find the array inside."""
 _NAMED = frozenset("|:~$%<>\"'`“”„‘’«» \t\n")
 """Characters that may have a special meaning in an address."""
 _ADVICE = (
-    "Give an address, a Store, a mapping from keys to bytes, a file system of fsspec, a store or node of zarr-python, "
+    "Pass an address, a Store, a mapping from keys to bytes, a file system of fsspec, a store or node of zarr-python, "
     "a store of obstore, a ZipFile, or an object of xarray or dask that was opened from Zarr."
 )
 
 
 class Given(NamedTuple):
-    """The store or the address for an object, and the node in it."""
+    """The store of an object, or else its address, and the path of the node in it."""
 
     store: Store | None
     address: str = ""
@@ -39,10 +40,10 @@ class Given(NamedTuple):
 
 
 def place_of(value: Any, mode: Mode) -> Given:
-    """The store or address for an object. Raises Refused for an object of another kind, Unsupported for one that cannot
-    be opened.
+    """The store or address of an object. Raises Refused for an object of an unknown type, Unsupported for one that
+    cannot be opened.
 
-    With mode "r" the store refuses writing; with other modes it can be written if the object allows it.
+    With mode "r" the store is read-only; with other modes it can be written if the object allows it.
     """
     if isinstance(value, str):
         return Given(None, value)
@@ -61,11 +62,11 @@ def place_of(value: Any, mode: Mode) -> Given:
 
 
 def path_text(path: os.PathLike[str]) -> str:
-    """The address of a pathlib.Path; every character in it is part of a name."""
+    """The address of a pathlib.Path, in which no character has a special meaning."""
     text = os.fspath(path)
     head = text.replace("\\", "/").partition("/")[0]
     if head.endswith(":") and head[:-1].lower() in known_schemes() and not os.path.lexists(head):
-        return text  # Path("s3://bucket") drops a slash; address_text.py refuses the text and says so
+        return text  # Path("s3://bucket") becomes "s3:/bucket"; the error of address_text.py explains that
     return file_url(os.path.abspath(text)) if set(text) & _NAMED else text
 
 
@@ -105,7 +106,7 @@ def _is(value: Any, package: str, *names: str) -> bool:
 def _folder(root: str, what: str, mode: Mode) -> Store:
     """A folder on this computer as a LocalStore, which writes atomically and has locks."""
     if root in ("", "/"):
-        raise Refused(f"The {what} names no folder", advice="Give the folder itself, as a path.")
+        raise Refused(f"The {what} names no folder", advice="Pass the path of the folder itself.")
     from zarrscope.stores.address import open_store
 
     return open_store(root, "r" if mode == "r" else "a")
@@ -129,8 +130,8 @@ def _bucket(client: Any, mode: Mode) -> Store:
 
 
 def _of_zarr_python(store: Any, mode: Mode) -> Store:
-    """A store of zarr-python as a store of zarrscope. Folders, archives and buckets get zarrscope's own stores, which
-    write and list better; of other stores the methods are called."""
+    """The store of zarrscope for a store of zarr-python. Folders, archives and buckets are opened by zarrscope's own
+    stores, which write more safely and list faster; for other stores, their methods are called (zarr_python.py)."""
     kind = type(store)
     own = kind.__module__.startswith("zarr.storage.")
     if own and kind.__name__ == "LocalStore":
@@ -180,7 +181,8 @@ def _of_zip(archive: zipfile.ZipFile) -> Store:
 
 # ------------------------------------------------------------------ nodes
 def _of_node(node: Any, mode: Mode) -> Given:
-    """The store and path of a node of zarr-python: version 3 keeps a StorePath, version 2 a mapping and a path."""
+    """The store and path of a node of zarr-python. A node of version 3 has a StorePath, one of version 2 a mapping and
+    a path."""
     place = getattr(node, "store_path", node)
     path = join_path("/", str(place.path))
     if isinstance(place.store, Mapping):
@@ -192,7 +194,7 @@ def _of_node(node: Any, mode: Mode) -> Given:
 
 
 def _of_arrays(value: Any, mode: Mode) -> Given:
-    """The array from which a dask array or DataArray is read, or the group of a Dataset's arrays."""
+    """The Zarr array from which a dask array or DataArray is read, or the group from which a Dataset is read."""
     whole = _is(value, "xarray", "Dataset")
     group = getattr(getattr(getattr(value, "_close", None), "__self__", None), "zarr_group", None)
     if whole and _is(group, "zarr", "Group"):
@@ -208,23 +210,23 @@ def _of_arrays(value: Any, mode: Mode) -> Given:
         source = getattr(value, "encoding", {}).get("source") if whole else None
         if isinstance(source, str):
             return Given(None, source)
-        raise Refused(f"This {name} was not opened from Zarr, or is in memory by now", advice=_ADVICE)
+        raise Refused(f"This {name} was not opened from Zarr, or its values are in memory by now", advice=_ADVICE)
     first, *rest = arrays.values()
     found = _of_node(first, mode)
     if not whole:
         if rest:
             raise Refused(
-                f"This {name} is computed from {len(arrays)} Zarr arrays", advice="Give one of them, or their group."
+                f"This {name} is computed from {len(arrays)} Zarr arrays", advice="Pass one of them, or their group."
             )
         return found
     groups = {path.rpartition("/")[0] for _, path in arrays}
     if len(groups) > 1 or len({_store_key(array) for array in arrays.values()}) > 1:
-        raise Refused(f"This {name} was put together from several groups", advice="Give one of its variables.")
+        raise Refused(f"This {name} was combined from several groups", advice="Pass one of its variables.")
     return found._replace(path=found.path.rpartition("/")[0] or "/")
 
 
 def _store_key(array: Any) -> str:
-    """A text that is equal for stores of the same place, because xarray may open one store for each variable."""
+    """A text that is equal for stores of the same folder or address: xarray may open one store for each variable."""
     store = getattr(array, "store_path", array).store
     return str(getattr(store, "root", "") or getattr(store, "path", "") or id(store))
 
@@ -238,7 +240,7 @@ def _arrays_of(data: Any) -> Iterator[Any]:
         if _is(data, "dask", "Array"):
             for layer in data.dask.layers.values():
                 for name, task in layer.items():
-                    if isinstance(name, str):  # in dask's graph, the key of a source is a name, that of a block a tuple
+                    if isinstance(name, str):  # in dask's graph the key of a source is a text, that of a block a tuple
                         yield from _arrays_of(getattr(task, "value", task))
             return
         inner = getattr(data, "_array", None)

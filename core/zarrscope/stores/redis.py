@@ -1,8 +1,8 @@
 """A Redis server as a store: redis://host:6379/0/prefix, in the layout of zarr-python 2's RedisStore.
 
-A value is a string at the key "prefix:key"; the default prefix is "zarr", the default database 0. Many values are
-requested in one round trip. Comparing and storing a value is one transaction (WATCH, MULTI), so no other client can
-change the value in between. Documentation of the layout:
+A value is a Redis string under the key "prefix:key"; the default prefix is "zarr", the default database 0. Many values
+are requested in one round trip. The comparison with `expect` and the storing are one transaction (WATCH, MULTI), so no
+other client can change the value in between. Documentation of the layout:
 https://zarr.readthedocs.io/en/v2.18.3/api/storage.html#zarr.storage.RedisStore
 """
 
@@ -24,12 +24,13 @@ from zarrscope.stores.whole_address import whole_address
 
 PREFIX = "zarr"
 AT_ONCE = 64
-"""Values that are requested in one round trip."""
+"""The most values that are requested in one round trip."""
 _SCANNED = 1000
 
 
 class RedisStore(Store):
-    """The strings beneath "prefix:" in one database. It connects when needed, and again after `close`."""
+    """The Redis strings whose keys begin with "prefix:", in one database. The store connects when it is first used, and
+    again after `close`."""
 
     remote = True
 
@@ -65,7 +66,7 @@ class RedisStore(Store):
 
     @contextmanager
     def _asking(self, key: str) -> Iterator[Any]:
-        """A context with the client of redis, whose errors become zarrscope's."""
+        """A context with the Redis client. The client's errors in it are raised as zarrscope's."""
         import redis
 
         try:
@@ -84,7 +85,7 @@ class RedisStore(Store):
             refused = isinstance(error, redis.AuthenticationError) or "NOPERM" in str(error) or "NOAUTH" in str(error)
             kind = Denied if refused else Unreadable
             raise kind(
-                f"The Redis server does not answer as it should: {cause(error)}",
+                f"The request to the Redis server failed: {cause(error)}",
                 store=self.url,
                 key=key or None,
                 advice="Check the address, the password and the network, then try again.",
@@ -113,7 +114,7 @@ class RedisStore(Store):
             yield from enumerate(answers, first)
 
     def _answers(self, requests: Sequence[Request], limit: int | None) -> list[Answer]:
-        """Answers requests in one round trip, or in two where values may be too large."""
+        """Answers requests in one round trip; with a limit in two, of which the first requests the sizes."""
         sizes: list[int] | None = None
         if limit is not None:
             with self._client.pipeline(transaction=False) as asked:
@@ -158,9 +159,8 @@ class RedisStore(Store):
         cursor = 0
         while True:
             with self._asking(prefix) as client:
-                cursor, names = client.scan(
-                    cursor, match=pattern, count=_SCANNED
-                )  # of any type: reading another is an error
+                # Keys of every Redis type are listed: reading a value that is no string raises an error.
+                cursor, names = client.scan(cursor, match=pattern, count=_SCANNED)
             for name in names:
                 if name not in seen and name.startswith(start):
                     seen.add(name)
@@ -190,7 +190,7 @@ class RedisStore(Store):
 
 
 def place_of(url: str) -> tuple[str, int, str]:
-    """("redis://host:port", database, prefix) of an address. Raises Refused for another form."""
+    """Splits an address into ("redis://host:port", database, prefix). Raises Refused if the database is no number."""
     scheme, _, rest = whole_address(url).partition("://")
     host, _, path = rest.partition("/")
     database, _, prefix = path.partition("/")

@@ -1,10 +1,10 @@
 """Reference files of kerchunk as a store, read-only: reference://::address-of-the-file.
 
-A JSON file, or a folder of parquet files, states for each key the file and the bytes that are its value
-(https://fsspec.github.io/kerchunk/spec.html). fsspec's file system resolves these references. They may only lead to web
-servers, to buckets, and to files of this computer beneath the folder of the reference file, if that is on this computer
-too; with `allow_outside` also to other files of this computer, as symbolic links may. Relative names start at the
-folder of the reference file.
+A reference file is a JSON file, or a folder of parquet files. For each key it names the file, and the range of bytes in
+that file, that hold the value (https://fsspec.github.io/kerchunk/spec.html). fsspec's ReferenceFileSystem resolves
+these references. A reference may name a web server or a bucket. It may name a file of this computer only if that lies
+beneath the folder of the reference file; with `allow_outside`, which also permits symbolic links out of a store, any
+file. Relative names start at the folder of the reference file.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _HERE = (None, "file", "local")
 
 
 class ReferenceStore(FsspecStore):
-    """The values that the reference file at `url` names. Raises Unsupported, BadMetadata, Unreadable."""
+    """The values to which the reference file at `url` refers. Raises Unsupported, BadMetadata, Unreadable."""
 
     def __init__(self, url: str, **options: Any) -> None:
         conceal(options)
@@ -67,7 +67,7 @@ class ReferenceStore(FsspecStore):
                 made.references = _in_parquet(file, asked)
                 return made
             made = ReferenceFileSystem(file, target_options=asked, **options)
-            made.references.keys  # noqa: B018 -- a number or a list has none
+            made.references.keys  # noqa: B018 -- raises AttributeError if the JSON is a number or a list
             return made
         except ImportError as error:
             raise Unsupported(
@@ -91,13 +91,14 @@ class ReferenceStore(FsspecStore):
         return file_system_options(scheme, {**self._told, **self._asked}) if scheme in BUCKETS else {}
 
     def _check_path(self, path: str) -> str:
-        """The path of a target on this computer. Raises OutsideLink if it may not be read."""
+        """The absolute path of a file of this computer that a reference names. Raises OutsideLink if it may not be
+        read."""
         path = path.removeprefix("file://").removeprefix("local://")
         found = os.path.join(self._folder, path) if self._folder else path
         inside = self._folder and (real_path(found) + os.sep).startswith(self._folder.rstrip(os.sep) + os.sep)
         if not inside and not self.allow_outside:
             raise OutsideLink(
-                f"The reference file names {path!r} on this computer, outside its own folder",
+                f"The reference file refers to {path!r} on this computer, outside its own folder",
                 store=self.url,
                 advice="If you trust the author of the reference file, read it with --follow-links.",
             )
@@ -109,7 +110,7 @@ class ReferenceStore(FsspecStore):
     async def _cat(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
         entry = self._filesystem.references.get(key)
         if isinstance(entry, list) and len(entry) == 3:
-            # fsspec before 2026.9 reads on behind the end of a reference, into the values that follow in the file.
+            # fsspec before 2026.9 reads past the end of a reference, into the following bytes of the file.
             size = int(entry[2])
             if part is None and limit is not None and size > limit:
                 raise too_large(size, limit)
@@ -123,7 +124,7 @@ class ReferenceStore(FsspecStore):
                 "The server sent a web page in place of the value",
                 store=self.url,
                 key=key,
-                advice="Look at the address that the reference file names: it may have moved, or want a login.",
+                advice="Open the address in the reference file in a browser: it may have moved, or ask for a login.",
             )
         return value
 
@@ -136,14 +137,14 @@ class ReferenceStore(FsspecStore):
             yield keys[i]
 
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
-        """Lists one level; skips from name to name in the sorted keys."""
+        """Lists one level. In the sorted keys it skips all keys beneath a name that was yielded."""
         keys = self._keys()
         i = bisect_left(keys, prefix)
         while i < len(keys) and keys[i].startswith(prefix):
             name, slash, _ = keys[i][len(prefix) :].partition("/")
             if name:
                 yield Entry(name, bool(slash))
-            i = bisect_left(keys, f"{prefix}{name}0", i) if slash else i + 1  # "0" comes after "/"
+            i = bisect_left(keys, f"{prefix}{name}0", i) if slash else i + 1  # "0" is the character after "/"
 
     def _keys(self) -> list[str]:
         if self._sorted is None:
@@ -158,7 +159,7 @@ class ReferenceStore(FsspecStore):
 
 
 class _Targets(dict[str | None, Any]):
-    """The file systems of the references, by protocol; made when first needed."""
+    """The file systems to which references lead, by protocol. Each is made when it is first needed."""
 
     def __init__(self, url: str, options_of: Callable[[str], dict[str, Any]], check: Callable[[str], str]) -> None:
         super().__init__()
@@ -176,16 +177,16 @@ class _Targets(dict[str | None, Any]):
                 found = AsyncFileSystemWrapper(found)
         else:
             raise Refused(
-                f"The reference file names an address with {protocol}://, which is not read through references",
+                f"The reference file refers to an address with {protocol}://, which references may not use",
                 store=self._url,
-                advice="Web servers, buckets and files are.",
+                advice="References may lead to web servers, buckets and files.",
             )
         self[protocol] = found
         return found
 
 
 class _Here:
-    """The files of this computer that may be read."""
+    """A file system of the files of this computer to which references may lead (`check`)."""
 
     async_impl = True
 
@@ -201,10 +202,10 @@ class _Here:
 
 
 def _in_parquet(folder: str, options: dict[str, Any]) -> Any:
-    """The references in a folder of parquet files; each file is read when one of its keys is requested."""
+    """The references in a folder of parquet files. Each file is read when one of its keys is first requested."""
     import fsspec
-    import pandas  # noqa: F401 -- fails here if it is missing; fsspec imports it later
-    import pyarrow  # noqa: F401 -- as pandas
+    import pandas  # noqa: F401 -- fsspec imports it later: raise ImportError here if it is missing
+    import pyarrow  # noqa: F401 -- as for pandas
     from fsspec.implementations.reference import LazyReferenceMapper
 
     files, root = fsspec.core.url_to_fs(folder, **options)
@@ -217,7 +218,7 @@ def open_references(url: str, mode: Mode, options: Options) -> Store:
 
 
 def looks_referenced(path: str) -> bool:
-    """Whether a file or folder of this computer holds references, by its name and its first bytes."""
+    """Whether a file or folder of this computer is a reference file, by its name and its first bytes."""
     if path.lower().endswith((".parq", ".parquet")):
         return os.path.isfile(os.path.join(path, ".zmetadata"))
     if not path.lower().endswith(".json") or not os.path.isfile(path):

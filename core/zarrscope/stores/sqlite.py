@@ -1,7 +1,8 @@
 """A SQLite database as a store: sqlite:///folder/file.db, in the layout of zarr-python 2's SQLiteStore.
 
-One table, zarr(k TEXT PRIMARY KEY, v BLOB). The database cuts ranges, one level is listed by skipping from name to
-name, and comparing and storing a value is one transaction, so no other process can change the value in between.
+The database has one table, zarr(k TEXT PRIMARY KEY, v BLOB). SQLite itself cuts a range out of a value. One level is
+listed with few queries, each of which skips the keys beneath a name. The comparison with `expect` and the storing are
+one transaction, so no other process can change the value in between.
 Documentation of the layout: https://zarr.readthedocs.io/en/v2.18.3/api/storage.html#zarr.storage.SQLiteStore
 """
 
@@ -23,17 +24,18 @@ from zarrscope.stores.registry import Mode, Options
 from zarrscope.stores.store import Store
 
 PAGE = 256
-"""Keys per query when one level is listed."""
+"""The most keys that one query returns when one level is listed."""
 WAIT = 30.0
-"""Seconds to wait for another process that writes."""
+"""Seconds to wait while another process has the database locked for writing."""
 _LAST = "\U0010ffff"
 _VALUE = "CASE typeof(v) WHEN 'blob' THEN v ELSE CAST(v AS BLOB) END"
-"""The bytes of a value. CAST copies them, and the length of a cast value is known only after that."""
+"""SQL for the bytes of a value. CAST is used only for values that are not stored as a BLOB, because it copies all bytes
+before the length is known."""
 _SIZE = "CASE typeof(v) WHEN 'blob' THEN length(v) ELSE length(CAST(v AS BLOB)) END"
 
 
 class SQLiteStore(Store):
-    """The rows of a database. A connection is opened when it is first needed, and again after `close`."""
+    """The rows of a database. The connection is opened when it is first needed, and again after `close`."""
 
     _open: sqlite3.Connection | None = None
 
@@ -125,7 +127,7 @@ class SQLiteStore(Store):
         while rows := self._rows(question, low, high):
             for key, size in rows:
                 name, slash, _ = key[len(prefix) :].partition("/")
-                # "0" comes after "/", so all keys beneath are skipped
+                # "0" is the character after "/", so the next query skips all keys beneath this name
                 low = f"{prefix}{name}0" if slash else key + "\0"
                 yield Entry(name, True) if slash else Entry(name, False, size)
                 if slash:
@@ -157,7 +159,7 @@ class SQLiteStore(Store):
 
 
 def _range(prefix: str) -> tuple[str, str]:
-    """The first key that may begin with `prefix`, and the first one after all such keys."""
+    """The bounds (low, high) of the keys that begin with `prefix`: low <= key < high."""
     return (prefix, prefix[:-1] + "0") if prefix else ("", _LAST)
 
 

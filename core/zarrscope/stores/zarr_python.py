@@ -1,8 +1,10 @@
-"""A store of zarr-python 3 as a store of zarrscope: `zarrscope.open` uses it for a Store, StorePath, Group or Array.
+"""Makes a store of zarrscope of a store of zarr-python 3. `zarrscope.open` uses it for a Store, StorePath, Group or
+Array of zarr-python.
 
-zarr-python is not imported here, because a caller with such an object has already loaded it. Its methods are coroutines
-and run on zarr-python's own event loop, because open resources (an HTTP session) belong to that loop. Comparing and
-storing a value is one step for the threads of this process; other processes are not excluded. Operations: spec B.
+zarr-python is not imported here, because a caller with such an object has already loaded it. The methods of its stores
+are coroutines; they run on zarr-python's own event loop, because open resources such as an HTTP session belong to that
+loop. The comparison with `expect` and the storing happen under a lock of this process; another process can store a
+value in between. The operations are those of spec B.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)
 
 
 class ZarrPythonStore(RemoteStore):
-    """The values of a zarr.abc.store.Store; read-only if that store is, or if it cannot erase."""
+    """The values of a zarr.abc.store.Store. It is read-only if that store is read-only or cannot erase values."""
 
     def __init__(self, store: Any) -> None:
         super().__init__(network())
@@ -81,7 +83,7 @@ class ZarrPythonStore(RemoteStore):
             return value
         if part.start is not None and value:
             return value if part.length is None else value[: part.length]
-        # Stores differ in what they return for a range beyond the end of the value: read a range within its size.
+        # For a range beyond the end of the value each store returns something else: read a range within the size.
         size = await self._size(key)
         if size is None:
             return None
@@ -149,13 +151,13 @@ class ZarrPythonStore(RemoteStore):
         yield from self._names(self._theirs.list_prefix(prefix), prefix)
 
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
-        """Lists one level. zarr-python returns only names, so a request for each finds out which of them
-        hold a value."""
+        """Lists one level. zarr-python returns only names; a request for each finds out whether it is a key or a
+        prefix."""
         names = (name.strip("/") for name in self._names(self._theirs.list_dir(prefix.rstrip("/")), prefix))
         seen: set[str] = set()
         while batch := [*dict.fromkeys(name for name in islice(names, SCANNED_AT_ONCE) if name and name not in seen)]:
             if not seen and len(batch) == 1 and prefix and self._get(prefix[:-1], ByteRange(0, 1)) is not None:
-                return  # some stores list a key beneath itself
+                return  # the only name is a key, not a prefix: some stores list a key beneath itself
             seen.update(batch)
             held: set[str] = set()
             for i, answer in self._get_many([(prefix + name, ByteRange(0, 1)) for name in batch], lambda: False):
@@ -176,7 +178,7 @@ class ZarrPythonStore(RemoteStore):
 
     def _erase(self, key: str) -> None:
         with self._lock_key(key):
-            if self._wait(self._size(key)) is not None:  # some stores erase a whole folder of that name
+            if self._wait(self._size(key)) is not None:  # without a value some stores would erase a folder of that name
                 self._act(self._theirs.delete(key), key)
 
     def _act(self, work: Any, key: str) -> None:
@@ -196,5 +198,5 @@ class ZarrPythonStore(RemoteStore):
             f"The {name} failed: {type(error).__name__}: {error}",
             store=self.url,
             key=key or None,
-            advice="Check that store, then try again.",
+            advice="Check the store of zarr-python, then try again.",
         )

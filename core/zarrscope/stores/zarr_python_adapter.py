@@ -1,6 +1,6 @@
-"""Any store of zarrscope as a store of zarr-python 3: `zarrscope.as_zarr_store(store)`.
+"""Makes a store of zarr-python 3 of any store of zarrscope: `zarrscope.as_zarr_store(store)`.
 
-zarr-python is imported when the first of them is made; the engine does not need it. Each call runs on a thread of
+zarr-python is imported when the first such store is made; the engine does not need it. Each call runs on a thread of
 asyncio's own pool, so one store serves every event loop. Documentation of the interface:
 https://zarr.readthedocs.io/en/v3.1.6/api/zarr/abc/store/
 """
@@ -97,7 +97,7 @@ def adapter() -> Any:
         supports_writes = True
         supports_deletes = True
         supports_listing = True  # an instance overrides it if its store cannot list
-        supports_partial_writes = False  # asked by zarr-python before 3.1.2
+        supports_partial_writes = False  # zarr-python before 3.1.2 reads this attribute
 
         def __init__(self, store: Store, *, read_only: bool = False) -> None:
             super().__init__(read_only=read_only or not store.writable)
@@ -125,14 +125,14 @@ def adapter() -> Any:
             return self.store.url
 
         def __reduce__(self) -> tuple[Any, ...]:
-            """Pickles the address if the store itself cannot leave its process."""
+            """Pickles the store, or only its address if the store cannot be pickled."""
             try:
                 kept: bytes | str = pickle.dumps(self.store)
             except Exception:
                 kept = self.store.url
             return _again, (kept, self.read_only)
 
-        # -------------------------------------------------------------- at once
+        # -------------------------------------------------------------- synchronous
         def get_sync(self, key: str, *, prototype: Any = None, byte_range: Any = None) -> Any:
             value = self.store.get(key, part_of(byte_range))
             return None if value is None else (prototype or buffers.default_buffer_prototype()).buffer.from_bytes(value)
@@ -147,7 +147,7 @@ def adapter() -> Any:
             self._check_writable()
             self.store.erase(key)
 
-        # -------------------------------------------------------------- awaited
+        # -------------------------------------------------------------- asynchronous
         async def get(self, key: str, prototype: Any = None, byte_range: Any = None) -> Any:
             await self._ensure_open()
             return await asyncio.to_thread(self.get_sync, key, prototype=prototype, byte_range=byte_range)
@@ -179,7 +179,7 @@ def adapter() -> Any:
             await asyncio.to_thread(self.set_sync, key, value)
 
         async def set_partial_values(self, key_start_values: Iterable[tuple[str, int, Any]]) -> None:
-            """Demanded by zarr-python before 3.1.2."""
+            """zarr-python before 3.1.2 requires this method."""
             self._check_writable()
             values = [(key, start, bytes(value)) for key, start, value in key_start_values]
             await asyncio.to_thread(self.store.set_partial_values, values)
