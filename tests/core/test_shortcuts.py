@@ -121,7 +121,7 @@ def test_a_shortcut_that_answers_wrongly_is_left_unused(name: str, monkeypatch: 
 
 REASONS = {
     "missing": "numcodecs has no library file",
-    "without functions": "numcodecs does not show the function",
+    "without functions": "numcodecs does not export the function",
     "broken": "OSError: no such library",
 }
 

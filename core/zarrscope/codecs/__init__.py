@@ -5,7 +5,7 @@ while chunks are read.
 
     pipeline = CodecPipeline(metadata.codecs, ArraySpec(chunk_shape, metadata.dtype, metadata.fill))
     elements = pipeline.decode(data, out)      pipeline.encode(elements)
-    shard_of(pipeline): how to read inner chunks by their byte ranges
+    shard_of(pipeline)        # the layout of its shards, for reading inner chunks by byte range
 
 codec.py defines codecs; registry.py finds one by its name; pipeline.py runs a list of codecs; array, blosc, compress,
 zstd, sharding and the other modules hold the codecs. Importing this package imports no compression library.

@@ -207,7 +207,7 @@ class Reshape(ArrayToArray):
             elif type(item) is int and (item > 0 or item == -1 or (item == 0 and decoded.count == 0)):
                 sizes.append(item)
             else:
-                raise settings.fault("shape", f"must have positive sizes, one −1, or lists of axes, not {item!r}")
+                raise settings.fault("shape", f"must hold positive sizes, one −1, or lists of axes, not {item!r}")
         known = prod(size for size in sizes if size != -1)
         if sizes.count(-1) > 1 or (-1 in sizes and (known == 0 or decoded.count % known)):
             raise settings.fault("shape", f"{shape!r} does not divide the chunk's {decoded.count} elements")
@@ -243,11 +243,11 @@ class VariableLength(ArrayToBytes):
 
     def decode(self, data: Buffer, out: Elements | None) -> Elements:
         if len(data) < 4:
-            raise BadChunk(f"{self.name}: {len(data)} bytes cannot hold the count of items", codec=self.name)
+            raise BadChunk(f"{self.name}: {len(data)} bytes cannot hold the number of items", codec=self.name)
         count = int.from_bytes(data[:4], "little")
         if count != self.decoded.count:
             raise BadChunk(
-                f"{self.name}: the chunk counts {count:,} items where {self.decoded.count:,} are expected",
+                f"{self.name}: the chunk states {count:,} items where {self.decoded.count:,} are expected",
                 codec=self.name,
             )
         if len(data) < 4 + 4 * count:

@@ -114,7 +114,7 @@ class Blosc(BytesToBytes):
         return EncodedBlocks(bytes(first[:4]), block, low * block, min(high * block, size) - low * block, data, places)
 
     def _blocks(self, source: RangeReadable, starts: list[int], low: int, high: int) -> tuple[Buffer, NDArray[Any]]:
-        """Reads the bytes of the blocks from `low` to `high`; returns them with the offset of each block."""
+        """Reads the bytes of the blocks number `low` to `high`; returns them with the offset of each block."""
         order = sorted(starts)
         if order[0] < 16 + 4 * len(starts) or order[-1] > source.size - 4:
             raise self.damaged("the table of its blocks points outside the blocks")
@@ -191,7 +191,7 @@ class Blosc(BytesToBytes):
         if version != 2 or typesize < 1 or block > size or (size and block < 1):
             raise self.damaged("the header is not a blosc 1 header")
         if stored != there:
-            raise self.damaged(f"the header counts {stored:,} bytes, the chunk has {there:,}")
+            raise self.damaged(f"the header states {stored:,} bytes, but the chunk has {there:,}")
         if exact:
             self.check_size(size, limit)
         elif size > limit:
@@ -217,8 +217,8 @@ class Blosc(BytesToBytes):
         return size + cblosc.HEADER
 
     def encode_many(self, chunks: Octets, which: Sequence[int], out: memoryview) -> list[int]:
-        """Encodes several chunks at once: Python takes 2 µs per inner chunk instead of 6 (benchmark "write full,
-        blosc-lz4").
+        """Encodes several chunks at once, so that Python takes 2 µs per inner chunk instead of 6 (benchmark "write
+        full, blosc-lz4").
         """
         whole = chunks.shape[1] > 0 and chunks.shape[1] % self.typesize == 0
         typesize = self.typesize if whole else 1

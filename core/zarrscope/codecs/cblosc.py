@@ -69,14 +69,14 @@ _KNOWN = bytes.fromhex(
 def function() -> Callable[..., int]:
     """Returns blosc_decompress_ctx(source, destination, size of the destination, threads), which releases the GIL."""
     found = getattr(numcodecs_file("blosc", "blosc_decompress_ctx"), "blosc_decompress_ctx", None)
-    need(found is not None, "numcodecs does not show the function")
+    need(found is not None, "numcodecs does not export the function")
     assert found is not None
     found.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
     found.restype = ctypes.c_int
     out = np.zeros(len(_ELEMENTS), np.uint8)
     size = found(pointer(_KNOWN), pointer(out), out.size, 1)
     need(size == out.size and out.tobytes() == _ELEMENTS, "it decoded a known buffer wrongly")
-    need(found(pointer(_KNOWN), pointer(out), out.size - 1, 1) <= 0, "it decoded more than there was room for")
+    need(found(pointer(_KNOWN), pointer(out), out.size - 1, 1) <= 0, "it decoded beyond the end of the output")
     loaded: Callable[..., int] = found
     return loaded
 
@@ -85,7 +85,7 @@ def function() -> Callable[..., int]:
 def compressing() -> Callable[..., int]:
     """Returns blosc_compress_ctx, which releases the GIL."""
     found = getattr(numcodecs_file("blosc", "blosc_decompress_ctx"), "blosc_compress_ctx", None)
-    need(found is not None, "numcodecs does not show the function")
+    need(found is not None, "numcodecs does not export the function")
     assert found is not None
     number, size, where = ctypes.c_int, ctypes.c_size_t, ctypes.c_void_p
     found.argtypes = (number, number, size, size, where, where, size, ctypes.c_char_p, size, number)

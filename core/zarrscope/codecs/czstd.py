@@ -70,7 +70,7 @@ def functions() -> Any:
         ("ZSTD_getErrorName", (size,), ctypes.c_char_p),
     ):
         function = getattr(found, name, None)
-        need(function is not None, "numcodecs does not show the functions")
+        need(function is not None, "numcodecs does not export the functions")
         assert function is not None
         function.argtypes, function.restype = takes, gives
     _test(found)
@@ -92,6 +92,6 @@ def _test(found: Any) -> None:
         try:
             _decompress(found, context, data, room)
         except ZstdFailure as error:
-            need(error.too_long is too_long, f"it named a failure otherwise: {error}")
+            need(error.too_long is too_long, f"it reported a failure wrongly: {error}")
         else:
-            need(False, "it took a damaged frame for a whole one")
+            need(False, "it did not report a damaged frame, or a frame that is too large for the output")

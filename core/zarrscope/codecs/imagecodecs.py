@@ -34,7 +34,7 @@ STREAMS = frozenset(
     "zlib zlibng zopfli zstd".split()
 )
 UNSAFE = frozenset({"lzw"})
-"""Decoders of imagecodecs 2026.3.6 that a fuzzer could make crash the process, which damaged data must never do."""
+"""Decoders of imagecodecs 2026.3.6 with which a fuzzer could crash the process. Damaged data must never do that."""
 FILTERS = frozenset("bitorder bitshuffle byteshuffle checksum cms delta floatpred quantize xor packints".split())
 
 
@@ -70,8 +70,8 @@ class ImageCodec(ArrayToBytes):
         return out
 
     def _shapes(self) -> list[tuple[int, ...]]:
-        """The shapes that the stored image may have: the chunk's shape without axes of length one, with or without
-        filling up to two axes, or the chunk's shape itself."""
+        """The shapes that the stored image may have: the chunk's shape without axes of length one but with at least two
+        axes, the same with any number of axes, and the chunk's shape itself."""
         squeezed = tuple(n for n in self.decoded.shape if n != 1)
         plane = (1,) * (2 - len(squeezed)) + squeezed
         return list(dict.fromkeys([plane, squeezed, self.decoded.shape]))

@@ -9,6 +9,8 @@ n5_default: https://github.com/zarr-developers/zarr-extensions/tree/main/codecs/
             {"name": "bytes", "configuration": {"endian": "big"}},
             {"name": "gzip", "configuration": {"level": 5}}]}}]}
 
+A block is stored as
+
     uint16 mode · uint16 number of axes · uint32 size per axis, fastest first · payload
 
 The N5 dialect uses `n5_block`: the array's axes are N5's reversed, so the payload is in C order. A block at the array's
@@ -89,19 +91,19 @@ class N5Block(ArrayToBytes):
         mode, ndim = (int.from_bytes(data[at : at + 2], "big") for at in (0, 2))
         if mode not in (0, 1) or ndim != axes:
             raise BadChunk(
-                f"{self.name}: the block says mode {mode} and {ndim} axes; mode 0 or 1 and {axes} axes can be read",
+                f"{self.name}: the block has mode {mode} and {ndim} axes; only mode 0 or 1 and {axes} axes can be read",
                 codec=self.name,
             )
         start = 4 + 4 * axes
         sizes = np.frombuffer(data[4:start], ">u4").tolist()
         shape = tuple(sizes[::-1])
         if any(size > most for size, most in zip(shape, self.block, strict=True)):
-            raise BadChunk(f"{self.name}: the block has shape {shape}, at most {self.block} fits", codec=self.name)
+            raise BadChunk(f"{self.name}: the block has shape {shape}, but at most {self.block} fits", codec=self.name)
         if mode == 1:
             count = int.from_bytes(data[start : start + 4], "big")
             start += 4
             if count != prod(shape) or len(data) < start:
-                raise BadChunk(f"{self.name}: the block counts {count:,} elements for shape {shape}", codec=self.name)
+                raise BadChunk(f"{self.name}: the block states {count:,} elements for shape {shape}", codec=self.name)
         return shape, start
 
     def need_encoding(self) -> None:

@@ -86,7 +86,7 @@ class BitRound(Identity):
             return self.encode(parts).view(array.dtype)
         if array.dtype.kind != "f":
             raise Refused(
-                f"{self.name} is written here for floating-point numbers only, not {array.dtype}",
+                f"{self.name} can encode only floating-point numbers here, not {array.dtype}",
                 advice="Choose other codecs for integers.",
             )
         drop = np.finfo(array.dtype).nmant - self.keepbits
@@ -220,7 +220,7 @@ class NumcodecsPackBits(ArrayToArray):
     def decode(self, array: Elements) -> Elements:
         if array[0] != self.padding:
             raise BadChunk(
-                f"{self.name}: the chunk counts {array[0]} bits of padding, expected {self.padding}", codec=self.name
+                f"{self.name}: the chunk states {array[0]} bits of padding, expected {self.padding}", codec=self.name
             )
         return np.unpackbits(array[1:], count=self.decoded.count).view(bool).reshape(self.decoded.shape)
 

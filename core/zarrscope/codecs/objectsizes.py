@@ -1,4 +1,4 @@
-"""Estimates the memory of a chunk's objects before they are made, because one stored byte may need a hundred of memory.
+"""Estimates the memory of a chunk's objects before they are made: one stored byte may need a hundred bytes of memory.
 
 The estimates count CPython objects and are too high rather than too low. Nearly every chunk is too short to exceed the
 limit and is not estimated at all.

@@ -60,7 +60,7 @@ class PackBits(ArrayToBytes):
             counted, raw = (raw[0], raw[1:]) if self.padding == "first" else (raw[-1], raw[:-1])
             if counted != -self.total % 8:
                 raise BadChunk(
-                    f"{self.name}: the chunk counts {counted} bits of padding where {-self.total % 8} are expected",
+                    f"{self.name}: the chunk states {counted} bits of padding where {-self.total % 8} are expected",
                     codec=self.name,
                 )
         kept = np.unpackbits(raw, count=self.total, bitorder="little").reshape(-1, self.last - self.first + 1)

@@ -6,7 +6,7 @@ Specification: https://github.com/zarr-developers/zarr-extensions/tree/main/code
         {"name": "bytes", "configuration": {"endian": "little"}},
         {"name": "zstd", "configuration": {"level": 3, "checksum": true}}]}
 
-libzstd decodes in one call into memory of exactly the chunk's size (czstd.py); zstandard decodes where libzstd is not
+libzstd decodes in one call into memory of exactly the chunk's size (czstd.py); zstandard decodes if libzstd is not
 available. Three properties of zstandard need care: its stream reader ends without an error where a frame is cut off,
 even within the checksum; its one-shot calls return only the first of several frames; and it trusts the content size
 that a frame states.
@@ -141,7 +141,7 @@ class Zstd(BytesToBytes):
             return
         try:
             for _ in frames(data):
-                pass  # the stream reader accepts a frame whose checksum is cut off
+                pass  # visits every frame, because the stream reader accepts a frame whose checksum is cut off
         except ValueError as error:
             raise self.damaged(error) from None
         try:
@@ -165,8 +165,8 @@ class Zstd(BytesToBytes):
         return 5 * blocks <= 4 * (self.decoded.size or 0)
 
     def decode_partial(self, source: RangeReadable, out: Octets, start: int) -> None:
-        """Decodes only the blocks up to the last one that is needed (one plane of a chunk of 64³: benchmark "XY plane,
-        64^3").
+        """Decodes only the blocks up to the last one that is needed, for example for one plane of a chunk of 64³
+        (benchmark "XY plane, 64^3").
 
         The headers of the frames show whether the chunk is whole.
         """
