@@ -39,7 +39,7 @@ def _quotas(controls: str, membership: str) -> Iterator[float]:
             else:
                 numbers = _text(os.path.join(folder, "cpu.max")).split()
             if len(numbers) == 2 and all(number.strip().isdigit() for number in numbers) and int(numbers[1]):
-                yield int(numbers[0]) / int(numbers[1])  # without a limit the file says "max", or −1
+                yield int(numbers[0]) / int(numbers[1])  # a group without a limit says "max" or −1, and is skipped
 
 
 def _text(path: str) -> str:

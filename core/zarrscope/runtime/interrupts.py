@@ -87,8 +87,8 @@ def _deliver(number: int, frame: FrameType | None) -> None:
 
 
 def begin() -> InterruptibleOperation | None:
-    """Begins to hold interrupts back. Returns the argument for `end`; None if they are already held
-    back, or cannot be."""
+    """Begins to hold interrupts back. Returns the argument for `end`; None if they are already held back, or cannot be
+    held back."""
     global _active
     if _ident() != _main:
         return None
@@ -243,8 +243,8 @@ def current() -> InterruptibleOperation | None:
 
 
 def check() -> None:
-    """A point at which the operation can stop: raises Interrupted if a signal arrived; in the main thread once per
-    signal.
+    """Raises Interrupted if a signal arrived; in the main thread only once for each signal. Operations call it where
+    they can stop.
     """
     operation = current()
     if operation is not None and operation.signal:
@@ -297,7 +297,7 @@ def install(*signals: int) -> None:
 
 
 def _after_fork() -> None:
-    """Makes the thread that forked the main thread of the child process."""
+    """In a child process, the thread that called fork becomes the main thread."""
     global _main, _active, _adopted
     _main, _adopted = _ident(), threading.local()
     if _active is not None and not _active.installed:

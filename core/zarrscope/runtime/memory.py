@@ -1,5 +1,5 @@
-"""The memory of an application's own process (process.py): reuses memory for large results, and returns memory to the
-system.
+"""Reuses memory for large results, and returns memory to the system, in a process that belongs to an application
+(process.py).
 
 The system clears each page of new memory, which for a result of 64 MiB takes a third of the time of decoding it
 (2026-11-21, tests/bench/run.py "full"). So large results lie in mappings that are used again when the result and all
@@ -29,7 +29,7 @@ class Pool:
     """Memory mappings that are lent for results, and reused when the results are gone."""
 
     possible = all(hasattr(mmap, name) for name in ("MAP_PRIVATE", "MAP_ANONYMOUS", "MADV_FREE"))
-    """Whether the system supports marking memory as free; without that, none is kept. Tests force both cases."""
+    """Whether the system supports marking memory as free; if not, the pool keeps no memory. Tests force both cases."""
 
     def __init__(self) -> None:
         self.waiting: list[mmap.mmap] = []
@@ -82,7 +82,7 @@ _pool = Pool()
 
 
 def give_back() -> None:
-    """Makes the C library return freed memory to the system, if the process is an application's own.
+    """Makes the C library return freed memory to the system, if the process belongs to an application.
 
     glibc keeps memory that threads freed, including buffers of some hundred KiB: after 64 MiB of chunks were dropped,
     80 MiB stayed in use. Takes a few milliseconds.

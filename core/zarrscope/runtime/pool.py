@@ -101,7 +101,8 @@ class Pool:
         return places > 0 and not self._prefetch_held()
 
     def let_go(self) -> None:
-        """Allows prefetching again. Wakes only as many threads as may start a job, because each needs the GIL."""
+        """Wakes threads after prefetching was allowed again, but only as many as may start a job, because each of them
+        needs the GIL."""
         with self._wake:
             if self._heap and self._may_begin():
                 self._wake.notify(min(len(self._heap), self.deferred - self._deferrable))

@@ -36,7 +36,7 @@ class Shortcut(NamedTuple):
 
 
 class State(NamedTuple):
-    """Whether a shortcut is used in this process, and why not."""
+    """Whether a shortcut is used in this process, and the reason if it is not."""
 
     name: str
     tried_with: str
@@ -65,7 +65,7 @@ def shortcut(name: str, *, tried_with: str) -> Callable[[Callable[[], T]], Calla
                 return load()
             except NotUsable as error:
                 _reasons[name] = str(error)
-            except Exception as error:  # whatever fails in a broken library, the plain alternative works
+            except Exception as error:  # a broken library may fail in any way; the plain alternative is used instead
                 _reasons[name] = f"{type(error).__name__}: {error}"
             return None
 

@@ -73,7 +73,8 @@ class Ticket:
         return self._finished
 
     def cancel(self) -> None:
-        """After this no callback is made. A queued job is dropped; a running one sees `cancelled()` become true."""
+        """Cancels the job: no callback is made after this. A queued job is dropped; a running one sees `cancelled()`
+        become true."""
         self._cancelled = True
 
     def is_cancelled(self) -> bool:
@@ -101,7 +102,7 @@ class Background:
 
     @uninterrupted
     def hold_prefetch(self, holder: object) -> None:
-        """Starts no job that may wait until `release_prefetch(holder)`, or until `holder` is garbage-collected."""
+        """Holds back jobs that may wait, until `release_prefetch(holder)`, or until `holder` is garbage-collected."""
         with self._pressed:
             self._holders.add(holder)
 
@@ -258,8 +259,8 @@ class Owner:
         return ticket
 
     def post(self, call: Callable[[], None]) -> bool:
-        """Schedules `call` on the owner's thread, unless it is closed. An error in it is logged and goes no further.
-        Returns False if it will certainly not be called."""
+        """Schedules `call` on the owner's thread, unless the owner is closed. An error in `call` is logged, not raised.
+        Returns False if `call` will certainly not be called."""
 
         def guarded() -> None:
             if self._closed:

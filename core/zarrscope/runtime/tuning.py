@@ -114,7 +114,8 @@ ARCHIVE_PENDING_BYTES = 1 << 26
 """At most this many bytes of new values are held back before they are written to their archive. Not measured: they are
 held in memory."""
 SCANNED_AT_ONCE = 64
-"""Prefixes of a store that are scanned in parallel. Not measured: a few rounds of requests to a remote store."""
+"""Prefixes of a store that are scanned in parallel. Not measured: they take a few rounds of requests to a remote store.
+"""
 VALUES_AT_ONCE = 64
 """Values that are copied or compared in parallel, and chunks that are converted in parallel. Not measured: each
 may take a few MiB of memory."""
@@ -135,9 +136,10 @@ CHECKED_INNER_CHUNKS = 1024
 CHECKED_BYTES = 512 << 20
 """The most decoded bytes of chunks that `check` holds at a time. Not measured: a laptop can spare this much."""
 COMPARED_BYTES = 16 << 20
-"""The most bytes of a block that `diff` compares at a time. Not measured: a few chunks of each side."""
+"""The most bytes of a block that `diff` compares at a time. Not measured: a block holds a few chunks of each side."""
 REGION_BYTES = 32 << 20
-"""Bytes of a region that is converted at a time. Not measured: a few chunks, and a core's share of memory."""
+"""Bytes of a region that is converted at a time. Not measured: a region holds a few chunks and fits into a core's share
+of memory."""
 TASK_BYTES = 32 << 20
 """Bytes that one task of a cluster reads. Not measured: sending the task costs little in comparison."""
 TASKS_PER_THREAD = 2
@@ -164,8 +166,8 @@ the cache saves a quarter of the time for listing 2,000 such nodes (bench listin
 ALIKE_BYTES = 4 << 10
 """The node kind of a document of more bytes is not cached. Not measured: most documents of arrays have about 1 KiB."""
 FOLDERS_REMEMBERED = 4096
-"""For how many folders a process remembers that it removed leftover temporary files, and checked the spelling. Not
-measured: enough for a large store."""
+"""The most folders for which a process remembers that it removed leftover temporary files and checked the spelling of
+names. Not measured: enough for a large store."""
 SWEPT_NAMES = 20_000
 """The most names of a folder that are examined to find leftover temporary files. Not measured: examining a folder of a
 million chunks would delay a save."""
