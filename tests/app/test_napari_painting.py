@@ -88,7 +88,7 @@ def test_what_somebody_else_wrote_is_a_conflict(hand: Hand, tmp_path: Path) -> N
     with zarrscope.open(str(path), "r+") as h:
         h["/0"][1, 60, 70] = 99
     dialog.act.click()
-    hand.wait(lambda: "was changed meanwhile" in hand.dock.facts.text())
+    hand.wait(lambda: "changed the edited elements" in hand.dock.facts.text())
     assert hand.dock.layer_menu.painting.unsaved == [painted]
     with zarrscope.open(str(path)) as h:
         assert np.asarray(h["/0"])[1, 60, 70] == 99

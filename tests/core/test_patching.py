@@ -156,7 +156,7 @@ def test_somebody_elses_change_is_a_conflict_where_it_meets_and_kept_elsewhere(t
     patch = planned(path, view)
     with zarrscope.open(str(path), "r+") as other:
         other["/0"][0, 5, 5] = 99
-    with pytest.raises(Conflict, match="changed meanwhile"):
+    with pytest.raises(Conflict, match="changed the edited elements"):
         convert.write_patch(patch)
     assert values_of(path)[0][0, 5, 5] == 99
     convert.write_patch(planned(path, view))

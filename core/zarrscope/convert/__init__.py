@@ -2,19 +2,19 @@
 
     source = zarrscope.open("old.zarr")
     plan = convert.plan(source, "new.zarr", "v3")         # reads documents only, writes nothing
-    for loss in plan.losses: print(loss)                  # what the destination cannot hold
-    convert.run(plan)                                     # copies or encodes anew, verifies, raises Refused on losses
+    for loss in plan.losses: print(loss)                  # everything that the destination cannot hold
+    convert.run(plan)                                     # copies or encodes again, verifies, raises Refused on losses
 
 A chunk whose bytes mean the same in both dialects is copied unchanged (reference.md H.8); any other is decoded and
-encoded anew. planning.py decides this, carrying.py converts attributes and OME-Zarr metadata, and copying.py does the
+encoded again. planning.py decides this, carrying.py converts attributes and OME-Zarr metadata, and copying.py does the
 work in independent parts (work.py), on the threads of this process or on a Dask cluster (executors/executor.py).
 
-    plan = convert.plan(source, "new.zarr", "v3", pyramid=convert.Pyramid())    # images get new levels on the way
+    plan = convert.plan(source, "new.zarr", "v3", pyramid=convert.Pyramid())    # images also get new levels
     convert.rebuild(convert.plan_rebuild(image, convert.Pyramid()))             # new levels in place
 
     convert.upgrade(convert.plan_upgrade(old))            # v2 becomes v3 in place, no chunk changes (upgrading.py)
 
-    convert.add_label_image(image, "/", "cells")                                # empty, of its size (label_images.py)
+    convert.add_label_image(image, "/", "cells")          # adds an empty label image (label_images.py)
 
 patching.py writes edited elements of an image into all of its levels. The package `export` writes values as files that
 other programs read.

@@ -1,4 +1,4 @@
-"""Regions: blocks of destination chunks that are processed together. Pure geometry, and a comparison of elements.
+"""Divides arrays into regions, blocks of destination chunks that are processed together. Also compares elements.
 
 A region consists of whole chunks (or shards) of the destination, so two workers never write the same key. Where memory
 allows, it also covers whole chunks of the source, so none is decoded twice; for a remote source, it covers as many
@@ -35,8 +35,8 @@ def region_shape(
     """The number of chunks of `metadata`'s grid in a region, along each axis.
 
     The source array has `factors` times as many elements along each axis, and is decoded in blocks of the shape
-    `unit`. A region reads at most `max_bytes` bytes of the source, or one block if that is larger; of small blocks it
-    covers about `many`.
+    `unit`. A region reads at most `max_bytes` bytes of the source, or one block if that is larger. If the blocks are
+    small, it covers about `many` of them.
     """
     grid = metadata.grid
     extent = grid.grid_shape(metadata.shape)
@@ -79,8 +79,8 @@ def spans_of(metadata: ArrayMetadata, region: ChunkRegion) -> ElementRegion:
 
 
 def slabs(spans: ElementRegion, unit: Sequence[int], itemsize: int, factors: Sequence[int]) -> Iterator[ElementRegion]:
-    """Cuts `spans` into parts whose source values take at most REGION_BYTES, or one block of the shape `unit`; at the
-    edges of such blocks if possible."""
+    """Cuts `spans` into parts, at the edges of blocks of the shape `unit` if possible. The source values of a part take
+    at most REGION_BYTES, or one such block if that is more."""
     units = [max(1, min(len(s), u // f)) for s, u, f in zip(spans, unit, factors, strict=True)]
     steps = list(units)
     size = itemsize * prod(steps) * prod(factors)

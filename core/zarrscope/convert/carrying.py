@@ -1,4 +1,4 @@
-"""Converts attributes from one dialect to another: moves those that have another place there, and replaces values that
+"""Converts attributes from one dialect to another: moves those that belong elsewhere there, and replaces values that
 JSON lacks.
 
 Names of dimensions are a member of the array in v3 and an attribute in the other dialects. For OME-Zarr see
@@ -28,7 +28,7 @@ def attributes(
     after: Dialect,
     shape_of: ShapeOf = nothing_known,
 ) -> tuple[Attributes, list[str]]:
-    """Carries the attributes of a node at `path` from dialect `before` to `after`. Returns them, and notes on losses.
+    """Converts the attributes of a node at `path` from dialect `before` to `after`. Returns them, and notes on it.
 
     `shape_of` returns the shape of the array at a path of the source, None if there is no array.
     """
@@ -64,7 +64,7 @@ def _is_filters(value: Any, metadata: ArrayMetadata) -> bool:
 
 # ---------------------------------------------------------------------------------------------- strict JSON
 MOST_POINTERS = 100
-"""The most replaced values of a node whose places `strict` returns."""
+"""The most pointers that `strict` returns for a node."""
 
 
 def strict(value: Any) -> tuple[Any, list[str]]:

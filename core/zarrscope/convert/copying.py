@@ -63,11 +63,11 @@ def run(
 ) -> Result:
     """Writes the destination, or continues an earlier run of the same plan, and compares all elements.
 
-    `scheduler`: the address of a Dask cluster's scheduler (or a distributed.Client) whose workers do it, instead of the
-    threads of this process; see executors/executor.py. `progress` is called by several threads, one at a time. Raises
-    Refused (the plan loses something and `allow_losses` is False), Conflict (the destination holds anything else),
-    BadChunk (a chunk of the source cannot be decoded, or the comparison found a difference, with its place), ReadOnly,
-    Unreadable.
+    `scheduler`: the address of a Dask cluster's scheduler (or a distributed.Client). Its workers then do the work
+    instead of the threads of this process; see executors/executor.py. `progress` is called by several threads, one at a
+    time. Raises Refused (the plan loses something and `allow_losses` is False), Conflict (the destination holds
+    anything else), BadChunk (a chunk of the source cannot be decoded, or the comparison found a difference, with its
+    place), ReadOnly, Unreadable.
     """
     if plan.losses and not allow_losses:
         raise Refused(

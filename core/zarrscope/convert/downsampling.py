@@ -1,14 +1,14 @@
-"""Coarser levels of an image: each block of elements becomes one, by one of three methods.
+"""Computes coarser levels of an image: each block of elements is reduced to one element, by one of three methods.
 
 - mean: the local mean. Integers are computed exactly, whatever their width, and rounded to the nearest, halves to the
   even one, so that no level is brighter than the one above it. Floats are summed in double precision (half floats in
   single) and rounded once; one NaN makes its block NaN.
-- nearest: the first element of each block. No value comes up that was not there, so it suits labels.
+- nearest: the first element of each block. It makes no new values, so it suits labels.
 - mode: the most frequent value of each block, the smallest among equals; NaN never wins against a number.
 
-Where the factors do not divide the shape, the last block is smaller: a level has ceil(n / factor) elements, and no
-element at the edge is dropped. By mean and mode, an element of a level stands for its block, so its position is the
-middle of the block; by nearest, its position is that of the element that was taken. Pure numpy.
+If the factors do not divide the shape, the last block is smaller: a level has ceil(n / factor) elements, and no element
+at the edge is dropped. With mean and mode, an element of a level stands for its block, so its position is the middle of
+the block. With nearest, its position is that of the element that was taken.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def check_method(method: Method, dtype: DataType) -> None:
     if method == "mean" and not numbers:
         raise Refused(f"Values of type {dtype.name} have no mean", advice="Choose the method nearest, or mode.")
     if method == "mode" and (numpy is None or numpy.kind not in "biufMm"):
-        raise Refused(f"Values of type {dtype.name} are not counted", advice="Choose the method nearest.")
+        raise Refused(f"Values of type {dtype.name} cannot be counted for a mode", advice="Choose the method nearest.")
 
 
 def downsample(values: NDArray[Any], factors: Sequence[int], method: Method) -> NDArray[Any]:
@@ -124,7 +124,7 @@ def _whole_mean(parts: list[NDArray[Any]], dtype: np.dtype[Any], count: int) -> 
 
 
 def _divided(total: NDArray[Any], count: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """(quotient rounded down, remainder). A power of two divides by shifting, which is several times as fast."""
+    """Returns (quotient rounded down, remainder). Division by a power of two shifts, which is several times as fast."""
     if count & (count - 1) == 0:
         return total >> total.dtype.type(count.bit_length() - 1), total & total.dtype.type(count - 1)
     return np.divmod(total, total.dtype.type(count))
@@ -144,5 +144,5 @@ def _mode(parts: list[NDArray[Any]], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def block_bytes(factors: Sequence[int], itemsize: int) -> int:
-    """The bytes of one block, the elements of the finer level that are reduced to one element."""
+    """The bytes of one block of the finer level, which is reduced to one element."""
     return prod(factors) * itemsize

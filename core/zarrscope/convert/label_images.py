@@ -1,9 +1,9 @@
-"""A new, empty label image of an image: a group `labels/NAME` that fits it level by level, and its name in the list.
+"""Adds an empty label image to an image: a group `labels/NAME`, and its name in the list of label images.
 
-The axes are the image's without channels; each level has the shape, position and chunks of the image's level. Only
-documents are stored: labels that nobody has drawn are the fill value 0. The name is added to the list of the group
-`labels` last, so an incomplete label image is never listed. Specification: reference.md E.4; OME-Zarr 0.4 and 0.5
-"labels".
+A label image has the axes of the image without channels, and each of its levels has the shape, position and chunks of
+the image's level. Only documents are stored: labels that nobody has drawn are the fill value 0. The name is added to
+the list in the group `labels` last, so an incomplete label image is never listed. Specification: reference.md E.4;
+OME-Zarr 0.4 and 0.5 "labels".
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def unlist(hierarchy: Hierarchy, path: str) -> None:
 def _image(hierarchy: Hierarchy, path: str) -> tuple[Group, Image]:
     if not hierarchy.dialect.ome_zarr:
         raise Refused(
-            f"OME-Zarr's labels are made in Zarr v2 and v3 only, not in {hierarchy.dialect.title}",
+            f"OME-Zarr's labels can be made in Zarr v2 and v3 only, not in {hierarchy.dialect.title}",
             store=hierarchy.url,
             advice="Convert it first.",
         )

@@ -44,7 +44,7 @@ class Layout:
             outer = inner if not had_shards else tuple(-(-o // i) * i for o, i in zip(outer, inner, strict=True))
             draft = replace(draft, grid=RegularGrid(inner))
         elif self.chunks is not None:
-            notes.append(f"The chunks {self.chunks} do not fit {draft.ndim} axes: its own are kept")
+            notes.append(f"The chunks {self.chunks} do not fit {draft.ndim} axes: the array keeps its own")
         if self.shards is not None and len(self.shards) == draft.ndim:
             outer = self.shards
             if any(o % i for o, i in zip(outer, inner, strict=True)):
@@ -76,8 +76,8 @@ class Layout:
 
 
 def laid(draft: ArrayMetadata) -> ArrayMetadata:
-    """The metadata, where a dialect other than N5 gets the codec `bytes` and the blocks' compression in place of N5's
-    block codec.
+    """The metadata for their dialect. If it is not N5, the codec `bytes` and the compression of N5's block codec take
+    the place of that codec.
     """
     if dialect_named(draft.dialect).blocks or not _is_block(draft.codecs):
         return draft
@@ -98,7 +98,7 @@ def _unblocked(draft: ArrayMetadata) -> tuple[CodecSpec, ...]:
 
 
 def unfolded(draft: ArrayMetadata) -> tuple[tuple[int, ...], tuple[int, ...], tuple[CodecSpec, ...]]:
-    """The shape of a shard, the shape of a chunk (the same if there are no shards), and the codecs of a chunk."""
+    """Returns (shape of a shard, shape of a chunk, codecs of a chunk). Without shards, both shapes are the same."""
     grid = draft.grid.chunk_shape
     if not isinstance(draft.grid, RegularGrid):
         grid = guess_chunks(grid, draft.dtype.itemsize or 16)

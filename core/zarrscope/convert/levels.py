@@ -1,10 +1,10 @@
-"""The levels of a pyramid: their number, shapes and positions in space, and the metadata that describes them. Pure.
+"""The levels of a pyramid: their number, shapes and positions in space, and the metadata that describe them.
 
-A level has the spatial axes of the level above it shortened by whole factors; time, channels and other axes stay as
-they are. A level's scale is the scale of the level above times the factor, and its translation moves to the middle of
-the first block: half a pixel of the level above for a mean of two. The other members of a multiscale (name, axes, its
-own coordinate transformations, omero, image-label) stay as they are. Specification: reference.md E.2, E.4; OME-Zarr 0.4
-and 0.5 "multiscales".
+Each level is made from the next finer level, here called the level above. Spatial axes are shortened by whole factors;
+time, channels and other axes stay as they are. A level's scale is that of the level above times the factor. Its
+translation moves to the middle of the first block: half a pixel of the level above for a mean of two. The other members
+of a multiscale (name, axes, its own coordinate transformations, omero, image-label) stay as they are. Specification:
+reference.md E.2, E.4; OME-Zarr 0.4 and 0.5 "multiscales".
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ DESCRIPTIONS: dict[Method, str] = {
 class Pyramid:
     """The options for building pyramids. Raises Refused for impossible ones.
 
-    `levels`: their number, with the finest one; None: until y and x are at most SMALL. `factors`: one number for all
-    spatial axes, or a mapping from axis names to numbers (2 for other axes). `method` None: mean, and nearest for
-    labels. `axes`: the names of a plain array's axes.
+    `levels`: the number of levels, including the finest one; None: levels are added until y and x are at most SMALL.
+    `factors`: one number for all spatial axes, or a mapping from axis names to numbers (2 for axes that it lacks).
+    `method`: None means nearest for labels, and mean for other images. `axes`: the names of a plain array's axes.
     """
 
     levels: int | None = None
@@ -72,7 +72,7 @@ class PyramidLevel:
 
 @dataclass(frozen=True)
 class Step:
-    """One level to be built: its path relative to the image, its shape, its factors against the level above."""
+    """One level to be built: its path relative to the image, its shape, and its factors from the level above."""
 
     path: str
     shape: tuple[int, ...]
@@ -80,7 +80,7 @@ class Step:
 
 
 def steps(shape: Sequence[int], axes: Sequence[Axis], names: Sequence[str], wanted: Pyramid) -> list[Step]:
-    """The levels beneath the finest, from fine to coarse; `names` has a path for every possible level."""
+    """The levels below the finest one, from fine to coarse; `names` has a path for every possible level."""
     unknown = set() if isinstance(wanted.factors, int) else set(wanted.factors) - {axis.name for axis in axes}
     if unknown:
         raise Refused(
@@ -102,7 +102,7 @@ def steps(shape: Sequence[int], axes: Sequence[Axis], names: Sequence[str], want
 
 
 def level_names(base: str, taken: set[str]) -> list[str]:
-    """Paths for levels 1, 2, … beneath the finest one at `base`: "0" → "1", "s0" → "s1", "scale0/image" →
+    """Paths for levels 1, 2, … below the finest one at `base`: "0" → "1", "s0" → "s1", "scale0/image" →
     "scale1/image"; another path gets a number appended. None of `taken` is used."""
     match = re.search(r"(\d+)(?!.*\d)", base)
     names: list[str] = []
@@ -178,7 +178,7 @@ def named_axes(names: Sequence[str | None] | None, rank: int, stated: tuple[str,
     """The axes of a plain array, named as the caller states, else by its dimension names. Raises Refused."""
     chosen: Sequence[str | None] | None = stated if stated is not None else names
     if stated is not None and len(stated) != rank:
-        raise Refused(f"{len(stated)} axes ({', '.join(stated)}) do not fit an array of {rank}")
+        raise Refused(f"{len(stated)} axes ({', '.join(stated)}) do not fit an array with {rank} axes")
     if chosen is None and rank == 2:
         chosen = ("y", "x")
     if chosen is None or not all(chosen):
@@ -188,7 +188,9 @@ def named_axes(names: Sequence[str | None] | None, rank: int, stated: tuple[str,
         )
     axes = tuple(Axis(str(name), TYPE_OF_NAME.get(str(name).lower(), "")) for name in chosen)
     if len({axis.name for axis in axes}) < rank:
-        raise Refused(f"Two axes have one name: {', '.join(a.name for a in axes)}", advice="Name them with --axes.")
+        raise Refused(
+            f"Two axes have the same name: {', '.join(a.name for a in axes)}", advice="Name them with --axes."
+        )
     if not any(axis.type == "space" for axis in axes):
         raise Refused(
             f"None of the axes {', '.join(a.name for a in axes)} is an axis of space, so no coarser level can be made",

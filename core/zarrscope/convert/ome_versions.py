@@ -2,7 +2,7 @@
 
 0.4 keeps its members at the top of v2's attributes, each with a version of its own; 0.5 keeps them in v3's attributes
 under "ome" with one version, and arrays must name their dimensions as the axes. 0.1 and 0.2 imply the axes t, c, z, y,
-x; 0.3 names them. None of these three states scales, and only the paths of wells show their positions. Other versions
+x; 0.3 names them. None of these three states scales, and a well states its position only by its path. Other versions
 are copied unchanged. The functions are pure: they do not change their arguments. Specification: reference.md E.1, E.2,
 E.5.
 """
@@ -28,7 +28,7 @@ def nothing_known(path: str) -> None:
 
 
 def axis_names(attributes: Mapping[str, Any], group: str) -> dict[str, tuple[str, ...]]:
-    """Path of each array that the group's multiscales name → the names of its axes."""
+    """Maps the path of each array in the group's multiscales to the names of its axes."""
     ome = attributes.get("ome")
     entries = (ome if isinstance(ome, Mapping) else attributes).get("multiscales")
     named: dict[str, tuple[str, ...]] = {}
@@ -49,7 +49,8 @@ def axis_names(attributes: Mapping[str, Any], group: str) -> dict[str, tuple[str
 
 
 def upgraded(own: Attributes, path: str, shape_of: ShapeOf = nothing_known) -> tuple[Attributes, str]:
-    """(attributes with OME-Zarr 0.5 under "ome" instead of 0.1 to 0.4 at their top, a note on the conversion or "")"""
+    """Moves OME-Zarr 0.1 to 0.4 at the top of the attributes to 0.5 under "ome". Returns the attributes and a note, or
+    ""."""
     found = {name: own[name] for name in _OME_04 if name in own}
     if not {"multiscales", "plate", "well", "image-label", "bioformats2raw.layout"} & found.keys() and not (
         path.endswith(_ENDINGS) and {"labels", "series"} & found.keys()
@@ -80,7 +81,7 @@ def upgraded(own: Attributes, path: str, shape_of: ShapeOf = nothing_known) -> t
         if name == "multiscales":
             value = [_without_version(entry) for entry in value]
         elif name == "plate" and isinstance(value, Mapping):
-            value = {**value, "version": "0.5"}  # demanded by the specification, though missing in its example
+            value = {**value, "version": "0.5"}  # the specification demands it, although its example lacks it
         elif name in _VERSIONED:
             value = _without_version(value)
         ome[name] = value
@@ -89,7 +90,7 @@ def upgraded(own: Attributes, path: str, shape_of: ShapeOf = nothing_known) -> t
 
 
 def _with_axes(listed: Any, path: str, shape_of: ShapeOf) -> list[Attributes] | None:
-    """Multiscales of 0.1 to 0.3 with axes as objects and scales for all levels; None where these are unknown."""
+    """Gives multiscales of 0.1 to 0.3 axes as objects, and scales for all levels. Returns None if these are unknown."""
     if listed is None:
         return []
     entries: list[Attributes] = []
@@ -145,7 +146,7 @@ def _with_places(plate: Mapping[str, Any]) -> Attributes:
 
 
 def downgraded(own: Attributes) -> tuple[Attributes, str]:
-    """(attributes with OME-Zarr 0.4 at their top instead of 0.5 under "ome", a note on the conversion or "")"""
+    """Moves OME-Zarr 0.5 under "ome" to 0.4 at the top of the attributes. Returns the attributes and a note."""
     ome = own["ome"]
     version = ome.get("version")
     if version != "0.5" or any(name in own for name in ome if name != "version"):

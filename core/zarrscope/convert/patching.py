@@ -1,14 +1,14 @@
 """Writes edited elements into an image's finest level and updates its coarser levels beneath them.
 
-    patch = convert.plan_patch(image_of_a_writable_hierarchy, edits)    # reads what is stored there, writes nothing
+    patch = convert.plan_patch(image_of_a_writable_hierarchy, edits)    # reads the stored values, writes nothing
     for level in patch.levels: print(level.path, level.elements)
     convert.write_patch(patch)
 
 Only chunks that hold a changed element are written, each atomically. Before a chunk is written, its stored value is
-compared with the one that the plan read, and a difference is a Conflict. In a coarser level, the blocks beneath the
-edits are computed anew, by the method that explains its stored values. A level whose shape does not divide that of the
-level above stays unchanged, and `Patch.left` names it. The finest level is written first, so after a run was killed,
-planning the same edits again gives the remaining ones.
+compared with the one that the plan read, and a difference is a Conflict. In a coarser level, the elements that depend
+on the edits are computed again, by the method that reproduces the level's stored values. A level whose shape does not
+divide that of the level above stays unchanged, and `Patch.left` names it. The finest level is written first, so after a
+run was killed, planning the same edits again gives the remaining ones.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class PatchPiece:
     values: NDArray[Any]
     elements: int
     counts: tuple[tuple[Any, int], ...]
-    """(new value, number of elements that get it)."""
+    """For each new value: (value, number of elements that get it)."""
     stored: bytes
     """A digest of the values that were stored in the region."""
 
@@ -84,8 +84,8 @@ class Patch:
 def plan_patch(image: Image, edits: Edits, cancelled: Callable[[], bool] = never) -> Patch:
     """Plans to write `edits`, which belong to the finest level of `image`; reads the elements around them.
 
-    Raises Refused where the array now has another shape or type, or if `cancelled`; BadChunk and Unreadable where
-    chunks cannot be read.
+    Raises Refused if the array now has another shape or type, or if `cancelled`; BadChunk and Unreadable if chunks
+    cannot be read.
     """
     finest = image.levels[0].array
     if finest.shape != edits.shape or finest.dtype != edits.dtype:
@@ -123,8 +123,8 @@ def write_patch(
     """Writes the patch, the finest level first, and returns the number of elements written. Asks `cancelled` between
     chunks.
 
-    Raises Conflict where another writer changed elements in these chunks meanwhile, Refused if it was cancelled, and
-    the errors of writing. Chunks written before that stay: planning the same edits again gives the rest.
+    Raises Conflict if another writer changed elements in these chunks meanwhile, Refused if it was cancelled, and the
+    errors of writing. Chunks that were written before stay; planning the same edits again gives the rest.
     """
     total, done = max(1, patch.pieces), 0
     for level in patch.levels:
@@ -135,10 +135,10 @@ def write_patch(
                 )
             if _digest(np.asarray(level.array[piece.region])) != piece.stored:
                 raise Conflict(
-                    f"{level.path} was changed meanwhile where it was edited",
+                    f"Somebody else changed the edited elements of {level.path} meanwhile",
                     store=level.array.store.url,
                     key=level.path,
-                    advice=f"{done} of {total} chunks are written. Plan again: that compares with the stored values.",
+                    advice=f"{done} of {total} chunks are written. Plan again, to compare with the values stored now.",
                 )
             level.array[piece.region] = piece.values
             done += 1
@@ -223,7 +223,8 @@ def _edited(array: Array, edits: Edits, region: Region) -> NDArray[Any]:
 
 
 def _method(above: Array, array: Array, regions: list[Region], factors: tuple[int, ...]) -> Method:
-    """The method by which a level was made from the one above: nearest, unless only the mode explains its values."""
+    """The method by which a level was made from the one above: the mode if it reproduces the stored values better than
+    nearest does, else nearest."""
     unlike = dict.fromkeys(("nearest", "mode"), 0)
     methods: tuple[Method, ...] = ("nearest", "mode")
     try:

@@ -1,8 +1,8 @@
 """The plan of a conversion: every node's new documents, the chunks that are copied unchanged, and the losses.
 
 A plan reads documents and no chunks, and writes nothing. The new documents are written in memory and parsed again while
-planning, so every difference in meaning is found and listed as a loss. Specification: reference.md H.8 (what each
-dialect can express), E.1 (OME-Zarr), A.12 (fill values).
+planning, so every difference in meaning is found and listed as a loss. Specification: reference.md H.8 (abilities of
+the dialects), E.1 (OME-Zarr), A.12 (fill values).
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class NodePlan:
     fill_moves: bool = False
     """Whether absent chunks are written, because they would read as other values in the destination."""
     level: PyramidLevel | None = None
-    """For a level of a new pyramid: how it is made from the level above. `path` is then the finest level's."""
+    """For a level of a new pyramid: how it is made from the level above. `path` is then that of the finest level."""
     notes: tuple[str, ...] = ()
     files: Mapping[str, bytes] = field(default_factory=dict)
     """Files that are copied although they are not Zarr documents, by key."""
@@ -98,7 +98,7 @@ class NodePlan:
 
 
 class Amount:
-    """The nodes of a plan, with their chunks and bytes in total."""
+    """A plan of nodes, with the total number of their chunks and bytes."""
 
     nodes: tuple[NodePlan, ...]
 
@@ -178,10 +178,10 @@ def plan(
 ) -> Plan:
     """Plans the conversion of the node at `path`, and all beneath it, to `dialect` at the new place `destination`.
 
-    `chunks` and `shards` (elements per axis) apply to arrays with that number of axes; `codecs` to all arrays: all of
-    them, or only bytes→bytes codecs, to which each data type's default codecs are added; [] compresses nothing.
-    `pyramid` replaces the levels of every image (OME-Zarr) by new ones, and makes an image of a plain array. Raises
-    NotFound, Refused (the destination is the source, or inside it), Unsupported (a dialect that is never written).
+    `chunks` and `shards` (elements per axis) apply to arrays with that number of axes. `codecs` applies to all arrays:
+    a whole list, or only bytes→bytes codecs, before which each array gets an array→bytes codec for its data type; []
+    means no compression. `pyramid` replaces the levels of every image (OME-Zarr), and makes an image of a plain array.
+    Raises NotFound, Refused (the destination is in the source), Unsupported (zarrscope never writes the dialect).
     """
     chosen = dialect_named(dialect)
     url = destination.url if isinstance(destination, Store) else _url(destination, chosen)
@@ -192,7 +192,7 @@ def plan(
     planner = _Planner(source, chosen, clean_path(path), layout, pyramid)
     nodes = tuple(planner.nodes())
     if planner.pyramids is not None and not planner.pyramids.built:
-        told = next((note for node in nodes for note in node.notes if "levels are taken along" in note), None)
+        told = next((note for node in nodes for note in node.notes if "levels are kept" in note), None)
         raise Refused(
             "There is no image to build levels for" + (f": {told}" if told else ""),
             store=source.url,
@@ -222,7 +222,7 @@ def _url(destination: str, chosen: Dialect) -> str:
 
     address = split_address(destination)
     if address.node_path:
-        raise Refused("A conversion writes a hierarchy of its own, not into another", advice="Name a new place.")
+        raise Refused("A conversion makes a new hierarchy; it cannot add to another one", advice="Name a new place.")
     if address.dialect and address.dialect != chosen.name:
         raise Refused(
             f"The destination's address says {dialect_named(address.dialect).title}, but {chosen.title} is written",
@@ -389,7 +389,7 @@ class _Planner:
     def _tell_extensions(self, path: str, metadata: ArrayMetadata | GroupMetadata) -> None:
         for report in metadata.extensions:
             if report.point in ("extension", "member") and self.source.dialect.extensions.count(report) == 0:
-                self._lose(path, f"The {report.point} {report.name!r} is not taken along.")
+                self._lose(path, f"The {report.point} {report.name!r} is lost.")
 
     # ------------------------------------------------------------------ arrays
     def _array(self, array: Array, target: str) -> NodePlan:
@@ -433,7 +433,7 @@ class _Planner:
     def _fill(self, before: ArrayMetadata, notes: list[str]) -> tuple[Fill, bool]:
         fill = before.fill
         if not fill.defined and not self.dialect.undefined_fill:
-            notes.append(f"The fill value was undefined; it becomes {fill.value!r}, as it is read already")
+            notes.append(f"The fill value was undefined; it becomes {fill.value!r}, the value that is read already")
             return replace(fill, defined=True), False
         if self.dialect.zero_fill and fill.defined and before.dtype.numpy is not None:
             none = Fill(zero(before.dtype))
@@ -469,7 +469,7 @@ class _Planner:
         raise failure
 
     def _compare(self, path: str, wanted: ArrayMetadata, got: ArrayMetadata) -> None:
-        """The differences between the metadata of the destination and of the source."""
+        """Lists the differences between the wanted metadata and those of the destination as losses."""
         if wanted.dtype.numpy != got.dtype.numpy:
             self._lose(path, f"The data type {wanted.dtype} becomes {got.dtype}.")
         if wanted.fill != got.fill and not self.dialect.zero_fill:

@@ -56,12 +56,12 @@ class PyramidPlanner:
     """Collects the pyramids to build, group by group, and gives the levels of each array."""
 
     def __init__(self, dialect: Dialect, wanted: Pyramid, named: Mapping[str, Sequence[str]] | None = None) -> None:
-        """`named`: for the path of each finest level, the paths of its new levels; further ones get unused paths beside
-        the present levels. None: new levels may take the paths of the former ones.
+        """`named`: the paths of the new levels, by the path of their finest level. Levels that it does not name get
+        unused paths beside the present levels. None: new levels may take the paths of the levels that they replace.
         """
         if not dialect.ome_zarr:
             raise Refused(
-                f"OME-Zarr's pyramids are made of Zarr v2 and v3 only, not of {dialect.title}",
+                f"OME-Zarr's pyramids can be built in Zarr v2 and v3 only, not in {dialect.title}",
                 advice="Choose v3, or v2.",
             )
         self.dialect, self.wanted, self.named = dialect, wanted, named
@@ -76,7 +76,7 @@ class PyramidPlanner:
         A multiscale that cannot be rebuilt stays as it is, and a note gives the reason.
         """
         images, listed = find_images(group), entries(own)
-        if not images or len(images) != len(listed):  # an entry has no usable content
+        if not images or len(images) != len(listed):  # an entry could not be interpreted
             return dict(own)
         names = {child.name for child in group.children()}
         changed: list[Any] = []
@@ -85,7 +85,7 @@ class PyramidPlanner:
             try:
                 changed.append(self._rebuilt(group, image, entry, target, names, notes))
             except ZarrscopeError as error:
-                notes.append(f"The levels are taken along as they are: {error.message.rstrip('.')}")
+                notes.append(f"The levels are kept as they are: {error.message.rstrip('.')}")
                 changed.append(entry)
                 paths = (d.get("path") for d in entry["datasets"] if isinstance(d, Mapping))
                 kept |= {place for p in paths if isinstance(p, str) and (place := resolve(group.path, p)) is not None}
@@ -107,7 +107,7 @@ class PyramidPlanner:
         paths = [d["path"] for d in entry["datasets"] if isinstance(d, Mapping) and isinstance(d.get("path"), str)]
         base = next(path for path in paths if resolve(group.path, path) == finest.path)
         if finest.path in self.built or not finest.path.startswith(join_path(group.path, "")):
-            raise Refused("the finest one belongs to another image")
+            raise Refused("the finest level belongs to another image")
         method = self._method(image, notes)
         check_method(method, finest.array.metadata.dtype)
         former = {path for path in paths if path != base}
@@ -133,7 +133,7 @@ class PyramidPlanner:
         return self.wanted.method
 
     def of_array(self, array: Array) -> tuple[dict[str, Any], list[str]]:
-        """(attributes, notes) of a new image at "/" whose finest level, at "/0", is this array. Raises Refused."""
+        """Returns (attributes, notes) of a new image at "/" with this array as finest level "/0". Raises Refused."""
         axes = named_axes(array.dimension_names, array.ndim, self.wanted.axes)
         method = self.wanted.method or ("nearest" if array.dtype.kind == "b" else "mean")
         check_method(method, array.metadata.dtype)

@@ -96,8 +96,7 @@ def plan_rebuild(hierarchy: Hierarchy, wanted: Pyramid, path: str = "/") -> Rebu
     """Plans new levels, in place, for the images at `path` and beneath it; reads documents only.
 
     If an earlier run was cut short, the plan contains only its remaining work. Raises NotFound, ReadOnly, Refused
-    (there is no image, or `pyramid` would make one of a plain array), Conflict (another rebuild was begun and not
-    finished).
+    (there is no image, or the node is a plain array), Conflict (another rebuild was begun and not finished).
     """
     path = clean_path(path)
     hierarchy._nodes.need_writing(JOURNAL)
@@ -105,7 +104,7 @@ def plan_rebuild(hierarchy: Hierarchy, wanted: Pyramid, path: str = "/") -> Rebu
     node = hierarchy.open_node(path)
     if isinstance(node, Array):
         raise Refused(
-            "An array becomes an image at a new place only, because the image is the group around it",
+            "An array can become an image only at a new place, because the image is a group around it",
             store=hierarchy.url,
             advice="Name a destination.",
         )
@@ -118,8 +117,8 @@ def plan_rebuild(hierarchy: Hierarchy, wanted: Pyramid, path: str = "/") -> Rebu
 
 
 def _begun(hierarchy: Hierarchy, wanted: Pyramid, path: str) -> Mapping[str, Any]:
-    """The groups in the journal of an interrupted run; empty without one. Raises Conflict for the journal of another
-    plan."""
+    """The groups in the journal of an interrupted run; empty if there is no journal. Raises Conflict for the journal of
+    another plan."""
     found = hierarchy.store.get(JOURNAL, None, JOURNAL_LIMIT)
     if found is None:
         return {}
@@ -131,7 +130,7 @@ def _begun(hierarchy: Hierarchy, wanted: Pyramid, path: str) -> Mapping[str, Any
     except (ValueError, KeyError, TypeError):
         pass
     raise Conflict(
-        "Something else was begun there and not finished",
+        "Another rebuild or conversion was begun there and not finished",
         store=hierarchy.url,
         key=JOURNAL,
         advice="Run it again with the same arguments; only then begin another.",
@@ -168,7 +167,8 @@ class _RebuildPlanner:
         paths = _paths(before)
         there = {resolve(group.path, path) for path in paths}
         if begun is not None and {n for names in named.values() for n in names} <= paths and not there & {*former}:
-            self.switches.append(Switch(group.path, before, before, named, former, ("Erasing is left",), switched=True))
+            left = ("Only the former levels remain to be erased",)
+            self.switches.append(Switch(group.path, before, before, named, former, left, switched=True))
             return
         pyramids = PyramidPlanner(self.hierarchy.dialect, self.wanted, named)
         notes: list[str] = []

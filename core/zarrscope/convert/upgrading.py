@@ -28,7 +28,7 @@ from zarrscope.nodes.opening import open as open_hierarchy
 
 
 def plan_upgrade(hierarchy: Hierarchy) -> Plan:
-    """The v3 documents of a v2 hierarchy, or of a v2 hierarchy that lies beside a v3 one.
+    """Plans the v3 documents of a v2 hierarchy, which may already lie beside a v3 hierarchy.
 
     Raises Refused (the hierarchy has another dialect, or no v2 documents are left; or v3 cannot read the chunks of an
     array unchanged, so it must be converted to a new place), ReadOnly.
@@ -56,7 +56,7 @@ def plan_upgrade(hierarchy: Hierarchy) -> Plan:
         raise Refused(
             f"{', '.join(other[:5])}{' …' if len(other) > 5 else ''}: v3 cannot describe these chunks unchanged",
             store=store.url,
-            advice="Name a destination, for which they are encoded again.",
+            advice="Name a destination: the chunks are then encoded again.",
         )
     return plan
 
@@ -104,7 +104,7 @@ def upgrade(
         for key in reversed(written):
             store.erase(key)
         if isinstance(error, BadChunk):
-            error.advice = "Zarr v2's documents and all chunks are as they were; the new documents are gone again."
+            error.advice = "Zarr v2's documents and all chunks are as they were; the new documents were erased again."
         raise
     if remove:
         _need_no_fault(plan)
@@ -140,8 +140,8 @@ def _verify(
 
 
 def _need_no_fault(plan: Plan) -> None:
-    """Raises Refused if a stored v3 document breaks the registered schemas: readers that refuse it still have v2's
-    documents."""
+    """Raises Refused if a stored v3 document breaks the registered schemas, so that readers which refuse it can still
+    use v2's documents."""
     store, made = plan.source.store, dialect_named("v3")
     for path in ["/", *(path for path, _ in open_hierarchy(store, dialect="v3").walk())]:
         for key, (pointer, problem) in made.faults({**fetch(store, made.documents(path))}):

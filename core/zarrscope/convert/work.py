@@ -1,4 +1,4 @@
-"""The conversion of one array, cut into pieces: parts that any thread or process can do, in any order, even twice.
+"""The conversion of one array, cut into pieces, which any thread or process can do, in any order, even twice.
 
 An ArrayWork holds everything that a piece needs, and its pickle is small; the result of a piece is a few numbers. Every
 value is stored only where nothing is stored yet (ABSENT). So if a worker dies and its piece is done again, nothing that
@@ -93,7 +93,8 @@ class ArrayWork:
     source: Array
     target: Array
     factors: tuple[int, ...] | None = None
-    """If the target is a level of a pyramid: elements of the source per element of the target. None: same elements."""
+    """If the target is a level of a pyramid: elements of the source per element of the target, along each axis. None if
+    the target has the elements of the source."""
     method: Method = "nearest"
     again: bool = False
 
@@ -194,7 +195,7 @@ class ArrayWork:
 
     @_counted
     def encode(self, region: ChunkRegion) -> WorkCount:
-        """Encodes the chunks of one region anew."""
+        """Decodes the source of one region and encodes its chunks for the target."""
         metadata = self.target.metadata
         indices = list(product(*region))
         wanted = [index for index in indices if not self._stored(metadata.keys.key(index))]
