@@ -1,9 +1,9 @@
 """Runs a job, cut into pieces (executor.py), on the workers of an existing Dask cluster.
 
-A worker takes part once it has given the right answers: it must run the same zarrscope as this process and find the
-same bytes of a document at the same address. Workers that join later are asked as well. A worker that may not take part
-is reported with the reason, and the job goes on with the others; if none may take part, the job is refused. Before
-`run` returns or raises, it waits for the pieces that have begun, so nothing is written afterwards.
+Each worker is first asked a question, workers that join later as well. It may take part if its answer shows that it
+runs the same zarrscope as this process and finds the same bytes of a document at the same address. A worker that may
+not take part is reported with the reason, and the job goes on with the others; if none may take part, the job is
+refused. Before `run` returns or raises, it waits for the pieces that have begun, so nothing is written afterwards.
 
 How to start a cluster: https://docs.dask.org/en/stable/deploying.html
 """
@@ -197,7 +197,7 @@ class DaskExecutor:
             raise Refused(
                 reason + (f", and {others} more may not take part either" if others else ""),
                 store=self._place.url if self._place is not None else None,
-                advice="Every worker needs this zarrscope, and must find both places under the same address.",
+                advice="Every worker must run the same zarrscope, and find the data under the same address.",
             )
         if self._asked:
             raise Unreadable(
@@ -211,7 +211,7 @@ class DaskExecutor:
         )
 
     def check_shared(self, store: Store, key: str, value: bytes) -> None:
-        """Restricts the job to workers that find `value` under `key`. Raises Refused where there are none."""
+        """Restricts the job to workers that find `value` under `key`. Raises Refused if there are none."""
         if store.url.startswith("memory:"):
             raise Refused("A cluster cannot read from the memory of this process", store=store.url)
         self._place = ProbedKey(store.url, key, sha256(value).hexdigest(), store.allow_outside)
@@ -249,8 +249,8 @@ class DaskExecutor:
             elif now - known[1] > SILENT_SECONDS and worker not in self._told:
                 self._told.add(worker)
                 _log.warning(
-                    "The worker %s has not been heard of for %d seconds. Its work is waited for; the scheduler gives "
-                    "it to another once it takes the worker for dead.",
+                    "The worker %s has not been heard of for %d seconds. The job waits for its work; the scheduler "
+                    "gives that work to another worker once it considers this one dead.",
                     worker,
                     now - known[1],
                 )
@@ -358,7 +358,7 @@ class _Job:
         future.add_done_callback(self.ended.put)
 
     def _next(self) -> Any:
-        """The next future that ended; None when the job was cancelled. Raises Unreadable when no worker is left."""
+        """The next future that ended; None if the job was cancelled. Raises Unreadable if no worker is left."""
         alone = 0.0
         while True:
             try:
@@ -377,7 +377,7 @@ class _Job:
                 )
 
     def _give_to_others(self) -> None:
-        """Gives a task to other workers if all that it was sent to have left: the scheduler would wait for them."""
+        """Gives a task to other workers if all workers that may run it have left: the scheduler would wait for them."""
         fit = self.cluster._fit
         left = [future for future, (_, workers) in self.running.items() if fit and not workers & fit]
         for future in left:
@@ -423,7 +423,7 @@ def _need_answer(scheduler: str) -> None:
     try:
         host, port = get_address_host_port(scheduler)
         with socket.create_connection((host, port), CONNECT_SECONDS) as connection:
-            if not scheduler.startswith("tls:") and not connection.recv(8):  # a scheduler speaks first
+            if not scheduler.startswith("tls:") and not connection.recv(8):  # a scheduler sends the first bytes
                 raise ConnectionError("the program at this address is not a Dask scheduler")
     except TimeoutError as error:
         raise _nobody(scheduler, TimeoutError(f"silence for {CONNECT_SECONDS:g} seconds")) from error
@@ -432,7 +432,7 @@ def _need_answer(scheduler: str) -> None:
 
 
 def _result(future: Any) -> list[Any]:
-    """The result of a task. Raises its error, or Unreadable when the cluster failed."""
+    """The result of a task. Raises its error, or Unreadable if the cluster failed."""
     try:
         if future.status == "finished":
             results: list[Any] = future.result()

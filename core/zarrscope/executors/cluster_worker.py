@@ -85,7 +85,7 @@ _ASK = "(lambda space: (exec({question!r}, space), space['answer']({url!r}, {key
 
 
 class ProbedKey(NamedTuple):
-    """A value that every worker must find, given by its place and a digest of its bytes."""
+    """A value that every worker must find: its address, its key, and a digest of its bytes."""
 
     url: str
     key: str
@@ -94,7 +94,7 @@ class ProbedKey(NamedTuple):
 
 
 def question(place: ProbedKey | None) -> str:
-    """An expression; a worker evaluates it, and its value is the worker's answer."""
+    """The question as a Python expression: a worker evaluates it, and its value is the worker's answer."""
     url, key = (place.url, place.key) if place is not None else (None, None)
     how = {"follow_links": True} if place is not None and place.follow_links else {}
     return _ASK.format(question=_QUESTION, url=url, key=key, how=how)
@@ -110,7 +110,7 @@ def reason_against(answer: Any, place: ProbedKey | None) -> str | None:
     if "missing" in answer:
         return f"cannot import zarrscope ({answer['missing']})"
     if answer.get("version") != own.version:
-        return f"runs zarrscope {answer.get('version')}, and here is {own.version}"
+        return f"runs zarrscope {answer.get('version')}, but this process runs {own.version}"
     if "other" in answer:
         return f"runs another zarrscope ({answer['other']})"
     if answer.get("digest") != own.digest:
