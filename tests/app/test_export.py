@@ -268,10 +268,10 @@ def test_what_is_there_stays_unless_asked(tmp_path: Path, name: str) -> None:
         (target / "mine").write_text("mine")
     else:
         target.write_text("mine")
-    with pytest.raises(Conflict, match="is there already"):
+    with pytest.raises(Conflict, match="exists already"):
         export.run(plan)
     if name.endswith(".zarr"):
-        with pytest.raises(Conflict, match="is there already"):
+        with pytest.raises(Conflict, match="exists already"):
             export.run(plan, overwrite=True)
         assert (target / "mine").read_text() == "mine"
     else:
@@ -323,7 +323,7 @@ def test_the_command_line_says_size_first_and_writes_whole(
     assert capsys.readouterr().out == f"{out}\n"
     assert np.array_equal(np.load(out), values()[0, 1, 2])
     assert run(place, "0", str(out), "--select", "0,1,3") == 1
-    assert "is there already" in capsys.readouterr().err
+    assert "exists already" in capsys.readouterr().err
     assert np.array_equal(np.load(out), values()[0, 1, 2])
     assert run(place, "0", str(out), "--select", "0,1,3", "--overwrite", "--json") == 0
     told = json.loads(capsys.readouterr().out)

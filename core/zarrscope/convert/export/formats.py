@@ -15,7 +15,8 @@ from zarrscope.errors import Refused, Unsupported
 
 @dataclass(frozen=True)
 class Format:
-    """`endings`: file name endings, the usual one first. `picture`: it holds colours as on screen, no values."""
+    """A file format. `endings`: file name endings, the usual one first. `picture`: whether it can hold the colours on
+    screen. `values`: whether it can hold the values of an array."""
 
     id: str
     title: str
@@ -110,7 +111,7 @@ def plan(source: Source, target: str, format: Format | None = None) -> ExportPla
 
 
 def need_tifffile() -> None:
-    """Raises Unsupported without tifffile."""
+    """Raises Unsupported if tifffile is not installed."""
     from importlib.util import find_spec
 
     if find_spec("tifffile") is None:
@@ -122,7 +123,7 @@ def need_tifffile() -> None:
 
 
 def tiff_letters(source: Source, notes: list[str]) -> str:
-    """T, Z, C, Y or X for each axis of the values. Raises Refused for fewer than two axes or more than five."""
+    """Chooses T, Z, C, Y or X for each axis of the values. Raises Refused for fewer than two axes or more than five."""
     axes = source.axes
     if len(axes) < 2:
         raise Refused("A TIFF needs two axes or more", advice="Export npy or CSV.")
@@ -156,7 +157,7 @@ def tiff_dtype(dtype: np.dtype[Any], format: str, notes: list[str]) -> np.dtype[
         notes.append("True and false are written as 1 and 0.")
         return np.dtype(np.uint8)
     if kind == "f" and size == 2:
-        notes.append("Numbers of 16 bits are written with 32.")
+        notes.append("Floats of 16 bits are written with 32 bits.")
         return np.dtype(np.float32)
     if (kind in "iu" and size == 8) and format == "ome-tiff":
         raise Refused(f"OME-TIFF has no type {dtype}", advice="Choose a name that ends in .tif, or export Zarr.")
@@ -166,6 +167,6 @@ def tiff_dtype(dtype: np.dtype[Any], format: str, notes: list[str]) -> np.dtype[
 
 
 def micrometers(source: Source, axis: int) -> float | None:
-    """The size of a pixel along an axis; None where the metadata give no unit of length."""
+    """The size of a pixel along an axis; None if the metadata give no unit of length."""
     unit = source.axes[axis].unit
     return source.scale[axis] * MICROMETERS[unit] if unit in MICROMETERS else None

@@ -55,7 +55,8 @@ class Source:
 
     @classmethod
     def of(cls, node: Group | Array, level: int = 0, selection: Sequence[Any] = ()) -> Source:
-        """The values of a node. `selection` as numpy's, in elements of the finest level: integers, slices, `...`.
+        """The values of a node. `selection` holds integers, slices and `...`, as in numpy, in elements of the finest
+        level.
 
         Raises NotFound for a group without an image, Refused for a selection that does not fit or has negative steps,
         and the errors of opening.
@@ -175,7 +176,7 @@ def _complete(selection: Sequence[Any], rank: int) -> list[Any]:
 
 
 def _part(item: Any, length: int, factor: float, axis: str) -> Part:
-    """Converts an index or slice of the finest level to a coarser one, whose elements span `factor` of its elements."""
+    """Converts an index or slice of the finest level to a level whose elements span `factor` of the finest elements."""
     if isinstance(item, int | np.integer):
         whole = max(1, round(length * factor))
         if not -whole <= item < whole:

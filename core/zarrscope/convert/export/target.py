@@ -28,7 +28,7 @@ class Target:
             advice = (
                 "Choose another name." if self._folder or self.path.is_dir() else "Choose another name, or overwrite."
             )
-            raise Conflict(f"{self.path} is there already", advice=advice)
+            raise Conflict(f"{self.path} exists already", advice=advice)
 
     def __enter__(self) -> Target:
         if self._folder:  # a new path in the folder, because a hierarchy can only be created at an unused path

@@ -1,7 +1,7 @@
-"""TIFF and OME-TIFF by tifffile: planes, or tiles of large planes, written as they are read.
+"""Writes TIFF and OME-TIFF with tifffile: each plane, or each tile of a large plane, is written once it is read.
 
-Where its values allow that, a plain TIFF is written so that ImageJ and Fiji open it as a hyperstack with its pixel
-size.
+If its data type and size allow that, a plain TIFF is written so that ImageJ and Fiji open it as a hyperstack with its
+pixel size.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PLANE_BYTES = 1 << 27
 """Larger planes are written in tiles, so that no complete plane is in memory."""
 TILE = 512
 BIG = 1 << 32
-"""Above this size, with a margin for the header, a TIFF needs 64-bit offsets."""
+"""Above this size, less the margin ROOM for the header, a TIFF needs 64-bit offsets."""
 ROOM = 1 << 25
 IMAGEJ = ("|u1", "<u2", "<f4", ">u2", ">f4")
 IMAGEJ_ORDER = "TZCYX"
@@ -77,7 +77,7 @@ def _order(letters: str) -> str:
 
 
 def _regions(plan: ExportPlan, letters: str) -> Iterator[list[tuple[int, int]]]:
-    """Each plane of the values, in the order of the file."""
+    """Yields the region of each plane, in the order of the file."""
     source = plan.source
     lead = [plan.letters.index(letter) for letter in letters[:-2] if letter in plan.letters]
     for place in product(*(range(source.shape[axis]) for axis in lead)):
@@ -104,7 +104,7 @@ def _planes(
 def _tiles(
     plan: ExportPlan, letters: str, dtype: np.dtype[Any], read: Callable[..., Iterator[Any]]
 ) -> Iterator[NDArray[Any]]:
-    """The tiles of all planes, read in bands."""
+    """Yields the tiles of all planes, which are read in bands as high as a tile."""
     rows, columns = plan.letters.index("Y"), plan.letters.index("X")
     height, width = plan.source.shape[rows], plan.source.shape[columns]
 
