@@ -1,4 +1,4 @@
-"""zarrscope, the engine: opens anything that ever called itself Zarr. No GUI in here, ever.
+"""zarrscope, the engine: opens anything that ever called itself Zarr. It contains no GUI.
 
     import zarrscope
     hierarchy = zarrscope.open("https://example.org/image.zarr")

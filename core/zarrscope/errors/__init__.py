@@ -1,4 +1,4 @@
-"""Every error that zarrscope raises on purpose, with advice for the person.
+"""Every error that zarrscope raises on purpose, with advice for the user.
 
     ZarrscopeError
     ├── NotFound      nothing is stored at that place: check the path, list the parent
@@ -10,16 +10,16 @@
     ├── BadChunk      the bytes of one chunk cannot be decoded: the rest of the array can
     ├── Conflict      somebody else changed the value meanwhile: compare, merge, save again
     ├── ReadOnly      the store or the node cannot be written: open it for writing, or save a copy
-    └── Refused       asked for something that zarrscope will not do (a key outside the store, a forbidden name)
+    └── Refused       the caller asked for something that zarrscope will not do (a key outside the store)
 
 Code that does not know zarrscope can handle them as Python's own errors: NotFound is a KeyError and a
 FileNotFoundError, ReadOnly and Denied are PermissionErrors, Unreadable and BadChunk are OSErrors. Within zarrscope,
 code that handles OSError around calls that may raise a ZarrscopeError must handle ZarrscopeError first
 (tests/test_error_handlers.py).
 
-An error is raised where the fault is seen, often by code that knows neither store nor key; each caller adds the parts
-of the place that it knows with `located`. The message of an error always names the faulty thing. It shows text from
-files in a form that cannot control the terminal on which a traceback is printed.
+An error is raised where the fault is noticed, often by code that knows neither store nor key; each caller adds the
+parts of the place that it knows with `located`. The message of an error always names the faulty thing. It shows text
+from files in a form that cannot control the terminal on which a traceback is printed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ZarrscopeError(Exception):
     pointer
         The place in a document (RFC 6901).
     advice
-        The next step for the person.
+        The next step for the user.
 
     Examples
     --------
@@ -103,12 +103,12 @@ class ZarrscopeError(Exception):
         return self
 
     def beneath(self, pointer: str) -> Self:
-        """Puts a pointer before that of the error: its document is itself a part of a larger one.
+        """Puts a pointer before that of the error, whose document is itself a part of a larger one.
 
         Parameters
         ----------
         pointer
-            Where the part lies in the larger document.
+            The place of the part in the larger document.
 
         Returns
         -------
@@ -171,7 +171,7 @@ class _SystemError(ZarrscopeError, OSError):
 
 
 class NotFound(_SystemError, FileNotFoundError, KeyError):
-    """Nothing is stored at that place. A KeyError and a FileNotFoundError as well.
+    """Nothing is stored at that place. It is also a KeyError and a FileNotFoundError.
 
     Examples
     --------
@@ -190,7 +190,7 @@ class NotFound(_SystemError, FileNotFoundError, KeyError):
 
 
 class Unreadable(_SystemError):
-    """The store did not answer, or the stored value cannot be read. An OSError as well.
+    """The store did not answer, or the stored value cannot be read. It is also an OSError.
 
     Examples
     --------
@@ -260,7 +260,7 @@ class Unsupported(ZarrscopeError):
     message
         The fault, in a sentence.
     feature
-        The missing piece as the document spells it, such as "codec imagecodecs_jpegxl".
+        The missing feature as the document spells it, such as "codec imagecodecs_jpegxl".
     **place
         `store`, `key`, `pointer` and `advice`, as ZarrscopeError takes them.
 
@@ -284,16 +284,16 @@ class Unsupported(ZarrscopeError):
 
 
 class BadChunk(_SystemError):
-    """The bytes of one chunk cannot be decoded; the other chunks can. An OSError as well.
+    """The bytes of one chunk cannot be decoded; the other chunks can. It is also an OSError.
 
     Parameters
     ----------
     message
         The fault, in a sentence.
     codec
-        The codec that failed, where it is known.
+        The codec that failed, if it is known.
     index
-        The chunk's place in its grid, where it is known.
+        The chunk's index in its grid, if it is known.
     **place
         `store`, `key`, `pointer` and `advice`, as ZarrscopeError takes them.
 
@@ -329,7 +329,7 @@ class Conflict(ZarrscopeError):
     message
         The fault, in a sentence.
     theirs
-        The value that is stored now; None where it is gone.
+        The value that is stored now; None if it is gone.
     **place
         `store`, `key`, `pointer` and `advice`, as ZarrscopeError takes them.
 
@@ -355,7 +355,7 @@ class Conflict(ZarrscopeError):
 
 
 class ReadOnly(_SystemError, PermissionError):
-    """The store or the node cannot be written. A PermissionError as well.
+    """The store or the node cannot be written. It is also a PermissionError.
 
     Examples
     --------
@@ -398,7 +398,7 @@ class OutsideLink(Refused):
 
 
 class NotStandard(Refused):
-    """An edit would add NaN, Infinity, a number too large for a float, or a repeated name to a document: ask the person
+    """An edit would add NaN, Infinity, a number too large for a float, or a repeated name to a document: ask the user
     first."""
 
     title = "Not standard JSON"

@@ -31,8 +31,8 @@ _SHORTEST = 6
 """Shorter values are not removed from sentences of other libraries, because they might be words."""
 
 _whole = re.compile(r"\A(\s*[A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?\Z", re.DOTALL)
-# Of a longer scheme only the end is matched: trying the whole text from each of its letters would take a minute per
-# megabyte.
+# A scheme is limited to 31 characters: with an unlimited one, the search would try the rest of the text from each
+# letter, which takes a minute per megabyte. Only the end of a longer scheme is matched.
 _in_text = re.compile(
     r"([A-Za-z][A-Za-z0-9+.-]{0,30})://([^\s/?#'\"<>]*)([^\s?#'\"<>]*)(\?[^\s#'\"<>]*)?(#[^\s'\"<>]*)?"
 )
@@ -56,7 +56,7 @@ def public(address: str) -> str:
 
 
 def private(address: str) -> str:
-    """The whole address of a public one. Raises KeyError where this process does not know the removed parts."""
+    """Restores the whole address from a public one. Raises KeyError if this process does not know the removed parts."""
     if MARK not in address or "://" not in address or address.startswith("file://"):
         return address
     return "".join(_whole.sub(_revealed, part) for part in _apart.split(address))
@@ -68,7 +68,7 @@ def without_numbers(address: str) -> str:
 
 
 def scrub(text: str) -> str:
-    """A sentence that may quote addresses, such as another library's error, without the confidential parts of these."""
+    """Removes the confidential parts of addresses from a sentence, such as the error message of another library."""
     if "://" in text:
         text = _in_text.sub(_hidden, text)
     for value in sorted(_known, key=len, reverse=True) if _known else ():
@@ -82,7 +82,7 @@ class Cause(Exception):
 
 
 def cause(error: BaseException) -> BaseException:
-    """`error`; or, if its message has confidential parts, a copy without them: for `raise … from`."""
+    """Returns `error`, or a copy without the confidential parts of its message, for `raise … from`."""
     text = str(error)
     return error if scrub(text) == text and error.__cause__ is None else Cause(f"{type(error).__name__}: {scrub(text)}")
 
@@ -176,7 +176,7 @@ def _given_back(place: str, name: str, value: str) -> str:
 
 
 def _look_up() -> None:
-    """Reads the file of whole addresses, once."""
+    """Reads the whole addresses from the file that ZARRSCOPE_ADDRESSES names, once."""
     global _looked_up
     file = os.environ.get("ZARRSCOPE_ADDRESSES", "")
     if file and file != _looked_up:

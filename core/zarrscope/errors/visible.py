@@ -1,6 +1,6 @@
 """Makes text from a file safe to show: characters that control a terminal or mislead the reader are escaped.
 
-Control characters become their pictures (U+2400 …, "␛" for ESC), a line end becomes "⏎". Those without a picture,
+Control characters become their pictures (U+2400 …, "␛" for ESC), a line end becomes "⏎". Controls without a picture,
 direction controls, characters without width and lone surrogates become escapes as in JSON and Python (`\\x9b`,
 `\\u202e`, `\\U000e0041`). Every other character stays. The classes are those of the Unicode Standard: Cc, Cf, Cs, Zl,
 Zp, noncharacters, and Default_Ignorable_Code_Point.
