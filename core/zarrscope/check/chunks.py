@@ -206,7 +206,7 @@ class StoredChunks:
         there = len(self._present) if isinstance(self._present, set) else int(np.count_nonzero(self._present))
         missing = self.total - there
         if not there and self.total > 1:
-            text = f"None of the {self.total:,} chunks is stored: the array is all fill value"
+            text = f"None of the {self.total:,} chunks is stored: all elements have the fill value"
             return [self._finding(self._missing, "chunks-missing", text, None)]
         if isinstance(self._present, set):
             numbers = (n for n in range(self.total) if n not in self._present)
@@ -380,7 +380,8 @@ class StoredChunks:
             del found[inner]
         if len(misplaced) > 1:
             first = found[min(misplaced)]
-            found[min(misplaced)] = replace(first, message=f"{first.message}; so for {len(misplaced):,} inner chunks")
+            many = f"{first.message}; {len(misplaced):,} inner chunks have such a fault"
+            found[min(misplaced)] = replace(first, message=many)
         key = self.array.metadata.keys.key(chunk)
         for inner in sorted(absent)[:MOST_NAMED]:
             text = f"Inner chunk {inner} is not in its shard: it reads as the fill value"
@@ -413,7 +414,7 @@ class StoredChunks:
         one, other, same = min(pairs, key=lambda pair: pair[2])
         names = " and ".join(place(number, len(path)) for number in (one, other))
         within = "".join(f"inner shard {place(number, tier)} of " for tier, number in reversed([*enumerate(path)]))
-        many = f"; so for {len(pairs):,} pairs" if len(pairs) > 1 else ""
+        many = f"; {len(pairs):,} pairs overlap in all" if len(pairs) > 1 else ""
         how = "the same bytes" if same else "bytes in common"
         text = f"The index gives the inner chunks {names} of {within}shard {chunk} {how}{many}"
         advice = "One of them was overwritten: compare both with a copy, and write them again."

@@ -54,7 +54,7 @@ def stale_copies(
 def _difference(
     dialect: Dialect, path: str, key: str, copy: StoredDocument, own: bytes | None
 ) -> tuple[str, str] | None:
-    """(code, message) if a copy differs in meaning from the node's own document."""
+    """Returns (code, message) if a copy differs in meaning from the node's own document, else None."""
     held = copy if isinstance(copy, Mapping) else parse_json(copy)
     if own is None:
         if not held:
@@ -70,8 +70,8 @@ def _difference(
 
 
 def _same_node(dialect: Dialect, path: str, key: str, held: Any, own: bytes) -> bool:
-    """Whether the copy `held` and the document `own` describe the same node. One may state what the other leaves out
-    because it is the default."""
+    """Whether the copy `held` and the document `own` describe the same node. One may state a default that the other
+    leaves out."""
     try:
         nodes = [dialect.parse(path, {key: each}) for each in (held, own)]
     except ZarrscopeError:

@@ -33,7 +33,7 @@ from zarrscope.runtime.tuning import COMPARED_BYTES as BLOCK_BYTES
 
 
 class Absent:
-    """Marks a value that one side lacks; None would be a value of its own."""
+    """Marks a value that one side lacks. None cannot mark it, because JSON values may be None."""
 
     def __repr__(self) -> str:
         return "nothing"

@@ -1,4 +1,4 @@
-"""Checking a hierarchy: documents, how nodes fit together, and every stored chunk; nothing is changed.
+"""Checks a hierarchy: its documents, how its nodes fit together, and every stored chunk. Nothing is changed.
 
 `check` yields findings in a fixed order. For each node these are: the findings in its own documents, those about its
 keys, those in its chunks (chunks.py), then those of its children by name. A broken node ends only its own checks; the
@@ -70,7 +70,7 @@ class Journal(Protocol):
 
 
 class NullJournal:
-    """The journal of a check that is not to be resumed."""
+    """The journal of a check that cannot be resumed: it records nothing."""
 
     def reached(self, path: str) -> int | None:
         return None
@@ -95,7 +95,7 @@ def check(
     scheduler: Any = None,
     coverage: Coverage | None = None,
 ) -> Iterator[Finding]:
-    """Every finding at `path` and beneath, as it is found; ends early once `cancelled()`.
+    """Yields every finding at `path` and beneath, as it is found; ends early once `cancelled()`.
 
     Each node is read from its own documents, and consolidated metadata are compared with them. With `resume`, steps in
     the journal are skipped, and their findings come from the journal. Memory holds at most one chunk per core.
@@ -295,7 +295,7 @@ class _Check:
         """Findings in the node's own documents, also if the documents disagree on the node's kind."""
         if isinstance(node, NotFound) and path != "/":
             message = "A prefix is listed here, but nothing lies beneath it: a writer or an erasure was stopped"
-            advice = "Nothing has to be done: it goes when something is written and erased there."
+            advice = "Nothing has to be done: the prefix disappears when something is written and erased there."
             return [Finding("information", "left-over", path, message, advice=advice)]
         if isinstance(node, ZarrscopeError):
             key = self.hierarchy.dialect.documents(path)[0]
@@ -304,7 +304,7 @@ class _Check:
         key = dialect.attributes_at(path, node.kind)[0]
         own = dialect.documents(path, node.kind)[0]
         findings = [Finding("warning", "metadata", path, warning, own) for warning in node.warnings]
-        shared = self.hierarchy._nodes.defect if path != "/" else None  # it is told once, at the root
+        shared = self.hierarchy._nodes.defect if path != "/" else None  # it is reported once, at the root
         defects = [each for each in node.metadata.defects if each != shared]
         findings += [replace(finding_of(each.error, path, own), severity="error") for each in defects]
         if isinstance(node, Group) and node.problem is not None and not node.metadata.defects:
@@ -348,7 +348,7 @@ class _Check:
             faults = dialect.faults({**fetch(self.hierarchy.store, dialect.documents(path, kind))})
         except ZarrscopeError:
             return []  # opening the node reported the error
-        advice = "It reads here. Other readers may refuse it: correct the document."
+        advice = "zarrscope can read it. Other readers may refuse it: correct the document."
         return [
             Finding("warning", "schema", path, f"{pointer or 'The document'} {problem}", key, pointer, advice)
             for key, (pointer, problem) in faults

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
 
 MOST_KEPT = 1 << 22
-"""The most chunks that are stored one by one (64 MiB). Of a larger number, the first chunks and the sums of all are
-stored."""
+"""The most chunks that an inventory records one by one (64 MiB). If there are more, it records the first ones, and sums
+over all."""
 MOST_ASKED = 4096
-"""In a store that cannot list, the chunks of a grid of at most this many are requested one by one."""
+"""In a store that cannot list, the chunks are requested one by one if the grid has at most this many."""
 MOST_INNER = 1 << 16
 """The most inner chunks of one shard that are reported one by one."""
 UNKNOWN = -1
@@ -93,7 +93,7 @@ class Inventory:
         first: tuple[int, int] = (0, 0),
         extent: tuple[int, int] | None = None,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(number of stored chunks, their bytes) per cell, for a plane of the grid cut into cells of `step` chunks.
+        """Cuts a plane of the grid into cells of `step` chunks. Returns (stored chunks, their bytes) for each cell.
 
         `fixed` gives the index of the other axes; a negative axis stands for a plane of one row, or one column. `first`
         and `extent` choose a part of the plane, in chunks.
@@ -128,7 +128,7 @@ def take_inventory(
 ) -> Inventory:
     """Finds the stored chunks of an array. `progress` is called with the number found so far. Waits for the store.
 
-    Raises Unreadable where the store does not answer.
+    Raises Unreadable if the store does not answer.
     """
     grid = tuple(array.metadata.grid.grid_shape(array.shape))
     total = prod(grid)
@@ -229,8 +229,7 @@ class InnerChunk:
 
 
 def inner_chunks(array: Array, shard: ChunkIndex) -> tuple[InnerChunk, ...]:
-    """The chunks within a shard, from its index; none if the array has no shards, or if there are too many chunks in
-    one.
+    """The chunks within a shard, from its index; none if the array has no shards, or shards with too many chunks.
 
     Reads the index. Raises BadChunk, Unreadable.
     """

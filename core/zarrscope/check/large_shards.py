@@ -38,7 +38,8 @@ COMPARED = 1000
 
 
 class LargeShard:
-    """One shard of the grid. `decoded` gives the finding for a damaged inner chunk; it stops after `max_findings`."""
+    """One shard of the grid. `decoded` gives the finding for a damaged inner chunk; after `max_findings` the check
+    stops."""
 
     def __init__(
         self,
@@ -61,7 +62,7 @@ class LargeShard:
         self._reader = array.store.bulk.reader(self._arena, self.locator.max_stored_size)
 
     def run(self) -> bool:
-        """Fills `findings`, `stored` and `total`; False where the shard is not stored. Ends early once cancelled."""
+        """Fills `findings`, `stored` and `total`. Returns False if the shard is not stored. Ends early if cancelled."""
         first = tuple(c * n for c, n in zip(self.chunk, self.locator.chunks_per_shard, strict=True))
         self.total = self._count(first, self.locator.chunks_per_shard)
         try:
@@ -91,8 +92,8 @@ class LargeShard:
     def _fail(self, error: ZarrscopeError, count: int = 1) -> None:
         finding = failed_chunk(error.located(store=self.array.store.url, key=self.key), self.array, self.key)
         finding = replace(finding, code="shard-index") if isinstance(error, BadChunk) else finding
-        so = f"; so for {count:,} inner chunks" if count > 1 else ""
-        self.findings.append(replace(finding, message=finding.message + so))
+        many = f"; {count:,} inner chunks have such a fault" if count > 1 else ""
+        self.findings.append(replace(finding, message=finding.message + many))
 
     # ------------------------------------------------------------------ one index
     def _check(self, tier: int, span: tuple[int, int] | None, first: ChunkIndex) -> bool:
@@ -164,7 +165,7 @@ class LargeShard:
         at = int(np.argmin(same))
         pair = (numbers[others[at]], numbers[few[at]])
         names = " and ".join(str(tuple(int(i) for i in np.unravel_index(int(number), grid))) for number in pair)
-        many = f"; so for {len(later):,} pairs" if len(later) > 1 else ""
+        many = f"; {len(later):,} pairs overlap in all" if len(later) > 1 else ""
         how = "the same bytes" if same[at] else "bytes in common"
         text = f"The index gives the inner chunks {names} of shard {self.chunk} {how}{many}"
         advice = "One of them was overwritten: compare both with a copy, and write them again."
