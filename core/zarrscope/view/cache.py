@@ -138,7 +138,7 @@ def buffer_bytes(data: NDArray[Any]) -> int:
 
 
 def compact(data: NDArray[Any]) -> NDArray[Any]:
-    """`data`, or a read-only copy if it would keep a much larger buffer alive."""
+    """Returns `data`, or a read-only copy if `data` would keep a much larger buffer alive."""
     if buffer_bytes(data) <= data.nbytes + data.nbytes // 4:
         return data
     copied = data.copy()

@@ -139,8 +139,8 @@ class Edits:
 
 
 def _meeting(block: Block, axes: Sequence[Axis]) -> tuple[Block, list[NDArray[Any]], tuple[Any, ...]] | None:
-    """(block, positions in the result, index in the block) of the elements of a block that `axes` select; None if there
-    are none."""
+    """Returns (block, positions in the result, index in the block) of the elements of a block that `axes` select; None
+    if there are none."""
     outer: list[NDArray[Any]] = []
     inner: list[NDArray[Any]] = []
     for axis, corner, size in zip(axes, block.corner, block.values.shape, strict=True):

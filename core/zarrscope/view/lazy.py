@@ -176,7 +176,7 @@ class LazyView(Computing):
     # ------------------------------------------------------------------ reading
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if copy is False:
-            raise ValueError("a stored array cannot be had as a numpy array without a copy")
+            raise ValueError("a stored array cannot become a numpy array without a copy")
         values = self._read()
         if self._shown is not None:
             values = self._shown[1](values)

@@ -22,7 +22,7 @@ from zarrscope.runtime.tuning import LAZY_BLOCK_BYTES
 class Computing(np.lib.mixins.NDArrayOperatorsMixin, ABC):
     """Gives an array class numpy's operators and functions, computed when needed.
 
-    For a class that has shape, dtype, `edges(axis)` and `__array__`.
+    The class must have shape, dtype, `edges(axis)` and `__array__`.
     """
 
     shape: tuple[int, ...]

@@ -53,7 +53,8 @@ __all__ = [
 
 REMOTE_KEYS, REMOTE_KEYS_AHEAD = 16, 4
 """The most keys of a remote store, visible ones and prefetched ones, that one job fetches in parallel. With one key for
-each job, 32 threads need several round trips for a plane. Not more keys, because a job is cancelled as a whole."""
+each job, 32 threads would need several round trips for a plane. There are not more, because a job is cancelled as a
+whole."""
 
 VISIBLE, NEARBY = Priority.VISIBLE, Priority.NEARBY
 

@@ -1,4 +1,4 @@
-"""PNG files from RGB pixels with zlib alone: for `render` on machines without a display, and for the notebook.
+"""Makes PNG files from RGB pixels with zlib alone: for `render` on machines without a display, and for the notebook.
 
 Twenty lines replace a dependency (W3C PNG, third edition: signature, IHDR, IDAT, IEND; 8-bit RGB, no filter).
 """

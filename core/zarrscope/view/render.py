@@ -1,4 +1,4 @@
-"""Turns planes of values into RGB pictures. numpy only; no state except small tables; runs in workers.
+"""Turns planes of values into RGB pictures, with numpy alone. It keeps only small tables, and any thread may call it.
 
 Each channel is scaled from (low, high) to (0, 1), corrected by gamma, inverted on request and multiplied by its colour;
 then the channels are added up, like light. Types of one and two bytes use a table with a colour for each value (kept
