@@ -365,7 +365,7 @@ class Array:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         """All values, for numpy. Raises ValueError for copy=False: stored values must be read into new memory."""
         if copy is False:
-            raise ValueError("a stored array cannot be had as a numpy array without a copy")
+            raise ValueError("a stored array cannot become a numpy array without a copy")
         return np.asarray(self[...], dtype)
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -62,7 +62,7 @@ class ChangingHierarchy:
         Raises
         ------
         Conflict
-            A node is there already.
+            There is a node at the path already.
         Refused, ReadOnly
             The name is not allowed or lies beneath an array; the hierarchy was not opened for writing.
 
@@ -119,7 +119,7 @@ class ChangingHierarchy:
         Raises
         ------
         Conflict
-            A node is there already.
+            There is a node at the path already.
         Unsupported
             The dialect cannot express the array.
         Refused, ReadOnly
@@ -260,7 +260,7 @@ class ChangingHierarchy:
         return consequence(self._nodes, clean_path(path), document)
 
     def attributes_pointer(self, path: str) -> str:
-        """Returns where the attributes lie in `document(path)`.
+        """Returns the place of the attributes in `document(path)`.
 
         Parameters
         ----------

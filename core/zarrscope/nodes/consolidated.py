@@ -1,6 +1,6 @@
-"""Updates consolidated metadata (copies of documents in a group above) with every edit, and writes it anew on request.
+"""Updates consolidated metadata (copies of documents in a group above) with every edit, and writes them on request.
 
-The dialect says where the copy of a document is stored (`consolidated_location`). An update replaces only the copies of
+The dialect states the place of each copy (`consolidated_location`). An update replaces only the copies of
 changed documents; all other bytes of the document that holds the copies stay as they are. In v3 and v2 any group may
 hold consolidated metadata of the nodes beneath it, so an update covers every group above the changed node.
 Specification: spec A.5, A.8.1, A.9.
@@ -137,7 +137,7 @@ def _need_holder(dialect: Dialect) -> str:
 def _changed(
     stored: ParsedBytes, within: str, holder: str, dialect: Dialect, changes: Mapping[str, bytes | None]
 ) -> bytes:
-    """The document `stored`, with copies replaced by the documents in `changes` (None: the copy is removed)."""
+    """Returns the document `stored` with its copies replaced by the documents in `changes` (None removes a copy)."""
     wanted: dict[tuple[str, ...], dict[str, Any]] = {}
     odd = False
     for key, value in changes.items():

@@ -88,7 +88,7 @@ class HierarchyLike(Protocol):
 
 
 class NodeContext:
-    """A store and its dialect. Safe from any thread."""
+    """A store, its dialect and its cached documents, as one open hierarchy sees them. Any thread may use it."""
 
     def __init__(
         self,
@@ -194,8 +194,8 @@ class NodeContext:
         return dict(documents_at(self.store, keys, cancelled))
 
     def _told(self, node: Node | None, passed_over: Sequence[Unreadable]) -> Node | None:
-        """The node, with warnings about documents that could not be read. Raises the first of their errors if the other
-        documents describe no node.
+        """Returns the node with warnings about documents that could not be read. Raises the first of their errors if
+        the other documents describe no node.
         """
         if not passed_over:
             return node
@@ -207,7 +207,8 @@ class NodeContext:
             f"{error.key} was passed over: {error.message.rstrip('.')}" for error in passed_over if not is_untold(error)
         ]
         told += [
-            f"Attributes may be missing: {error.message.rstrip('.')} of {error.key}, as of what is not there"
+            f"Attributes may be missing, because the store answers for {error.key} as for values that do not exist: "
+            f"{error.message.rstrip('.')}"
             for error in passed_over
             if is_untold(error) and error.key == attributes
         ]
@@ -243,7 +244,8 @@ class NodeContext:
         return self._told(self.parsed(path, {key: self.held(key, each) for key, each in found.items()}), passed_over)
 
     def held(self, key: str, value: bytes) -> ParsedBytes:
-        """`value` as it was parsed when the hierarchy was opened, if the bytes are still the same; else unparsed."""
+        """Returns `value` in the form that was parsed when the hierarchy was opened, if the bytes are still the same;
+        else unparsed."""
         known = self._parsed.get(key)
         return known if known is not None and known == value else ParsedBytes(value)
 
@@ -308,7 +310,7 @@ class NodeContext:
             return self.broken(path, documents, error)
 
     def broken(self, path: str, documents: Mapping[str, StoredDocument], error: BadMetadata) -> Node:
-        """The node at `path` whose document cannot be understood, for the `error`."""
+        """The node at `path` if its document cannot be understood because of `error`."""
         dialect = next(each for each in self.dialects if any(key in documents for key in each.documents(path)))
         names = [key.rpartition("/")[2] for key in dialect.outline("/")]
         kind = dialect.guessed(path, documents, keys_beneath(self.store, dialect.listing(path), names))
@@ -381,15 +383,15 @@ class NodeContext:
         return False
 
     def _entries(self, path: str) -> Iterator[Entry]:
-        """What lies beneath a group: as listed, or as the index page of a web server names it."""
+        """The entries beneath a group, from a listing or from the index page of a web server."""
         prefix = self.dialect.listing(path)
         if self.store.listable:
             return self.store.list_dir(prefix)
         return (Entry(name, True) for name in self.store._named_folders(prefix) or ())
 
     def shown(self, path: str, found: Iterator[Child]) -> Iterator[Child]:
-        """The children that people see. Left out are the group in which some dialects keep nothing but consolidated
-        metadata, and the trash folder that lies beside several hierarchies in one folder (stores/local/trash.py).
+        """The children to show. This leaves out the group in which some dialects keep nothing but consolidated
+        metadata, and the trash that lies beside several hierarchies in one folder (stores/local/trash.py).
         """
         if len(self.dialects) > 1:
             return (child for child in found if not (child.name.startswith(".") and child.name.endswith(".trash")))

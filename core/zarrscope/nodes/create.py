@@ -1,7 +1,8 @@
-"""New arrays: makes canonical metadata from the caller's arguments, with defaults that suit images.
+"""Makes the canonical metadata of new arrays from the caller's arguments, with defaults that suit images.
 
-Defaults: chunks of about 1 MiB decoded, longest along the last axes; zstd at level 3 behind plain bytes; strings and
-byte strings of varying length by vlen-utf8 and vlen-bytes. `shards` puts the chunks into sharding_indexed shards.
+Defaults: decoded chunks of about 1 MiB, longest along the last axes; the codecs bytes and zstd at level 3; for strings
+and byte strings of varying length vlen-utf8 and vlen-bytes instead of bytes. `shards` puts the chunks into
+sharding_indexed shards.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ def new_array(
     kind = from_numpy(dtype)
     if kind.numpy is not None and not kind.variable and not kind.itemsize:
         raise Refused(
-            f"Elements of type {kind.name} would hold nothing: no length is named",
-            advice='Name one ("S5", "U5", "V5"), or take "str" or "bytes", which have any length.',
+            f"Elements of type {kind.name} would hold nothing: no length is stated",
+            advice='State one ("S5", "U5", "V5"), or use "str" or "bytes", whose values may have any length.',
         )
     inner = tuple(int(n) for n in chunks) if chunks is not None else ()
     if chunks is None:
@@ -121,7 +122,7 @@ def as_spec(codec: CodecSpec | Mapping[str, Any] | str) -> CodecSpec:
 
 
 def serialised(specs: Sequence[CodecSpec], dtype: DataType) -> tuple[CodecSpec, ...]:
-    """Adds the array→bytes codec where `specs` lack it, before the first codec that works on bytes."""
+    """Adds an array→bytes codec if `specs` lack one, before the first codec that works on bytes."""
     kinds = [kind_of(spec.name) for spec in specs]
     if not {"array→bytes", None}.isdisjoint(kinds):
         return tuple(specs)

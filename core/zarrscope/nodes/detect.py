@@ -115,7 +115,7 @@ def told_of(passed_over: Sequence[Unreadable]) -> tuple[str, ...]:
     for error in [error for error in passed_over if is_untold(error)][:1]:
         warnings.append(
             f"The server does not distinguish missing from denied values, such as {error.key}: "
-            f"{error.message.rstrip('.')}. Without --missing-is-fill it is not taken for fill values"
+            f"{error.message.rstrip('.')}. Such values read as fill values only with --missing-is-fill"
         )
     return tuple(warnings)
 
@@ -245,7 +245,7 @@ class Found(NamedTuple):
     """The contents of a store's root: the detected dialect, and the documents that were read."""
 
     detected: Detected | None
-    """The dialect and what else was detected; None if there is no hierarchy."""
+    """The dialect, with any warnings and defects of the root document; None if there is no hierarchy."""
     documents: dict[str, bytes]
     asked: frozenset[str]
     """The requested keys; those that are not in `documents` are absent."""
@@ -255,8 +255,9 @@ FIRST = ("zarr.json", ".zmetadata", ".zgroup")
 """The keys that are requested first from a remote store. They suffice for v3, and for v2 with consolidated metadata."""
 FIRST_OF_N5 = ("attributes.json", "zarr.json", ".zgroup")
 _needed_all: Memo[bool] = Memo(256)
-"""For each remote folder whether the last hierarchy that was opened in it needed more than these keys. What lies beside
-it is probably alike: then all keys are requested at once. That saves a round trip; a wrong guess costs requests."""
+"""For each remote folder: whether the last hierarchy that was opened in it needed more than these keys. The hierarchies
+beside it are probably alike, so all keys are then requested at once. That saves a round trip; a wrong guess costs
+requests."""
 
 
 def found_in(
@@ -266,7 +267,8 @@ def found_in(
     fallbacks: bool = True,
     consolidated: bool = True,
 ) -> Found:
-    """The detected hierarchy of the store and its root documents. `consolidated`: consolidated metadata are used."""
+    """Detects the hierarchy in the store and fetches its root documents. `consolidated`: whether consolidated metadata
+    will be used."""
     passed_over: list[Unreadable] = []
     documents: dict[str, bytes] = {}
     asked: list[str] = []
@@ -286,7 +288,7 @@ def found_in(
     detected = detected_in(store, documents, dialect, lenient, passed_over)
     if detected is None:
         return Found(None, documents, frozenset(asked))
-    if store.remote and "://" in place:  # where the folder of a host or bucket is named
+    if store.remote and "://" in place:  # the address names a folder within a host or bucket
         told = {key: value for key, value in documents.items() if key in first}
         _needed_all.put(place, not _tell_all(told, lenient, consolidated))
     if detected.dialect.fallbacks != fallbacks:

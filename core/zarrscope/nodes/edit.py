@@ -322,7 +322,7 @@ def vanishing(hierarchy: NodeContext, path: str) -> list[str]:
 
 
 def vanished(hierarchy: NodeContext, above: list[str]) -> tuple[str, ...]:
-    """The groups from `above`, a result of `vanishing`, that are gone now."""
+    """A sentence for each group of `above`, a result of `vanishing`, that is gone now."""
     return tuple(
         f"{each}, a group without its own document, vanishes as well: it contains nothing else"
         for each in above
@@ -390,8 +390,8 @@ def _paths_above(path: str) -> Iterator[str]:
 
 
 def _need_other_case(hierarchy: NodeContext, path: str, instead_of: str = "") -> None:
-    """Raises Refused for names that differ only in case from a sibling's, where that is forbidden (2019
-    drafts, D.1.6)."""
+    """Raises Refused if the dialect forbids names that differ only in case from a sibling's (2019 drafts, D.1.6), and
+    the name is one."""
     above, _, name = path.rpartition("/")
     if not name or not hierarchy.dialect.case_blind or not hierarchy.store.listable:
         return
@@ -406,7 +406,7 @@ def _need_other_case(hierarchy: NodeContext, path: str, instead_of: str = "") ->
     )
     if taken is not None:
         raise Refused(
-            f"{hierarchy.dialect.title} takes {name!r} and the existing {taken!r} for one name",
+            f"{hierarchy.dialect.title} takes {name!r} and the existing {taken!r} for the same name",
             store=hierarchy.url,
             advice="Choose a name that differs in more than upper and lower case.",
         )

@@ -161,7 +161,7 @@ class Hierarchy(ChangingHierarchy):
         Raises
         ------
         NotFound
-            There is no node; the error says what is stored there instead.
+            There is no node; the error names anything else that is stored there.
         BadMetadata, Unreadable, Unsupported
             Its document is broken; it cannot be read; it demands a feature that zarrscope lacks.
 
@@ -215,7 +215,7 @@ class Hierarchy(ChangingHierarchy):
         """Names the extensions that groups above a node demand and zarrscope does not understand. They may change the
         node.
 
-        Show it with a node that was opened by its path; the groups themselves refuse to list their children.
+        They should be shown with a node that was opened by its path. The groups themselves refuse to list children.
 
         Parameters
         ----------
@@ -374,9 +374,7 @@ class Hierarchy(ChangingHierarchy):
         found = [key for key, value in zip(keys[1:], others, strict=True) if value is not None]
         if own is not None or not found:
             return None
-        return (
-            f"There is no chunk {keys[0]}, but {found[0]}, which is only read in a hierarchy that was opened leniently"
-        )
+        return f"There is no chunk {keys[0]}, but a chunk {found[0]}, which is read only in a lenient hierarchy"
 
 
 def _opened(hierarchy: Hierarchy, node: Node) -> Group | Array:

@@ -1,7 +1,7 @@
 """Draws the chunks and shards of an array as SVG, and the tree of known nodes, for HTML summaries. Nothing is read.
 
-The last three axes are drawn as a box, with thin lines between chunks and thick lines between shards; the axes before
-them are given as a number. If there are very many chunks, only some are drawn, and the drawing says so.
+The last three axes are drawn as a box, with thin lines between chunks and thick lines between shards. The lengths of
+the axes before them are written below. If there are very many chunks, only some of the lines are drawn.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _cuts(axis: tuple[int, int, int, float]) -> list[tuple[float, bool]]:
     step = max(1, chunk)
     many = -(-extent // step) - 1
     every = -(-many // MOST_LINES) if many > MOST_LINES else 1
-    if shard and every > 1:  # not all lines are drawn: edges of shards rather than of chunks
+    if shard and every > 1:  # not all lines can be drawn: edges of shards precede edges of chunks
         step, every = shard, max(1, -(-(-(-extent // shard) - 1) // MOST_LINES))
     places = range(step * every, extent, step * every)
     return [(place / extent * length, bool(shard) and place % shard == 0) for place in places]

@@ -265,9 +265,9 @@ def _with_kinds(
 def _child(
     hierarchy: NodeContext, path: str, name: str, documents: Mapping[str, StoredDocument], *, whole: bool = True
 ) -> Child | None:
-    """The child that these documents describe, None if they describe no node. If its kind is evident, its metadata are
-    parsed on demand; its other documents are then read first, unless `documents` are the `whole` set. On a local disk
-    a group's attributes are read as well, if another document has them: that costs no round trip."""
+    """The child that these documents describe; None if they describe no node. If its kind is evident, its metadata are
+    parsed on demand; its other documents are read before that, unless `whole` states that `documents` are all. On a
+    local disk a group's attributes are read as well, if another document has them: that costs no round trip."""
     where = join_path(path, name)
     kind = _claimed(hierarchy, where, documents) if documents else None
     if kind is not None:

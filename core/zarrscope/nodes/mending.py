@@ -1,5 +1,5 @@
-"""Finds the faulty documents of a node, reads their whole text, even if it is not JSON, and tells what a corrected text
-would describe. The corrected document is stored by `Hierarchy.save`.
+"""Finds the faulty documents of a node, reads their whole text, even if it is not JSON, and checks whether a corrected
+text would describe a valid node. The corrected document is stored by `Hierarchy.save`.
 """
 
 from __future__ import annotations
@@ -61,4 +61,4 @@ def _rules(document: Document) -> str:
         found = detect({document.key: document.bytes})
     except ZarrscopeError as error:
         return error.message
-    return "" if found is not None else "It names no format"
+    return "" if found is not None else "The document states no format"

@@ -81,9 +81,9 @@ def copy(
     """Copies the node at `path`, and everything beneath it, to the path `to` of `target` (or of the same hierarchy).
 
     `replace` first erases the node at `to`. Missing groups above `to` are created. `progress` is called by several
-    threads, one at a time. When it is `cancelled`, the copied values are removed again. Raises NotFound, Conflict (`to`
-    is not empty), Refused (`to` lies within `path`, its name is not allowed, or it has another dialect: convert
-    instead), ReadOnly, Unreadable.
+    threads, one at a time. If the copy is `cancelled`, the copied values are removed again. Raises NotFound, Conflict
+    (`to` is not empty), Refused (`to` lies within `path`, its name is not allowed, or `target` has another dialect:
+    convert instead), ReadOnly, Unreadable.
     """
     return _Carrying(source._nodes, path, to, _nodes_of(target), replace, progress, cancelled).copy()
 
@@ -196,7 +196,7 @@ class _Carrying:
                     f"Something is already stored at {self.to}",
                     store=self.target.url,
                     key=key_of(self.target, self.to),
-                    advice="Choose another path, or replace what is there. A copy may have stopped halfway.",
+                    advice="Choose another path, or replace the data there. A copy may have stopped halfway.",
                 )
             erase_node(self.target, taken[0], self.to, taken[1])
         create_groups(self.target, above)

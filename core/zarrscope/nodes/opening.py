@@ -50,8 +50,8 @@ def open(
         path of fsspec and upath, a Store, StorePath, Group or Array of zarr-python, a store of obstore, a ZipFile, a
         Dataset of xarray or an array of dask that came from Zarr. If it is a node, `initial_path` is its path.
     mode
-        "r" reads; "r+" reads and writes what exists; "a" creates it if it is missing; "w-" creates it and must not find
-        one.
+        "r" reads; "r+" reads and writes an existing hierarchy; "a" creates one if there is none; "w-" creates one and
+        refuses an existing one.
     dialect
         The dialect to open as, or to create. By default it is detected; new hierarchies are v3.
     lenient
@@ -135,7 +135,7 @@ def open_array(
     Parameters
     ----------
     url
-        A path, a URL, a Store or another object that `open` takes. Where the address itself names a node inside a
+        A path, a URL, a Store or another object that `open` takes. If the address itself names a node inside a
         store, `path` starts there.
     path
         The path of the array.
@@ -171,7 +171,7 @@ def open_array(
     if isinstance(node, Array):
         return node
     raise NotFound(
-        f"The node {node.path} is a group, no array",
+        f"The node {node.path} is a group, not an array",
         store=node.hierarchy.url,
         advice="open_group opens groups; list its arrays with .arrays().",
     )
@@ -185,7 +185,7 @@ def open_group(
     Parameters
     ----------
     url
-        A path, a URL, a Store or another object that `open` takes. Where the address itself names a node inside a
+        A path, a URL, a Store or another object that `open` takes. If the address itself names a node inside a
         store, `path` starts there.
     path
         The path of the group.
@@ -219,7 +219,7 @@ def open_group(
     if isinstance(node, Group):
         return node
     raise NotFound(
-        f"The node {node.path} is an array, no group", store=node.store.url, advice="open_array opens arrays."
+        f"The node {node.path} is an array, not a group", store=node.store.url, advice="open_array opens arrays."
     )
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.opened import Opened
 
 _DAMAGED = (
-    "The rest of the array can be read. Copy this chunk again from where it came; zarrscope check finds all such."
+    "The rest of the array can be read. Restore this chunk from a copy; zarrscope check finds all damaged chunks."
 )
 
 
@@ -110,7 +110,7 @@ class StoredArray:
         return self._problem
 
     def need_sound(self) -> None:
-        """Raises the first defect of the documents, if they have one: the shape may then be a stand-in."""
+        """Raises the first defect of the documents, if they have one: the shape may then be a placeholder."""
         if self.metadata.defects:
             raise self.located(self.metadata.defects[0].error)
 
@@ -264,7 +264,7 @@ class StoredArray:
     def fetch(
         self, chunks: Iterable[ChunkIndex], cancelled: Callable[[], bool] = never
     ) -> Iterator[tuple[ChunkIndex, EncodedChunk]]:
-        """(chunk, encoded bytes | None | error), in order of completion; ends early once `cancelled()`."""
+        """Yields (chunk, its encoded bytes, None or an error) in order of completion; ends early once `cancelled()`."""
         for arrived in self.fetch_together(chunks, cancelled):
             yield from arrived
 
@@ -272,7 +272,7 @@ class StoredArray:
     def fetch_together(
         self, chunks: Iterable[ChunkIndex], cancelled: Callable[[], bool] = never
     ) -> Iterator[Sequence[Fetched]]:
-        """As `fetch`; the chunks of one answer together."""
+        """Like `fetch`, but yields the chunks that arrive together in one list."""
         keys = self.metadata.keys
         forgotten: set[str] = set()
         for arrived in self.locator.fetch_together(chunks, cancelled):
@@ -298,7 +298,8 @@ class StoredArray:
         return True
 
     def decode_chunk(self, chunk: ChunkIndex, data: bytes | memoryview) -> NDArray[Any]:
-        """One chunk decoded, clipped to the array's edge, read-only. Raises BadChunk, Unsupported, Refused."""
+        """Decodes one chunk, clipped to the array's edge; the result is read-only. Raises BadChunk, Unsupported,
+        Refused."""
         values = self.decode(chunk, data, None)[self._clip(chunk)]
         if not values.flags.owndata and values.base is not None and values.nbytes * 2 < _base_bytes(values):
             values = values.copy()  # a small view would hold a large buffer in the cache
@@ -365,7 +366,7 @@ class StoredArray:
 
     @property
     def writable(self) -> bool:
-        """Whether the store and the mode it was opened in allow writing."""
+        """Whether the store, and the mode in which the hierarchy was opened, allow writing."""
         return self.store.writable and (self.context is None or self.context.writable)
 
     def need_writing(self) -> None:

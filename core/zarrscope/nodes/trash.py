@@ -1,8 +1,8 @@
 """A trash for nodes on stores that are folders: erased nodes can be restored.
 
     thrown = trash.put(hierarchy, "/labels/old")          # renamed into the trash beside the store
-    trash.restore(hierarchy, thrown.id)                   # and back, chunks, attributes and all
-    trash.empty(hierarchy)                                # gone for good
+    trash.restore(hierarchy, thrown.id)                   # moved back with its chunks and attributes
+    trash.empty(hierarchy)                                # erased for good
 
 A node is moved with everything beneath it by renaming its folder, never by copying, so a large node takes no longer. An
 entry of the trash is a folder. It contains a record (trash.json) of the former places, which is written first, and
@@ -85,7 +85,7 @@ def put(hierarchy: HierarchyLike, path: str) -> Thrown:
     Unsupported
         The store has no trash, or a part of the node lies on another disk. Nothing has changed.
     NotFound, Refused, ReadOnly
-        Nothing is there; it is the root; it cannot be written to.
+        Nothing is stored there; the path is the root; the store cannot be written.
 
     Examples
     --------
@@ -131,12 +131,12 @@ def entries(hierarchy: HierarchyLike) -> tuple[Thrown, ...]:
     Parameters
     ----------
     hierarchy
-        Opened in any way.
+        Opened in any mode.
 
     Returns
     -------
     tuple of Thrown
-        Empty where the store has no trash.
+        Empty if the store has no trash.
 
     Raises
     ------
@@ -158,7 +158,7 @@ def entries(hierarchy: HierarchyLike) -> tuple[Thrown, ...]:
 
 def identify(hierarchy: HierarchyLike, *names: str) -> str:
     """The id of an entry. Each of the names may be an id, or the former path of a node, for which the latest entry
-    counts; the first name that fits is used. If none fits, the first name.
+    counts; the first name that fits is used. If none fits, returns the first name.
 
     Examples
     --------
@@ -262,7 +262,7 @@ def empty(
     Raises
     ------
     NotFound, ReadOnly
-        There is no such entry; it cannot be written to.
+        There is no such entry; the store cannot be written.
 
     Examples
     --------
@@ -368,7 +368,7 @@ def _forget(nodes: NodeContext, path: str) -> None:
 
 # ---------------------------------------------------------------------------------------------- place of the trash
 def _trash(store: Store) -> Store | None:
-    """The trash as a store; rehearsed if the hierarchy's store is."""
+    """The trash as a store; a dry run if the hierarchy's store is one."""
     trash = trash_store(store)
     if trash is not None and isinstance(store, Rehearsal):
         return Rehearsal(trash, store.log)

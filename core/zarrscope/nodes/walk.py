@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class Tree:
     """The nodes at and beneath `path`. It lists the store on first use.
 
-    It shows the result of one listing: for nodes that are created or erased later, make another Tree. Used by one
-    thread.
+    It shows the result of one listing: for nodes that are created or erased later, make another Tree. Only one thread
+    may use it.
     """
 
     def __init__(self, hierarchy: NodeContext, path: str = "/", cancelled: Callable[[], bool] = never) -> None:
@@ -59,8 +59,8 @@ class Tree:
     def walk(self) -> Iterator[tuple[str, Child]]:
         """Yields (path, child) for every node beneath: parents first, the children of a group in natural order.
 
-        A group whose children cannot be listed has `error`; so do nodes with broken documents. Raises the errors of
-        Hierarchy.children if the first listing fails. Ends early once cancelled; walks at most 64 levels.
+        A group whose children cannot be listed has an `error`, and so has a node with broken documents. Raises the
+        errors of Hierarchy.children if the first listing fails. Ends early once cancelled; walks at most 64 levels.
         """
         return self._beneath(self.path, self._sorted(self.path))
 
