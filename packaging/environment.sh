@@ -1,10 +1,10 @@
-# Shared by packaging/demo and packaging/check (bash, sourced): a Python environment that is remade only when it must be,
-# and what the machine lacks beyond Python. Expects ROOT, the checkout's folder.
+# Functions of packaging/demo and packaging/check (bash, sourced): they make a Python environment, again only if it is
+# outdated, and find and install missing system packages. They expect ROOT, the checkout's folder.
 
 say() { printf '%s\n' "$*"; }
 
-# find_python [CANDIDATE]: a Python of at least 3.11 that really runs and can make environments; a shim in PATH may start
-# nothing.
+# find_python [CANDIDATE]: prints the path of a Python of at least 3.11 that can make environments. Each candidate is run,
+# because a shim in PATH may start nothing.
 find_python() {
     local candidate path
     [ $# -gt 0 ] || set -- python3 python3.13 python3.12 python3.11 python
@@ -26,7 +26,7 @@ no_python() { # no_python [INTERPRETER-ASKED-FOR]
     exit 1
 }
 
-# forget_other_version FOLDER PYTHON: the environment there counts only if it is of the interpreter's version.
+# forget_other_version FOLDER PYTHON: makes the environment count as outdated if it has another version of Python.
 forget_other_version() {
     local version='import sys; print(sys.version)'
     [ "$("$1/bin/python" -c "$version" 2>/dev/null </dev/null)" = "$("$2" -c "$version" </dev/null)" ] || rm -f "$1/.stamp"
@@ -36,9 +36,9 @@ digest() {
     if command -v sha256sum >/dev/null; then sha256sum "$@"; else shasum -a 256 "$@"; fi | awk '{print $1}' | tr '\n' ' '
 }
 
-# environment FOLDER PYTHON STAMP CONSTRAINTS INSTALL-ARGUMENTS… : the folder is a link to an environment with these
-# installed. A stamp written last says what is in it. A new one is made beside, in FOLDER.XXXXXX, and the link turned to it
-# when it stands: what worked before is there until then, and stays where making the new one fails or is interrupted.
+# environment FOLDER PYTHON STAMP CONSTRAINTS INSTALL-ARGUMENTS… : makes FOLDER a link to an environment with these
+# packages. The stamp, which is written last, identifies the packages. A new environment is made in FOLDER.XXXXXX, and the
+# link is changed to it when it is complete; if making it fails or is interrupted, the old environment stays.
 environment() {
     local folder=$1 python=$2 stamp=$3 constraints=$4
     shift 4
@@ -52,13 +52,13 @@ environment() {
     fi
     say "Making ${folder#"$ROOT"/} with $python (once; a minute or two)"
     _forget_leftovers "$folder"
-    making=$(mktemp -d "$folder.XXXXXX") && rmdir "$making" || return 1 # made again as the umask says
+    making=$(mktemp -d "$folder.XXXXXX") && rmdir "$making" || return 1 # venv makes it again, with the usual permissions
     if _filled "$making" "$python" "$constraints" "$@" && printf '%s' "$stamp" >"$making/.stamp"; then
         _turn_to "$folder" "$making" "$python" || { _unmake; return 1; }
         making=""
     else
         _unmake
-        [ ! -x "$folder/bin/python" ] || say "The environment of before is left as it was: ${folder#"$ROOT"/}" >&2
+        [ ! -x "$folder/bin/python" ] || say "The earlier environment is left as it was: ${folder#"$ROOT"/}" >&2
         return 1
     fi
 }
@@ -72,26 +72,26 @@ _filled() { # _filled FOLDER PYTHON CONSTRAINTS INSTALL-ARGUMENTS…
         && VIRTUAL_ENV="$folder" "$folder/bin/uv" pip install -q --python "$folder/bin/python" -c "$constraints" "$@" </dev/null; then
         return 0
     fi
-    say "uv did not do it; pip tries"
+    say "uv failed; trying pip"
     "$folder/bin/python" -m pip install -q --disable-pip-version-check -c "$constraints" "$@" </dev/null
 }
 
-# _turn_to LINK FOLDER PYTHON: the link names the folder from now on, and what it named before is removed.
+# _turn_to LINK FOLDER PYTHON: makes the link lead to the folder, and removes the folder that it led to before.
 _turn_to() {
     local link=$1 folder=$2 python=$3 before=""
     if [ -L "$link" ]; then
         before=$(readlink "$link")
-        case $before in "${link##*/}."??????) before=$(dirname "$link")/$before ;; *) before="" ;; esac # never another's
+        case $before in "${link##*/}."??????) before=$(dirname "$link")/$before ;; *) before="" ;; esac # a folder that was not made here is kept
     elif [ -e "$link" ]; then # a folder, as other tools make it
         before=$(mktemp -d "$link.XXXXXX") && rmdir "$before" && mv "$link" "$before" || return 1
     fi
-    # replaced at once, which mv does not do everywhere
+    # os.replace is atomic; mv is not on every system
     "$python" -c 'import os, sys; os.symlink(sys.argv[1], sys.argv[2]); os.replace(sys.argv[2], sys.argv[3])' \
         "${folder##*/}" "$folder.link" "$link" || { [ -e "$link" ] || mv "$before" "$link"; return 1; }
     [ -z "$before" ] || rm -rf "$before"
 }
 
-# _forget_leftovers LINK: removes what was made beside it and never finished, a day ago or earlier (a machine went off).
+# _forget_leftovers LINK: removes environments that were begun beside it more than a day ago and never completed.
 _forget_leftovers() {
     local found current
     current=$(readlink "$1" 2>/dev/null || true)
@@ -108,13 +108,13 @@ _unmake() {
     making=""
 }
 
-# Ctrl-C ends all of it. Without this, what reports the interruption by an exit status of its own, as uv and pytest do,
-# would count as failed, and the next step begin.
+# Ctrl-C ends the whole script. Without these traps a program that ends with its own exit status when it is interrupted,
+# as uv and pytest do, would count as failed, and the next step would begin.
 trap '_unmake; say "Interrupted." >&2; exit 130' INT
 trap '_unmake; exit 143' TERM
 trap '_unmake; exit 129' HUP
 
-# What system-packages.txt lists and this machine lacks: "package thing" a line.
+# Prints the packages of system-packages.txt that this machine lacks, each on a line "package thing".
 missing_packages() {
     local package thing probe
     while read -r package thing probe; do
@@ -130,7 +130,7 @@ provides() {
             for name in ${what//|/ }; do command -v "$name" >/dev/null && return 0; done
             ;;
         library)
-            # outside Linux, toolkits bring their own or use the system's
+            # outside Linux, toolkits bring these libraries or use those of the system
             [ "$(uname)" = Linux ] || return 0
             { PATH="$PATH:/sbin:/usr/sbin" ldconfig -p 2>/dev/null || true; } | grep -F "$what" >/dev/null && return 0
             compgen -G "/usr/lib*/*/$what" >/dev/null && return 0
@@ -144,9 +144,10 @@ provides() {
     return 1
 }
 
-# install_packages PACKAGE… on Debian, as root or through sudo; retried, since package servers have bad moments.
+# install_packages PACKAGE… : installs Debian packages, as root or through sudo, with retries, because package servers fail
+# now and then.
 install_packages() {
-    command -v apt-get >/dev/null || { say "Only Debian's packages can be installed from here: install $*" >&2; return 1; }
+    command -v apt-get >/dev/null || { say "Packages are installed automatically only on Debian. Install these yourself: $*" >&2; return 1; }
     local root=() try
     if [ "$(id -u)" != 0 ]; then
         command -v sudo >/dev/null || { say "Not root, and no sudo: install $*" >&2; return 1; }
@@ -167,7 +168,8 @@ install_packages() {
     return 1
 }
 
-# install_without_starting PACKAGE… : Debian starts the services that it installs, unless this file is there.
+# install_without_starting PACKAGE… : installs packages without starting their services, which Debian would do without
+# this file.
 install_without_starting() {
     local rule=/usr/sbin/policy-rc.d made=no code=0
     if [ ! -e "$rule" ] && [ -w /usr/sbin ]; then

@@ -1,5 +1,5 @@
-"""Writes the generated parts of the docs from the code: what is supported, the command line, its man page, the index of
-decisions.
+"""Writes the generated parts of the docs from the code: the tables of formats, the page about the command line, the man
+page, and the index of decisions.
 
 python packaging/generated_docs.py            rewrites them
 python packaging/generated_docs.py --check    exit status 1 if they are outdated
@@ -40,7 +40,7 @@ This page is generated from the commands themselves.
 """
 DECISIONS = """# Decisions
 
-One file each: context, decision, rejected, consequence.
+Each decision has a file with its context, the decision, the rejected alternatives, and the consequence.
 """
 
 
@@ -113,7 +113,7 @@ def main(arguments: Any = None) -> int:
     behind = [name for name, make in PAGES.items() if _read(DOCS / name) != make()]
     if "--check" in (sys.argv[1:] if arguments is None else arguments):
         if behind:
-            print(f"{', '.join(behind)} behind the code: python packaging/generated_docs.py", file=sys.stderr)
+            print(f"Outdated: {', '.join(behind)}. Run python packaging/generated_docs.py", file=sys.stderr)
         return int(bool(behind))
     for name in behind:
         (DOCS / name).write_text(PAGES[name](), encoding="utf-8")

@@ -10,9 +10,9 @@ import click
 
 ENVIRONMENT = (
     ("NO_COLOR", "No colours, unless --color says otherwise."),
-    ("COLORTERM, TERM", "How many colours the terminal has, where it does not answer itself."),
-    ("VISUAL, EDITOR", "The editor for attributes, from the terminal application."),
-    ("ZARRSCOPE_DEBUG", "Tracebacks of what fails."),
+    ("COLORTERM, TERM", "The number of colours of the terminal, if it does not report them itself."),
+    ("VISUAL, EDITOR", "The editor for attributes."),
+    ("ZARRSCOPE_DEBUG", "If set, a traceback is printed when a command fails."),
 )
 STATUS = (
     ("0", "done"), ("1", "failed, or findings"), ("2", "wrong usage"), ("3", "not found, or not Zarr"),
@@ -57,7 +57,7 @@ def _listed(rows: Iterator[tuple[str, str]] | list[tuple[str, str]] | tuple[tupl
 
 
 def _paragraphs(text: str) -> list[str]:
-    """The paragraphs of a help text; those with click's mark against rewrapping keep their lines."""
+    """The paragraphs of a help text. Those with click's mark against rewrapping (\\b) keep their lines."""
     out: list[str] = []
     for part in re.split(r"\n\s*\n", inspect.cleandoc(text)):
         lines = part.split("\n")

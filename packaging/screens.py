@@ -76,7 +76,7 @@ def busy(window: Window) -> bool:
 
 
 def picture(window: Window, file: Path) -> None:
-    """The content of the screen."""
+    """Saves the content of the window as a picture file, and prints its path."""
     grabbed = window.grab()
     if not grabbed.save(str(file)):
         raise OSError(f"{file} cannot be written")
@@ -87,10 +87,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("url", nargs="+")
-    parser.add_argument("--tabs", default="", help="ids of tabs, with commas between; all that fit")
+    parser.add_argument("--tabs", default="", help="ids of tabs, separated by commas; by default all that fit the node")
     parser.add_argument("--dark", action="store_true")
-    parser.add_argument("--run", default="", help="ids of commands to give first, with commas between")
-    parser.add_argument("--keys", default="", help="keys to press after that, as Qt names them, with commas between")
+    parser.add_argument("--run", default="", help="ids of commands to run before the picture, separated by commas")
+    parser.add_argument(
+        "--keys", default="", help="keys to press after these commands, by Qt's names, separated by commas"
+    )
     parser.add_argument("--size", default="1200x800")
     asked = parser.parse_args()
 

@@ -1,8 +1,9 @@
-"""The tables of resources/docs/formats.md: dialects, codecs, data types, extension points; made from the registries.
+"""Makes the tables of resources/docs/formats.md from the registries: dialects, codecs, data types, extension points and
+stores.
 
-The columns for reading and writing come from the code, or from trying it. The proofs are listed here: the tests of each
-row, which must exist (tests/core/test_support_table.py), and the other implementations that read or wrote the same
-bytes in these tests.
+The columns for reading and writing come from the code, or from trying it. The proofs are listed in this module: the
+tests of each row, which must exist (tests/core/test_support_table.py), and the other implementations that read or wrote
+the same bytes in these tests.
 """
 
 from __future__ import annotations
@@ -25,17 +26,17 @@ DIALECT_PROOFS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "n5": ("tensorstore, zarr-python 2.18", ("test_convert_readers", "test_operations_readers", CASES)),
     "draft-2020": ("zarr-python 2.18", ("test_convert_readers", "test_operations_readers", CASES)),
-    "draft-2022-05": ("the text's examples", ("test_draft_examples", CASES)),
-    "draft-2019-06": ("the text's examples", ("test_draft_examples", CASES)),
-    "draft-2019-05": ("the text's examples", ("test_draft_examples", CASES)),
-    "v1": ("the text", ("test_dialect_contract",)),
+    "draft-2022-05": ("the examples in the specification", ("test_draft_examples", CASES)),
+    "draft-2019-06": ("the examples in the specification", ("test_draft_examples", CASES)),
+    "draft-2019-05": ("the examples in the specification", ("test_draft_examples", CASES)),
+    "v1": ("the specification", ("test_dialect_contract",)),
 }
-"""Dialect → the programs that read or wrote it, and the tests that show it. The conformance archive also contains
-stores of other programs."""
+"""For each dialect, the programs that read or wrote it, and the tests that show it. The conformance archive also
+contains stores of other programs."""
 
 WRITERS = {
-    "v3": "today's: zarr-python 3, tensorstore, zarrs, …",
-    "v2": "zarr-python 2 and many others; most of the data there is",
+    "v3": "the current implementations: zarr-python 3, tensorstore, zarrs, …",
+    "v2": "zarr-python 2 and many others; most existing data",
     "v1": "zarr-python 1, 2016",
     "n5": "Fiji, BigDataViewer, z5",
     "draft-2020": "zarr-python 2.12 to 2.18, GDAL, xtensor-zarr",
@@ -53,15 +54,15 @@ CODEC_FAMILIES: tuple[tuple[str, str, tuple[str, ...], str, tuple[str, ...]], ..
         "zarr-extensions",
         "",
         ("test_codecs_contract", CASES),
-        "writers of the archive",
+        "the programs that wrote the conformance archive",
         (),
     ),
     ("N5", "n5_block n5.lz4", ("test_codecs", "test_convert_readers", CASES), "tensorstore, Java", ()),
     ("numcodecs", "numcodecs.", ("test_codecs_contract", "test_codecs"), "numcodecs", ("numcodecs.pickle",)),
     ("imagecodecs", "imagecodecs_", ("test_codecs",), "imagecodecs, where installed", ()),
 )
-"""The family, its codecs (names, or one prefix; "": all that belong to no other family), tests, other programs, codecs
-that are never decoded."""
+"""For each family of codecs: its title, its codecs (names, or one prefix; "" for all that belong to no other family),
+tests, other programs, codecs that are never decoded."""
 
 TYPE_FAMILIES: tuple[tuple[str, tuple[Any, ...]], ...] = (
     ("numbers", tuple(name for name in DATA_TYPES if DATA_TYPES[name].make is DATA_TYPES["int8"].make)),
@@ -119,12 +120,13 @@ POINTS: tuple[tuple[str, str, str, str, tuple[str, ...]], ...] = (
     ("dialect", "the table above", "yes", "dialects", ("test_plugins",)),
     ("store", "the table below", "yes", "stores", ("test_plugged_in",)),
 )
-"""The extension point, what is read, what is written, its entry points (zarrscope.<group>), tests."""
+"""For each extension point: its title, the kinds that are read, those that are written, its group of entry points
+(zarrscope.<group>), tests."""
 
 
 def dialects() -> str:
     rows = [
-        "| dialect | id | read | write | who wrote it | proved by |",
+        "| dialect | id | read | write | written by | proved by |",
         "|---|---|---|---|---|---|",
     ]
     for dialect in DIALECTS:
@@ -177,7 +179,7 @@ STORE_PROOFS: dict[str, tuple[str, tuple[str, ...]]] = {
     "file": ("the file system", ("test_stores", "test_stores_local")),
     "memory": ("", ("test_stores",)),
     "object": (
-        "zarr-python 3, fsspec, upath, obstore, zipfile, xarray, dask; zarr.testing.store.StoreTests on ours as theirs",
+        "zarr-python 3, fsspec, upath, obstore, zipfile, xarray, dask; zarr-python's own StoreTests on `as_zarr_store`",
         ("test_stores_objects", "test_stores_databases", "test_zarr_python_adapter"),
     ),
     "sqlite": ("zarr-python 2.18", ("test_stores_databases",)),
@@ -199,11 +201,11 @@ STORE_PROOFS: dict[str, tuple[str, tuple[str, ...]]] = {
     "ssh": ("zarrscope on the other side, by ssh on loopback", ("test_ssh",)),
     "sftp": ("OpenSSH's server on loopback", ("test_stores_sftp",)),
 }
-"""Scheme → the servers or programs that it was tested with, and the tests."""
+"""For each scheme, the servers or programs that it was tested with, and the tests."""
 
 
 def stores() -> str:
-    rows = ["| address | opens | read | list | write | only if unchanged | install | tried against |", "|" + "---|" * 8]
+    rows = ["| address | opens | read | list | write | conditional write | install | tested with |", "|" + "---|" * 8]
     for scheme, kind in STORES.items():
         addresses = ", ".join(f"`{each}://`" for each in (scheme, *kind.also))
         can = ["yes" if ability in kind.abilities else "no" for ability in ("read", "list", "write", "conditional")]
@@ -214,7 +216,7 @@ def stores() -> str:
 
 
 def extension_points() -> str:
-    rows = ["| extension point | read | write | others add to it by | proved by |", "|---|---|---|---|---|"]
+    rows = ["| extension point | read | write | entry points | proved by |", "|---|---|---|---|---|"]
     for point, reads, writes, group, tests in POINTS:
         rows.append(f"| {point} | {reads} | {writes} | `zarrscope.{group}` | {_proof('', (*tests, 'test_plugins'))} |")
     return "\n".join(rows)

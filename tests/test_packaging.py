@@ -209,7 +209,7 @@ def test_the_demo_goes_on_where_a_changed_pyproject_cannot_be_installed(checkout
     (checkout.root / "pyproject.toml").write_text("[project] # changed\n")
     done = checkout.demo("fail")
     assert done.returncode == 0, done.stderr
-    assert "Going on with the environment of before" in done.stderr
+    assert "Going on with the earlier environment" in done.stderr
     assert "Picture: " in done.stdout
     assert (checkout.environments, os.readlink(checkout.link)) == ([made], made)
     stopped = checkout.demo("interrupted")
