@@ -1,4 +1,4 @@
-"""The man page, made from the commands themselves (man(7) macros)."""
+"""Makes the man page from the commands themselves, in man(7) macros."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STATUS = (
 
 
 def man_page() -> str:
-    """All verbs with their options, on one page."""
+    """The text of the man page: all verbs with their options, exit statuses and environment variables."""
     from zarrscope_app.cli import cli
 
     context = click.Context(cli, info_name="zarrscope")

@@ -1,9 +1,9 @@
 """Makes the tables of resources/docs/formats.md from the registries: dialects, codecs, data types, extension points and
 stores.
 
-The columns for reading and writing come from the code, or from trying it. The proofs are listed in this module: the
-tests of each row, which must exist (tests/core/test_support_table.py), and the other implementations that read or wrote
-the same bytes in these tests.
+The columns for reading and writing come from the registries, or from creating an array and reading it. The proofs are
+listed in this module: the tests of each row, which must exist (tests/core/test_support_table.py), and the other
+implementations that read or wrote the same bytes in these tests.
 """
 
 from __future__ import annotations

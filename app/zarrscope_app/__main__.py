@@ -1,4 +1,4 @@
-"""`python -m zarrscope_app` is `zarrscope`."""
+"""Runs the command line: `python -m zarrscope_app` does the same as `zarrscope`."""
 
 from zarrscope_app.cli import main
 

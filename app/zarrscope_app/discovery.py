@@ -75,7 +75,7 @@ def narrow() -> None:
         if wanted:
             yield from _ours(self)
 
-    narrowed.narrowed = True  # type: ignore[attr-defined]  # a mark on the function
+    narrowed.narrowed = True  # type: ignore[attr-defined]  # marks the function as replaced
     PluginManager.iter_compatible_readers = narrowed  # type: ignore[method-assign]  # npe2 has no hook for this
 
 

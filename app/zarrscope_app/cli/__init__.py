@@ -100,7 +100,7 @@ def cli(context: click.Context) -> None:
       zarrscope image cells.zarr --pixel-size z=0.5,y=0.108,x=0.108 --unit um --dry-run
       zarrscope move cells.zarr labels/0 labels/nuclei --dry-run
       zarrscope convert old.zarr new.zarr --to v3 --dry-run
-      zarrscope demo                          make a volume to try things on
+      zarrscope demo                          make a demo volume
 
     \b
     Exit codes: 0 done, 1 failed or findings, 2 wrong usage, 3 not found or not Zarr, 130 interrupted,
@@ -119,7 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # A signal raises Interrupted, so the command cleans up and exits with that signal's code.
     install(*(getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)))
     code = run(arguments)
-    if code > 128 or _HOSTS & sys.modules.keys():  # a person waits who interrupted the verb or left the application
+    if code > 128 or _HOSTS & sys.modules.keys():  # a person waits, after an interrupt or at the end of an application
         end_process(code)
     sys.exit(code)
 

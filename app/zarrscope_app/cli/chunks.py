@@ -33,7 +33,7 @@ PLAIN_COLUMNS = ("path", "kind", "present", "total", "stored_nbytes", "nbytes", 
 @opening
 @JSON
 def chunks(url: str, node: str | None, which: str | None, most: int, as_json: bool, **how: Any) -> None:
-    """Counts the stored chunks of an array, and their bytes. Reads none.
+    """Counts the stored chunks of an array, and their bytes. Reads no chunk.
 
     In a sharded array the shards are counted. A chunk that is not stored reads as the fill value.
     --plain prints the fields of --json, one per line; with --list the columns key, index, bytes.

@@ -26,7 +26,7 @@ def diff(left: str, right: str, values: bool, strict: bool, missing_is_fill: boo
     values.
 
     Each line describes one difference, LEFT first. Exit code 1 if there is any, else 0.
-    The columns of --plain: path, what differs, pointer, index, count.
+    The columns of --plain: path, kind of difference, pointer, index, count.
 
     \b
     Examples:

@@ -128,7 +128,7 @@ SHARDS = click.option(
     callback=codec_list,
     multiple=True,
     metavar="CODEC",
-    help="zstd:3, gzip:5, blosc, none, or JSON.",
+    help="The codec: zstd:3, gzip:5, blosc, none, or JSON; may be repeated.",
 )
 @click.option("--pyramid", is_flag=True, help="Build new levels of images; a plain array becomes an image.")
 @click.option(
@@ -141,7 +141,9 @@ SHARDS = click.option(
     "--factor", default="2", callback=_factors, metavar="N|z=1,…", help="The factor between two levels; by default 2."
 )
 @click.option(
-    "--method", type=click.Choice(["mean", "nearest", "mode"]), help="By default mean; nearest for labels and masks."
+    "--method",
+    type=click.Choice(["mean", "nearest", "mode"]),
+    help="How elements are combined: by default mean; nearest for labels and masks.",
 )
 @click.option("--axes", callback=_axes, metavar="AXES", help="The axes of a plain array, such as tczyx.")
 @click.option("--in-place", is_flag=True, help="Change SOURCE itself: new levels (--pyramid), or v2 to v3 (--to v3).")
@@ -247,7 +249,8 @@ def convert(
 
 
 def _goes_on(plan: Any, dry_run: bool, allow_losses: bool, as_json: bool) -> bool:
-    """Shows the plan. Raises Failed if it would lose something without --allow-losses."""
+    """Shows the plan, and returns whether it is to be carried out. Raises Failed if something would be lost without
+    --allow-losses."""
     refused = bool(plan.losses) and not allow_losses
     if not as_json:
         _show_plan(plan)

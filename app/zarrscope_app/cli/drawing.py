@@ -120,7 +120,8 @@ class Drawing:
         return slice(start, max(start + 1, min(level.shape[axis], round(high / factor))))
 
     def _plane(self, level: Level, channel: int) -> NDArray[Any]:
-        """The (rows, columns) of one channel at one level; a negative step in the selection reverses its axis."""
+        """The values of one channel at one level, as (rows, columns). A negative step in the selection reverses its
+        axis."""
         index: list[Any] = []
         for axis, part in enumerate(self.index):
             if axis in self.image.plane:

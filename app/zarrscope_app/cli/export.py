@@ -24,12 +24,18 @@ FORMATS = ("png", "tiff", "ome-tiff", "npy", "csv", "zarr")
     help="The thing to write; by default it follows from the other options.",
 )
 @click.option(
-    "--format", "format_", type=click.Choice(FORMATS), help="By default the one that the ending of OUT names."
+    "--format", "format_", type=click.Choice(FORMATS), help="The format of OUT; by default its ending names the format."
 )
 @SELECT
 @click.option("--level", type=click.IntRange(0), default=0, show_default=True, help="The level to take values from.")
 @STATE
-@click.option("--size", type=click.IntRange(16, 16384), default=1024, show_default=True, help="Longest side of a view.")
+@click.option(
+    "--size",
+    type=click.IntRange(16, 16384),
+    default=1024,
+    show_default=True,
+    help="The longest side of a view in pixels.",
+)
 @click.option("--overwrite", is_flag=True, help="Overwrite an existing OUT, but never a Zarr hierarchy.")
 @click.option("--dry-run", is_flag=True, help="Print the content and size of the file; write nothing.")
 @opening

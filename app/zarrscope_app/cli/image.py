@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 @click.command("image")
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
-@click.option("--pixel-size", metavar="AXIS=SIZE,...", help="For the finest level; other levels keep their factors.")
-@click.option("--unit", metavar="UNIT", help="For all spatial axes, or AXIS=UNIT,...; um, nm and s are understood.")
+@click.option("--pixel-size", metavar="AXIS=SIZE,...", help="The size at the finest level; others keep their factors.")
+@click.option("--unit", metavar="UNIT", help="Of all spatial axes, or AXIS=UNIT,...; um, nm and s are understood.")
 @click.option("--name", metavar="TEXT", help="The name of the image.")
 @click.option(
     "--axis", multiple=True, metavar="AXIS:MEMBER=...", help="name, type or unit of one axis; may be repeated."
@@ -66,7 +66,7 @@ def image(
         if not asked:
             _show(urls, as_json)
         elif as_json:
-            raise click.UsageError("--json shows what images state; it does not go with a change.")
+            raise click.UsageError("--json shows the metadata of images; it does not go with a change.")
         else:
             _change(urls, asked, dry_run)
 

@@ -91,7 +91,7 @@ def _parsed(context: click.Context, parameter: click.Parameter, value: str | Non
 @click.argument("url")
 @click.argument("node")
 @click.option("--shape", callback=_shape, metavar="N,N…", help="The shape of an array; without it, a group is made.")
-@click.option("--dtype", help="uint16, float32, string, <u2, …")
+@click.option("--dtype", help="The data type: uint16, float32, string, <u2, …")
 @click.option("--chunks", callback=axis_lengths, metavar="N,N…", help="Chunk lengths; the default is about 1 MiB.")
 @SHARDS
 @click.option(
@@ -100,7 +100,7 @@ def _parsed(context: click.Context, parameter: click.Parameter, value: str | Non
     callback=_codec_names,
     multiple=True,
     metavar="CODEC",
-    help="zstd:3, gzip:5, blosc, bzip2, xz, none, or JSON; several are applied in turn.",
+    help="The codec: zstd:3, gzip:5, blosc, bzip2, xz, none, or JSON; several are applied in turn.",
 )
 @click.option("--fill", callback=_parsed, default="0", metavar="VALUE", help="The fill value, as JSON; 0 by default.")
 @click.option("--axes", metavar="NAME,NAME…", help="Names of the dimensions.")

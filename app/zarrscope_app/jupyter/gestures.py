@@ -117,7 +117,7 @@ def picture(widget: Host, view: str) -> SlicePresenter:
 
 
 def _pick(widget: Host, view: str, y: float, x: float) -> None:
-    """A click on one of the three views."""
+    """Handles a click on one of the three views."""
     widget.three.pick(picture(widget, view), float(y), float(x))
 
 
@@ -137,7 +137,7 @@ def _name(widget: Host, text: str) -> None:
 
 
 def _export(widget: Host, act: str, *args: Any) -> None:
-    """Calls of the export: begin(), choose(what, format, target), run(overwrite), end()."""
+    """Handles the calls of the export pane: begin(), choose(what, format, target), run(overwrite), end()."""
     export = widget.session.export
     if act == "begin":
         export.begin()

@@ -62,7 +62,7 @@ def image(widget: Host) -> dict[str, Any]:
 
 
 def places(widget: Host) -> dict[str, list[Any]]:
-    """Axis → [index, its text, its position] of the axes with a slider."""
+    """For each axis with a slider: [index, index as text, position as text]."""
     axes = widget.session.slice.state.axes
     return {axis.name: [axis.index, axis.index_text, axis.position] for axis in axes if axis.role == "slider"}
 

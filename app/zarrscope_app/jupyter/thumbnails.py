@@ -19,7 +19,7 @@ AT_ONCE = 24
 
 
 class ThumbnailStream:
-    """The thumbnails of one session. `send(content, buffers)` sends a message. Use it on the kernel's thread."""
+    """Sends the thumbnails of one session. `send(content, buffers)` sends a message. Use it on the kernel's thread."""
 
     def __init__(self, owner: Owner, send: Callable[[dict[str, Any], list[bytes]], None]) -> None:
         self._owner, self._send = owner, send

@@ -39,7 +39,7 @@ that a moving slider has passed are skipped."""
 
 
 class PlaneRequest(Protocol):
-    """A slice request of napari's."""
+    """The members of a slice request that this module uses."""
 
     id: int
 
@@ -56,7 +56,7 @@ class PlaneRequest(Protocol):
 
 @dataclass
 class _Reads:
-    """The reads of one layer."""
+    """The state of the reads of one layer."""
 
     latest: PlaneRequest
     shown: int = -1

@@ -40,7 +40,7 @@ class Chooser(QWidget):
 
     @property
     def choice(self) -> Choice | None:
-        """The selected choice; None if nothing is asked."""
+        """The selected image; None while the list is hidden."""
         items = self.list.selectedItems() if not self.isHidden() else []
         return items[0].data(Qt.ItemDataRole.UserRole) if items else None
 

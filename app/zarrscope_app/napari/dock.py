@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 VIEWS_SHOWN = ("attributes", "chunks", "info", "problems")
 """The built-in views that the dock shows; napari itself shows the picture."""
 PAINT_MS = 10
-"""Milliseconds between two added layers, in which Qt draws the first: it waits 5 ms for further changes before."""
+"""Milliseconds between two added layers, so that Qt, which waits 5 ms for further changes, draws the first."""
 
 
 class Explorer(QWidget):
@@ -365,7 +365,7 @@ class Explorer(QWidget):
     # ------------------------------------------------------------------ layers
     def add(self, kind: str = "") -> None:
         """Adds the layers of the selected nodes, or of the chosen image, read in the background. Failures are shown
-        above the tree. `kind`: "image", "labels" or "points" instead of the kind that the file states."""
+        above the tree. `kind` is "image", "labels" or "points", or "" for the kind that the file states."""
         if self.session is not None:
             try:
                 only = partial(cut, part=self.part.part)
@@ -394,7 +394,7 @@ class Explorer(QWidget):
             self.add()
 
     def add_when_open(self) -> None:
-        """Like `add`, when the address has been opened."""
+        """Calls `add` as soon as the address has been opened."""
         self._adds_once_open = True
         self._show()
 

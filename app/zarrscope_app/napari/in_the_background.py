@@ -27,7 +27,7 @@ STEPS = 1000
 
 
 class Stopped(Exception):
-    """The person cancelled, or closed napari."""
+    """Raised when the person cancels or closes napari."""
 
 
 class _Bar(cancelable_progress):  # type: ignore[misc]  # napari has no types here

@@ -1,7 +1,7 @@
 """Paints labels in the viewer, and writes them back into their array.
 
-napari can paint labels of one level only. If a layer has several levels, a layer with only the finest level replaces
-it, which can be painted. Painted labels are kept in memory and hide the stored ones, until the person has seen the
+napari can paint labels of one level only. A layer with several levels is replaced by a layer with only the finest
+level, which can be painted. Painted labels are kept in memory and hide the stored ones, until the person has seen the
 changes and writes them.
 """
 

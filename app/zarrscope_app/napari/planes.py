@@ -147,7 +147,7 @@ def open_dock(viewer: Viewer) -> Any:
 
 
 def watch(viewer: Viewer) -> Watch:
-    """The one Watch of a viewer."""
+    """The Watch of a viewer, which is made on the first call."""
     viewer = unwrapped(viewer)
     events = viewer.layers.events
     found = _watches.get(events)

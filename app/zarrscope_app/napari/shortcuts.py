@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 class Shortcuts:
-    """Binds the keys of KEYS in one viewer to the functions `acts`, which have the names of KEYS. A key that is already
-    bound stays as it is."""
+    """Binds keys in one viewer: KEYS has the key of each action by the action's name, `acts` has its function by the
+    same name. A key that is already bound stays as it is."""
 
     def __init__(self, viewer: Viewer, acts: dict[str, Callable[[], object]]) -> None:
         self._viewer = viewer

@@ -52,7 +52,7 @@ def one_color(colormap: Colormap) -> tuple[int, int, int] | None:
 
 
 def on_show(viewer: Viewer, layers: Sequence[NapariLayer]) -> tuple[dict[str, int], tuple[str, str] | None, int | None]:
-    """(index by axis, names of the axes displayed as height and width, locked level) of layers of one image."""
+    """The displayed part of one image's layers: (index by axis, axes displayed as height and width, locked level)."""
     first = layers[0]
     names, skipped = _names(first), viewer.dims.ndim - first.ndim
     index = {

@@ -55,7 +55,7 @@ MANY_FAULTS = 20
 
 
 class Call(Message):
-    """A function to run on the application's thread."""
+    """Message: a function to run on the application's thread."""
 
     def __init__(self, call: Callable[[], None]) -> None:
         super().__init__()
@@ -144,7 +144,8 @@ class Explorer(App[int]):
         return sparing(super().get_driver_class(), self.terminal)
 
     def _fatal_error(self) -> None:
-        """A traceback without the values of variables, which may contain passwords, and without control sequences."""
+        """Prints the traceback without the values of variables, which may contain passwords, and without control
+        sequences."""
         from rich.text import Text
 
         self.leaving(1)

@@ -23,7 +23,7 @@ PERIOD = 1 / 30
 
 
 def sparing(base: type[Driver], terminal: Terminal) -> type[Driver]:
-    """A driver class derived from `base` that writes little to such a terminal."""
+    """A driver class derived from `base` that writes as little as possible to `terminal`."""
     period = SLOW_PERIOD if terminal.slow else PERIOD
 
     class Sparing(base):  # type: ignore[misc, valid-type]  # the platform's class is known when it runs

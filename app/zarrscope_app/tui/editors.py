@@ -47,5 +47,5 @@ EDITORS: dict[Editor, Callable[[Asks, Field], None]] = {
     "colour": _line,
     "none": _line,
 }
-"""The function that Enter calls for each editor. On a null it asks for a text; lists and objects, which Enter expands
-or collapses, do not need it."""
+"""The function that Enter calls for each editor. Of the fields with the editor "none", only a null gets here: Enter
+expands or collapses lists and objects instead."""

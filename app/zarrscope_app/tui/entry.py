@@ -38,7 +38,7 @@ class Guarded(MessagePump):
 
 
 class Painter(Guarded):
-    """A widget that paints the snapshots of one session: of the hierarchy in front."""
+    """A widget that paints the snapshots of one session, which is that of the hierarchy in front."""
 
     session: Session
 
@@ -97,4 +97,4 @@ ACTS: dict[str, Callable[[Entry], None]] = {
     "ctrl+x": lambda entry: entry.action_cut(),
     "ctrl+v": lambda entry: entry.paste(entry.app.clipboard),
 }
-"""Textual's names of keys → their effects, which are those of Textual's own input."""
+"""The effect of each key, by Textual's name of the key; the effects are those of Textual's own input."""

@@ -1,4 +1,4 @@
-"""The rows of the tree on the first screen, listed by the engine alone, while the application is being imported.
+"""Lists the rows of the tree for the first screen, by the engine alone, while the application is being imported.
 
 The application needs half a second of a processor for its imports, and a folder on a disk is listed in a tenth of that.
 Only folders are listed: another place would be asked twice over the network, here and by the application.

@@ -1,5 +1,5 @@
-"""The first screen of the terminal, shown while the application is being imported: the address, the first rows of the
-tree if it is a folder, and that it is being opened.
+"""Shows the first screen of the terminal while the application is being imported: the address, a note that it is being
+opened, and the first rows of the tree if the address is a folder.
 
 The first screen is written directly to the terminal's alternate screen, so no toolkit has to be imported for it; the
 application then uses the same screen. If the imports end with an error or a signal, the terminal is restored. The first

@@ -21,8 +21,8 @@ _CHUNK = 4096
 
 
 def kitty(picture: Rgb, lines: int, columns: int, number: int = 7310) -> str:
-    """A picture over `lines` and `columns` of cells. It replaces the picture with the same id `number`; the cursor
-    stays."""
+    """The text that draws a picture over `lines` and `columns` of cells. It replaces the picture with the same id
+    `number`; the cursor stays."""
     height, width = picture.shape[:2]
     packed = base64.b64encode(zlib.compress(np.ascontiguousarray(picture).tobytes(), 6)).decode()
     parts = [packed[i : i + _CHUNK] for i in range(0, len(packed), _CHUNK)] or [""]
@@ -34,12 +34,12 @@ def kitty(picture: Rgb, lines: int, columns: int, number: int = 7310) -> str:
 
 
 def kitty_removed(number: int = 7310) -> str:
-    """Removes a picture from the screen and from the terminal's memory."""
+    """The text that removes a picture from the screen and from the terminal's memory."""
     return f"\x1b_Ga=d,d=I,i={number},q=2\x1b\\"
 
 
 def iterm2(picture: Rgb, lines: int, columns: int) -> str:
-    """A picture over `lines` and `columns` of cells."""
+    """The text that draws a picture over `lines` and `columns` of cells."""
     from zarrscope.view.png import png
 
     told = png(picture)
@@ -48,7 +48,7 @@ def iterm2(picture: Rgb, lines: int, columns: int) -> str:
 
 
 def sixel(picture: Rgb) -> str:
-    """A picture in the 256 colours of terminals with sixels, dithered; one pixel of it is one pixel of the screen."""
+    """The text that draws a picture as sixels, dithered into 256 colours; a pixel of it is a pixel of the screen."""
     rgb = dithered_256(picture)
     height, width = rgb.shape[:2]
     packed = (rgb[..., 0].astype(np.int64) << 16) | (rgb[..., 1].astype(np.int64) << 8) | rgb[..., 2]

@@ -142,7 +142,7 @@ class TreeLines(Lines):
     def __init__(self, session: Session, *, id: str) -> None:
         super().__init__(session, id=id)
         self.node_tree: TreePresenter | RootsPresenter = session.tree
-        """The rows: of one hierarchy, or of all that are open."""
+        """The presenter of the rows: of one hierarchy, or of all open ones."""
         self._painted: object = None
 
     def follow(self, session: Session) -> None:

@@ -168,7 +168,7 @@ class Picture(Painter, Widget, can_focus=True):
         self.look_at((0.0, 0.0, float(frame.shape[0]), float(frame.shape[1])))
 
     def look_at(self, rect: Rect) -> None:
-        """Shows this part of the plane as large as possible."""
+        """Shows the part `rect` of the plane as large as possible."""
         (y0, x0, y1, x1), (height, width), aspect = rect, self.pixels, self.session.slice.frame.aspect
         scale = max((y1 - y0) * aspect / height, (x1 - x0) / width)
         half_y, half_x = height * scale / aspect / 2, width * scale / 2

@@ -15,9 +15,9 @@ from rich.cells import get_character_cell_size
 _PIECES = re.compile(
     r"\x1b\[([0-9;]*)m"  # 1: a style
     r"|([^\x1b\n]+)"  # 2: text
-    r"|\x1b\[(\d+);(\d+)H"  # 3, 4: a place
+    r"|\x1b\[(\d+);(\d+)H"  # 3, 4: a position of the cursor
     r"|\x1b\[(\d*)C"  # 5: cells to skip
-    r"|(\n)"  # 6
+    r"|(\n)"  # 6: the next line
     r"|(\x1b\[\?2026[hl])"  # 7: a frame begins or ends
     r"|(\x1b\[\?(?:1049|1047|47)[hl])"  # 8: another screen
     r"|(\x1b\[[<=>?]?[0-9;:]*[ -/]*[@-~]|\x1b[\]_P^X].*?(?:\x07|\x1b\\)|\x1b.?)",  # 9: anything else

@@ -146,7 +146,7 @@ def dithered_16(rgb: Rgb) -> Rgb:
 
 
 def dithered_mono(rgb: Rgb) -> npt.NDArray[np.bool_]:
-    """Light or dark; a pixel that is light in one channel counts as light."""
+    """Ordered dither into light (True) and dark; the lightness of a pixel is that of its lightest channel."""
     light = rgb.max(axis=2) / 255
     threshold = np.where(_flat(rgb), 1.0, _thresholds(rgb.shape))
     found: npt.NDArray[np.bool_] = light > threshold
