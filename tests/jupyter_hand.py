@@ -27,8 +27,8 @@ PATIENCE = 120_000
 """Milliseconds for what needs a kernel to start; everything else is there long before."""
 
 
-def make_image(folder: Path) -> None:
-    """OME-Zarr 0.5, 2 channels × 8 planes of 64 × 64; plane z is 20 + 25 z in the first channel."""
+def make_image(folder: Path, step: int = 25) -> None:
+    """OME-Zarr 0.5, 2 channels × 8 planes of 64 × 64; plane z is 20 + `step` z in the first channel."""
     hierarchy = zarrscope.open(str(folder), "w-")
     axes = [{"name": "c", "type": "channel"}, *({"name": n, "type": "space", "unit": "micrometer"} for n in "zyx")]
     scale = [{"type": "scale", "scale": [1, 0.5, 0.1, 0.1]}]
@@ -39,7 +39,7 @@ def make_image(folder: Path) -> None:
     ome = {"version": "0.5", "multiscales": multiscales, "omero": {"channels": channels}}
     hierarchy.create_group("/image", {"exposure": 12.50, "operator": "Ada", "ome": ome})
     array = hierarchy.create_array("/image/0", shape=(2, 8, 64, 64), dtype="uint8", chunks=(1, 1, 32, 32))
-    planes = np.stack([20 + 25 * np.arange(8), np.full(8, 200)]).astype("uint8")
+    planes = np.stack([20 + step * np.arange(8), np.full(8, 200)]).astype("uint8")
     array[...] = np.broadcast_to(planes[:, :, None, None], array.shape)
 
 

@@ -42,6 +42,7 @@ def test_a_person_explores_and_edits_in_jupyterlab(tmp_path: Path, image: Path) 
     with served(tmp_path, [cell]) as lab, opened_page(lab, errors) as page:
         run_first_cell(page)
         _explore(page)
+        _open_another_place(page, tmp_path)
         _fit_into_little_room(page)
         _keys_belong_to_what_has_the_focus(page)
         _edit(page, image)
@@ -71,6 +72,31 @@ def _explore(page: Any) -> None:
         "() => /z 7 y 3[12] x 3[12]/.test(document.querySelector('.zs .probe').textContent)"
         " && /195/.test(document.querySelector('.zs .probe').textContent)"
     )
+
+
+def _open_another_place(page: Any, tmp_path: Path) -> None:
+    """A second place stands in the same tree; each shows its own picture, whose tiles have the same names."""
+    make_image(tmp_path / "more.zarr", step=10)
+    page.click(".zs [data-command=add]")
+    page.locator(".zs-side input:not([type=search])").fill(str(tmp_path / "more.zarr"))
+    page.keyboard.press("Enter")
+    page.wait_for_selector(".zs-crumbs :text('more.zarr')")
+    second = page.locator(".zs-row[data-path='/image']").nth(1)
+    second.locator(".nm").click()
+    until_middle(page, [60, 0, 200])
+    assert page.locator(".zs-row.on").count() == 1
+    page.keyboard.press("+")
+    page.locator(".zs-row[data-path='/image'] .nm").first.click()
+    until_middle(page, [195, 0, 0])
+    page.wait_for_function("() => document.querySelector('.zs input[data-field=\"index:z\"]').value === '7'")
+    page.locator(".zs-tree").focus()
+    page.keyboard.press("End")
+    until_middle(page, [60, 0, 200])
+    page.click(".zs [data-command=close-place]")
+    page.wait_for_selector(".zs-row >> nth=1 >> text=image")
+    page.wait_for_function("() => document.querySelectorAll(\".zs-row[data-path='/image']\").length === 1")
+    until_middle(page, [195, 0, 0])
+    page.wait_for_selector(".zs [data-command=close-place]", state="hidden")
 
 
 def _fit_into_little_room(page: Any) -> None:

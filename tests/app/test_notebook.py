@@ -109,7 +109,7 @@ class Seat:
         widget, shown = self.widget, self.widget.session.slice
 
         def quiet() -> bool:
-            idle = all(stream._ticket is None for stream in widget._streams.values())
+            idle = all(stream._ticket is None for stream in widget.streams.values())
             known = all(channel.lo is not None for channel in shown.state.channels)
             settled = bool(shown.frame.tiles) and not shown.frame.loading and not widget._publish._posted
             return bool(happened()) and idle and known and settled and not widget._draws["main"]._posted

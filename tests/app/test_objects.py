@@ -53,7 +53,7 @@ def test_explore_takes_an_object_and_keeps_it(array: Any, monkeypatch: pytest.Mo
     monkeypatch.setattr(widget, "KernelMailbox", Mailbox)
     shown = explore(array)
     assert shown.session.url.startswith("object://")
-    assert shown.held is not None
+    assert shown._places._held[shown.session] is not None
     shown.close()
     with pytest.raises(TypeError, match="cannot be opened by zarrscope"):
         explore(3)

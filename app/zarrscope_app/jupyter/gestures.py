@@ -19,7 +19,7 @@ from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.session.actions import ACTIONS, choose_axis_key, open_name, perform, toggle_channel
 
 CALLS = {
-    "tree": {"toggle", "expand", "collapse", "retry", "cancel", "filter", "refresh", "open_child"},
+    "tree": {"toggle", "expand", "collapse", "retry", "cancel", "filter"},
     "slice": {
         "set_index", "step", "choose_axis", "show", "transpose", "play", "tick", "lock_level", "set_levels", "auto",
         "set_colormap", "type_gamma", "set_part", "show_alone", "set_outline", "type_label",
@@ -44,6 +44,9 @@ EDITING = {"save", "undo", "redo", "revert"}
 """Commands that only an editable widget has. "writable" is not among them: Python decides that by `editable`."""
 HOST = {"zoom-in", "zoom-out", "fit", "three-views", "copy-path", "copy-view"}
 """Commands that the widget carries out itself."""
+ANYWHERE = {"go", "add", "close-place", "rows", "hello", "painted", "look"}
+"""The gestures that do not mean the session in front. All others, and those of the tree apart, are dropped if another
+session has come to the front since the browser was told: an edit must not change a node that the person did not see."""
 KEYS = {k: c.id for c in COMMANDS if c.id in {*ACTIONS, *HOST} for k in c.keys if is_plain(k)}
 ROWS = 400
 """The most rows of the tree that are sent."""
@@ -55,8 +58,10 @@ def perform_gesture(widget: Host, message: Any) -> None:
     """Carries out the call that a message requests."""
     if not isinstance(message, dict):
         return
-    do, args = message.get("do"), message.get("args")
+    do, args, turn = message.get("do"), message.get("args"), message.get("turn")
     if not isinstance(do, str) or not isinstance(args, list):
+        return
+    if isinstance(turn, int) and turn != widget.turn and do not in ANYWHERE and not do.startswith("tree."):
         return
     act = OWN.get(do)
     if act is None:
@@ -72,7 +77,8 @@ def _call(widget: Host, do: str, args: list[Any]) -> None:
     name, _, method = do.partition(".")
     if method not in CALLS.get(name, ()) or (name == "edit" and not widget.editable and method not in READING):
         return
-    gesture = getattr(widget.session if name == "session" else getattr(widget.session, name), method)
+    presenters = {"session": widget.session, "tree": widget.node_tree}
+    gesture = getattr(presenters.get(name) or getattr(widget.session, name), method)
     arguments = [tuple(a) if isinstance(a, list) else a for a in args]
     try:
         inspect.signature(gesture).bind(*arguments)
@@ -105,6 +111,7 @@ def _viewport(widget: Host, rect: list[float], pixels: list[int], view: str = "m
         return
     height, width = (max(1, min(PICTURE_LIMIT, int(side))) for side in pixels)
     picture(widget, view).viewport((y0, x0, y1, x1), (height, width))
+    widget.streams[view].place(None)
     widget.draw(view)
 
 
@@ -131,9 +138,18 @@ def _command(widget: Host, command: str) -> None:
 
 
 def _name(widget: Host, text: str) -> None:
-    if open_name(widget.session, str(text)):
+    if open_name(widget.session, str(text), widget.node_tree):
         widget.cleared += 1
         widget.tell("place")
+
+
+def _go(widget: Host, id: int) -> None:
+    """A click on a row: goes to the node, whose hierarchy comes to the front."""
+    tree, row = widget.node_tree, int(id)
+    path = tree.path(row)
+    tree.enter(row)
+    if path:
+        widget.session.select(path)
 
 
 def _export(widget: Host, act: str, *args: Any) -> None:
@@ -155,6 +171,9 @@ OWN: dict[str, Callable[..., object]] = {
     "problems.compare": lambda widget, other, values: widget.session.problems.compare(str(other), values=bool(values)),
     "rows": _rows,
     "cells": _cells,
+    "go": _go,
+    "add": lambda widget, text: widget.add(str(text)),
+    "close-place": lambda widget: widget.close_place(),
     "viewport": _viewport,
     "pick": _pick,
     "command": _command,

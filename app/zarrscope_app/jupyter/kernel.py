@@ -68,6 +68,9 @@ class Shown(Protocol):
     @property
     def url(self) -> str: ...
 
+    @property
+    def urls(self) -> tuple[str, ...]: ...
+
     def close(self) -> None: ...
 
 
@@ -86,7 +89,7 @@ class Cells:
         cell, run = widget.made_in
         for other in [*self._widgets]:
             before = bool(cell) and other.made_in[0] == cell and other.made_in[1] != run
-            if before and other.url == widget.url and not set(other.cells) - {cell}:
+            if before and widget.url in other.urls and not set(other.cells) - {cell}:
                 other.close()
 
     def shows(self, widget: Shown) -> None:

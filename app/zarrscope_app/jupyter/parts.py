@@ -29,19 +29,24 @@ def place(widget: Host) -> dict[str, Any]:
         "problem": session.metadata.state.problem,
         "credentials": plain(session.credentials),
         "cleared": widget.cleared,
+        "turn": widget.turn,
+        "several": len(widget.urls) > 1,
         "jobs": plain(session.jobs.items),
     }
 
 
 def tree(widget: Host) -> dict[str, Any]:
     """The visible rows, and the number of all rows."""
-    shown = widget.session.tree
-    rows = shown.flat(*widget.rows)
-    return {
-        "first": widget.rows[0],
-        "count": shown.flat_count,
-        "rows": [{**{name: getattr(row, name) for name in ROW_FIELDS}, "state": row.state.value} for row in rows],
-    }
+    shown = widget.node_tree
+    rows = [
+        {
+            **{name: getattr(row, name) for name in ROW_FIELDS},
+            "state": row.state.value,
+            **({} if shown.in_front(row.id) else {"elsewhere": True}),
+        }
+        for row in shown.flat(*widget.rows)
+    ]
+    return {"first": widget.rows[0], "count": shown.flat_count, "rows": rows}
 
 
 def image(widget: Host) -> dict[str, Any]:

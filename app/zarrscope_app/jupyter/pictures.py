@@ -5,7 +5,8 @@ WebP of the best quality that fits, to browsers that read WebP; the exact values
 
 A message is {"view": id, "frame": {the members that changed}, "order": [keys in the order of painting] if that changed,
 "tiles": [[key, rect, state, sentence, kind]]} with one buffer for each tile; a tile of kind "" has no buffer, because
-only its state or sentence changed.
+only its state or sentence changed. Two members come once: "fresh" means that earlier tiles belong to another session,
+and "rect" is the part of the plane to show first.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import numpy.typing as npt
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope.view.png import png
 from zarrscope_app.jupyter.snapshots import plain
-from zarrscope_app.presenters import Frame, Tile
+from zarrscope_app.presenters import Frame, Rect, Tile
 
 BYTES_PER_PIXEL = 56_000 / 512**2
 """The budget of bytes for a pixel. With it, a message with 512 × 512 pixels takes less than 60 kB."""
@@ -87,9 +88,12 @@ class TileStream:
         self._paced = False
         """Whether the browser reports painted messages; then at most AHEAD messages are sent before it paints them."""
         self._ahead = 0
+        self._rect: Rect | None = None
+        self._placed = self._fresh = False
         self._forget()
 
     def _forget(self) -> None:
+        self._placed = False
         self._sent: dict[str, tuple[int, str, str]] = {}
         self._order: list[str] = []
         self._told: dict[str, Any] = {}
@@ -101,6 +105,20 @@ class TileStream:
         self._paced, self._ahead = False, 0
         self._forget()
         self._go()
+
+    def renew(self) -> None:
+        """Called when another session comes to the front: tiles of the former one are forgotten here and in the
+        browser."""
+        if self._ticket is not None:
+            self._ticket.cancel()
+            self._ticket = None
+        self._latest, self._rect, self._fresh = None, None, True
+        self._forget()
+
+    def place(self, rect: Rect | None) -> None:
+        """Sets the part of the plane that browsers show first; None: the part that a browser chooses."""
+        if rect is not None or self._placed:
+            self._rect, self._placed = rect, False
 
     def painted(self) -> None:
         """Called when a browser has painted a message."""
@@ -126,8 +144,12 @@ class TileStream:
         message: dict[str, Any] = {"view": self._view}
         if changed := {name: value for name, value in told.items() if self._told.get(name, ...) != value}:
             message["frame"] = changed
-        if order != self._order:
+        if order != self._order or self._fresh:
             message["order"] = order
+        if self._fresh:
+            message["fresh"], self._fresh = True, False
+        if self._rect is not None and not self._placed and frame.shape[0]:
+            message["rect"], self._placed = list(self._rect), True
         batch, words = self._changed(tiles)
         self._told, self._order = told, order
         self._sent = {name: sent for name, sent in self._sent.items() if name in tiles}

@@ -6,7 +6,7 @@ import base64
 from html import escape
 
 from zarrscope_app.jupyter.pictures import encoded
-from zarrscope_app.presenters import Session, strings
+from zarrscope_app.presenters import RootsPresenter, Session, TreePresenter, strings
 from zarrscope_app.presenters.notebook import STILL_NOTE, more_rows, tree_lines
 from zarrscope_app.presenters.session.painted import pixels_of
 
@@ -43,14 +43,14 @@ def is_whole(session: Session) -> bool:
     return bool(frame.blocked or frame.failed or (frame.tiles and not frame.loading and known))
 
 
-def page(session: Session, code: str) -> str:
-    """The still page, with the parts that have arrived."""
+def page(session: Session, tree: TreePresenter | RootsPresenter, code: str) -> str:
+    """The still page, with the parts that have arrived: the picture of `session`, and the tree of all hierarchies."""
     node, picture = session.node, session.slice
     if node is None:
         return f"<code>{escape(code)}</code>"
-    rows = [row for row in session.tree.flat(0, ROWS) if row.name]
-    more = max(0, session.tree.flat_count - len(rows))
-    lines = [*tree_lines(rows, node.path), *([more_rows(more)] if more else [])]
+    rows = [row for row in tree.flat(0, ROWS) if row.name]
+    more = max(0, tree.flat_count - len(rows))
+    lines = [*tree_lines(rows, tree.find(node.path)), *([more_rows(more)] if more else [])]
     parts = [TREE.format(escape("\n".join(lines)))]
     if picture.state.kind == "image" and picture.painted_pixels[0] and picture.frame.tiles:
         y0, x0, y1, x1 = picture.visible_rect

@@ -19,7 +19,8 @@ AT_ONCE = 24
 
 
 class ThumbnailStream:
-    """Sends the thumbnails of one session. `send(content, buffers)` sends a message. Use it on the kernel's thread."""
+    """Sends the thumbnails of the session in front. `send(content, buffers)` sends a message. Use it on the kernel's
+    thread."""
 
     def __init__(self, owner: Owner, send: Callable[[dict[str, Any], list[bytes]], None]) -> None:
         self._owner, self._send = owner, send
@@ -32,6 +33,13 @@ class ThumbnailStream:
         """Called when another browser shows the widget: all thumbnails are sent again."""
         self._kinds, self._sent = tuple(kinds), {}
         self._go()
+
+    def renew(self) -> None:
+        """Called when another session comes to the front: its thumbnails are sent, whatever was sent before."""
+        if self._ticket is not None:
+            self._ticket.cancel()
+            self._ticket = None
+        self._cells, self._sent = (), {}
 
     def show(self, cells: Sequence[Cell]) -> None:
         """Sets the visible cells."""

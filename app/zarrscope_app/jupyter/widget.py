@@ -20,13 +20,14 @@ import traitlets
 from zarrscope.runtime.threads import Mailbox, Owner, shared
 from zarrscope_app.jupyter import still
 from zarrscope_app.jupyter.gestures import KEYS, perform_gesture, picture
+from zarrscope_app.jupyter.hearing import Hearing
+from zarrscope_app.jupyter.host import VIEWS
 from zarrscope_app.jupyter.kernel import CELLS, KernelMailbox
-from zarrscope_app.jupyter.parts import FOLLOWS, PARTS
+from zarrscope_app.jupyter.parts import PARTS
 from zarrscope_app.jupyter.pictures import TileStream
+from zarrscope_app.jupyter.places import ShowsPlaces
 from zarrscope_app.jupyter.thumbnails import ThumbnailStream
-from zarrscope_app.jupyter.views import CONTENT
 from zarrscope_app.presenters import CoalescedCall, Session, SessionStatus, Settings, strings
-from zarrscope_app.presenters.image.three_views import ThreeViews
 from zarrscope_app.presenters.notebook import CLOSED_NOTE, NOTEBOOK, WORDS
 from zarrscope_app.presenters.session.on_show import (
     array_on_show,
@@ -35,9 +36,8 @@ from zarrscope_app.presenters.session.on_show import (
     select,
     selection_on_show,
 )
-from zarrscope_app.presenters.session.opening import target_of
+from zarrscope_app.presenters.session.opening import Target, target_of
 from zarrscope_app.presenters.session.state_text import decode_view, is_view
-from zarrscope_app.settings import FileSettings
 
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
@@ -48,24 +48,25 @@ SCRIPTS = ("elements", "kernel", "picture", "controls", "tree", "form", "panes",
 """The browser's scripts in this order; together they are one module without dependencies."""
 STILL_SECONDS = 1.5
 """The most seconds that a cell waits for the content of the still page."""
-VIEWS = ("main", "below", "beside")
 
 
-def _end(session: Session, owner: Owner, post: Callable[[Callable[[], None]], None]) -> None:
-    """Closes the session of a widget that is no longer used, on the session's own thread."""
+def _end(sessions: list[Session], owner: Owner, post: Callable[[Callable[[], None]], None]) -> None:
+    """Closes the sessions of a widget that is no longer used, on their own thread."""
 
     def end() -> None:
-        session.close()
+        for session in sessions:
+            session.close()
         owner.close()
 
     post(end)
 
 
-class Explorer(anywidget.AnyWidget):
+class Explorer(ShowsPlaces, anywidget.AnyWidget):
     """A hierarchy in a cell. `editable` opens it for writing and shows the form. Nothing is written before Save, and
     unsaved edits outlive the kernel: they are offered when the same address is explored again.
 
-    `settings` stores unsaved edits; with None they are stored in files of the user who runs the kernel.
+    `held` is an object that must stay alive while it is displayed. `settings` stores unsaved edits; with None they are
+    stored in files of the user who runs the kernel.
     """
 
     _esm = "\n".join((STATIC / f"{name}.js").read_text("utf-8") for name in SCRIPTS)
@@ -104,35 +105,30 @@ class Explorer(anywidget.AnyWidget):
         height: int = 420,
         path: str | None = None,
         view: Mapping[str, Any] | None = None,
+        held: object = None,
         settings: Settings | None = None,
         post: Callable[[Callable[[], None]], None] | None = None,
     ) -> None:
         self._wanted = self._closed = False
         super().__init__(height=height, texts={"words": WORDS, "keys": KEYS, "editable": editable})
-        self.held: object = None
-        """An object that must stay alive while it is displayed."""
         self.cells: dict[str, str] = {}
         self.made_in = ("", "")
         self.editable = editable
         self.rows, self.corner = (0, 200), (0, 0)
         self.exporting = False
-        self.cleared = 0
-        """The number of times that the filter was cleared because its text was opened as a node."""
+        self.cleared = self.turn = 0
+        """The number of times that the filter was cleared because its text was opened as a node, and that another
+        session came to the front."""
         self._post = post or KernelMailbox()
         self._owner: Owner = shared().owner(self._post)
-        self.session: Session = Session(
-            url, self._post, writable=editable, follow_links=follow_links, missing_is_fill=missing_is_fill, path=path
-        )
-        CELLS.made(self)
-        self._ending = weakref.finalize(self, _end, self.session, self._owner, self._post)
+        self._keep_places(settings)
+        self.session = self._open(Target(url, path, held, follow_links, missing_is_fill), view)
+        CELLS.made(self)  # closes the widget of an earlier run, whose edits are then offered
+        self._keep_edits(self.session)
+        self._ending = weakref.finalize(self, _end, self._sessions, self._owner, self._post)
         self._ending.atexit = False
-        if view is not None:
-            self.session.show_view(view)
-        if editable:  # only an editable widget has edits, or can restore them
-            self.session.keep_edits(settings if settings is not None else FileSettings())
-        self.three = ThreeViews(self.session.slice)
         self.thumbnails = ThumbnailStream(self._owner, self._say)
-        self._streams = {view: TileStream(view, self._owner, self._say) for view in VIEWS}
+        self.streams = {view: TileStream(view, self._owner, self._say) for view in VIEWS}
         self._draws = {view: CoalescedCall(self._post, partial(self._draw, view)) for view in VIEWS}
         self._dirty = set(PARTS)
         self._publish = CoalescedCall(self._post, self._send_parts)
@@ -141,71 +137,11 @@ class Explorer(anywidget.AnyWidget):
         self._probe = ("", "")
         self._told_probe = ("", "")
         self._mirroring = False
-        self._listen()
+        self._hearing = Hearing(self)
+        self._hearing.attach()
         self.on_msg(self._receive)
         self.observe(self._from_python, names=["path", "index", "axes", "clim", "selection", "state"])
         self._publish.soon()
-
-    # ------------------------------------------------------------------ listening
-    def _listen(self) -> None:
-        """Connects signals with bound methods only: a signal that held the widget would keep it alive for ever."""
-        s = self.session
-        s.changed.connect(self._hear_session, check_nargs=False)
-        s.jobs.changed.connect(self._hear_jobs, check_nargs=False)
-        s.tree.changed.connect(self._hear_tree, check_nargs=False)
-        s.slice.changed.connect(self._hear_slice, check_nargs=False)
-        s.metadata.changed.connect(self._hear_metadata, check_nargs=False)
-        self.three.changed.connect(self._hear_three, check_nargs=False)
-        s.export.changed.connect(self._hear_export, check_nargs=False)
-        for id, presenter in s.tabs.presenters.items():
-            if id not in ("image", "info"):
-                presenter.changed.connect(self._hear_panel, check_nargs=False)
-        self._listened = set(CONTENT)
-        s.slice.painted.connect(self._main_painted, check_nargs=False)
-        self.three.below.painted.connect(self._below_painted, check_nargs=False)
-        self.three.beside.painted.connect(self._beside_painted, check_nargs=False)
-        s.slice.probed.connect(self.tell_probe, check_nargs=False)
-
-    def _hear_session(self, _: object = None) -> None:
-        for id, presenter in self.session.tabs.presenters.items():
-            if id not in self._listened:
-                self._listened.add(id)
-                presenter.changed.connect(self._hear_panel, check_nargs=False)
-        self.tell(*FOLLOWS["session"])
-
-    def _hear_jobs(self, _: object = None) -> None:
-        self.tell(*FOLLOWS["jobs"])
-
-    def _hear_tree(self, _: object = None) -> None:
-        self.tell(*FOLLOWS["tree"])
-
-    def _hear_slice(self, _: object = None) -> None:
-        self.tell(*FOLLOWS["slice"])
-        self.draw("main")
-        self.tell_probe()
-
-    def _hear_metadata(self, _: object = None) -> None:
-        self.tell(*FOLLOWS["metadata"])
-
-    def _hear_three(self, _: object = None) -> None:
-        self.tell(*FOLLOWS["three"])
-        for view in VIEWS:
-            self.draw(view)
-
-    def _hear_export(self, _: object = None) -> None:
-        self.tell("export")
-
-    def _hear_panel(self, _: object = None) -> None:
-        self.tell("panel")
-
-    def _main_painted(self) -> None:
-        self.draw("main")
-
-    def _below_painted(self) -> None:
-        self.draw("below")
-
-    def _beside_painted(self) -> None:
-        self.draw("beside")
 
     # ------------------------------------------------------------------ outgoing
     def tell(self, *parts: str) -> None:
@@ -250,8 +186,10 @@ class Explorer(anywidget.AnyWidget):
         if self._closed:
             return
         shown = picture(self, view)
+        if view == "main" and shown.frame.shape[0] and (asked := shown.take_rect()) is not None:
+            self.streams[view].place(asked)
         rect = shown.visible_rect
-        self._streams[view].show(shown.frame, bar=shown.scale_bar((rect[3] - rect[1]) / 5))
+        self.streams[view].show(shown.frame, bar=shown.scale_bar((rect[3] - rect[1]) / 5))
 
     def _send_answer(self) -> None:
         """Sends the numbers of handled messages, and the values under the cursor."""
@@ -296,14 +234,14 @@ class Explorer(anywidget.AnyWidget):
         """Called when a browser shows the widget; it can read these kinds of pictures and has none of them yet."""
         self._told_probe = ("", "")
         self.thumbnails.anew(kinds)
-        for view, stream in self._streams.items():
+        for view, stream in self.streams.items():
             stream.anew(kinds)
             self.draw(view)
 
     def painted(self, view: str) -> None:
         """Called when the browser has painted a message."""
-        if view in self._streams:
-            self._streams[view].painted()
+        if view in self.streams:
+            self.streams[view].painted()
 
     def copy(self, what: str) -> None:
         """Sends a text for the browser's clipboard: the address ("copy-path"), the view ("copy-view"), or else the code
@@ -318,7 +256,7 @@ class Explorer(anywidget.AnyWidget):
         name, new, shown = change["name"], change["new"], self.session.slice
         self.tell(*PARTS)
         if name == "state":
-            self.session.go_to(new)
+            self._show_state(new)
         elif name == "path":
             self.session.select(new)
         elif name == "index":
@@ -335,11 +273,6 @@ class Explorer(anywidget.AnyWidget):
                     shown.state_levels(number, float(lo), float(hi))
 
     # ------------------------------------------------------------------ Python interface
-    @property
-    def url(self) -> str:
-        """The address that is explored."""
-        return self.session.url
-
     @property
     def array(self) -> Array | None:
         """The displayed array; for an image its finest level; None for a group."""
@@ -411,7 +344,7 @@ class Explorer(anywidget.AnyWidget):
                 post.run_until(there, STILL_SECONDS)
             except TimeoutError:
                 pass
-        return still.page(session, self.code)
+        return still.page(session, self.node_tree, self.code)
 
     def _farewell(self) -> str:
         return f"<div>{escape(CLOSED_NOTE)} <code>{escape(self.code)}</code></div>"
@@ -420,9 +353,11 @@ class Explorer(anywidget.AnyWidget):
         """Releases all resources; nothing is sent afterwards."""
         if not self._closed:
             self._closed = True
-            self.three.end()
+            self._hearing.detach()
+            for three in self._three.values():
+                three.end()
             self._ending.detach()
-            self.session.close()
+            self._places.close_all()
             self._owner.close()
         super().close()
         # ipywidgets has set this attribute to None; without it the method shows a note that the widget is closed
@@ -437,7 +372,7 @@ class Explorer(anywidget.AnyWidget):
 
 def explore(
     target: Any = None,
-    *,
+    *further: Any,
     editable: bool = False,
     follow_links: bool = False,
     missing_is_fill: bool = False,
@@ -447,7 +382,7 @@ def explore(
 ) -> Explorer:
     """Shows `target` in a cell: an address, a zarrscope Hierarchy, Group or Array, or any other object for
     zarrscope.open: a node or store of zarr-python, a Dataset of xarray or an array of dask that came from Zarr, a file
-    system, a mapping.
+    system, a mapping. `further` targets stand in the same tree; `target` is in front.
 
     `editable` opens it for writing (attributes only; every write needs a Save after a diff; edits that were unsaved
     when the kernel ended are offered when the address is explored again). `follow_links` also follows links that lead
@@ -468,6 +403,9 @@ def explore(
         height=height,
         path=found.path,
         view=view,
+        held=found.held,
     )
-    shown.held = found.held
+    for each in further:
+        shown.add(each)
+    shown.bring(found.url)
     return shown

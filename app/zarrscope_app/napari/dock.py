@@ -11,14 +11,7 @@ from weakref import ref
 
 from qtpy.QtCore import QEvent, QSize, QTimer
 from qtpy.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QShowEvent
-from qtpy.QtWidgets import (
-    QHBoxLayout,
-    QLineEdit,
-    QPushButton,
-    QSplitter,
-    QVBoxLayout,
-    QWidget,
-)
+from qtpy.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QSplitter, QVBoxLayout, QWidget
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope.errors.confidential import public
@@ -31,7 +24,6 @@ from zarrscope_app.napari.closing import AsksBeforeClosing
 from zarrscope_app.napari.dropping import TakesNodes
 from zarrscope_app.napari.layer_menu import LayerMenu
 from zarrscope_app.napari.layers import as_napari, insert, renew_layers, source_of
-from zarrscope_app.napari.open_places import OpenPlaces
 from zarrscope_app.napari.part_panel import PartPanel
 from zarrscope_app.napari.planes import unwrapped, watch
 from zarrscope_app.napari.shortcuts import Shortcuts
@@ -43,6 +35,7 @@ from zarrscope_app.presenters.layer_kinds import planner
 from zarrscope_app.presenters.layer_part import cut
 from zarrscope_app.presenters.layers import Layer, Layers, not_added
 from zarrscope_app.presenters.session.actions import open_name, perform
+from zarrscope_app.presenters.session.open_places import OpenPlaces
 from zarrscope_app.presenters.session.opening import target_of
 from zarrscope_app.presenters.session.state_text import decode_view, is_view
 from zarrscope_app.qt.address import dropped_places
@@ -231,6 +224,7 @@ class Explorer(QWidget):
         if not further:
             self._drop()
         session = self.places.open(found, url)
+        session.slice.beyond.drawn.add("solid")
         if view is not None:
             session.show_view(view)
             self._adds_once_open = True

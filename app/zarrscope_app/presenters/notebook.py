@@ -21,6 +21,7 @@ NOTEBOOK = {
     "copied": "Copied.",
     "not-copied": "The browser does not allow copying; the text is below.",
     "search-tree": "Find a node",
+    "add-place": "Open another place in this tree",
     "region": "Ctrl+drag: statistics of a region · Shift+drag: values along a line",
     "drop": "Show or hide the tree",
     "level-choose": "Level",
@@ -56,11 +57,11 @@ def more_rows(count: int) -> str:
     return f"… {strings.counted(count, 'more row')}"
 
 
-def tree_lines(rows: Iterable[Row], selected: str) -> list[str]:
-    """The rows of a tree as lines of text; the selected one is marked."""
+def tree_lines(rows: Iterable[Row], selected: int | None) -> list[str]:
+    """The rows of a tree as lines of text; the selected one, by its id, is marked."""
     lines = []
     for row in rows:
         sign = "▾" if row.expanded else "▸" if row.expandable else " "
-        mark = "›" if row.path == selected else " "
+        mark = "›" if row.id == selected else " "
         lines.append(f"{mark}{'  ' * row.depth}{sign} {row.name}  {row.detail}".rstrip())
     return lines

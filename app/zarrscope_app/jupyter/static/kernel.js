@@ -13,7 +13,7 @@ function lineTo(model, changed) {
   function post(name, args) {
     if (dead) return;
     try {
-      model.send({ do: name, args, n: ++sent });
+      model.send({ do: name, args, n: ++sent, turn: model.get("place").turn });
     } catch {
       state(false, true);
       return;

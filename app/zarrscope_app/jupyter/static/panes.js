@@ -114,7 +114,9 @@ function makePanes(ui) {
       });
       loaded++;
     },
-    end() { for (const url of thumbs.values()) URL.revokeObjectURL(url); },
+    // Of a place that is no longer in front.
+    forget() { for (const url of thumbs.values()) URL.revokeObjectURL(url); thumbs.clear(); },
+    end() { this.forget(); },
   };
 }
 

@@ -3,16 +3,18 @@ function makeStage(ui, id) {
   const canvas = el("canvas"), over = el("div", { class: "zs-over" });
   const node = el("div", { class: "zs-canvas", "data-view": id }, canvas, over);
   const tiles = new Map();
-  let order = [], former = [], frame = {}, rect = null, shapeKey = "", asked = false, turn = 0, drag = null, hovered = "", told = "";
+  let order = [], former = [], frame = {}, rect = null, shapeKey = "", asked = false, turn = 0, since = 0, wanted = null, drag = null, hovered = "", told = "";
 
   const size = () => [node.clientHeight, node.clientWidth];
+  // The whole plane, or the part that the kernel wants first, in the middle of the room that is there.
   function fit() {
     const [height, width] = size();
     if (!frame.shape || !frame.shape[0] || !width || !height) return;
-    const [h, w] = frame.shape, aspect = frame.aspect || 1;
-    const scale = Math.max((h * aspect) / height, w / width);
+    const [y0, x0, y1, x1] = wanted || [0, 0, ...frame.shape], aspect = frame.aspect || 1;
+    const scale = Math.max(((y1 - y0) * aspect) / height, (x1 - x0) / width);
     const rows = (height * scale) / aspect, columns = width * scale;
-    rect = [(h - rows) / 2, (w - columns) / 2, (h + rows) / 2, (w + columns) / 2];
+    rect = [(y0 + y1 - rows) / 2, (x0 + x1 - columns) / 2, (y0 + y1 + rows) / 2, (x0 + x1 + columns) / 2];
+    wanted = null;
     look();
   }
   function look() {
@@ -74,17 +76,23 @@ function makeStage(ui, id) {
   }
   async function take(message, buffers) {
     const mine = ++turn;
+    if (message.fresh) {
+      since = mine; order = []; former = []; shapeKey = "";
+      for (const tile of tiles.values()) tile.bitmap.close();
+      tiles.clear();
+    }
     Object.assign(frame, message.frame || {});
     if (message.order) { former = [...new Set([...former, ...order])]; order = message.order; }
     say();
     const key = ui.place.path + "|" + (frame.shape || []).join() + "|" + (ui.image.axes || []).map((a) => a.role).join();
-    if (frame.shape && key !== shapeKey) { shapeKey = key; former = []; fit(); }
+    if (message.rect) wanted = message.rect;
+    if (frame.shape && (key !== shapeKey || message.rect)) { shapeKey = key; former = []; fit(); }
     let next = 0;
     await Promise.all((message.tiles || []).map(async ([name, where, state, sentence, kind]) => {
       const before = tiles.get(name);
       if (!kind) { if (before) Object.assign(before, { state, sentence }); return; }
       const bitmap = await createImageBitmap(new Blob([buffers[next++]], { type: "image/" + kind }));
-      if ((tiles.get(name)?.turn || 0) > mine) return;
+      if ((tiles.get(name)?.turn || 0) > mine || mine < since) { bitmap.close(); return; }
       tiles.get(name)?.bitmap?.close();
       tiles.set(name, { rect: where, state, sentence, bitmap, turn: mine });
     }));
@@ -151,7 +159,7 @@ function makeStage(ui, id) {
     }
   });
   canvas.addEventListener("pointerleave", () => { hovered = ""; if (id === "main") ui.line.push("hover", "slice.leave"); });
-  canvas.addEventListener("dblclick", fit);
+  canvas.addEventListener("dblclick", () => fit());
   let last = "";
   const watch = new ResizeObserver(() => { const now = size().join(); if (now !== last) { last = now; if (node.clientWidth) fit(); } });
   watch.observe(node);

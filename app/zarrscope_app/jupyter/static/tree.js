@@ -6,15 +6,22 @@ function makeTree(ui) {
   const filter = el("input", { type: "search", oninput: () => ui.line.push("filter", "tree.filter", filter.value),
     onkeydown: (e) => { if (e.key === "Enter") ui.line.send("name", filter.value); if (e.key === "ArrowDown") list.focus(); } });
   const list = el("div", { class: "zs-tree", role: "tree", tabindex: "0", onscroll: ask, onkeydown: keys });
-  const node = el("div", { class: "zs-side" }, filter, list);
+  const further = el("input", { hidden: true, spellcheck: "false", onkeydown: (e) => {
+    if (e.key === "Enter" && further.value.trim()) ui.line.send("add", further.value);
+    if (e.key === "Enter" || e.key === "Escape") { further.value = ""; further.hidden = true; }
+  } });
+  const add = el("button", { class: "bare", "data-command": "add", onclick: () => { further.hidden = !further.hidden; if (!further.hidden) further.focus(); } }, "+");
+  const close = el("button", { class: "bare", "data-command": "close-place", onclick: () => ui.line.send("close-place") }, "×");
+  const node = el("div", { class: "zs-side" }, el("div", { class: "zs-find" }, filter, add, close), further, list);
+  const here = (row) => row.path === ui.place.path && !row.elsewhere;
 
   function row(row, place) {
     const send = (what) => (e) => { e.stopPropagation(); ui.line.send("tree." + what, row.id); };
     const line = el("div", {
-      class: "zs-row" + (row.path === ui.place.path ? " on" : "") + (row.kind ? "" : " dim"), role: "treeitem",
-      "aria-level": row.depth + 1, "aria-expanded": row.expandable ? String(row.expanded) : null, "aria-selected": String(row.path === ui.place.path), "data-path": row.path,
+      class: "zs-row" + (here(row) ? " on" : "") + (row.kind ? "" : " dim"), role: "treeitem",
+      "aria-level": row.depth + 1, "aria-expanded": row.expandable ? String(row.expanded) : null, "aria-selected": String(here(row)), "data-path": row.path,
       title: row.badge || row.sentence || [row.path, row.origin].filter(Boolean).join("\n"),
-      onclick: () => { cursor = place; ui.line.send("session.select", row.path); },
+      onclick: () => { cursor = place; ui.line.send("go", row.id); },
       ondblclick: () => row.expandable && ui.line.send("tree.toggle", row.id),
     },
     el("span", { class: "tw", onclick: (e) => { e.stopPropagation(); if (row.expandable) ui.line.send("tree.toggle", row.id); } },
@@ -23,7 +30,7 @@ function makeTree(ui) {
     el("span", { class: "nm" }, (row.dirty ? "• " : "") + row.name),
     row.badge ? el("span", { class: "bd" }, "⚠") : null,
     row.state === "loading" && row.kind ? icon(ui, "×", "cancel", send("cancel")) : null,
-    row.offer ? el("button", { class: "bare", onclick: (e) => { e.stopPropagation(); ui.ask(true); } }, ui.words[row.offer]) : null,
+    row.offer ? el("button", { class: "bare", onclick: (e) => { e.stopPropagation(); if (row.elsewhere) ui.line.send("go", row.id); ui.ask(true, row.elsewhere); } }, ui.words[row.offer]) : null,
     row.retry ? el("button", { class: "bare", onclick: send("retry") }, ui.words.retry) : null,
     el("span", { class: "dt" }, row.detail || (row.expanded ? row.sentence : "")));
     line.style.top = place * ROW + "px";
@@ -46,11 +53,11 @@ function makeTree(ui) {
     if (top < list.scrollTop) list.scrollTop = top;
     else if (top + ROW > list.scrollTop + list.clientHeight) list.scrollTop = top + ROW - list.clientHeight;
     ask();
-    if (at(cursor)) ui.line.push("select", "session.select", at(cursor).path);
+    if (at(cursor)) ui.line.push("select", "go", at(cursor).id);
   }
   function keys(e) {
-    const here = ui.tree.rows.findIndex((r) => r.path === ui.place.path);
-    if (here >= 0 && Math.abs(ui.tree.first + here - cursor) > 1) cursor = ui.tree.first + here;
+    const selected = ui.tree.rows.findIndex(here);
+    if (selected >= 0 && Math.abs(ui.tree.first + selected - cursor) > 1) cursor = ui.tree.first + selected;
     const shown = at(cursor), page = Math.max(1, Math.floor(list.clientHeight / ROW) - 1);
     const acts = {
       ArrowDown: () => go(cursor + 1), ArrowUp: () => go(cursor - 1), PageDown: () => go(cursor + page), PageUp: () => go(cursor - page), Home: () => go(0), End: () => go(ui.tree.count - 1),
@@ -67,6 +74,9 @@ function makeTree(ui) {
     paint() {
       if (ui.place.cleared !== cleared) { cleared = ui.place.cleared; filter.value = ""; }
       filter.placeholder = ui.words["search-tree"]; filter.setAttribute("aria-label", ui.words["search-tree"]);
+      further.placeholder = ui.words["open-url-title"];
+      for (const [node, word] of [[further, "open-url-title"], [add, "add-place"], [close, "close-place"]]) { node.title = ui.words[word]; node.setAttribute("aria-label", ui.words[word]); }
+      close.hidden = !ui.place.several;
       show({ ...ui.tree, selected: ui.place.path });
     },
   };

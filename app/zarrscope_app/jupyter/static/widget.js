@@ -59,8 +59,9 @@ function render({ model, el: root }) {
     for (const each of Object.values(stages)) each.paint();
   }
   function show(node) { if (node.parentNode !== pane) pane.replaceChildren(node); }
-  let questioned = false;
-  function ask(on) { questioned = on; update(); }
+  let questioned = false, turn = 0, askAfter = false;
+  // `elsewhere`: of another place, which is on its way to the front.
+  function ask(on, elsewhere) { if (elsewhere) askAfter = on; else questioned = on; update(); }
   ui.ask = ask;
   const paintQuestion = painter(({ q, questioned }) => {
     question.style.display = questioned ? "" : "none";
@@ -93,6 +94,7 @@ function render({ model, el: root }) {
     read();
     const s = ui.place;
     if (!s.status) return;
+    if (s.turn !== turn) { turn = s.turn; questioned = askAfter; askAfter = false; panes.forget(); }
     if (!s.credentials) questioned = false;
     Object.assign(box.dataset, { status: s.status, path: s.path, tab: s.tab, writable: s.writable });
     paintHead({ crumbs: s.crumbs, facts: s.facts });

@@ -1,12 +1,16 @@
-"""The hierarchies that are open in the dock: one in front, all of them in one tree."""
+"""The hierarchies that are open in a dock or a widget: one in front, all of them in one tree."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from zarrscope_app.presenters import RootsPresenter, Session, TreePresenter
+from zarrscope.errors.confidential import public
+from zarrscope.stores.address import absolute_address
 from zarrscope_app.presenters.coalesce import Post
 from zarrscope_app.presenters.session.opening import Target
+from zarrscope_app.presenters.session.session import Session
+from zarrscope_app.presenters.tree.presenter import TreePresenter
+from zarrscope_app.presenters.tree.roots import RootsPresenter
 
 
 class OpenPlaces:
@@ -15,7 +19,7 @@ class OpenPlaces:
 
     def __init__(self, sessions: list[Session], post: Post, brought: Callable[[Session], object]) -> None:
         """`sessions` is the list that holds the open sessions. The caller keeps it, and closes the sessions that are
-        left in it when Qt has deleted the dock."""
+        left in it when the dock or the widget is gone."""
         self.sessions = sessions
         self._post = post
         self._held: dict[Session, object] = {}
@@ -23,23 +27,24 @@ class OpenPlaces:
         self._hierarchies: dict[Session, object] = {}
         self._roots = RootsPresenter(lambda tree: brought(next(s for s in sessions if s.tree is tree)))
 
-    def open(self, target: Target, url: str) -> Session:
+    def open(self, target: Target, url: str, *, writable: bool = False) -> Session:
         """Opens a hierarchy. The object `target.held` stays alive as long as the session."""
         session = Session(
             url,
             self._post,
+            writable=writable,
             follow_links=target.follow_links,
             missing_is_fill=target.missing_is_fill,
             path=target.path,
         )
-        session.slice.beyond.drawn.add("solid")
         self.sessions.append(session)
         self._held[session] = target.held
         return session
 
     def at(self, url: str) -> Session | None:
         """The open session of an address, or None."""
-        return next((session for session in self.sessions if session.url == url), None)
+        place = public(absolute_address(url))
+        return next((session for session in self.sessions if absolute_address(session.url) == place), None)
 
     def tree(self, front: Session) -> TreePresenter | RootsPresenter:
         """The tree to show: the tree of the only hierarchy, or one tree with a root for each hierarchy."""
