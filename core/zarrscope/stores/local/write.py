@@ -73,7 +73,7 @@ def _target(store: Folder, key: str) -> str:
     """
     path = store._path(key)
     if ".zs-" in key and any(map(is_temporary, key.split("/"))):
-        raise Refused("Names like this one mark unfinished files", store=store.url, key=key)
+        raise Refused("Names of this form are reserved for temporary files", store=store.url, key=key)
     if ONE_NAME:
         check_spelling(path, key.count("/") + 1, store=store.url, key=key)
     if is_link(path):

@@ -1,5 +1,5 @@
-"""Folders on another machine by SFTP, for servers without zarrscope: reads, lists and writes through paramiko.
+"""Stores for folders on another machine without zarrscope: they read, list and write by SFTP, through paramiko.
 
-login.py finds host, user, keys and known hosts; connection.py manages the channels; files.py works on files over one
-channel; store.py is the store.
+login.py finds the host, user, keys and known hosts and logs in; connection.py manages the channels of a connection;
+files.py has the operations on files over one channel; store.py is the store.
 """

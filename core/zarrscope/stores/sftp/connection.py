@@ -1,8 +1,8 @@
-"""One login and up to eight channels over it, each used by one thread at a time.
+"""A connection to a host: one login with up to eight channels, each used by one thread at a time.
 
-A request on a channel waits no longer than the time-out of the network settings. A connection that ended or fell silent
-is dropped, and its requests are sent once more over a new one if repeating them does no harm. Stores of one login share
-a connection; it ends when the last of them is closed.
+A request waits at most for the time-out of the network settings. If the connection ends or falls silent, it is closed,
+and its requests are sent once more over a new connection, if repeating them does no harm. Stores with the same login
+share a connection; it ends when the last of them is closed.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ T = TypeVar("T")
 
 
 class Left(Exception):
-    """The rest of a transfer on a channel is no longer needed."""
+    """Raised by an operation that stops early: the rest of the transfer on its channel is not needed."""
 
 
 class _Session:
-    """One connection: its free channels, and their number."""
+    """One logged-in client of paramiko: its free channels, and the number of open ones."""
 
     def __init__(self, client: SSHClient) -> None:
         self.client = client
@@ -50,7 +50,7 @@ class _Session:
 
 
 class Connection:
-    """The channels of one login."""
+    """The connection of one login: it lends channels, and logs in again if the session has ended."""
 
     def __init__(self, login: Login, network: Network) -> None:
         self.login, self.network = login, network
@@ -58,14 +58,16 @@ class Connection:
         self._session: _Session | None = None
         self._connecting = False
         self._closed = 0
-        """How many times the connection was closed. A request that was running then is not repeated."""
+        """The number of times that the connection was closed. A request that was running meanwhile is not repeated."""
         self._pool = Pool("sftp", CHANNELS, 0)
         self.users: WeakSet[Any] = WeakSet()
 
     def submit(self, act: Callable[[SFTPClient], T], repeat: Callable[[], bool] = lambda: True) -> Future[T]:
-        """Runs `act(channel)` in a thread. `repeat()`: whether it may be repeated after the connection broke during it.
+        """Runs `act(channel)` in a thread. `repeat()` says whether `act` may be repeated if the connection breaks while
+        it runs.
 
-        `act` raises OSError for the server's errors about a file; the future raises zarrscope's errors for all others.
+        The future raises OSError if the server reports an error about a file, and zarrscope's errors for all other
+        failures.
         """
         future: Future[T] = Future()
 
@@ -112,7 +114,7 @@ class Connection:
         if isinstance(error, TimeoutError):
             failed = Unreadable(
                 f"{self.login.name} said nothing for {self.network.timeout:g} seconds",
-                advice="Check the network, then try again. ZARRSCOPE_TIMEOUT sets how long is too long.",
+                advice="Check the network, then try again. ZARRSCOPE_TIMEOUT sets this limit.",
             )
         else:
             failed = Unreadable(
@@ -124,7 +126,7 @@ class Connection:
 
     # ------------------------------------------------------------------ channels
     def _borrow(self) -> tuple[_Session, SFTPClient]:
-        """A channel that is not in use."""
+        """Takes a channel that is not in use: a free one or a new one; waits if there are too many."""
         while True:
             session = self._connected()
             with self._changed:
@@ -164,7 +166,7 @@ class Connection:
             raise
 
     def _connected(self) -> _Session:
-        """The connection, opened if there is none. One thread opens it, and the others wait."""
+        """The session, which is opened if there is none. One thread opens it, and the others wait."""
         with self._changed:
             while True:
                 if self._session is not None and self._session.alive:
@@ -213,7 +215,8 @@ class Connection:
 
     # ------------------------------------------------------------------ users
     def leave(self, user: object) -> None:
-        """Removes a store from the users of the connection. Without users it ends; the next request opens it again."""
+        """Removes a store from the users of the connection. Without users the session is closed; the next request opens
+        another."""
         self.users.discard(user)
         if self.users:
             return
@@ -226,12 +229,12 @@ class Connection:
 _connections: WeakValueDictionary[Hashable, Connection] = WeakValueDictionary()
 _guard = threading.Lock()
 _inherited: list[object] = []
-"""Connections of the parent process, kept alive after a fork: when paramiko closes one, it sends bytes to the server in
-the middle of the parent's messages."""
+"""The sessions of the parent process after a fork. They are never closed here, because paramiko would send bytes to the
+server in the middle of the parent's messages."""
 
 
 def shared(login: Login, network: Network) -> Connection:
-    """The connection of a login: one for all stores with the same time-out."""
+    """The connection that all stores with this login and these network settings share."""
     with _guard:
         found = _connections.get((login, network))
         if found is None:

@@ -1,7 +1,7 @@
-"""Operations on files over one channel of SFTP: each function is one job for a channel.
+"""Operations on files over one channel of SFTP. Each function runs as one request of connection.py.
 
-Servers report precisely that a file does not exist or may not be accessed; for all other errors some only answer
-"Failure". The reason is then found by examining the path and the folders above it.
+All servers report it clearly if a file does not exist or access is denied. For other errors some only answer "Failure";
+then the path and the folders above it are examined to find the reason.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from paramiko import SFTPAttributes, SFTPClient, SFTPFile
 
 REQUEST = 32768
-"""The size of a read request that all servers allow."""
+"""The largest read request, in bytes, that all servers answer."""
 PIECE = 4 << 20
-"""Bytes that are requested in a row without waiting."""
+"""Bytes of read requests that are sent before waiting for answers."""
 NAMES = 200
-"""Names of a listing that are passed on at a time."""
+"""The number of names of a listing that are passed on together."""
 ATTEMPTS = 20
-"""Attempts to make a folder and a file in it while another program removes the folder."""
+"""The most attempts to make a folder and a file in it, while another program removes the folder again."""
 MARK_SECONDS = 60.0
-"""Seconds after which the mark of a writer counts as left over from a killed one."""
+"""Seconds after which the lock file of a writer counts as left over from a killed one."""
 
 
 # ---------------------------------------------------------------------- reading
 def read(channel: SFTPClient, path: str, part: ByteRange | None, limit: int | None) -> bytes | None:
-    """The value, or a part of it, as the file was when it was opened; None if there is no file."""
+    """The value, or a part of it, from one open file; None if there is no file."""
     found = read_sized(channel, path, lambda size: (0, size) if part is None else part.span(size), limit)
     return None if found is None else found[0]
 
@@ -42,7 +42,7 @@ def read(channel: SFTPClient, path: str, part: ByteRange | None, limit: int | No
 def read_sized(
     channel: SFTPClient, path: str, span: Callable[[int], tuple[int, int]], limit: int | None
 ) -> tuple[bytes, int] | None:
-    """(the bytes in the range that `span` gives for the size of the file, that size); None if there is no file."""
+    """Returns (bytes, size of the file); None if there is no file. `span` returns the range to read for that size."""
     try:
         file = channel.open(path, "rb")
     except OSError as error:
@@ -105,14 +105,15 @@ def look(channel: SFTPClient, path: str, *, follow: bool = True) -> SFTPAttribut
 
 
 def _need_no_link(channel: SFTPClient, path: str) -> None:
-    """Raises Unreadable for a link that leads nowhere: the value should be there, so it does not count as absent."""
+    """Raises Unreadable for a broken link: a value should be there, so it does not count as absent."""
     found = look(channel, path, follow=False)
     if found is not None and stat.S_ISLNK(found.st_mode):
-        raise Unreadable("A link leads nowhere", advice="Copy what it should lead to, or remove the link.")
+        raise Unreadable("A symbolic link is broken", advice="Restore the target of the link, or remove the link.")
 
 
 def is_absent(channel: SFTPClient, path: str, error: OSError) -> bool:
-    """Whether `error` means that nothing is at `path`. If the folder above is missing, some servers say "Failure"."""
+    """Whether `error` means that nothing is at `path`. If a folder above is missing, some servers only answer
+    "Failure"."""
     if isinstance(error, FileNotFoundError):
         return True
     if isinstance(error, (PermissionError, TimeoutError)):
@@ -132,7 +133,7 @@ def is_absent(channel: SFTPClient, path: str, error: OSError) -> bool:
 
 # ---------------------------------------------------------------------- listing
 def list_level(channel: SFTPClient, path: str, tell: Callable[[list[SFTPAttributes]], bool]) -> None:
-    """Calls `tell` with the attributes of the entries in a folder, several at a time, until it returns False."""
+    """Calls `tell` with the attributes of the entries in a folder, NAMES at a time, until it returns False."""
     some: list[SFTPAttributes] = []
     try:
         for each in channel.listdir_iter(path):
@@ -157,8 +158,8 @@ def list_level(channel: SFTPClient, path: str, tell: Callable[[list[SFTPAttribut
 
 
 def entry(each: SFTPAttributes) -> Entry | None:
-    """An entry of a listing; None for a link, which has to be followed, and for anything that is not a
-    file or folder."""
+    """The entry of a listing for these attributes; None for a symbolic link, and if the server does not state the kind:
+    then another request has to find out the kind."""
     if each.st_mode is None or stat.S_ISLNK(each.st_mode):
         return None
     folder = stat.S_ISDIR(each.st_mode)
@@ -211,7 +212,7 @@ def _opened(channel: SFTPClient, path: str) -> SFTPFile:
         except OSError as error:
             if isinstance(error, (PermissionError, TimeoutError)):
                 raise
-        make_folders(channel, path.rpartition("/")[0])  # in a loop, because another program may remove the folder again
+        make_folders(channel, path.rpartition("/")[0])  # in each attempt: another program may remove the folder again
     return channel.open(path, "wx")
 
 
@@ -228,7 +229,7 @@ def discarded_on_failure(channel: SFTPClient, path: str) -> Iterator[None]:
 
 
 def create(channel: SFTPClient, unfinished: str, path: str) -> bool:
-    """Gives a written file the name `path`; returns False if that name is taken, and the file stays where it is."""
+    """Renames the file `unfinished` to `path`. Returns False if `path` exists; the file then keeps its old name."""
     try:
         channel.rename(unfinished, path)
     except OSError:
@@ -242,7 +243,8 @@ def create(channel: SFTPClient, unfinished: str, path: str) -> bool:
 
 
 def supersede(channel: SFTPClient, unfinished: str, path: str, written: Any) -> None:
-    """Gives a written file the name `path` and replaces the file of that name; its mode is kept.
+    """Renames the file `unfinished` to `path`, where it replaces an existing file and keeps that file's mode. `written`
+    has the attributes of `unfinished`.
 
     Raises Refused, ReadOnly, Unsupported.
     """
@@ -270,7 +272,7 @@ def supersede(channel: SFTPClient, unfinished: str, path: str, written: Any) -> 
             channel.rename(unfinished, path)
             return
         raise Unsupported(
-            "This server cannot put a file in the place of another one at once",
+            "This server cannot replace a file in one step",
             feature="posix-rename@openssh.com",
             advice="Nothing was changed. New values can be stored there; to change old ones, use ssh:// or a copy.",
         ) from error
@@ -298,7 +300,7 @@ def _above(path: str, root: str) -> Iterator[str]:
 
 
 def discard(channel: SFTPClient, path: str) -> None:
-    """Removes a leftover file, if possible."""
+    """Removes a temporary file, if it still exists."""
     try:
         channel.remove(path)
     except FileNotFoundError:
@@ -306,9 +308,9 @@ def discard(channel: SFTPClient, path: str) -> None:
 
 
 def mark(channel: SFTPClient, path: str, now: float) -> bool:
-    """Creates the mark of a writer that compares and replaces a value; returns False while another writer has it.
+    """Creates the lock file of a writer that compares and replaces a value. Returns False while another writer has it.
 
-    `now` is a time of the server's clock. A mark that a killed writer left is removed.
+    `now` is the time by the server's clock. The lock file of a killed writer is removed.
     """
     try:
         channel.open(path, "wx").close()
@@ -326,9 +328,9 @@ def mark(channel: SFTPClient, path: str, now: float) -> bool:
 
 # ---------------------------------------------------------------------- errors
 def failure(error: OSError, act: str) -> ZarrscopeError:
-    """Zarrscope's error for a server's error about a file that could not be read, listed, written or
-    removed (`act`)."""
-    reason = error.strerror or str(error) or "the server does not say why"
+    """The error of zarrscope for the server's error about a file. `act` is the operation that failed: "read", "listed",
+    "written" or "removed"."""
+    reason = error.strerror or str(error) or "the server gives no reason"
     if isinstance(error, PermissionError):
         if act in ("read", "listed"):
             return Denied(f"It could not be {act}: {reason}", advice="Ask the owner for the right to read it.")

@@ -1,7 +1,7 @@
 """The login for a host: from the address, the options, and the user's own configuration of OpenSSH (~/.ssh/config).
 
-OpenSSH's files known_hosts, the user's and the system's, list the known hosts. An unknown or changed host key is
-Refused: nothing is sent to such a host, and the advice contains the line to add to known_hosts.
+The keys of hosts are compared with OpenSSH's files known_hosts, the user's and the system's. An unknown or changed key
+raises Refused, and nothing is sent to the host; the advice contains the command that makes it known.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from paramiko import PKey, SSHClient
 
 _LOG = "zarrscope.sftp"
-# paramiko logs the traceback of a failed connection; without a handler Python would print it on the terminal
+# paramiko logs the traceback of a failed connection, which Python would print on the terminal without this handler
 logging.getLogger(_LOG).addHandler(logging.NullHandler())
 KNOWN_HOSTS = "~/.ssh/known_hosts"
 _CONFIG = "~/.ssh/config"
@@ -37,7 +37,7 @@ OPTIONS = (
 
 @frozen
 class Login:
-    """The host to connect to, the user, the keys, and the files of known hosts."""
+    """The settings for logging in to a host."""
 
     name: str
     """The host as written in the address, for messages."""
@@ -55,7 +55,7 @@ class Login:
 
 
 def login_of(url: str, options: Mapping[str, Any]) -> Login:
-    """The login that an address and options describe. Raises Refused for an unknown option."""
+    """The login for an address and options. Raises Refused for an unknown option."""
     unknown = sorted(options.keys() - set(OPTIONS))
     if unknown:
         raise Refused(f"sftp:// has no option {', '.join(unknown)}", advice=f"The options are {', '.join(OPTIONS)}.")
@@ -107,9 +107,9 @@ def _configured(host: str, path: str | None) -> dict[str, Any]:
         return dict(paramiko.SSHConfig.from_path(place).lookup(host))
     except Exception as error:
         raise Unsupported(
-            f"The configuration {place} could not be understood: {error}",
+            f"The configuration {place} could not be read: {error}",
             feature="ssh_config",
-            advice="Give storage_options={'ssh_config': None} to do without it.",
+            advice="To go on without it, pass storage_options={'ssh_config': None}.",
         ) from error
 
 
@@ -124,7 +124,8 @@ def _proxy(ours: Mapping[str, Any], host: str, port: int) -> str | None:
 
 
 class Proxied(socket.socket):
-    """A connection to the host through a command; the command ends when the connection is closed."""
+    """A connection to the host through a command, such as a jump host; the command ends when the connection is
+    closed."""
 
     process: subprocess.Popen[bytes]
 
@@ -138,7 +139,7 @@ class Proxied(socket.socket):
 def _through(command: str) -> Proxied:
     if not hasattr(socket, "AF_UNIX"):
         raise Unsupported(
-            "The configuration of ssh leads to this host through another one, which sftp:// cannot do on this system",
+            "The configuration of ssh reaches this host through another one, which sftp:// cannot do on this system",
             feature="ProxyJump",
             advice="Use ssh://, which runs your own ssh.",
         )
@@ -155,7 +156,8 @@ def _through(command: str) -> Proxied:
         except OSError as error:
             near.close()
             raise Unreadable(
-                f"The command that leads to the host cannot be run: {error}", advice=f"Try it in a terminal: {command}"
+                f"The command that connects to the host cannot be run: {error}",
+                advice=f"Try it in a terminal: {command}",
             ) from error
     found = Proxied(near.family, near.type, near.proto, near.detach())
     found.process = process
@@ -163,9 +165,9 @@ def _through(command: str) -> Proxied:
 
 
 def connect(login: Login, patience: float) -> SSHClient:
-    """A paramiko.SSHClient that is logged in. No step takes longer than `patience` seconds.
+    """Connects and logs in; returns a paramiko.SSHClient. No step takes longer than `patience` seconds.
 
-    Raises Refused (the host is not known), Denied (it refuses the login), Unreadable.
+    Raises Refused (the host's key is unknown or has changed), Denied (the host refuses the login), Unreadable.
     """
     import paramiko
 
@@ -208,8 +210,8 @@ def _unknown(login: Login, name: str, key: PKey) -> Refused:
     line = shlex.quote(f"{name} {key.get_name()} {key.get_base64()}")
     return Refused(
         f"The host {login.name} is not known: its key is {key.get_name()} {key.fingerprint}",
-        advice="If that is the fingerprint that the owner of the host tells, make it known by this line, then try "
-        f"again: echo {line} >> {login.known_hosts[0] if login.known_hosts else KNOWN_HOSTS}",
+        advice="Compare the fingerprint with the one that the owner of the host gives. If they are equal, run this "
+        f"command, then try again: echo {line} >> {login.known_hosts[0] if login.known_hosts else KNOWN_HOSTS}",
     )
 
 
@@ -221,13 +223,13 @@ def _failed(login: Login, error: Exception) -> ZarrscopeError:
         name = login.host if login.port == 22 else f"[{login.host}]:{login.port}"
         return Refused(
             f"The key of the host {login.name} has changed: it is {error.key.get_name()} {error.key.fingerprint}",
-            advice="The connection may be intercepted. If its owner says that the key was changed, forget the old "
-            f"one: ssh-keygen -R {shlex.quote(name)}",
+            advice="The connection may be intercepted. If the owner of the host says that the key was changed, remove "
+            f"the old one: ssh-keygen -R {shlex.quote(name)}",
         )
     if isinstance(error, paramiko.AuthenticationException) or "No authentication methods" in str(error):
         return Denied(
-            f"{where} does not take the login of {login.user}: {error}",
-            advice="Put a key that it takes into your ssh agent or ~/.ssh, or name one: "
+            f"{where} does not accept the login of {login.user}: {error}",
+            advice="Put a key that the host accepts into your ssh agent or ~/.ssh, or name one: "
             "storage_options={'key_filename': …}.",
         )
     if isinstance(error, TimeoutError):

@@ -1,13 +1,14 @@
 """sftp://[user@]host[:port]/path: the files beneath a folder of another machine, by SFTP.
 
-One connection serves all stores of a login, with up to eight parallel channels (connection.py). A value is read from
-one opened file, so it does not change while it is read. A value is written to a temporary file, which is then renamed:
-a reader finds the complete old value or the complete new one. If a version is expected, writers of zarrscope by SFTP
-take turns by creating a mark beside the file, and a new value is created by the server's own rename, which replaces
-nothing. Programs that write in other ways are not excluded: their changes between the comparison and the rename may be
-lost.
+One connection serves all stores of a login, with up to eight parallel channels (connection.py). A value is read through
+one handle of its file, so a reader gets the same value even if another one is stored meanwhile. A value is written to a
+temporary file, which is then renamed: a reader finds the complete old value or the complete new one.
 
-Symbolic links are followed, as the login itself does; `sftp://host/~/data` lies beneath its home.
+A set with `expect` that replaces a value first creates a lock file beside it, so that writers of zarrscope by SFTP
+exclude one another. A set that expects no value uses the server's own rename, which replaces no file. Programs that
+write in other ways are not excluded: their changes between the comparison and the rename may be lost.
+
+Symbolic links are followed. `sftp://host/~/data` is a folder in the home of the user.
 """
 
 from __future__ import annotations
@@ -44,13 +45,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 REMOVED_AT_ONCE = 64
-"""Files that are removed in parallel."""
+"""The number of files that are removed in parallel."""
 
 
 class SFTPStore(RemoteStore):
-    """The files beneath sftp://[user@]host[:port]/path. It connects when needed, and again after `close`.
+    """The files beneath sftp://[user@]host[:port]/path. The store connects when it is first used, and again after
+    `close`.
 
-    Options: those of network.Network and of login.py. Raises Refused for an unknown option.
+    The options are those of network.Network and of login.py. Raises Refused for an unknown option.
     """
 
     listable = True
@@ -60,7 +62,7 @@ class SFTPStore(RemoteStore):
         conceal(options)
         self.url = url.rstrip("/")
         self.writable = writable
-        # key_filename is the path of a private key, so it is not secret
+        # key_filename is only the path of a private key, which is not confidential
         keys = {"key_filename": options["key_filename"]} if "key_filename" in options else {}
         self._public_options = {**public_options(others(options)), **keys, "writable": writable}
         path = url.partition("://")[2].partition("/")[2].strip("/")
@@ -87,8 +89,8 @@ class SFTPStore(RemoteStore):
         return self._connection.submit(act, repeat)
 
     def _do(self, act: Callable[[SFTPClient], T], key: str, what: str, repeat: Callable[[], bool] = lambda: True) -> T:
-        """The result of `act` for `key`. Its errors become zarrscope's and say that the key could not be `what` (read,
-        written …)."""
+        """Runs `act` for `key`, and returns its result. Its errors are raised as zarrscope's, with the message that the
+        value could not be read, written, listed or removed (`what`)."""
         future = self._submit(act, repeat)
         try:
             return self._result(future, key, what)
@@ -107,7 +109,9 @@ class SFTPStore(RemoteStore):
 
     def _failed(self, error: OSError | UnicodeError, what: str, key: str) -> ZarrscopeError:
         if isinstance(error, UnicodeError):
-            return Refused("A name on this server must be in UTF-8", store=self.url, key=key, advice="Choose another.")
+            return Refused(
+                "Names on this server must be in UTF-8", store=self.url, key=key, advice="Choose another name."
+            )
         return files.failure(error, what).located(store=self.url, key=key or None)
 
     # ------------------------------------------------------------------ reading
@@ -143,7 +147,7 @@ class SFTPStore(RemoteStore):
 
     # ------------------------------------------------------------------ listing
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
-        """Yields one level. The targets of links are requested in parallel."""
+        """Yields the names of one level. The targets of links are requested in parallel."""
         for some in self._levels(prefix):
             links = []
             for each in some:
@@ -179,7 +183,8 @@ class SFTPStore(RemoteStore):
             future.cancel()
 
     def _followed(self, prefix: str, names: Sequence[str]) -> Iterator[Entry]:
-        """The targets of links. A link that leads nowhere is listed as a value: reading it says what it is."""
+        """The entries for the links `names`, by their targets. A broken link is listed as a value; reading it raises an
+        error that says so."""
         asked = [self._submit(partial(files.look, path=self._path(prefix + name))) for name in names]
         try:
             for name, future in zip(names, asked, strict=True):
@@ -191,7 +196,7 @@ class SFTPStore(RemoteStore):
                 future.cancel()
 
     def _list_prefix(self, prefix: str) -> Iterator[str]:
-        """Lists a prefix; several folders in parallel."""
+        """Lists all keys beneath a prefix; it lists several folders in parallel."""
         waiting = [prefix]
         running: dict[Future[list[SFTPAttributes]], str] = {}
         try:
@@ -209,7 +214,7 @@ class SFTPStore(RemoteStore):
                     for found in (*entries, *self._followed(folder, links)):
                         if not found.is_prefix:
                             yield folder + found.name
-                        elif found.name not in links:  # linked folders are left out: they may lead back here
+                        elif found.name not in links:  # links to folders are left out: they may lead to a folder above
                             waiting.append(f"{folder}{found.name}/")
         finally:
             for future in running:
@@ -232,9 +237,9 @@ class SFTPStore(RemoteStore):
 
     # ------------------------------------------------------------------ writing
     def _unfinished(self, key: str) -> str:
-        """An unused path beside the path of a value."""
+        """The path of a new temporary file in the folder of a value."""
         if ".zs-" in key and any(map(is_temporary, key.split("/"))):
-            raise Refused("Names like this one mark unfinished files", store=self.url, key=key)
+            raise Refused("Names of this form are reserved for temporary files", store=self.url, key=key)
         return self._path(key).rpartition("/")[0] + "/" + new_name("")[1:]
 
     def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
@@ -278,8 +283,8 @@ class SFTPStore(RemoteStore):
                     self._do(lambda channel: files.discard(channel, unfinished), key, "removed")
 
     def _rename(self, key: str, unfinished: str, act: Callable[[SFTPClient], T]) -> T | None:
-        """Runs the rename `act` once. If the connection broke during it, checks whether the unfinished file still
-        exists."""
+        """Runs the rename `act` once. If the connection breaks meanwhile, and the unfinished file does not exist any
+        more, the rename succeeded: returns None. Otherwise raises the error."""
         try:
             return self._do(act, key, "written", lambda: False)
         except Unreadable:
@@ -289,8 +294,8 @@ class SFTPStore(RemoteStore):
 
     @contextmanager
     def _marked(self, key: str, now: float) -> Iterator[None]:
-        """A context during which other writers of zarrscope that expect a version of the same value wait. `now`: the
-        time by the server's clock."""
+        """A context in which this writer has the lock file of a value: other writers of zarrscope by SFTP that expect a
+        version of that value wait. `now`: the time by the server's clock."""
         path = self._path(key)
         folder, _, name = path.rpartition("/")
         mark = f"{folder}/.zs-{sha256(name.encode()).hexdigest()[:16]}.partial"

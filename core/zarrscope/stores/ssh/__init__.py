@@ -1,4 +1,6 @@
-"""Folders and archives on another machine, over the user's own ssh; that machine runs `zarrscope serve --stdio`.
+"""Stores for folders and archives on another machine, over the user's own ssh. That machine runs `zarrscope serve
+--stdio`.
 
-frames.py defines the messages, serving.py answers them on the other machine, client.py sends them here.
+frames.py defines the messages. client.py sends requests from this machine, and serving.py answers them on the other
+machine. connection.py runs the ssh process.
 """

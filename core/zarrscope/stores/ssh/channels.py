@@ -1,9 +1,9 @@
-"""Further channels of one ssh connection, for reads of many values over a long way.
+"""Further channels of one ssh connection, for reads of many values from a distant machine.
 
-OpenSSH lets 2 MiB of a channel be on the way, so a channel carries at most 2 MiB in each round trip: 67 MB/s at 30 ms.
-Therefore the requests of a large read are divided among several channels, each of which has a zarrscope process on the
-other machine. The channels share the login of the first one (`ControlMaster` in ssh_config), so no key or password is
-asked for again. Where ssh cannot share a login, the first channel does everything.
+On one channel OpenSSH sends at most 2 MiB before it waits for a confirmation. So a channel carries at most 2 MiB in
+each round trip: 67 MB/s at 30 ms. Therefore the requests of a large read are divided among several channels, each with
+a zarrscope process of its own on the other machine. Further channels share the login of the first one (`ControlMaster`
+in ssh_config), so no key or password is needed again. If ssh cannot share a login, there is only the first channel.
 """
 
 from __future__ import annotations
@@ -27,16 +27,19 @@ from zarrscope.stores.ssh.frames import Frame, rebuilt
 MOST_CHANNELS = 4
 """The most channels of a connection, the first one included; an OpenSSH server allows ten by default."""
 LONG_WAY_SECONDS = 0.005
-"""A round trip from which on further channels are opened: on a shorter way 2 MiB at a time are enough."""
+"""Further channels are opened only if a round trip takes at least this time: on a shorter way one channel is fast
+enough."""
 LARGE_READ_BYTES = 1 << 20
-"""The bytes that one read must have fetched before further channels are opened."""
+"""Further channels are opened only after one read that fetched at least this number of bytes."""
 _CONFIG_SECONDS = 5.0
 _PATH_BYTES = 80
-"""The longest path of a socket: systems allow 104 to 108 bytes, and ssh appends 17 for a moment."""
+"""The longest path for the socket of a shared login, in bytes: systems allow 104 to 108, and ssh appends 17 for a
+moment."""
 
 
 class SharedLogin(NamedTuple):
-    """The options of ssh for the first channel and for further ones, and a folder to remove afterwards."""
+    """How channels share a login: the options of ssh for the first channel, those for further ones, and the folder of
+    the socket, which `forget` removes."""
 
     first: tuple[str, ...]
     further: tuple[str, ...]
@@ -47,13 +50,13 @@ class SharedLogin(NamedTuple):
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-# If the login cannot be shared after all, ssh would log in once more: this makes it fail instead.
+# ssh would log in once more if the shared login cannot be used. With this option it fails instead.
 _NO_LOGIN = ("-o", "ProxyCommand=false")
 
 
 def shared_login(program: Sequence[str], destination: Sequence[str]) -> SharedLogin | None:
-    """How channels share a login; None where `program` cannot. If the user's configuration shares logins, it is left as
-    it is. `destination`: the arguments that name the host."""
+    """Finds out how channels can share a login; None if `program` cannot share one. If the user's configuration shares
+    logins already, that is used. `destination`: the arguments that name the host."""
     if os.path.basename(program[0]) != "ssh" or sys.platform == "win32" or not hasattr(socket, "AF_UNIX"):
         return None  # another program may not know these options; OpenSSH for Windows cannot share
     try:
@@ -100,7 +103,7 @@ class Channels:
         self._guard = threading.Lock()
         self._ended = False
         self.opening: threading.Thread | None = None
-        """The thread that opens further channels, once they are wanted."""
+        """The thread that opens further channels; None until `note_read` starts it."""
 
     @property
     def alive(self) -> list[Connection]:
@@ -108,7 +111,8 @@ class Channels:
             return [self.first, *(each for each in self._further if each.alive)]
 
     def note_read(self, received: int) -> None:
-        """Opens further channels if a read fetched so many bytes that they are worth it. Does not wait."""
+        """Starts opening further channels if a read of `received` bytes was large enough and round trips are long. It
+        does not wait for the channels."""
         quickest = self.first.round_trip
         if received < LARGE_READ_BYTES or quickest is None or quickest < LONG_WAY_SECONDS:
             return
@@ -123,7 +127,7 @@ class Channels:
         for _ in range(MOST_CHANNELS - 1):
             try:
                 channel = self._open_further()
-            except ZarrscopeError:  # the server allows no more; the channels that exist are enough
+            except ZarrscopeError:  # the server may allow no more channels: go on with those that exist
                 return
             with self._guard:
                 if not self._ended:
@@ -148,8 +152,8 @@ def ask_divided(
     heads: Sequence[Mapping[str, Any]],
     cancelled: Callable[[], bool],
 ) -> Iterator[tuple[int, Frame]]:
-    """The answers to one request on each channel, as they arrive: (number of the channel, frame). Ends early once
-    `cancelled()`. Raises ConnectionEnded if a channel ended, and the errors of the other machine."""
+    """Sends one request on each channel, and yields the answers as they arrive: (index of the channel, frame). Ends
+    early once `cancelled()` is true. Raises ConnectionEnded if a channel ended, and the errors of the other machine."""
     answers: queue.SimpleQueue[tuple[int, Frame | None]] = queue.SimpleQueue()
     asked: dict[int, int] = {}
     try:
@@ -178,7 +182,7 @@ def ask_divided(
 
 
 class _Numbered:
-    """Takes the answers of one channel, and puts them into the queue of all with its number."""
+    """Puts the answers of one channel into the queue that all channels share, together with its index."""
 
     def __init__(self, answers: queue.SimpleQueue[tuple[int, Frame | None]], number: int) -> None:
         self._answers, self._number = answers, number

@@ -1,10 +1,11 @@
 """ssh://[user@]host[:port]/path: the store operations of a folder or archive on another machine.
 
-It runs the user's own `ssh` program, with its agent, keys and configuration; no port is opened and no process stays on
-the other machine. One connection serves all stores of one host; over a long way it has several channels (channels.py).
-Requests are sent without waiting and answered in any order; ranges, listings with kinds, versions and locks are those
-of the other machine (serving.py). A connection that ended or fell silent (connection.py) is opened again for the next
-request, and reads in progress are repeated once; its locks are released.
+The store runs the user's own `ssh` program, with its agent, keys and configuration. No port is opened, and no process
+stays on the other machine. One connection serves all stores of one host; if round trips are long, it has several
+channels (channels.py). A request is sent without waiting for the answers to earlier ones, and answers come in any
+order. Ranges, listings, versions and locks are handled by the store on the other machine (serving.py). If the
+connection ends or falls silent (connection.py), the next request opens it again, and reads in progress are repeated
+once; locks that were held over it are released.
 
 If zarrscope is not installed on the other machine, `open_ssh` uses SFTP instead, read-only.
 """
@@ -41,7 +42,7 @@ _guard = threading.RLock()  # reentrant: the garbage collector may close a store
 _holding = threading.local()
 """`locks`: (connection, number) of each remote lock that this thread holds, the innermost last."""
 _FRESH_SECONDS = 15.0
-"""If the connection received something within this time, a write does not first check whether it is alive."""
+"""If the connection received something within this time, it counts as alive, and a write does not check it first."""
 
 
 def _after_fork() -> None:
@@ -58,8 +59,9 @@ if hasattr(os, "register_at_fork"):
 class SSHStore(Store):
     """The values beneath ssh://[user@]host[:port]/path. Raises NotInstalled, Unreadable, NotFound.
 
-    Options: `command`, the command to run there (else ZARRSCOPE_FAR_COMMAND, else zarrscope, as the shell finds it);
-    `ssh`, the program to run here, with its arguments; `timeout`, the seconds that the other machine may be silent.
+    The options are `command`, the command to run on the other machine (by default ZARRSCOPE_FAR_COMMAND, or else
+    zarrscope, as the shell finds it); `ssh`, the program to run on this machine, with its arguments; and `timeout`, the
+    seconds that the other machine may be silent.
     """
 
     remote = True
@@ -103,7 +105,7 @@ class SSHStore(Store):
         return _opened_again, (self.url, self._mode, options)
 
     def close(self) -> None:
-        """Removes this store from the users of the connection, which ends with its last user."""
+        """Removes this store from the users of the connection, which is closed with its last user."""
         with _guard:
             if not self._joined:
                 return
@@ -163,7 +165,8 @@ class SSHStore(Store):
             if arguments == self._arguments:
                 raise Unreadable(
                     f"The connection to {self._host} ended while a lock was held there",
-                    advice="Another program may have written meanwhile. Open it again, compare, then save again.",
+                    advice="Another program may have written meanwhile. Open the hierarchy again, compare, then save "
+                    "again.",
                 )
         return head
 
@@ -176,7 +179,8 @@ class SSHStore(Store):
         *,
         again: bool = True,
     ) -> Iterator[Frame]:
-        """The answers to a request. `again`: the request only reads, so it may be repeated if no answer came."""
+        """Yields the answers to a request. `again`: the request only reads, so it may be repeated if the connection
+        ends before an answer came."""
         try:
             begun = False
             for last in (False, True):
@@ -200,13 +204,14 @@ class SSHStore(Store):
         return found
 
     def _lively(self) -> Connection:
-        """The connection. If it was unused for long, it may be dead, so it is first asked for a sign of life."""
+        """The connection. If nothing came from it for long, it may have broken; then a request checks that it is
+        alive."""
         if time.monotonic() - self._connection().lived > _FRESH_SECONDS:
             try:
                 self._one("life", {})
             except ConnectionEnded:
                 raise
-            except ZarrscopeError:  # an older version does not know this request, but its error is a sign of life
+            except ZarrscopeError:  # an older version does not know this request, but its error shows that it is alive
                 pass
         return self._connection()
 
@@ -230,7 +235,7 @@ class SSHStore(Store):
         left, received = dict(enumerate(requests)), 0
         for last in (False, True):
             channels = self._channels()
-            # The holder of a lock reads through the channel that holds it; a second attempt needs no further channels.
+            # A thread that holds a lock must read over the channel of that lock. A second attempt uses one channel.
             holds: Sequence[object] = getattr(_holding, "locks", ())
             chosen = [channels.first] if last or holds else channels.alive
             try:
@@ -255,7 +260,7 @@ class SSHStore(Store):
         cancelled: Callable[[], bool],
         limit: int | None,
     ) -> Iterator[tuple[int, Frame]]:
-        """The answers to numbered requests, which are divided evenly among the channels."""
+        """Yields the answers to numbered requests, which are divided evenly among the channels."""
         numbers = [*requests]
         parts = [part for at in range(len(channels)) if (part := numbers[at :: len(channels)])]
         heads = [
@@ -351,7 +356,7 @@ def _opened_again(url: str, mode: str, options: dict[str, Any]) -> SSHStore:
 
 
 def open_ssh(url: str, mode: str, options: Mapping[str, Any] | None) -> Store:
-    """The store at `url`: through zarrscope on the other machine, else by SFTP, read-only."""
+    """The store at `url`. It uses zarrscope on the other machine; if that is not installed, SFTP, read-only."""
     told = dict(options or {})
     settings: dict[str, Any] = {name: told.pop(name) for name in ("command", "ssh") if name in told}
     if "timeout" in told:
@@ -369,7 +374,7 @@ def open_ssh(url: str, mode: str, options: Mapping[str, Any] | None) -> Store:
             store = need_kind("sftp", url).open("sftp" + url[url.index("://") :], "r", told)
             next(iter(store.list_dir("")), None)
         except ZarrscopeError as error:
-            missing.advice = f"{missing.advice}. SFTP does not lead there either: {error}"
+            missing.advice = f"{missing.advice}. SFTP does not work either: {error}"
             raise missing from error
-        store.remark = f"{missing} Until then the files are read by SFTP, and nothing can be written."
+        store.remark = f"{missing} Until then files are read by SFTP, and nothing can be written."
         return store

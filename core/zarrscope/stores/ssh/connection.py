@@ -1,8 +1,8 @@
-"""One process of the user's own `ssh`, the requests that wait for its answers, and a watch on its silence.
+"""One process of the user's own `ssh`, the requests that wait for its answers, and a thread that watches for silence.
 
-A request waits as long as the other side shows life: it sends bytes, or accepts them. When it was silent for half of
-the time-out, it is asked for a sign of life, which it gives at once however busy it is. After the time-out the process
-is killed, which ends every wait.
+A request waits as long as the other side sends or accepts bytes. If the other side was silent for half of the time-out,
+it gets a request "life", which it answers at once even if it is busy. If it is silent for the whole time-out, the ssh
+process is killed, and all waiting requests fail.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import IO, Any, Protocol, TypeVar
 try:
     import fcntl
 except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]  # nothing is asked of it then
+    fcntl = None  # type: ignore[assignment]  # `_enlarge` then does nothing
 
 from zarrscope.errors import Unreadable, Unsupported, ZarrscopeError
 from zarrscope.runtime.interrupts import LOOK_SECONDS, check
@@ -28,16 +28,16 @@ from zarrscope.stores.ssh.frames import MAGIC, PROTOCOL, Frame, Readable, read_f
 
 NOT_THERE = 127
 PIPE_BYTES = 1 << 20
-"""The size of the pipe from ssh, where the system can change it: values of 9 MB at 30 ms take a tenth less than with 64
-KiB (bench "ssh")."""
+"""The size of the pipe from ssh, if the system can change it. Reading values of 9 MB at 30 ms takes a tenth less time
+than with the usual 64 KiB (bench "ssh")."""
 _END_SECONDS = 2.0
 """The most seconds that the remote process may take to end."""
 _LAST_WORDS = 20
-"""The most lines of ssh's messages that are kept for errors."""
+"""The number of last lines from ssh's error output that are kept for messages."""
 
 
 def _enlarge(pipe: IO[bytes] | None) -> None:
-    """Lets more bytes wait in the pipe while Python's lock is taken: ssh reads on meanwhile."""
+    """Enlarges a pipe, so that ssh can go on writing into it while other threads hold Python's global lock."""
     change = getattr(fcntl, "F_SETPIPE_SZ", None)
     if change is not None and pipe is not None:
         with suppress(OSError):  # a limit of the system
@@ -45,7 +45,7 @@ def _enlarge(pipe: IO[bytes] | None) -> None:
 
 
 class _Noticed:
-    """A pipe that reports each read."""
+    """A pipe that calls `notice` after each read."""
 
     def __init__(self, file: BufferedReader, notice: Callable[[], None]) -> None:
         self._file, self._notice = file, notice
@@ -57,17 +57,17 @@ class _Noticed:
 
 
 class Sink(Protocol):
-    """Where the answers to a request are put; None when the connection ends."""
+    """Takes the answers to a request, and None when the connection ends."""
 
     def put(self, frame: Frame | None, /) -> None: ...
 
 
 class ConnectionEnded(Unreadable):
-    """The other side does not answer any more."""
+    """The connection has ended, or was ended because the other side was silent."""
 
 
 class WaitCancelled(Exception):
-    """The caller no longer wants the answer."""
+    """The caller cancelled the request while it waited for an answer."""
 
 
 class NotInstalled(Unsupported):
@@ -75,20 +75,21 @@ class NotInstalled(Unsupported):
 
 
 class Connection:
-    """One ssh process and the requests that wait for its answers. `timeout`: seconds that it may be silent."""
+    """One ssh process and the requests that wait for its answers. `timeout`: seconds that the other side may be
+    silent."""
 
     def __init__(self, host: str, command: Sequence[str], timeout: float) -> None:
         self._host, self._timeout = host, timeout
         self.lived = time.monotonic()
         """The time at which the connection last received something."""
         self.round_trip: float | None = None
-        """The seconds of the quickest answer until now."""
+        """The shortest time between a request and its first answer, in seconds; None before the first answer."""
         self._silent = False
         self._over = threading.Event()
         try:
             self._process = subprocess.Popen(
                 [*command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                start_new_session=True,  # so that Ctrl-C does not reach ssh, which this process ends in an orderly way
+                start_new_session=True,  # Ctrl-C must not kill ssh before `end` closes it
             )  # fmt: skip
         except OSError as error:
             raise Unsupported(
@@ -149,7 +150,7 @@ class Connection:
         self.lived = time.monotonic()
 
     def _watch(self) -> None:
-        """Kills the process when a request has waited for a sign of life for too long."""
+        """Kills the process if requests wait and the other side is silent for longer than the time-out."""
         idle, asked = True, False
         while not self._over.wait(min(1.0, self._timeout / 8)):
             if not (self._waiting or self._greeting or self._sending):
@@ -170,7 +171,7 @@ class Connection:
 
     def _ask_for_life(self) -> bool:
         if not self._guard.acquire(blocking=False):
-            return False  # a thread is sending, and accepting its bytes is a sign of life, too
+            return False  # a thread is sending; if its bytes are accepted, the other side is alive
         try:
             self._write({"op": "life", "id": 0})
         finally:
@@ -195,7 +196,7 @@ class Connection:
         if self._silent:
             return ConnectionEnded(
                 f"{self._host} said nothing for {self._timeout:g} seconds",
-                advice="Check the network, then try again. ZARRSCOPE_TIMEOUT sets how long is too long.",
+                advice="Check the network, then try again. ZARRSCOPE_TIMEOUT sets this limit.",
             )
         if code == NOT_THERE:
             return NotInstalled(
@@ -204,15 +205,15 @@ class Connection:
                 advice=f"Run: ssh {self._host} python3 -m pip install --user zarrscope",
             )
         return ConnectionEnded(
-            f"The connection to {self._host} ended: {said or 'ssh does not say why'}",
+            f"The connection to {self._host} ended: {said or 'ssh gives no reason'}",
             advice=f"Try in a terminal: ssh {self._host} true. It must need no password: use a key and an agent.",
         )
 
     def ask(
         self, head: Mapping[str, Any], body: bytes = b"", cancelled: Callable[[], bool] | None = None
     ) -> Iterator[Frame]:
-        """The answers to one request, as they arrive. Ends early once `cancelled()`; raises the error of the other
-        side."""
+        """Sends a request, and yields the answers as they arrive. Ends early once `cancelled()` is true. Raises the
+        error that the other side sends."""
         waiting: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
         began = time.monotonic()
         number = self.send(head, body, waiting)
@@ -273,15 +274,16 @@ class Connection:
         return True
 
     def forget(self, number: int) -> None:
-        """Drops the answers to a request that is no longer awaited."""
+        """Ignores further answers to a request."""
         self._waiting.pop(number, None)
 
     def end(self) -> None:
-        """Closes the other side's input, which makes it end; the threads that read its output then close that."""
+        """Closes the input of the ssh process, so that both sides end. The threads that read its output then close that
+        too. A process that does not end is killed."""
         self.alive = False
         assert self._process.stdin is not None
         if not self._guard.acquire(timeout=_END_SECONDS):
-            self._process.kill()  # a thread is sending, but no bytes are accepted
+            self._process.kill()  # a thread is sending, but the other side accepts no bytes
             self._guard.acquire()
         try:
             with suppress(OSError):
@@ -299,7 +301,7 @@ _Answer = TypeVar("_Answer")
 
 
 def wait(answers: queue.SimpleQueue[_Answer], cancelled: Callable[[], bool] | None = None) -> _Answer:
-    """The next answer. Raises WaitCancelled once `cancelled()`."""
+    """Waits for the next answer. Raises WaitCancelled once `cancelled()` is true."""
     while True:
         try:
             return answers.get(timeout=LOOK_SECONDS)
@@ -310,7 +312,8 @@ def wait(answers: queue.SimpleQueue[_Answer], cancelled: Callable[[], bool] | No
 
 
 def _skip_to(file: Readable, mark: bytes) -> bool:
-    """Reads past `mark`, and past the output of login scripts before it. Returns False if `mark` did not come."""
+    """Reads up to the end of `mark`, which may follow the output of login scripts. Returns False if the input ends
+    without it."""
     seen = b""
     while not seen.endswith(mark):
         more = file.read(1)

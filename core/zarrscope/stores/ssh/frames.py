@@ -1,11 +1,12 @@
-"""The frames that the two sides of ssh:// exchange: a JSON head and a body of bytes.
+"""The frames that the two sides of ssh:// exchange: each has a JSON head and a body of bytes.
 
-A frame consists of twelve bytes (head length, four; body length, eight; both big-endian), the head in UTF-8, and the
-body. A request has `id`, `op` and the arguments of the operation. Its answers have the same `id` and may arrive between
-other answers; the last one has `last`, and a failed one has `error`. `{"op": "cancel", "id": n}` ends the answers to n
-early.
+A frame consists of the length of the head (four bytes) and of the body (eight bytes), both big-endian, then the head in
+UTF-8, and the body. The head of a request has `id`, `op` and the arguments of the operation. Answers have the `id` of
+their request, and may arrive between the answers to other requests. The last answer has `last`; if the request failed,
+it has `error` too. `{"op": "cancel", "id": n}` ends the answers to the request n early.
 
-The first frame of the other side is `{"protocol": 1, "version": …}`. Output of a login script before it is skipped.
+The first frame from the other machine is `{"protocol": 1, "version": …}`. If a login script prints text before it, that
+is skipped.
 """
 
 from __future__ import annotations
@@ -26,17 +27,18 @@ MAX_HEAD = 64 << 20
 _PIECE = 1 << 16
 _LENGTHS = struct.Struct(">IQ")
 _TOLD = ("message", "key", "pointer", "advice", "feature", "codec", "size", "limit", "untold")
-"""The attributes of an error that a frame transmits. `store` is set again by the receiver; `theirs` is the body."""
+"""The attributes of an error that the head of a frame contains. The receiver sets `store` itself; `theirs` is the body
+of the frame."""
 
 
 class Readable(Protocol):
-    """The end of a pipe that frames come from."""
+    """A pipe from which frames are read."""
 
     def read(self, count: int, /) -> bytes: ...
 
 
 class Frame(NamedTuple):
-    """A message between the two sides: a head as JSON, and bytes."""
+    """A message between the two sides: the head as a dict, and the body."""
 
     head: dict[str, Any]
     body: bytes = b""
@@ -78,7 +80,7 @@ def read_frame(file: Readable) -> Frame | None:
 
 
 def _exactly(file: Readable, length: int) -> bytes:
-    """Reads that many bytes; fewer at the end."""
+    """Reads `length` bytes, or fewer if the input ends."""
     parts = []
     while length:
         part = file.read(min(length, 1 << 24))
@@ -90,7 +92,7 @@ def _exactly(file: Readable, length: int) -> bytes:
 
 
 def described(error: ZarrscopeError) -> Frame:
-    """An error as the head and body of a frame."""
+    """The frame that describes an error."""
     told = {name: getattr(error, name) for name in _TOLD if getattr(error, name, None) is not None}
     theirs = getattr(error, "theirs", None)
     return Frame({"error": type(error).__name__, "told": told, "theirs": theirs is not None}, theirs or b"")

@@ -1,9 +1,10 @@
-"""The serving side of ssh://: answers requests in frames on standard input and output, until the input ends.
+"""The serving side of ssh://: reads requests as frames from standard input, and answers on standard output, until the
+input ends.
 
-`zarrscope serve --stdio` runs it. Many requests are handled at once; each names its folder or archive (`root`), which
-is opened once. Writes go through the stores of this machine, so they are atomic, compared and locked like all others
-here. Each lock is held by a thread of its own until it is released or the connection ends. Requests of its holder run
-in that thread, which may take the lock again.
+`zarrscope serve --stdio` runs it. Several requests are handled in parallel. Each names its folder or archive (`root`),
+whose store is opened once. Writes go through the stores of this machine, so they are atomic, compared and locked like
+local writes. Each lock is held by a thread of its own until the client releases it or the connection ends. Requests of
+the client's thread that holds a lock run in that thread, so they can take the lock again.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from zarrscope.stores.ssh.frames import MAGIC, PROTOCOL, Frame, described, range
 from zarrscope.stores.store import Store
 
 AT_ONCE = 16
-"""The most requests that are handled at a time."""
+"""The most requests that are handled in parallel."""
 ENTRIES = 500
-"""Names in one frame of a listing."""
+"""The most names in one frame of a listing."""
 
 Answers = Iterator[Frame]
 
@@ -43,7 +44,8 @@ class _Serving:
         self._stores: dict[tuple[str, bool, bool], Store] = {}
         self._cancelled: set[int] = set()
         self._locks: dict[int, queue.SimpleQueue[tuple[int, Frame] | None]] = {}
-        """The queued requests of each lock that is held or waited for; None releases it."""
+        """The queue of requests for each lock that is held or waited for, by the id of the request for the lock. None
+        in the queue releases the lock."""
 
     def run(self, source: BinaryIO, version: str) -> None:
         with self._writing:
@@ -107,7 +109,7 @@ class _Serving:
         found: Callable[[Frame, int], Answers] | None = getattr(self, f"_op_{frame.head['op']}", None)
         if found is None:
             raise Unsupported(
-                f"The far side does not know the operation {frame.head['op']!r}",
+                f"zarrscope on the other machine does not know the operation {frame.head['op']!r}",
                 feature="ssh",
                 advice="Install the same version of zarrscope on both sides.",
             )
@@ -190,7 +192,7 @@ class _Serving:
 
     def _op_lock(self, frame: Frame, number: int) -> Answers:
         todo = self._locks.get(number)
-        if todo is None:  # the lock was released before it was acquired
+        if todo is None:  # the client released the lock before this thread began
             return
         with self._store(frame).lock(frame.head["key"]):
             yield Frame({"held": True})
