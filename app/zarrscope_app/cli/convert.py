@@ -143,7 +143,7 @@ SHARDS = click.option(
 @click.option(
     "--method",
     type=click.Choice(["mean", "nearest", "mode"]),
-    help="How elements are combined: by default mean; nearest for labels and masks.",
+    help="The way elements are combined; by default mean, for labels and masks nearest.",
 )
 @click.option("--axes", callback=_axes, metavar="AXES", help="The axes of a plain array, such as tczyx.")
 @click.option("--in-place", is_flag=True, help="Change SOURCE itself: new levels (--pyramid), or v2 to v3 (--to v3).")

@@ -32,7 +32,7 @@ VERBS: dict[str, Verb] = {
     "attrs": Verb("attributes", "Shows or changes the attributes of a node."),
     "check": Verb("check", "Checks documents, consistency and every stored chunk."),
     "chunks": Verb("chunks", "Counts the stored chunks of an array, and their bytes."),
-    "consolidate": Verb("nodes", "Writes a copy of all documents at the root."),
+    "consolidate": Verb("nodes", "Writes consolidated metadata: a copy of all documents."),
     "convert": Verb("convert", "Writes a hierarchy in another dialect."),
     "copy": Verb("nodes", "Copies a node with everything beneath it."),
     "create": Verb("nodes", "Makes a group or an array."),
