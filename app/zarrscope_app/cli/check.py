@@ -248,8 +248,8 @@ def _identity(url: str, path: str, chunks: bool, expect_all: bool, links: bool) 
 
 
 class _Journal:
-    """The state of a check in a file: the first line of JSON states what is checked; then there is one line per step
-    with its findings.
+    """The state of a check in a file, as lines of JSON. The first line holds the arguments of the check; each further
+    line holds the findings of one step.
 
     Each step is appended in one write before its findings are shown. If a kill cut the last line short, that line is
     ignored and its step is repeated.

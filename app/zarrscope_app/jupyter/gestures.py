@@ -45,8 +45,9 @@ EDITING = {"save", "undo", "redo", "revert"}
 HOST = {"zoom-in", "zoom-out", "fit", "three-views", "copy-path", "copy-view"}
 """Commands that the widget carries out itself."""
 ANYWHERE = {"go", "add", "close-place", "rows", "hello", "painted", "look"}
-"""The gestures that do not mean the session in front. All others, and those of the tree apart, are dropped if another
-session has come to the front since the browser was told: an edit must not change a node that the person did not see."""
+"""The gestures that do not refer to the session in front, besides those of the tree. All other gestures are dropped if
+another session has come to the front and the browser did not know it yet: an edit must not change a node that the
+person did not see."""
 KEYS = {k: c.id for c in COMMANDS if c.id in {*ACTIONS, *HOST} for k in c.keys if is_plain(k)}
 ROWS = 400
 """The most rows of the tree that are sent."""

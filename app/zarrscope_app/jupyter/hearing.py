@@ -22,7 +22,7 @@ class Hearing:
         """The views whose signals are connected."""
 
     def attach(self) -> None:
-        """Listens to the session that is in front of the widget now, and to no other."""
+        """Listens to the session that is in front now, and to no other."""
         self.detach()
         widget, session = self._widget, self._widget.session
         self._hear(session.changed, self._session)
@@ -40,7 +40,7 @@ class Hearing:
         self._hear_tabs()
 
     def detach(self) -> None:
-        """Listens to no session."""
+        """Stops listening to the session."""
         for signal, slot in self._heard:
             signal.disconnect(slot, missing_ok=True)
         self._heard.clear()
@@ -50,7 +50,7 @@ class Hearing:
         self._heard.append((signal, slot))
 
     def _hear_tabs(self) -> None:
-        """Connects the views that plugins have added since."""
+        """Connects the views that plugins have added since the last call."""
         presenters: dict[str, Any] = self._widget.session.tabs.presenters
         for id in presenters.keys() - self._tabs:
             self._tabs.add(id)

@@ -34,7 +34,7 @@ class ShowsPlaces:
     _post: Callable[[Callable[[], None]], None]
     _hearing: Hearing
 
-    if TYPE_CHECKING:  # of the widget
+    if TYPE_CHECKING:  # methods of the widget
 
         def tell(self, *parts: str) -> None: ...
 
@@ -43,7 +43,7 @@ class ShowsPlaces:
         def draw(self, view: str) -> None: ...
 
     def _keep_places(self, settings: Settings | None) -> None:
-        """`settings`: the place for unsaved edits; None: files of the user who runs the kernel."""
+        """`settings` stores unsaved edits; with None they are stored in files of the user who runs the kernel."""
         self._settings = settings
         self._sessions: list[Session] = []
         self._three: dict[Session, ThreeViews] = {}
@@ -109,8 +109,8 @@ class ShowsPlaces:
         self._bring(session)
 
     def close_place(self, url: str | None = None) -> None:
-        """Closes an open hierarchy, None for the one in front; the last one stays open. Its unsaved edits are kept, and
-        are offered when its address is explored again. Raises KeyError for an address that is not open."""
+        """Closes the hierarchy at `url`, or that in front if `url` is None; the last one stays open. Its unsaved edits
+        are kept, and offered when the address is explored again. Raises KeyError for an address that is not open."""
         session = self.session if url is None else self._places.at(url)
         if session is None:
             raise KeyError(url)
@@ -127,7 +127,7 @@ class ShowsPlaces:
             self._bring(neighbour)
 
     def _bring(self, session: Session) -> None:
-        """Shows an open hierarchy; the tree has all of them."""
+        """Shows an open hierarchy in the views; the tree shows all open hierarchies."""
         if session is not self.session:
             self.session = session
             self.turn += 1
@@ -155,9 +155,9 @@ class ShowsPlaces:
         return self._places.tree(self.session)
 
     def _show_state(self, text: str) -> None:
-        """Shows a view of an open hierarchy, and brings that to the front."""
+        """Shows a view of an open hierarchy, and brings the hierarchy to the front."""
         known: Session | None = None
-        with suppress(ZarrscopeError):  # the session in front says it
+        with suppress(ZarrscopeError):  # the session in front reports an invalid text
             known = self._places.at(str(decode_view(text)["url"]))
         shown = known or self.session
         if shown.go_to(text):

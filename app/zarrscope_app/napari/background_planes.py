@@ -132,8 +132,8 @@ class BackgroundPlanes:
             reads.tickets.pop().cancel()
 
     def _begin(self, layer: NapariLayer, reads: _Reads, request: PlaneRequest, grace: bool = True) -> Any:
-        """Starts to read a plane. Returns it if it arrives within what is left of GRACE_MS in this pass of the event
-        loop, else None."""
+        """Starts to read a plane. Returns it if it arrives within the rest of GRACE_MS in this pass of the event loop,
+        else None."""
         there, versions, watched = threading.Event(), _versions(layer), ref(layer)
         found: list[Any] = []
 
@@ -166,7 +166,7 @@ class BackgroundPlanes:
         return None
 
     def _wait(self, there: threading.Event) -> bool:
-        """Waits for a plane, for at most what is left of GRACE_MS. Returns whether it has arrived."""
+        """Waits for a plane, for at most the rest of GRACE_MS. Returns whether the plane has arrived."""
         if self._grace <= 0:
             return there.is_set()
         if self._grace == GRACE_MS / 1000:

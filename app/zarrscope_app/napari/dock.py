@@ -484,8 +484,8 @@ def _forget(listeners: set[int], name: int, _: object = None) -> None:
 
 
 def _import_early() -> None:
-    """Imports modules that napari needs for the thumbnail of the first image (0.3 s), while the person is still
-    choosing what to open."""
+    """Imports modules that napari needs for the thumbnail of the first image (0.3 s), while the person still enters an
+    address."""
     import importlib
 
     try:

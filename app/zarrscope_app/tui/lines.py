@@ -220,8 +220,8 @@ class TreeLines(Lines):
 
 
 class FormLines(Lines):
-    """The fields of the attributes as lines. If the field under the cursor is removed, the cursor returns to it when it
-    comes back: otherwise keys after an undo would act on another field, depending on what was painted in between."""
+    """The fields of the attributes as lines. If the field under the cursor is removed and comes back by an undo, the
+    cursor returns to it. Otherwise the next key would act on another field, if the removal was painted in between."""
 
     def __init__(self, session: Session, *, id: str) -> None:
         super().__init__(session, id=id)

@@ -114,7 +114,7 @@ function makePanes(ui) {
       });
       loaded++;
     },
-    // Of a place that is no longer in front.
+    // Drops the thumbnails of a place that is no longer in front.
     forget() { for (const url of thumbs.values()) URL.revokeObjectURL(url); thumbs.clear(); },
     end() { this.forget(); },
   };

@@ -6,7 +6,7 @@ function makeStage(ui, id) {
   let order = [], former = [], frame = {}, rect = null, shapeKey = "", asked = false, turn = 0, since = 0, wanted = null, drag = null, hovered = "", told = "";
 
   const size = () => [node.clientHeight, node.clientWidth];
-  // The whole plane, or the part that the kernel wants first, in the middle of the room that is there.
+  // Shows the whole plane, or the part that the kernel asks for at first, as large as possible in the middle of the view.
   function fit() {
     const [height, width] = size();
     if (!frame.shape || !frame.shape[0] || !width || !height) return;

@@ -60,7 +60,7 @@ function render({ model, el: root }) {
   }
   function show(node) { if (node.parentNode !== pane) pane.replaceChildren(node); }
   let questioned = false, turn = 0, askAfter = false;
-  // `elsewhere`: of another place, which is on its way to the front.
+  // Shows or hides the question for credentials. With `elsewhere` it is about another place, and waits until that is in front.
   function ask(on, elsewhere) { if (elsewhere) askAfter = on; else questioned = on; update(); }
   ui.ask = ask;
   const paintQuestion = painter(({ q, questioned }) => {
