@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import random
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from operator import itemgetter
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
+from textual.driver import Driver
 
+from zarrscope_app.tui.driver import sparing
 from zarrscope_app.tui.screen_changes import ScreenChanges
+from zarrscope_app.tui.terminal import Terminal as Abilities
 
 SIGNS = ["a", "b", " ", "  ", "▀", "▀▀", "▄", "│ ", "word", "漢", "é", "e\u0301", "😀x"]
 COLORS = ["", "38;5;1", "38;2;1;2;3;48;2;4;5;6", "1;38;5;9", "7", "48;5;16", "31;42", "4;48;5;3", "38;5;2;48;5;16"]
@@ -58,6 +65,56 @@ def test_without_unicode_signs_are_ascii_and_no_column_shifts(encoding: str) -> 
     changes.feed("\x1b[1;1Hv3 · 16 µm × 2 ▸ caf\u00e9 │")
     shown = changes.changes()
     assert f"v3 * 16 um x 2 > caf{'é' if encoding == 'ISO-8859-1' else '?'} |" in shown
+
+
+# ---------------------------------------------------------------------- how often
+class Sink:
+    """Textual's driver as far as it writes, on a clock that the test turns."""
+
+    def __init__(self) -> None:
+        self.written: list[tuple[float, str]] = []
+        self.now = 100.0
+        self.planned: list[tuple[float, Callable[[], None]]] = []
+        self._loop = self
+
+    def call_later(self, wait: float, call: Callable[[], None]) -> object:
+        self.planned.append((self.now + wait, call))
+        return call
+
+    def write(self, data: str) -> None:
+        self.written.append((self.now, data))
+
+    def flush(self) -> None: ...
+
+    def turn(self, seconds: float) -> None:
+        """Lets time pass; planned calls are made in time."""
+        end = self.now + seconds
+        while self.planned and min(self.planned, key=itemgetter(0))[0] <= end:
+            due = min(self.planned, key=itemgetter(0))
+            self.planned.remove(due)
+            self.now = max(self.now, due[0])
+            due[1]()
+        self.now = end
+
+
+@pytest.mark.parametrize(("slow", "most"), [(True, 10), (False, 30)])
+def test_a_screen_is_written_ten_times_a_second_on_a_slow_link(
+    slow: bool, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Frames that come faster melt into one; the last one is always written."""
+    driver: Any = sparing(cast("type[Driver]", Sink), Abilities(slow=slow))()
+    monkeypatch.setattr("zarrscope_app.tui.driver.time", SimpleNamespace(monotonic=lambda: driver.now))
+    for frame in range(200):
+        driver.write(f"\x1b[1;1Hframe {frame:3}")
+        driver.turn(0.01)
+    driver.turn(1.0)
+    times = [at for at, _ in driver.written]
+    assert 2 * most - 2 <= len(times) <= 2 * most + 1
+    assert min(after - before for before, after in pairwise(times)) >= 1 / most - 1e-6
+    shown = ScreenChanges()
+    for _, told in driver.written:
+        shown.feed(told)
+    assert "".join(shown._rows[0].text).startswith("frame 199")
 
 
 # ---------------------------------------------------------------------- a real pseudo-terminal
@@ -136,6 +193,7 @@ def test_a_large_group_that_is_being_listed_sends_little(tmp_path: Path) -> None
     terminal = Terminal(*command, TERM="xterm-256color", SSH_CONNECTION="x")
     try:
         terminal.sees("n00010")
-        assert terminal.written_until_quiet(2.0) <= 50_000
+        terminal.written_until_quiet(2.0)
+        assert len(terminal._all) <= 50_000, "all since the start; with 100,000 groups it was 8,679 bytes"
     finally:
         terminal.close()

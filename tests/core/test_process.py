@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import subprocess
 import sys
 import textwrap
@@ -188,3 +189,37 @@ def test_threads_of_numpy_do_not_spin_while_an_application_reads_its_first_plane
     environment = {name: value for name, value in os.environ.items() if not name.startswith("OPENBLAS_")}
     shown = subprocess.run([sys.executable, "-c", SPUN], capture_output=True, text=True, check=True, env=environment)
     assert float(shown.stdout) < 0.02
+
+
+ARENAS = """
+import ctypes, re, sys, threading
+if sys.argv[1:]:
+    from zarrscope_app.process import share_one_arena
+    share_one_arena()
+there = threading.Barrier(5)
+def work():
+    taken = [bytes(5000) for _ in range(200)]
+    there.wait()
+    there.wait()
+for _ in range(4):
+    threading.Thread(target=work).start()
+there.wait()
+libc = ctypes.CDLL(None)
+libc.fopen.restype = ctypes.c_void_p
+told = ctypes.c_void_p(libc.fopen(b"/dev/stdout", b"w"))
+libc.malloc_info(0, told)
+libc.fflush(told)
+there.wait()
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="arenas are those of glibc")
+def test_the_threads_of_the_terminal_share_one_arena() -> None:
+    """Each arena keeps memory that its thread has freed, on a login node for every person who looks at a store."""
+
+    def arenas(*arguments: str) -> int:
+        run = subprocess.run([sys.executable, "-c", ARENAS, *arguments], capture_output=True, text=True, check=True)
+        return run.stdout.count("<heap nr=")
+
+    assert arenas() > 1
+    assert arenas("shared") == 1

@@ -38,10 +38,11 @@ def main(
     if reason:
         print(reason, file=sys.stderr)
         return 2
-    from zarrscope_app.process import own_process, tune_interpreter, uncollected
+    from zarrscope_app.process import own_process, share_one_arena, tune_interpreter, uncollected
     from zarrscope_app.settings import FileSettings
 
     own_process()
+    share_one_arena()
     first = FirstScreen(urls[0], colored=environment_has_colors(colors))
     # The terminal may be slow to answer the questions about its abilities; the imports take long, and run meanwhile.
     with first, Looking(colors, drawing) as looking, uncollected():
