@@ -15,7 +15,7 @@ from zarrscope.stores.local import exchange as exchanging
 from zarrscope.stores.local.linux import exchange
 from zarrscope.stores.local.store import LocalStore
 
-linux = pytest.mark.skipif(exchange() is None, reason="the system cannot let files change places")
+linux = pytest.mark.skipif(exchange() is None, reason="the system cannot exchange two files")
 
 
 def renamed(path: Path, text: bytes) -> None:

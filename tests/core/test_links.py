@@ -96,12 +96,12 @@ def test_a_link_to_nothing_is_unreadable_not_absent(follow: bool, tmp_path: Path
     found = zarrscope.open(root, follow_links=follow)["a"]
     assert isinstance(found, zarrscope.Array)
     for region in (np.s_[:4, :4], np.s_[4:, 4:]):
-        with pytest.raises(zarrscope.Unreadable, match="leads to nothing"):
+        with pytest.raises(zarrscope.Unreadable, match="symbolic link is broken"):
             found[region]
     assert np.array_equal(found[:4, 4:], VALUES[:4, 4:])
     (root / "zarr.json").unlink()
     (root / "zarr.json").symlink_to("lost.json")
-    with pytest.raises(zarrscope.Unreadable, match="leads to nothing"):
+    with pytest.raises(zarrscope.Unreadable, match="symbolic link is broken"):
         zarrscope.open(root, follow_links=follow)
 
 

@@ -117,7 +117,7 @@ def test_every_parent_leads_to_the_same_place(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "error", "says"),
     [
-        ("no/such.zarr", NotFound, "is there"),
+        ("no/such.zarr", NotFound, "The folder .* exists"),
         ("no/such.zip::a", NotFound, "no"),
         ("text.txt", Unsupported, "neither"),
         ("gopher://host/x", Unsupported, "gopher://"),

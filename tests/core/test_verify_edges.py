@@ -56,7 +56,7 @@ def test_a_link_where_chunks_should_be_is_an_error(what: str, target: str, diale
             (one,) = findings
             assert one.code == "chunk-link"
             assert one.key == str(place.relative_to(root))
-            assert ("leads out" if target == "outside" else "leads to nothing") in one.message
+            assert ("leads out" if target == "outside" else "link is broken") in one.message
     every = list(check(zarrscope.open(root)))
     assert not [each for each in every if each.code in ("chunk-missing", "chunks-missing")], "nothing is missing"
     if target == "outside":

@@ -1,1 +1,1 @@
-"""A folder of files as a store."""
+"""The store for a folder of files, and its steps: reading, writing, locks, temporary files (store.py)."""

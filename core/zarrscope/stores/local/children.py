@@ -1,6 +1,7 @@
-"""Finds the documents in each subfolder of a folder with few system calls.
+"""Finds the metadata documents in each subfolder of a folder with few system calls.
 
-A link in the path, or anything but a plain file at the end, is left to `get`, which has the rules for links.
+If a subfolder or a document is a link, or the document is not a plain file, it is left to `LocalStore.get`, which
+checks where links lead.
 """
 
 from __future__ import annotations
@@ -27,9 +28,10 @@ def look_into(
     read: bool,
     limit: int | None,
 ) -> list[ScannedChild]:
-    """Looks in each folder of `entries` for the first of the files `names` that exists, and reads it if `read`.
+    """Looks in each folder of `entries` for the first of the files `names` that exists. With `read` it also reads the
+    file.
 
-    `folder` is the path that contains the entries, and `prefix` its prefix in the store.
+    `folder` is the path of the folder that contains the entries, and `prefix` its prefix in the store.
     """
     plain, at = bool(NO_FOLLOW) and not store._windows, None
     if plain and store._by_handle:
@@ -55,7 +57,8 @@ def _look_into(
     read: bool,
     limit: int | None,
 ) -> ScannedChild:
-    """Looks into one folder. `at`: a descriptor of its parent."""
+    """Does the work of `look_into` for one entry. `at`: a descriptor of the folder that contains it, or None. `link`:
+    leaves it to `get`, because it is a link or links cannot be noticed here."""
     path = entry.path if at is None else entry.name
     value: ZarrscopeError | None = None
     for name in names:
@@ -76,8 +79,8 @@ def _look_into(
 
 
 def _glimpse(store: Folder, path: str, at: int | None, read: bool, limit: int | None) -> bytes | bool | None:
-    """The value of a plain file (True if it should not be read); False if there is none; None if `get` has to
-    decide."""
+    """The content of a plain file, or True if it should not be read; False if nothing exists at `path`; None if it has
+    to be left to `get`."""
     try:
         if not read:
             found = os.stat(path, dir_fd=at, follow_symlinks=False)

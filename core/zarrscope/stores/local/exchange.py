@@ -1,13 +1,14 @@
-"""Replaces a file only if it is still the one that was compared, even against programs that ignore zarrscope's locks.
+"""Replaces a file only if it still has the expected content, even if other programs ignore zarrscope's locks.
 
-Between a comparison and a rename another program may store a new file, which the rename would destroy. If the system
-supports it (Linux, `renameat2`), the new file and the old file are exchanged in one step instead. Then the old file is
-examined: if it is the expected one and no program writes to it, it is deleted; otherwise it is exchanged back. During
-these microseconds readers find the new value.
+Between the comparison and the rename another program may store a new file, which the rename would destroy. If the
+system supports it (Linux, `renameat2`), the new file and the old file are exchanged in one step instead, and the old
+file is examined afterwards: if it has the expected content and no program has it open for writing, it is deleted;
+otherwise the files are exchanged back. Until then, for some microseconds, readers find the new value.
 
-One risk remains: a program opened the file before and writes to it after the examination, and the system does not
-report open files (another user's file, a network drive). On systems other than Linux the file's number, size and times
-are checked once more directly before the rename; a value stored between these two calls is lost.
+One risk remains on Linux: if the system does not report which files are open (files of another user, network drives), a
+program that opened the old file before may write to it after the examination, and that change is lost. On other systems
+the file's inode number, size and times are compared once more directly before the rename; a value that is stored
+between these two calls is lost.
 """
 
 from __future__ import annotations
@@ -23,20 +24,22 @@ from zarrscope.stores.local.linux import exchange, open_for_writing
 from zarrscope.stores.local.replace import rename_over
 
 PIECE = 1 << 20
-"""Bytes that are read at a time for a comparison."""
+"""Bytes that a comparison reads at a time."""
 PATIENCE = 0.25
-"""Seconds to wait for another writer that has the file open."""
+"""Seconds to wait until another program closes the file that it has open for writing."""
 _CANNOT = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EXDEV}
 
 
 class Changed(Exception):
-    """The file has another content now, or a program is writing to it. It was left as it is."""
+    """The file has another content now, or a program has it open for writing. It was not replaced."""
 
 
 def replace_expected(unfinished: str, path: str, old: os.stat_result, expected: Version, *, exchanges: bool) -> None:
-    """Replaces `path` by the file `unfinished` if `path` still holds `expected`. Raises Changed, OSError.
+    """Replaces `path` by the file `unfinished` if the content of `path` still has the version `expected`. Raises
+    Changed, OSError.
 
-    `old`: the stat of the file that held it. `exchanges` False forces the method for systems without exchange.
+    `old`: the stat of the file when it was compared. `exchanges` False uses the method for systems that cannot exchange
+    files.
     """
     swap = exchange() if exchanges else None
     deadline = time.monotonic() + PATIENCE
@@ -63,21 +66,22 @@ def replace_expected(unfinished: str, path: str, old: os.stat_result, expected: 
             return
         if not found or time.monotonic() > deadline:
             raise Changed
-        time.sleep(0.01)  # the file is unchanged but open: wait, because the other process may be about to close it
+        time.sleep(0.01)  # the file is unchanged but open for writing: the other program may be about to close it
     if not _same(old, os.stat(path)):
         raise Changed
     rename_over(unfinished, path)
 
 
 def _came_out(path: str, size: int, expected: Version) -> tuple[bool, bool]:
-    """Whether the old file has the expected content, and whether a program may be writing to it."""
+    """Examines the old file, which is now at `path`: returns whether it has the expected content, and whether a program
+    has it open for writing."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return False, False
     try:
-        # Checked before reading: a process that had it open may have written before we read;
-        # no other process can open it now.
+        # Checked before the file is read: what a program that has it open wrote until then is read too, and no other
+        # program opens it under its temporary name.
         busy = bool(open_for_writing(handle))
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode) or found.st_size != size:
@@ -89,13 +93,14 @@ def _came_out(path: str, size: int, expected: Version) -> tuple[bool, bool]:
 
 
 def _put_back(unfinished: str, path: str, ours: os.stat_result) -> None:
-    """Puts the old file back, unless a newer one is at its path."""
+    """Exchanges the files back, so that the old file, or a newer one that another program stored meanwhile, is at
+    `path`."""
     swap = exchange()
-    there = ours  # `path` holds our file, unless another program has stored a newer one
+    there = ours  # the file that should be at `path` now, unless another program has stored a newer one
     aside = os.stat(unfinished, follow_symlinks=False)
     if swap is None or os.path.samestat(aside, ours):
         return  # the files were not exchanged
-    # If the exchange fails, the file was erased meanwhile, so the old file counts as erased too.
+    # If the exchange fails, another program erased the file at `path` meanwhile: the old file then stays erased too.
     while not swap(os.fsencode(unfinished), os.fsencode(path)):
         came = os.stat(unfinished, follow_symlinks=False)
         if os.path.samestat(came, there):

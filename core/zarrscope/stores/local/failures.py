@@ -1,4 +1,4 @@
-"""Turns system errors into errors of this package, with advice."""
+"""Turns errors of the system into zarrscope's errors, with advice."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _IN_USE = {32, 33}
 
 
 def failure(error: OSError, act: str, *, store: str, key: str, too_long: bool = False) -> ZarrscopeError:
-    """The error for a file that could not be read, written or removed (the action `act`). `too_long`: its name is too
-    long."""
+    """Zarrscope's error for an error of the system. `act` is the operation that failed: "read", "written" or "removed".
+    `too_long`: the name of the file is too long."""
     reason = error.strerror or str(error)
     if getattr(error, "winerror", None) in _IN_USE:
         return Unreadable(
             f"The file could not be {act}: another program has it open",
             store=store,
             key=key,
-            advice="Nothing was changed. Close it there, then try again.",
+            advice="Nothing was changed. Close the file in that program, then try again.",
         )
     if error.errno in DENIED and act != "read":
         close = "Close other programs that have it open, or ask" if hasattr(error, "winerror") else "Ask"
@@ -47,7 +47,7 @@ def failure(error: OSError, act: str, *, store: str, key: str, too_long: bool = 
     )
     kind = Denied if error.errno in DENIED else Unreadable
     failed = kind(f"The file could not be {act}: {reason}", store=store, key=key, advice=advice)
-    failed.errno = error.errno or failed.errno  # the number distinguishes a full disk from a broken one
+    failed.errno = error.errno or failed.errno  # callers distinguish a full disk from a broken one by this number
     return failed
 
 
@@ -59,9 +59,9 @@ def broken_link(path: str, *, store: str, key: str) -> Unreadable:
     except OSError as error:
         circle = error.errno == errno.ELOOP
     if circle:
-        return Unreadable("Symbolic links lead round in a circle", store=store, key=key)
+        return Unreadable("Symbolic links lead to one another in a circle", store=store, key=key)
     target = plain(os.path.realpath(path))
     advice = "Restore the target of the link, or remove the link."
     if f"{os.sep}annex{os.sep}objects{os.sep}" in target:
-        advice = "Its content is not on this computer: run git annex get (or datalad get) there."
-    return Unreadable(f"A symbolic link leads to nothing: {target} is not there", store=store, key=key, advice=advice)
+        advice = "The content of this file is not on this computer: run git annex get (or datalad get) in its folder."
+    return Unreadable(f"A symbolic link is broken: {target} does not exist", store=store, key=key, advice=advice)

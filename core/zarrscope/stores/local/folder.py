@@ -1,4 +1,4 @@
-"""The interface of a folder for reading and writing its files; store.LocalStore implements it."""
+"""The interface of LocalStore (store.py) for the modules that read and write its files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from zarrscope.stores.value_reader import Readable
 
 
 class Folder(Readable, Protocol):
-    """A folder of files as a store."""
+    """A store whose values are the files beneath a folder."""
 
     root: str
     allow_outside: bool
@@ -23,13 +23,13 @@ class Folder(Readable, Protocol):
     _exchanges: bool
 
     def _path(self, key: str) -> str:
-        """The file of a key; all folders in its path are inside the root. Raises Refused."""
+        """The path of the file of a key. Raises Refused if a folder in the path is a link out of the root."""
 
     def _check_inside(self, path: str, key: str) -> None:
         """Raises Refused if a link leads out of the folder."""
 
     def _opened(self, key: str) -> tuple[int, int] | None:
-        """A handle on the file of a key, and its size."""
+        """A handle on the file of a key, and its size; None if there is no file."""
 
     def _read(self, file: int, start: int, length: int) -> bytes: ...
 

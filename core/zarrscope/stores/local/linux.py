@@ -2,12 +2,12 @@
 files that get a name only when they are complete; exchanging two files in one step; and checking whether a file is open
 for writing.
 
-Measured 2026-11-21 (tests/bench/run.py "write"): storing a new chunk takes four system calls instead of eight for a
-named file that is renamed; and creating an inode does not block other threads from the folder. A killed process leaves
-no file behind. The calls do not hold Python's lock.
+With a file that gets its name when it is complete, storing a new chunk takes four system calls, and with a named file
+that is renamed eight (measured 2026-11-21, tests/bench/run.py "write"). Creating it does not lock the folder against
+other threads, and a killed process leaves no file behind. The calls release Python's global lock.
 
-The shortcuts are tested on /proc, which every Linux has and where nothing is written: /proc/self is a link, and
-creating a file there fails.
+When a shortcut is first used, it is tested on /proc, which every Linux has and where nothing can be written:
+/proc/self is a link, and creating a file there fails.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ _HANDLES = "/proc/self/fd"
 _LINK = b"/proc/self"
 _EXCHANGE = 2
 _SINCE = (5, 19)
-"""The first Linux on which nameless files are used: older versions ignore the umask for them on some disks."""
+"""The first version of Linux on which files without a name are used: on older ones some file systems ignore the umask
+for them."""
 
 Open = Callable[[bytes], int]
-"""Opens a path that contains no symbolic link: returns a handle, or the negative error number."""
+"""A function that opens a path if it contains no symbolic link. It returns a handle, or the negative error number."""
 
 
 def _function(name: str) -> Any:
@@ -64,7 +65,7 @@ def _opening(flags: int, mode: int = 0) -> Open:
 
 
 def _error_of(opened: Open, path: bytes) -> int:
-    """The number of the error; 0 if there was none."""
+    """Opens and closes `path`. Returns the error number; 0 if there was no error."""
     handle = opened(path)
     if handle < 0:
         return -handle
@@ -74,7 +75,7 @@ def _error_of(opened: Open, path: bytes) -> int:
 
 @shortcut("openat2", tried_with="Linux 6.18")
 def open_without_links() -> Open:
-    """Opens a path for reading."""
+    """The function that opens a path for reading if it contains no symbolic link."""
     opened = _opening(os.O_RDONLY | os.O_NONBLOCK)
     need(_error_of(opened, b"/") == 0, "it did not open the root folder")
     return opened
@@ -82,13 +83,13 @@ def open_without_links() -> Open:
 
 @shortcut("O_TMPFILE", tried_with="Linux 6.18")
 def nameless() -> tuple[Open, Callable[[int, bytes], int]]:
-    """Two functions: the first creates a nameless file in a folder, for writing. The second gives the file of a handle
-    a path if that path is free, and returns 0 or the error number."""
+    """Two functions. The first creates a file without a name in a folder, and opens it for writing. The second gives
+    the file of a handle a path, unless that path exists, and returns 0 or the error number."""
     need(sys.platform == "linux" and hasattr(os, "O_TMPFILE"), "not Linux")
     need(_version() >= _SINCE, f"Linux before {'.'.join(map(str, _SINCE))}")
     need(os.path.isdir(_HANDLES), "there is no /proc")
     made = _opening(os.O_WRONLY | os.O_TMPFILE, 0o666)
-    need(_error_of(made, b"/proc") != 0, "it made a file where none can be made")
+    need(_error_of(made, b"/proc") != 0, "it made a file in /proc, where none can be made")
     link = _function("linkat")
     link.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_int)
 
@@ -101,9 +102,9 @@ def nameless() -> tuple[Open, Callable[[int, bytes], int]]:
 
 @shortcut("renameat2", tried_with="Linux 6.18")
 def exchange() -> Callable[[bytes, bytes], int]:
-    """Exchanges two files in one step. Returns 0 or the error number.
+    """The function that exchanges two files in one step; it returns 0 or the error number.
 
-    The self-test only checks that the system knows the call; exchange.py checks the result each time.
+    The self-test only checks that the system has the call; exchange.py checks the result of each exchange.
     """
     call = _function("renameat2")
     call.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p, ctypes.c_uint)
@@ -113,14 +114,14 @@ def exchange() -> Callable[[bytes, bytes], int]:
 
     absent = b"/.zs-neither-is-there"
     unknown = (0, errno.ENOSYS, errno.EINVAL, errno.EPERM)
-    need(exchanged(absent, absent) not in unknown, "the system cannot let files change places")
+    need(exchanged(absent, absent) not in unknown, "the system cannot exchange two files")
     return exchanged
 
 
 @shortcut("O_PATH", tried_with="Linux 6.18")
 def real_path() -> Callable[[str], str | None]:
-    """The path without symbolic links, found in one call instead of folder by folder; None if the system does not
-    support it."""
+    """The function that resolves all symbolic links of a path in one call, not folder by folder. It returns None if
+    that failed, for example because nothing exists at the path."""
     need(sys.platform == "linux" and os.path.isdir(_HANDLES), "not Linux, or there is no /proc")
 
     def found(path: str) -> str | None:
@@ -140,11 +141,12 @@ def real_path() -> Callable[[str], str | None]:
 
 
 def open_for_writing(handle: int) -> bool | None:
-    """Whether any process may write to the file of `handle`, which is open for reading only; None if that cannot be
-    known, because the file is another user's or on a network drive.
+    """Whether a process has the file of `handle` open for writing; `handle` itself is open for reading only. None if
+    the system does not tell, because the file belongs to another user or is on a network drive.
 
-    The system refuses a read lease while a process has the file open for writing. The lease is released at once; a
-    process that opens the file for writing meanwhile waits that long. The signal that reports this to us is ignored.
+    It is found out by a read lease, which the system refuses while a process has the file open for writing. The lease
+    is released at once; a process that opens the file for writing meanwhile waits until then. The signal by which the
+    system reports such a process is ignored.
     """
     if sys.platform != "linux":
         return None

@@ -1,12 +1,13 @@
-"""Locks that other threads and other processes respect; they end with the process that holds them, however it ends.
+"""Locks between threads and processes. A lock is released when its process ends, even if it is killed.
 
-`folder_lock` decides who may replace a file of a folder. It uses flock on the folder itself, so that different users
-with write access exclude one another too, and no lock file is left behind. If a folder cannot be locked (Windows, some
-network file systems), it locks a file in a temporary folder of this user, named by a digest, with flock or msvcrt. If
-that fails too, only the threads of this process exclude one another.
+A thread holds `folder_lock` while it replaces a file of a folder. It uses flock on the folder itself, so that different
+users with write access exclude one another too, and no lock file is left behind. If a folder cannot be locked (Windows,
+some network file systems), it locks a file in a temporary folder of this user, named by a digest of the folder's path,
+with flock or msvcrt. If that fails too, only the threads of this process exclude one another.
 
-`key_lock` only saves work: threads and processes that read, change and store the same value take turns, instead of
-meeting conflicts. It uses one of a few lock files of this user, and after a time-out continues without the lock.
+`key_lock` only avoids conflicts: threads and processes that read, change and store the same value wait for one another,
+so that no change has to be repeated. It uses one of a fixed number of lock files of this user, and after a time-out it
+continues without the lock.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ else:
     import fcntl
 
 TIMEOUT = 30.0
-"""Seconds to wait for another process. It needs the lock only for a comparison and a rename, so a longer wait means
-that it was stopped."""
+"""Seconds to wait for another process to release a lock. It holds the lock only for a comparison and a rename, so a
+longer wait means that the process was suspended."""
 SLOTS = 256
-"""The number of lock files, shared by all keys. Two keys that share one sometimes wait for each other without
+"""The number of lock files for keys. Writers of two keys that share a lock file sometimes wait for each other without
 need."""
 
 _folders, _keys = KeyedLocks(), KeyedLocks()
@@ -46,10 +47,10 @@ _BUSY = {errno.EAGAIN, errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK}
 def folder_lock(
     folder: str, *, on_folder: bool = sys.platform != "win32", timeout: float = TIMEOUT, shared: bool = False
 ) -> Iterator[None]:
-    """Holds the lock of an existing `folder`; the thread that holds it may take it again. `shared` locks do not exclude
-    each other.
+    """Holds the lock of an existing `folder`. The lock is reentrant. Locks with `shared` do not exclude each other.
+    `on_folder` False uses a lock file of this user instead of the folder.
 
-    Raises Unreadable after `timeout` seconds, FileNotFoundError. `on_folder` False forces the lock file of this user.
+    Raises Unreadable if another process still holds the lock after `timeout` seconds, FileNotFoundError.
     """
     if folder in _mine():
         yield
@@ -81,7 +82,8 @@ def folder_lock(
 
 @contextmanager
 def key_lock(name: str) -> Iterator[None]:
-    """Holds the lock of `name` between this user's threads and processes; goes on without it after TIMEOUT seconds."""
+    """Holds the lock of `name`, which excludes other threads and processes of this user. After TIMEOUT seconds of
+    waiting it goes on without the lock."""
     from hashlib import blake2b
 
     slot = f"slot-{int.from_bytes(blake2b(os.fsencode(name), digest_size=4).digest()) % SLOTS:03d}"
@@ -110,15 +112,15 @@ def _mine() -> set[str]:
 
 
 def _lock_folder(folder: str, timeout: float, shared: bool = False) -> int | None:
-    """A descriptor of the locked folder; None where folders cannot be locked."""
+    """Locks a folder, and returns its descriptor; None if folders cannot be locked here."""
     while True:
         handle = os.open(folder, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_DIRECTORY", 0))
         try:
             if not _acquire(handle, folder, timeout, shared):
                 os.close(handle)
                 return None
-            # Our lock is on a folder that no longer exists if, while we waited, the folder was removed and created
-            # again by another process.
+            # While this thread waited, another process may have removed the folder and created it again. Then the lock
+            # is on the removed folder, and the new one has to be locked.
             if os.path.samestat(os.fstat(handle), os.stat(folder)):
                 return handle
         except BaseException:
@@ -150,13 +152,13 @@ def _lock_files() -> str:
     folder = os.path.join(runtime, "zarrscope") if runtime else os.path.join(gettempdir(), f"zarrscope-{user}")
     os.makedirs(folder, mode=0o700, exist_ok=True)
     if sys.platform != "win32" and os.lstat(folder).st_uid != os.getuid():
-        raise PermissionError(errno.EPERM, "somebody else's folder", folder)
+        raise PermissionError(errno.EPERM, "the folder belongs to another user", folder)
     return folder
 
 
 def _acquire(handle: int, folder: str, timeout: float, shared: bool = False) -> bool:
-    """Waits for the lock of an open file; False if the system has no such lock. Polls, so that the wait can be
-    interrupted."""
+    """Waits for the lock of an open file; returns False if the system cannot lock it. It polls, so that the user can
+    interrupt the wait."""
     deadline = 0.0
     pause = 0.0005
     while True:
@@ -193,7 +195,7 @@ def _release(handle: int | None) -> None:
 
 
 def mark(handle: int) -> None:
-    """Marks an open file as in use: `unused` returns False until it is closed."""
+    """Marks an open file as in use by locking it: `unused` returns False until the file is closed."""
     if sys.platform != "win32":
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -202,7 +204,7 @@ def mark(handle: int) -> None:
 
 
 def unused(path: str) -> bool | None:
-    """Whether no running process has marked the file; None if that cannot be known."""
+    """Whether no running process has marked the file (`mark`); None if the system does not tell."""
     if sys.platform == "win32":
         return None
     try:
@@ -222,6 +224,6 @@ def unused(path: str) -> bool | None:
 
 def _busy(folder: str) -> Unreadable:
     return Unreadable(
-        f"Another program holds the folder {folder} for writing",
-        advice="Wait until it is done, or close it, then try again.",
+        f"Another program has locked the folder {folder} for writing",
+        advice="Wait until that program is done, or close it, then try again.",
     )

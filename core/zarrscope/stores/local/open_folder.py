@@ -1,8 +1,9 @@
-"""Opens files beneath a folder without following links, where the system cannot do so in one call.
+"""Opens files beneath a folder without following links, on systems that cannot do so in one call.
 
 Linux before 5.6, macOS and some containers lack `openat2`. There the folders of a path are opened one after the other,
-each by its name in the folder before it, so no link is followed. That folder stays open: further files in it, as the
-chunks of one plane mostly are, take one call each. A single file is left to LocalStore, which then takes fewer calls.
+each by its name in the folder before it, so that no link is followed. The last folder stays open: further files in it,
+such as the other chunks of a plane, take one call each. The first file in a folder is left to LocalStore, which needs
+fewer calls for a single file.
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ _FOLDER = os.O_RDONLY | NO_FOLLOW | getattr(os, "O_DIRECTORY", 0) | getattr(os, 
 
 
 class OpenFolder:
-    """Opens files beneath `root` from the second one in a folder on, and keeps that folder open until `close`.
+    """Opens the second and further files in a folder beneath `root`, and keeps that folder open until `close` or until
+    a file in another folder is requested.
 
-    A folder that is renamed or replaced meanwhile stays the folder that was opened: it was beneath `root` then, and
-    nothing outside is ever read.
+    If the folder is renamed or replaced meanwhile, files are still read from the folder that was opened. It was beneath
+    `root` then, so no file outside is ever read.
     """
 
     def __init__(self, root: bytes) -> None:
@@ -29,8 +31,8 @@ class OpenFolder:
         self._handle = -1
 
     def __call__(self, path: bytes) -> int:
-        """A handle on the file at `path`, which begins with the root; or the negative number of the error. ELOOP stands
-        for the first file in a folder, too."""
+        """A handle on the file at `path`, which begins with the root; or the negative error number. For the first file
+        in a folder it is that of ELOOP, so that the caller leaves that file to LocalStore, as it does for links."""
         folder, _, name = path.rpartition(b"/")
         if folder != self._name:
             self.close()

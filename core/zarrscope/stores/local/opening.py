@@ -1,4 +1,4 @@
-"""Opens the store at a file:// address: a folder, or an archive that is one file."""
+"""Opens the store at a file:// address: a folder, or a .zip or .ozx archive."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ARCHIVES = (".zip", ".ozx")
 
 
 def open_path(url: str, mode: Mode, options: Options) -> Store:
-    """The folder or archive at a file:// address; `mode` as in StoreKind."""
+    """The store for the folder or archive at a file:// address. `mode`: see `StoreKind.opener`."""
     path = path_of(url)
     folder = os.path.isdir(path)
     if not folder and os.path.isfile(path):
@@ -42,7 +42,7 @@ def _is_empty(folder: str) -> bool:
 
 
 def open_archive(path: str, url: str, mode: Mode = "r") -> Store:
-    """The .zip or .ozx file at a path; `mode` as in StoreKind."""
+    """The store for the .zip or .ozx file at a path. `mode`: see `StoreKind.opener`."""
     from zarrscope.stores.zip.store import ZipStore
 
     if not os.path.isfile(path) and (mode in ("r", "r+") or os.path.lexists(path)):
@@ -65,8 +65,8 @@ def looks_zipped(path: str) -> bool:
 
 
 def nearest(path: str) -> str:
-    """A sentence about the nearest existing part of a path that does not exist."""
+    """Advice for a path that does not exist: names the nearest folder above it that exists."""
     place = os.path.dirname(path)
     while place and not os.path.isdir(place) and os.path.dirname(place) != place:
         place = os.path.dirname(place)
-    return f"The folder {place} is there: look in it for the name." if place else "Check the path."
+    return f"The folder {place} exists: look for the right name in it." if place else "Check the path."

@@ -1,6 +1,6 @@
 """Converts paths of this computer to file: addresses, and back (RFC 8089).
 
-The results equal those of pathlib, urllib.parse and urllib.request, which are not imported for plain paths because
+The results equal those of pathlib, urllib.parse and urllib.request. For plain paths these are not imported, because
 importing them takes longer than opening an array.
 """
 
@@ -17,12 +17,12 @@ from zarrscope.stores.local import linux
 _SAFE = "/" if sys.platform != "win32" else ""
 
 _quoted = re.compile(r"[^A-Za-z0-9_.~/-]").search
-"""Matches characters that differ between a path and its address."""
+"""Finds a character that must be escaped in an address."""
 
 
 @uninterrupted
 def real_path(path: str) -> str:
-    """The path without symbolic links, like os.path.realpath."""
+    """The absolute path with all symbolic links resolved, like os.path.realpath."""
     ask = linux.real_path()
     found = ask(path) if ask is not None else None
     return os.path.realpath(path) if found is None else found
@@ -34,7 +34,8 @@ _EXTENDED, _EXTENDED_SHARE = "\\\\?\\", "\\\\?\\UNC\\"
 def extended(path: str) -> str:
     """An absolute path in the form that Windows accepts at any length, with the spelling of each name unchanged.
 
-    In the plain form Windows finds nothing beyond 259 characters, so existing chunks would count as missing.
+    With a path in the usual form Windows finds no file beyond 259 characters, so existing chunks would count as
+    missing.
     """
     if sys.platform != "win32" or path.startswith(_EXTENDED):
         return path

@@ -1,9 +1,9 @@
-"""Reads many files beneath one folder; each is opened by one system call that follows no link (spec F.8, F.9).
+"""Reads many files beneath one folder, and opens each by one system call that follows no link (spec F.8, F.9).
 
-LocalStore follows every key from the root and checks each name in the path for a link that leads out. Linux can open a
-path only if it contains no link at all: the opened file then lies within the store, whatever happens to the path
-meanwhile. Other systems go folder by folder (open_folder.py). If there is a link, or the system has no handles of
-folders, LocalStore's own method is used, and its errors are raised.
+LocalStore checks each folder in the path of a key, and the file, for a link out of the store. Linux can open a path on
+the condition that it contains no link at all. An opened file is then inside the store, even if another program changes
+the path meanwhile. On other systems the folders of the path are opened one after the other (open_folder.py). If the
+path contains a link, or the system cannot open folders, LocalStore's own method is used, and its errors are raised.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _KIND = 0o170000
 
 
 class FileReader(Reader):
-    """Reads the files of a LocalStore into the memory of `arena`, which is reused."""
+    """Reads the files of a LocalStore into `arena`, which is memory that is reused."""
 
     follows_no_links = sys.platform == "linux"
-    """Whether the system may be able to open a path only if it contains no link. Tests force both cases."""
+    """Whether the system may have a call that opens a path only if it contains no link. Tests force both cases."""
     fills = hasattr(os, "preadv")
     """Whether the system can read at an offset into existing memory. Tests force both cases."""
 
@@ -74,7 +74,7 @@ class FileReader(Reader):
                 os.close(file)
             elif file == -errno.ENOENT:
                 return
-        # A link, a folder, a file that may not be read: LocalStore handles these.
+        # LocalStore handles the other cases: a link, a folder, a file that may not be read.
         opened = self._store._opened(key)
         if opened is not None:
             self._file, self.size = opened
@@ -141,10 +141,10 @@ class FileReader(Reader):
 
 
 class _Open:
-    """An open file. It is closed when it is no longer used, at the latest by `close`.
+    """An open file, as a handle that several Readers use (`keep`). It is closed when none of them uses it any more.
 
-    Duplicated handles share one file position. So on a system without positional reads, a thread holds the lock
-    `offset` from its seek to the end of its read.
+    Duplicated handles of a file share one file position. So on a system that cannot read at an offset in one call, a
+    thread holds the lock `offset` from its seek to the end of its read.
     """
 
     __slots__ = ("__weakref__", "file", "offset", "size")

@@ -1,4 +1,4 @@
-"""Removes a folder in one step: it is renamed to a hidden place, and deleted for good when the lock is released."""
+"""Removes a folder in one step: it is renamed into a hidden folder, which is deleted after the lock is released."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from zarrscope.stores.local.replace import patiently, sync_folder
 from zarrscope.stores.local.temporaries import new_name, remove, remove_beneath, sweep
 
 _later = threading.local()
-"""`paths`: the folders that this thread deletes for good when it releases its lock."""
+"""`paths`: the hidden folders that this thread deletes at the end of `removal_at_the_end`."""
 
 
 @contextmanager
 def removal_at_the_end() -> Iterator[None]:
-    """A context at whose end the folders that this thread removed in it are deleted for good, which may take long."""
+    """A context for removing folders. The files of folders that this thread removes in it are deleted at its end,
+    because that may take long."""
     outer: list[str] | None = getattr(_later, "paths", None)
     if outer is not None:
         yield
@@ -32,10 +33,10 @@ def removal_at_the_end() -> Iterator[None]:
 
 
 def remove_folder(folder: str, root: str, *, sync: bool) -> None:
-    """Removes a folder beneath `root` so that all of it disappears at once: it is first renamed to a hidden place.
+    """Removes a folder beneath `root` so that all of it disappears at once: it is first renamed into a hidden folder.
 
-    That place is not beside the folder, because other programs take every folder beside a node for a node. `sync` waits
-    until the change is on disk.
+    The hidden folder is in `root`, not beside the removed folder, because other programs take every folder beside a
+    node for a node. With `sync`, waits until the change is on disk.
     """
     if not os.path.isdir(folder):
         return
@@ -48,7 +49,7 @@ def remove_folder(folder: str, root: str, *, sync: bool) -> None:
         with suppress(OSError):
             os.rmdir(aside)
         if sys.platform == "win32" and isinstance(error, PermissionError):
-            raise  # a file in the folder is open: removing the other files would leave a part of the folder
+            raise  # a program has a file in the folder open: without that file, the others must not be removed either
         remove_beneath(folder)
         with suppress(OSError):
             os.rmdir(folder)

@@ -1,8 +1,7 @@
-"""Moves folders of a file system in one step: it renames them, so that readers find them complete at one place or the
-other.
+"""Moves a folder in one step by renaming it, so that readers find it complete under the old path or under the new one.
 
-A folder cannot be renamed to another file system. A symbolic link is not moved, because its target may be relative to
-its place.
+A folder cannot be moved to another file system in this way. A symbolic link is not moved, because its target may be
+relative to its folder.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _APART = {errno.EXDEV, errno.EMLINK, errno.EOPNOTSUPP, errno.EINVAL}
 
 
 def movable(folder: str, to: str) -> bool:
-    """Whether `folder` can be renamed to `to`, as far as can be found without trying."""
+    """Whether renaming `folder` to `to` will probably succeed; nothing is renamed to find out."""
     try:
         if os.path.islink(folder) or not os.path.isdir(folder):
             return False
@@ -36,12 +35,11 @@ def movable(folder: str, to: str) -> bool:
 
 
 def move_folder(folder: str, to: str, *, store: str, prefix: str, sync: bool = True) -> None:
-    """Renames `folder` to `to`, where nothing or an empty folder may be, and waits until the change is on disk.
+    """Renames `folder` to `to`, which must not exist or be an empty folder. With `sync`, waits until the change is on
+    disk. `store` and `prefix` name the target in errors.
 
-    In errors the place is named by its `store` and its `prefix` there.
-
-    Raises Conflict (`to` is not empty), NotFound (`folder` does not exist), Unsupported (another file system),
-    ReadOnly.
+    Raises Conflict (`to` is not empty), NotFound (`folder` does not exist), Unsupported (`to` is on another file
+    system), ReadOnly, Unreadable.
     """
     above = os.path.dirname(to)
     try:
@@ -57,7 +55,9 @@ def move_folder(folder: str, to: str, *, store: str, prefix: str, sync: bool = T
         if error.errno == errno.ENOENT:
             raise NotFound(f"There is no folder {plain(folder)}", **place) from error
         if error.errno in _APART:
-            raise Unsupported("The folder cannot be moved there at once", feature="moving a folder", **place) from error
+            raise Unsupported(
+                "The folder cannot be moved there in one step", feature="moving a folder", **place
+            ) from error
         reason = error.strerror or str(error)
         close = "Close other programs that have a file in it open, or ask" if hasattr(error, "winerror") else "Ask"
         advice = f"Nothing was changed. {close} for the right to write there, or choose another place."

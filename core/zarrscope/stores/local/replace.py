@@ -1,7 +1,7 @@
-"""The steps of replacing a file atomically: write a new one beside it, flush it, copy mode and owner, rename it over
-the old.
+"""The steps of replacing a file atomically: write a new file beside it, flush it, copy the old file's mode and owner,
+and rename the new file over the old one.
 
-write.py decides their order and the lock to hold. Each step raises OSError.
+write.py decides on their order and on the lock to hold. Each step raises OSError.
 """
 
 from __future__ import annotations
@@ -59,10 +59,11 @@ def write(handle: int, parts: Sequence[Buffer]) -> None:
 
 
 def keep(old: os.stat_result, path: str, unfinished: str) -> None:
-    """Gives the new file the owner, mode and extended attributes of `path`, as far as permitted; `old` is its stat.
+    """Gives the new file the owner, mode and extended attributes of `path`, as far as permitted. `old` is the stat of
+    `path`.
 
-    Its access control list is one of these attributes. Where `path` has none, the one that the new file got from its
-    folder is removed: it may give rights that the old file did not.
+    The access control list is one of the extended attributes. If `path` has none, the list that the new file inherited
+    from its folder is removed, because it may give rights that the old file did not give.
     """
     if hasattr(os, "chown") and (old.st_uid != os.getuid() or old.st_gid != os.getgid()):
         try:
@@ -86,15 +87,15 @@ def keep(old: os.stat_result, path: str, unfinished: str) -> None:
 
 
 def rename_over(unfinished: str, path: str) -> None:
-    """Replaces `path` in one step."""
+    """Renames the new file `unfinished` to `path`, and so replaces the file there in one step."""
     patiently(lambda: os.replace(unfinished, path), lambda: not os.path.isdir(path))
 
 
 def patiently(act: Callable[[], object], may_come: Callable[[], bool] = lambda: True) -> None:
-    """Repeats for two seconds an operation that Windows refuses while a reader has the file open, because readers are
-    quick.
+    """Runs `act`. On Windows it is repeated for two seconds while access is denied: Windows refuses to rename or remove
+    a file while a reader has it open, and readers are quick.
 
-    Gives up at once if `may_come` says that waiting is useless.
+    If `may_come()` is False, waiting is useless, and the error is raised at once.
     """
     pause = 0.001
     while True:
@@ -109,7 +110,7 @@ def patiently(act: Callable[[], object], may_come: Callable[[], bool] = lambda: 
 
 
 def flush(handle: int) -> None:
-    """Waits until the written data are on disk. On macOS, fsync leaves them in the cache of the disk."""
+    """Waits until the written data are on disk. On macOS fsync is not enough: it leaves them in the disk's cache."""
     if sys.platform == "darwin":
         try:
             fcntl.fcntl(handle, fcntl.F_FULLFSYNC)

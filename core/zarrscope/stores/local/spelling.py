@@ -1,8 +1,8 @@
-"""Names that a file system cannot hold, or does not distinguish.
+"""Refuses names that a file system cannot hold, and names that it does not distinguish from existing ones.
 
-If "A" and "a" are the same name (Windows, macOS), nothing is written or removed under another spelling than the stored
-one: otherwise a key "A/b" would replace the value of "a/b", and erasing "A/" would erase "a/". Reading is left to the
-system.
+If a file system takes "A" and "a" for the same name (Windows, macOS), a value may be written or removed only under the
+spelling that is stored: otherwise the key "A/b" would replace the value of "a/b", and erasing "A/" would erase "a/".
+Reading is not checked: it finds values under any spelling that the system accepts.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _right: Memo[bool] = Memo(FOLDERS_REMEMBERED)
 
 
 def check_windows_name(name: str) -> None:
-    """Raises Refused when Windows would take `name` for a device, a drive, a stream or another file."""
+    """Raises Refused if Windows would take `name` for a device, a drive, a stream or another file."""
     if re.fullmatch(_RESERVED, name) or re.search(_FORBIDDEN, name) or name.endswith((" ", ".")):
         raise Refused(f"Windows cannot have a file called {name!r}", advice="Choose another name.")
 
 
 def check_spelling(path: str, names: int, *, store: str, key: str) -> None:
-    """Raises Refused if one of the last `names` names of `path` exists in another spelling."""
+    """Raises Refused if one of the last `names` names in `path` exists with another spelling."""
     if _is_right(path, names, store, key):
         return
-    while names > 1:  # the file is new, so check the folder that exists
+    while names > 1:  # the file does not exist yet: check the nearest folder above that exists
         path, names = os.path.dirname(path), names - 1
         if path in _right:
             return
@@ -48,7 +48,7 @@ def check_spelling(path: str, names: int, *, store: str, key: str) -> None:
 
 
 def _is_right(path: str, names: int, store: str, key: str) -> bool:
-    """Whether a file exists with exactly this spelling."""
+    """Whether something exists at `path`. Raises Refused if its stored spelling is another one."""
     try:
         there = _true_path(path)
     except OSError:
@@ -59,20 +59,21 @@ def _is_right(path: str, names: int, store: str, key: str) -> bool:
             f"On this disk {'/'.join(asked)!r} is the same name as {'/'.join(here)!r}, which exists already",
             store=store,
             key=key,
-            advice="Spell it like that, or choose a name that differs in more than upper and lower case.",
+            advice="Use the existing spelling, or choose a name that differs in more than upper and lower case.",
         )
     return True
 
 
 def _names(path: str, count: int) -> list[str]:
-    """The names in a folder in one Unicode form: macOS lists names in another form than they were given."""
+    """The last `count` names in a path, in one Unicode form: macOS may return names in another form than they were
+    given."""
     import unicodedata  # only needed where the file system ignores spelling
 
     return [unicodedata.normalize("NFC", name) for name in path.split(os.sep)[-count:]]
 
 
 def _true_path(path: str) -> str:
-    """The path with its spelling on disk. Raises OSError."""
+    """The path with the spelling that is stored on disk. Raises OSError."""
     if sys.platform == "darwin":
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
@@ -84,9 +85,9 @@ def _true_path(path: str) -> str:
 
 
 def stored_spelling(folder: str, key: str) -> str:
-    """The spelling on disk of the file that `key` leads to in `folder`.
+    """The stored spelling of `key`, a path in `folder`.
 
-    A folder is listed only if the system finds the same file under another spelling.
+    A folder is listed only if the system finds the same file under another spelling, too.
     """
     from unicodedata import normalize
 
@@ -107,7 +108,8 @@ def stored_spelling(folder: str, key: str) -> str:
 
 
 def takes_another_case(folder: str, names: Sequence[str]) -> bool:
-    """Whether the first of `names` that exists in `folder` is also found with other upper and lower case."""
+    """Whether the file system ignores case: whether the first of `names` that exists in `folder` is also found with
+    upper and lower case swapped."""
     for name in names:
         try:
             here = os.lstat(f"{folder}{os.sep}{name}")

@@ -1,16 +1,16 @@
 """Stores values as files beneath one folder (spec B "File system store", F.8, F.9).
 
-Promises beyond store.py:
+It gives these guarantees beyond those of store.py:
 - A set writes a new file beside the old one, flushes it to disk, and renames it over the old one: after a crash at any
-  point, the value is the old or the new one. A put does the same without the flush: that holds after a kill, but
-  perhaps not after a loss of power. The file's mode, owner, group and extended attributes (including access lists) are
-  kept as far as the system permits.
-- A set with `expect`, and a lock, are correct between threads and between processes that use this class (locks.py).
-- A prefix is erased in one step, with everything beneath it. Files that killed writers leave are not keys, and are
+  point, the value is the old or the new one. A put does the same without the flush, so the same is true after a killed
+  process, but perhaps not after a power failure. The file's mode, owner, group and extended attributes (including
+  access control lists) are kept as far as the system permits.
+- A set with `expect` and a lock exclude other threads, and other processes that use this class (locks.py).
+- A prefix is erased in one step, with everything beneath it. Temporary files of killed writers are not keys, and are
   removed later (temporaries.py).
-- No key reads or writes outside the folder, not even through symbolic links, unless `allow_outside`.
-- A folder has no value, nor has a name beneath a file: reading them gives None. Erasing the last key of a folder
-  removes the folder.
+- No key reads or writes outside the folder, not even through symbolic links, unless `allow_outside` is set.
+- Reading the key of a folder, or a key beneath a file, returns None. Erasing the last key of a folder removes the
+  folder.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ _LINK_ITSELF = {"follow_symlinks": False} if os.access in os.supports_follow_sym
 class LocalStore(Store):
     """The files beneath the folder `root`, which need not exist yet.
 
-    `allow_outside` follows symbolic links out of the folder. With `sync` False the system decides when values reach the
-    disk, for a set as for a put.
+    With `allow_outside`, symbolic links that lead out of the folder are followed. With `sync` False, a set does not
+    wait until the value is on disk, as a put does not.
     """
 
     _windows = sys.platform == "win32"
@@ -76,7 +76,7 @@ class LocalStore(Store):
     """Whether the system may be able to exchange two files in one step. Tests force both cases."""
     _scans_children = True
     _by_handle = {os.open, os.stat} <= os.supports_dir_fd and os.scandir in os.supports_fd
-    """Whether the system finds names relative to an open folder. Tests force both cases."""
+    """Whether the system can open files by their name in a folder that is open. Tests force both cases."""
 
     def __init__(
         self,
@@ -98,12 +98,13 @@ class LocalStore(Store):
 
     # ------------------------------------------------------------------ paths
     def _path(self, key: str) -> str:
-        """The path of the file of `key`; all folders on the way are inside the root. Raises Refused."""
+        """The path of the file of `key`. Raises Refused if a folder in the path is a link out of the root, or the key
+        cannot be a path."""
         path = self._stem
         try:
             os.fsencode(key)
         except UnicodeEncodeError:
-            raise Refused(f"The key {key!r} is not text that a file name can hold", key=key) from None
+            raise Refused(f"The key {key!r} cannot be the name of a file", key=key) from None
         for name in key.split("/"):
             if self._windows:
                 check_windows_name(name)
@@ -120,17 +121,17 @@ class LocalStore(Store):
                 f"A symbolic link leads out of the folder, to {plain(real)}",
                 store=self.url,
                 key=key,
-                advice="Where you trust it, open with --follow-links (follow_links=True); or open that place itself.",
+                advice="If you trust it, open with --follow-links (follow_links=True), or open its target itself.",
             )
 
     def _check_link(self, path: str, key: str) -> None:
-        """Raises OutsideLink when the link leads out of the root, and Unreadable when it leads to nothing."""
+        """Raises OutsideLink if the link leads out of the root, and Unreadable if it is broken."""
         self._check_inside(path, key)
         if not os.path.exists(path):
             raise broken_link(path, store=self.url, key=key)
 
     def _need_no_broken_link(self, path: str, key: str) -> None:
-        """Raises Unreadable if a value was not found because of a broken link, at its file or in the path."""
+        """Raises Unreadable if the value was not found because its file, or a folder in the path, is a broken link."""
         while len(path) > len(self._stem):
             try:
                 found = os.lstat(path)
@@ -142,7 +143,7 @@ class LocalStore(Store):
             return
 
     def _folder(self, prefix: str) -> str:
-        """The folder of a prefix, with the same checks as for a key."""
+        """The folder of a prefix, checked as the path of a key is."""
         if not prefix:
             return self._base
         path = self._path(prefix[:-1])
@@ -152,7 +153,8 @@ class LocalStore(Store):
 
     # ------------------------------------------------------------------ reading
     def _filter_existing(self, keys: Sequence[str]) -> Sequence[str]:
-        """Removes absent keys at the root, by one listing. If the folder may not be listed, `get` raises the error."""
+        """Removes keys at the root whose file does not exist. If the folder denies access, all keys are returned, so
+        that `get` raises the error."""
         folder = self._stem + os.sep
         found = [key for key in keys if "/" in key or os.access(folder + key, os.F_OK, **_LINK_ITSELF)]
         return found if found or os.access(self._base, os.X_OK) else keys
@@ -163,7 +165,7 @@ class LocalStore(Store):
         return FileReader(self, arena, limit)
 
     def _opened(self, key: str) -> tuple[int, int] | None:
-        """A handle on the file of `key`, and its size; None when there is none. Raises Refused, Unreadable."""
+        """A handle on the file of `key`, and its size; None if there is no file. Raises Refused, Unreadable."""
         path = self._path(key)
         try:
             return self._open(path, key)
@@ -175,7 +177,7 @@ class LocalStore(Store):
                     self._need_no_broken_link(path, key)
                 return None
             if error.errno == errno.ELOOP:
-                raise Unreadable("Symbolic links lead round in a circle", store=self.url, key=key) from error
+                raise Unreadable("Symbolic links lead to one another in a circle", store=self.url, key=key) from error
             raise self._failure(error, key, "read") from error
 
     def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:
@@ -203,7 +205,7 @@ class LocalStore(Store):
         try:
             handle = os.open(path, OPEN | (0 if self.allow_outside else NO_FOLLOW))
         except OSError as error:
-            # A link that is not followed exists, so it does not count as absent.
+            # NO_FOLLOW refuses every link: check where this one leads, and open its target.
             if self.allow_outside or (NO_FOLLOW and error.errno == errno.ENOENT) or not is_link(path):
                 raise
             self._check_link(path, key)
@@ -221,7 +223,7 @@ class LocalStore(Store):
         raise Unreadable("This is a device or a pipe, not a file", store=self.url, key=key)
 
     def _read(self, handle: int, start: int, length: int) -> bytes:
-        """`length` bytes from `start`, fewer if the file ends before."""
+        """Reads `length` bytes from `start`, or fewer if the file ends before."""
         if not self._positional:
             os.lseek(handle, start, os.SEEK_SET)
         pieces = []
@@ -236,8 +238,8 @@ class LocalStore(Store):
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def _too_long(self, key: str) -> bool:
-        """Whether a name has more than 255 characters; for these Windows reports the same error as for any invalid
-        name."""
+        """Whether a name in the key is too long for Windows (255 characters), which reports the same error for any
+        invalid name."""
         return self._windows and any(len(name.encode("utf-16-le", "replace")) > 510 for name in key.split("/"))
 
     def _failure(self, error: OSError, key: str, act: str) -> ZarrscopeError:
@@ -255,7 +257,8 @@ class LocalStore(Store):
         return self._walk(prefix, strict=True)
 
     def _walk(self, prefix: str, strict: bool = False) -> Iterator[Listed]:
-        """Lists keys. A broken link raises an error with `strict`; else it is listed, and reading it fails."""
+        """Lists keys and folders. A broken link is listed with an error if `strict`, and as a key otherwise; reading
+        that key fails."""
         pending: list[tuple[str, str, tuple[tuple[int, int], ...]]] = [(self._folder(prefix), prefix, ())]
         while pending:
             folder, prefix, above = pending.pop()
@@ -267,7 +270,7 @@ class LocalStore(Store):
                     continue
                 raise self._failure(error, prefix, "read") from error
             here = (found.st_dev, found.st_ino)
-            if here in above:  # the link leads back to a folder above, a cycle
+            if here in above:  # a link led back to a folder above: a cycle
                 continue
             for entry in self._scan(folder, prefix):
                 key = prefix + entry.name
@@ -322,8 +325,8 @@ class LocalStore(Store):
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Holds the lock for adding, moving and removing nodes. Folders that are removed under the lock are deleted for
-        good when the lock is released, which may take long."""
+        """Holds the lock for adding, moving and removing nodes. Folders that are removed meanwhile disappear at once,
+        but their files are deleted when the lock has been released, because that may take long."""
         with removal_at_the_end(), ExitStack() as held:
             made = self._enter(held)
             try:
@@ -337,7 +340,7 @@ class LocalStore(Store):
                             folder = os.path.dirname(folder)
 
     def _enter(self, held: ExitStack) -> list[str]:
-        """Takes the lock of the root, which is created if it is missing. Returns the result of make_folders."""
+        """Acquires the lock of the root folder, which is made if it is missing. Returns the result of make_folders."""
         for attempt in range(20):
             try:
                 made = make_folders(self._base)
@@ -346,7 +349,7 @@ class LocalStore(Store):
             except ZarrscopeError:
                 raise
             except OSError as error:
-                # Another process, which held the lock, has removed the folder.
+                # Another process, which held the lock before, has removed the folder.
                 if not isinstance(error, FileNotFoundError) or attempt == 19:
                     raise self._failure(error, "", "written") from error
         raise AssertionError("unreachable")
@@ -437,9 +440,9 @@ class LocalStore(Store):
         except Conflict as error:
             if any(True for _ in self.list_prefix(to)):
                 raise
-            # Only temporary files of writers are there. Then the caller can still copy value by value.
+            # Temporary files are no keys: with Unsupported the caller copies the values instead.
             raise Unsupported(
-                "Something unfinished lies there", feature="moving a folder", store=self.url, key=to
+                "The target folder contains temporary files", feature="moving a folder", store=self.url, key=to
             ) from error
         source._moved_away(prefix)
 
@@ -447,7 +450,7 @@ class LocalStore(Store):
         self._prune(os.path.dirname(self._folder(prefix)))
 
     def _prune(self, folder: str) -> None:
-        """Removes folders that became empty, upward, but never the root."""
+        """Removes `folder` if it is empty, then the folders above it that became empty, but never the root."""
         while folder != self._base and folder.startswith(self._stem + os.sep):
             try:
                 os.rmdir(folder)

@@ -1,14 +1,15 @@
 """Temporary files: names like `.zs-0123456789abcdef.partial`, which no listing shows.
 
-A file with such a name is a value that is being written; it will be renamed. A folder with such a name holds files that
-are being removed; they were renamed into it to disappear at once. A killed process leaves them behind. A writer marks
-its open file by a lock (locks.mark), which ends with the process. So a file without a mark that is older than GRACE
-seconds (the time between creating and marking a file) is left over. On systems without such locks only the age counts.
+A file with such a name is a value that is being written, and will be renamed. A folder with such a name holds folders
+that are being removed; they were renamed into it so that they disappear at once. A killed process leaves such files and
+folders behind. A writer marks its open file by a file lock (locks.mark), which ends with the process. So a file without
+a lock is left over if it is older than GRACE seconds, which are ample for locking a file after it was created. On
+systems without such locks only the age counts.
 
-If a file on NFS is removed while a process of this machine has it open, NFS keeps it as `.nfs` and 24 digits until it
-is closed. Such a file is not a value either.
+If a file on NFS is removed while a process of this machine has it open, NFS keeps it, renamed to `.nfs` and 24 digits,
+until it is closed. Such a file is not a value either.
 
-The next process that writes into the same folder removes leftovers, once an hour (`sweep`), and `zarrscope check` names
+Each process that writes into a folder removes leftovers there, at most once an hour (`sweep`). `zarrscope check` names
 them.
 """
 
@@ -39,12 +40,12 @@ _counted = count()
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a file or folder of this name is temporary, so neither a key nor a prefix."""
+    """Whether a file or folder of this name is temporary, and therefore neither a key nor a prefix."""
     return name.startswith((".zs-", ".nfs")) and _NAME.fullmatch(name) is not None
 
 
 def new_name(folder: str) -> str:
-    """An unused path in `folder`: its name has a random part for the process, and a counter."""
+    """An unused path in `folder`. The name consists of a random part, which is new in each process, and a counter."""
     return f"{folder}{os.sep}.zs-{_series}{next(_counted) & 0xFFFFFF:06x}.partial"
 
 
@@ -58,7 +59,8 @@ if hasattr(os, "register_at_fork"):
 
 
 def begin(folder: str) -> tuple[str, int]:
-    """A new unfinished file in `folder` and its open descriptor, marked until that is closed. Raises OSError."""
+    """Creates a temporary file in `folder`. Returns its path and its open descriptor, which has the file locked until
+    it is closed. Raises OSError."""
     path = new_name(folder)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     handle = os.open(path, flags, 0o666)
@@ -67,14 +69,14 @@ def begin(folder: str) -> tuple[str, int]:
 
 
 def is_stale_temporary(path: str) -> bool:
-    """Whether the writer of the temporary file or folder `path` abandoned it."""
+    """Whether the temporary file or folder `path` is left over from a killed process."""
     try:
         found = os.lstat(path)
     except OSError:
         return False
     age = time.time() - found.st_mtime
     if stat.S_ISDIR(found.st_mode):
-        return age > GRACE  # if another process is still removing the folder, that does no harm
+        return age > GRACE  # another process may still be removing it; two may do so without harm
     return age > GRACE and (age > STALE if (free := unused(path)) is None else free)
 
 
@@ -105,7 +107,7 @@ def sweep(folder: str, *, now: bool = False) -> None:
 
 
 def only_temporaries(folder: str) -> bool:
-    """If `folder` contains only leftovers of killed writers, removes them. Returns True if something was removed."""
+    """Removes leftovers of killed writers from a folder that contains nothing else. Returns whether one was removed."""
     removed = False
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
@@ -149,5 +151,5 @@ def is_link(path: str) -> bool:
         found = os.lstat(path)
     except (OSError, ValueError):
         return False
-    # A junction of Windows leads elsewhere, as a symbolic link does.
+    # A junction of Windows leads to another folder, as a symbolic link does.
     return stat.S_ISLNK(found.st_mode) or getattr(found, "st_reparse_tag", 0) == 0xA0000003

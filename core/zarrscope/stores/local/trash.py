@@ -1,7 +1,8 @@
-"""The trash of a folder: a hidden folder beside it, on the same disk, so that folders only need to be renamed into it.
+"""The trash of a store that is a folder: a hidden folder beside it, on the same disk, so that moving a node to the
+trash only renames its folder.
 
-`cells.zarr` has `.cells.zarr.trash` beside it. It is created when the first entry is put there, and removed with the
-last one.
+The trash of `cells.zarr` is `.cells.zarr.trash` beside it. It is created when the first node is moved to it, and
+removed with the last one.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from zarrscope.stores.local.store import LocalStore
 
 
 def trash_folder(store: Backend) -> str | None:
-    """The path of the store's trash, whether it exists or not; None if the store is not a folder, or is
-    a whole disk."""
+    """The path of the store's trash, which need not exist; None if the store is not a folder, or is the root of a
+    disk."""
     root = store._folder_of("")
     if root is None:
         return None
@@ -25,7 +26,7 @@ def trash_folder(store: Backend) -> str | None:
 
 
 def writable_trash(store: Backend) -> bool:
-    """Whether entries can be put into the store's trash, as far as can be found without trying."""
+    """Whether nodes can probably be moved to the store's trash; nothing is moved to find out."""
     folder = trash_folder(store)
     if folder is None:
         return False
@@ -33,7 +34,7 @@ def writable_trash(store: Backend) -> bool:
 
 
 def trash_store(store: Backend) -> LocalStore | None:
-    """The trash as a store."""
+    """The store for the trash; None if the store has none (`trash_folder`)."""
     folder = trash_folder(store)
     return LocalStore(folder) if folder is not None else None
 

@@ -1,8 +1,8 @@
 """Stores a value in a file atomically: a reader finds the complete old value or the complete new one.
 
-If the system supports it, a new file has no name until it is complete (linux.py); otherwise it has a temporary name
-(temporaries.py) and is renamed. The folder's lock is needed only to replace an old file, or if a version is expected.
-LocalStore maps keys to files; the steps are in replace.py.
+If the system supports it, a new file has no name until it is complete (linux.py); otherwise it gets a temporary name
+(temporaries.py) and is renamed. The folder's lock is held only for replacing an old file, or if a version is expected.
+replace.py has the single steps.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 MOST_TOLD = 64 << 20
 """The most bytes of another writer's value that a Conflict contains."""
 ATTEMPTS = 3
-"""The most attempts to replace a file that was touched but has the same content, or that a process has open."""
+"""The most attempts to replace a file that has the expected content, but that another program touches or has open."""
 _NO_NAMELESS = {-errno.EOPNOTSUPP, -errno.EISDIR, -errno.EINVAL}
-"""Errors of file systems without support for unnamed files."""
+"""Errors of file systems that do not support files without a name."""
 
 
 def put(store: Folder, key: str, parts: Sequence[Buffer], expect: Version | None, lasting: bool) -> None:
-    """Stores the parts, one after the other, as the value of `key`; with `lasting` it is on disk on return.
+    """Stores the concatenated parts as the value of `key`. With `lasting` it waits until the value is on disk.
 
     Raises Conflict (the stored value is not the expected one), Refused, ReadOnly, Unreadable.
     """
@@ -49,7 +49,7 @@ def put(store: Folder, key: str, parts: Sequence[Buffer], expect: Version | None
         except ZarrscopeError:
             raise
         except FileNotFoundError as error:
-            # Another thread or process, which erased a value, removed the folder that this one had just made.
+            # Another thread or process erased a value, and removed the folder that this one had just made.
             if attempt == 19:
                 raise store._failure(error, key, "written") from error
         except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
@@ -66,10 +66,11 @@ def put(store: Folder, key: str, parts: Sequence[Buffer], expect: Version | None
 
 
 def _target(store: Folder, key: str) -> str:
-    """The file to write: the file of `key`, or its target inside the root if it is a symbolic link.
+    """The path of the file to write: that of `key`, or if that is a symbolic link, the target of the link.
 
-    A link that leads out is replaced by a file, and its target stays as it is (as with git annex unlock): other links
-    may point to the same target, and an object of git-annex must not change.
+    If the link leads out of the root, and `allow_outside` permits it, the link itself is replaced by a file, and its
+    target stays as it is (as with git annex unlock): other links may lead to the same target, and an object of
+    git-annex must not change.
     """
     path = store._path(key)
     if ".zs-" in key and any(map(is_temporary, key.split("/"))):
@@ -88,9 +89,10 @@ def _target(store: Folder, key: str) -> str:
 
 
 def _store_nameless(store: Folder, key: str, parts: Sequence[Buffer]) -> bool:
-    """Stores a value in a file that has no name until it is complete; False if that failed.
+    """Stores a value in a file that has no name until it is complete. Returns False if that is not possible.
 
-    Whatever the reason, such as a link in the path, the longer method meets it again and raises the error.
+    The reason, such as a link in the path, is not examined: `_replace` is tried next, and raises the error if it fails
+    too.
     """
     ways = nameless() if store._nameless and not store.allow_outside else None
     if ways is None or ".zs-" in key:
@@ -112,7 +114,7 @@ def _store_nameless(store: Folder, key: str, parts: Sequence[Buffer]) -> bool:
             return False
         try:
             write(handle, parts)
-            # To create a file needs no lock: those who hold the lock compare with a file that exists already.
+            # Creating a file needs no lock: a writer that holds the lock compares with a file that exists already.
             error = give(handle, os.fsencode(path))
             if error != errno.EEXIST or is_link(path):
                 return not error
@@ -160,11 +162,11 @@ def _replace(
 
 
 def _supersede(store: Folder, unfinished: str, path: str, key: str, expect: Version | None) -> None:
-    """Gives the new file the name and the properties of the old one, if there is one."""
-    # Writers without `expect` may share the lock; one that compares first must hold it alone.
+    """Renames the new file `unfinished` to `path`, and gives it the mode and owner of the file that it replaces."""
+    # Writers without `expect` may share the lock; a writer that compares first must hold it alone.
     with folder_lock(os.path.dirname(path), on_folder=store._lock_on_folder, shared=expect is None):
         for _ in range(ATTEMPTS):
-            if is_link(path):  # a link out of the folder; `_target` followed all others
+            if is_link(path):  # a link out of the root: `_target` followed all others
                 _expected(store, key, expect)
                 rename_over(unfinished, path)
                 return
@@ -193,9 +195,9 @@ def _supersede(store: Folder, unfinished: str, path: str, key: str, expect: Vers
 
 
 def _expected(store: Folder, key: str, expect: Version | None) -> Version | None:
-    """The stored version, if it is the expected one; None if nothing is stored. Raises Conflict.
+    """The stored version, if it is the expected one; None if no value is stored or `expect` is None. Raises Conflict.
 
-    The value is read piece by piece, because another program may have made it larger than the memory."""
+    The value is read piece by piece, because it may be larger than the memory."""
     if expect is None:
         return None
     version = None if (opened := store._opened(key)) is None else _version_of(store, *opened, expect)
@@ -215,7 +217,7 @@ def _version_of(store: Folder, handle: int, size: int, expect: Version) -> Versi
 
 
 def _old(store: Folder, path: str, key: str) -> os.stat_result | None:
-    """The stat of the file to replace; None if there is none. Raises ReadOnly, IsADirectoryError."""
+    """The stat of the file to replace; None if no file exists. Raises ReadOnly, IsADirectoryError."""
     try:
         old = os.stat(path)
     except FileNotFoundError:
@@ -233,13 +235,14 @@ def _old(store: Folder, path: str, key: str) -> os.stat_result | None:
 
 
 def _create(store: Folder, unfinished: str, path: str, key: str) -> None:
-    """Gives the new file its name only if that name is free; also between computers, if the file system supports it."""
+    """Gives the new file its name only if no file has that name. On network file systems with hard links this also
+    excludes writers on other computers."""
     try:
         os.link(unfinished, path)
     except FileExistsError:
         store._expect(key, ABSENT, (store._get(key, ByteRange(0, MOST_TOLD)) or b"", Version("theirs")))
         raise
-    except OSError:  # without hard links a nameless file cannot get a name
+    except OSError:  # this file system has no hard links
         rename_over(unfinished, path)
     else:
         os.unlink(unfinished)
