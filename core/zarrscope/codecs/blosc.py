@@ -184,7 +184,7 @@ class Blosc(BytesToBytes):
         """
         there = len(data) if whole is None else whole
         if len(data) < 16:
-            raise self.damaged(f"{len(data)} bytes cannot hold the header of 16")
+            raise self.damaged(f"{len(data)} bytes cannot hold the header of 16 bytes")
         version, _, flags, typesize = data[:4]
         size: int
         size, block, stored = unpack_from("<3I", data, 4)

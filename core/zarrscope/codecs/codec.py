@@ -67,7 +67,7 @@ class ArraySpec:
         return self.dtype.numpy
 
     def zero(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> ArraySpec:
-        """Returns a spec with this shape and dtype and no fill value, which deltas, packed bits and the like lack."""
+        """Returns a spec with this shape and dtype, but without a fill value: deltas or packed bits have none."""
         return ArraySpec(
             shape, from_numpy(dtype.newbyteorder("=")), Fill(np.zeros((), dtype.newbyteorder("="))[()], defined=False)
         )

@@ -190,7 +190,7 @@ class Checksummed(BytesToBytes):
     def _verified(self, data: Buffer) -> memoryview:
         whole = memoryview(data)
         if len(whole) < self.width:
-            raise self.damaged(f"{len(whole)} bytes cannot hold the checksum of {self.width}")
+            raise self.damaged(f"{len(whole)} bytes cannot hold the checksum of {self.width} bytes")
         if self.at_start:
             body, found = whole[self.width :], bytes(whole[: self.width])
         else:

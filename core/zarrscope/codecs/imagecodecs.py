@@ -98,7 +98,7 @@ class StreamCodec(BytesToBytes):
         self.level = settings.value("level", None)
         self.more: dict[str, Any] = {"header": True} if settings.value("header", False) is True else {}
         if decoded.size is None:
-            raise settings.unsupported("", f"{self.name} behind another compressor")
+            raise settings.unsupported("", f"{self.name} after another compressor")
 
     def _expand_into(self, data: Buffer, out: Octets) -> None:
         decode = getattr(library("imagecodecs"), f"{self.function}_decode")

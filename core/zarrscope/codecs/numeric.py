@@ -240,7 +240,7 @@ class Categorize(Elementwise):
         if not isinstance(labels, list | tuple) or not all(isinstance(label, str) for label in labels):
             raise settings.fault("labels", "must be a list of strings")
         if self.made.kind not in "iu" or len(labels) > np.iinfo(self.made).max:
-            raise settings.fault("astype", f"{self.made} cannot number {len(labels)} labels")
+            raise settings.fault("astype", f"{self.made} has no number for each of {len(labels)} labels")
         if (len(labels) + 2) * self.decoded.numpy.itemsize > MAX_CHUNK_BYTES:
             raise settings.unfit(f"has {len(labels):,} labels, too many for the data type {decoded.dtype.name!r}")
         self.labels = tuple(labels)

@@ -160,7 +160,8 @@ class Zstd(BytesToBytes):
             raise (self.too_long(out.size) if error.too_long else self.damaged(error)) from None
 
     def supports_partial(self, start: int, stop: int) -> bool:
-        """A block can only be decoded whole, and only after all blocks before it."""
+        """Whether the wanted bytes end clearly before the last block: a block can only be decoded whole, and only after
+        all blocks before it."""
         blocks = -(-stop // LARGEST_BLOCK) * LARGEST_BLOCK
         return 5 * blocks <= 4 * (self.decoded.size or 0)
 

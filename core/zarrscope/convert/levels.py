@@ -84,7 +84,7 @@ def steps(shape: Sequence[int], axes: Sequence[Axis], names: Sequence[str], want
     unknown = set() if isinstance(wanted.factors, int) else set(wanted.factors) - {axis.name for axis in axes}
     if unknown:
         raise Refused(
-            f"There is no axis {min(unknown)!r} to give a factor",
+            f"There is no axis {min(unknown)!r}, for which a factor is given",
             advice=f"The axes are {', '.join(a.name for a in axes)}.",
         )
     shown = [i for i, axis in enumerate(axes) if axis.type == "space"][-2:]

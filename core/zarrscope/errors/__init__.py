@@ -5,7 +5,7 @@
     ├── Unreadable    the store did not answer (network, permission, disk): retry, check access
     │   ├── Denied    it answered, but does not give the value out: log in, check the address
     │   └── TooLarge  the value is larger than its reader can use: it was not read
-    ├── BadMetadata   a document breaks its specification: the pointer says where
+    ├── BadMetadata   a document breaks its specification: the pointer names the place
     ├── Unsupported   a feature zarrscope does not have here (codec, data type …): install or ask for it
     ├── BadChunk      the bytes of one chunk cannot be decoded: the rest of the array can
     ├── Conflict      somebody else changed the value meanwhile: compare, merge, save again
@@ -234,7 +234,7 @@ class Denied(Unreadable, PermissionError):
 
 
 class BadMetadata(ZarrscopeError):
-    """A document breaks its specification; `pointer` says where.
+    """A document breaks its specification; `pointer` names the place.
 
     Examples
     --------

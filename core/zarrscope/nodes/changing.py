@@ -325,7 +325,7 @@ class ChangingHierarchy:
         return save(self._nodes, clean_path(path), document, allow_nan=allow_nan)
 
     def erase(self, path: str) -> None:
-        """Removes a node and everything beneath it. If `path` has no node, removes whatever is stored beneath it.
+        """Removes a node and everything beneath it. If `path` has no node, removes the keys that are stored beneath it.
 
         Implicit groups above vanish if they exist only because of this node. `zarrscope.moving` has `move`, `copy` and
         `rename`.

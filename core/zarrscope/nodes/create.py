@@ -199,7 +199,7 @@ def as_fill(value: Any, dtype: DataType) -> Fill:
         if dtype.numpy.kind in "iu" and isinstance(value, int):
             bounds = np.iinfo(dtype.numpy)
             if not bounds.min <= value <= bounds.max:  # numpy 1 would store another number, modulo 2**bits
-                raise OverflowError(f"it is not from {bounds.min} to {bounds.max}")
+                raise OverflowError(f"it is not between {bounds.min} and {bounds.max}")
         scalar = np.array(value, dtype.numpy)[()]
     except (ValueError, TypeError, OverflowError) as error:
         raise Refused(f"The fill value {value!r} does not fit the data type {dtype.name}: {error}") from None

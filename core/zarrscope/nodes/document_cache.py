@@ -2,7 +2,7 @@
 
 The tree, the picture and the metadata of a node need the same few documents, and each request costs a round trip. The
 cache answers repeated requests, combines simultaneous requests for the same document, and remembers absence. It belongs
-to one Hierarchy that only reads; a hierarchy that is opened anew starts with an empty cache. Measured 2026-11-21: a
+to one Hierarchy that only reads; a hierarchy that is opened again starts with an empty cache. Measured 2026-11-21: a
 first picture over HTTP takes three round trips instead of eleven (tests/bench/run.py "picture"). Consolidated metadata
 are no more up to date than this cache, because they are read once as well.
 """

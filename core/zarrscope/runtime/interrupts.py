@@ -224,7 +224,7 @@ class _Steps(Generic[T]):
     def _take(self) -> None:
         try:
             self._taken.extend(islice(self._steps, self._together - 1))
-        except Exception as error:  # after `extend` took the items before it
+        except Exception as error:  # `extend` has taken the items before the error
             self._error = error
 
     def close(self) -> None:
