@@ -14,7 +14,7 @@ from contracts.journeys import SECONDS
 from zarrscope_app.presenters import SessionStatus
 from zarrscope_app.presenters.commands import COMMANDS
 from zarrscope_app.tui.app import Explorer
-from zarrscope_app.tui.entry import Entry
+from zarrscope_app.tui.entry import InputLine
 from zarrscope_app.tui.picker import Picker
 
 
@@ -36,9 +36,9 @@ class Screen:
         await self.pilot.press(*keys)
 
     async def type(self, text: str) -> None:
-        self.app.part("entry", Entry).value = ""
+        self.app.part("entry", InputLine).value = ""
         for character in text:
-            self.app.part("entry", Entry).paste(character)
+            self.app.part("entry", InputLine).paste(character)
         await self.press("enter")
 
     @property

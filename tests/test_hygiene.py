@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -85,6 +86,33 @@ def test_the_engine_has_few_entries() -> None:
 def test_names_say_what_a_file_is_about() -> None:
     vague = {"utils", "util", "common", "base", "manager", "helper", "helpers", "misc"}
     assert not [p for p in _tracked() if p.suffix == ".py" and {*p.with_suffix("").parts} & vague]
+
+
+SHARED_NAMES = {
+    "Explorer": "what each host calls its outermost widget",
+}
+"""Public name of several modules → the reason."""
+
+
+def test_one_name_is_one_thing() -> None:
+    """A public class, or an alias of a type, has a name of its own in engine and applications together."""
+    homes: dict[str, list[str]] = {}
+    for package in ("core/zarrscope", "app/zarrscope_app"):
+        for path in sorted((machine.ROOT / package).rglob("*.py")):
+            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+                for name in _types_named(node):
+                    homes.setdefault(name, []).append(path.relative_to(machine.ROOT).as_posix())
+    shared = {name: places for name, places in homes.items() if len(places) > 1}
+    assert shared.keys() == SHARED_NAMES.keys(), {n: p for n, p in shared.items() if n not in SHARED_NAMES}
+
+
+def _types_named(node: ast.stmt) -> list[str]:
+    if isinstance(node, ast.ClassDef):
+        return [] if node.name.startswith("_") else [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    variable = isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("TypeVar")
+    names = [target.id for target in targets if isinstance(target, ast.Name) and not variable]
+    return [name for name in names if name[0].isupper() and not name.isupper()]
 
 
 SUPPRESSED = re.compile(r"# ?(type: ?ignore|(ruff: ?)?noqa|pragma:)")

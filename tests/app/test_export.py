@@ -72,7 +72,7 @@ def place(tmp_path: Path) -> str:
     return str(tmp_path / "cells.zarr")
 
 
-def made(source: export.Source, target: Path, **how: Any) -> Path:
+def made(source: export.ExportSource, target: Path, **how: Any) -> Path:
     plan = export.plan(source, str(target))
     assert export.run(plan, **how)
     assert [found.name for found in target.parent.iterdir() if found.name.startswith(f".{target.name}")] == []
@@ -84,7 +84,7 @@ def made(source: export.Source, target: Path, **how: Any) -> Path:
 # ---------------------------------------------------------------------- TIFF
 def test_ome_tiff_is_read_back_with_pixel_sizes_channels_and_times(tmp_path: Path) -> None:
     h = image(MemoryStore())
-    file = made(export.Source.of(h["/"]), tmp_path / "a.ome.tif")
+    file = made(export.ExportSource.of(h["/"]), tmp_path / "a.ome.tif")
     with tifffile.TiffFile(file) as found:
         assert found.is_ome
         assert found.series[0].axes == "TCZYX"
@@ -98,7 +98,7 @@ def test_ome_tiff_is_read_back_with_pixel_sizes_channels_and_times(tmp_path: Pat
 
 def test_tiff_is_a_hyperstack_of_imagej_with_its_pixel_size(tmp_path: Path) -> None:
     h = image(MemoryStore())
-    file = made(export.Source.of(h["/"]), tmp_path / "a.tif")
+    file = made(export.ExportSource.of(h["/"]), tmp_path / "a.tif")
     with tifffile.TiffFile(file) as found:
         assert found.is_imagej
         assert found.series[0].axes == "TZCYX"
@@ -116,7 +116,7 @@ def test_tiff_is_a_hyperstack_of_imagej_with_its_pixel_size(tmp_path: Path) -> N
 def test_tiffs_of_every_type_hold_the_values(tmp_path: Path, dtype: str, ending: str) -> None:
     array = zarrscope.open(MemoryStore(), "w-").create_array("/a", shape=(3, 20, 30), dtype=dtype, chunks=(1, 8, 8))
     array[...] = (np.arange(1800) % 251 - 100).reshape(3, 20, 30).astype(dtype)
-    found = tifffile.imread(made(export.Source.of(array), tmp_path / f"a{ending}"))
+    found = tifffile.imread(made(export.ExportSource.of(array), tmp_path / f"a{ending}"))
     assert np.array_equal(found, np.asarray(array[...]).astype(found.dtype))
 
 
@@ -125,8 +125,8 @@ def test_what_ome_tiff_cannot_hold_is_refused_and_tiff_can(tmp_path: Path, dtype
     array = zarrscope.open(MemoryStore(), "w-").create_array("/a", shape=(4, 4), dtype=dtype, chunks=(4, 4))
     array[...] = np.iinfo(dtype).max
     with pytest.raises(Refused, match="no type"):
-        export.plan(export.Source.of(array), "a.ome.tif")
-    assert np.array_equal(tifffile.imread(made(export.Source.of(array), tmp_path / "a.tif")), array[...])
+        export.plan(export.ExportSource.of(array), "a.ome.tif")
+    assert np.array_equal(tifffile.imread(made(export.ExportSource.of(array), tmp_path / "a.tif")), array[...])
 
 
 @pytest.mark.parametrize("ending", [".tif", ".ome.tif"])
@@ -134,7 +134,7 @@ def test_large_planes_are_written_in_tiles(tmp_path: Path, ending: str, monkeypa
     monkeypatch.setattr("zarrscope.convert.export.tiff.PLANE_BYTES", 1000)
     monkeypatch.setattr("zarrscope.convert.export.tiff.TILE", 16)
     h = image(MemoryStore())
-    source = export.Source.of(h["/"], 0, (1, slice(None), 2))
+    source = export.ExportSource.of(h["/"], 0, (1, slice(None), 2))
     plan = export.plan(source, str(tmp_path / f"a{ending}"))
     assert export.run(plan)
     with tifffile.TiffFile(plan.target) as found:
@@ -145,17 +145,17 @@ def test_large_planes_are_written_in_tiles(tmp_path: Path, ending: str, monkeypa
 def test_axes_that_a_tiff_does_not_have_are_told_or_refused(tmp_path: Path) -> None:
     h = zarrscope.open(MemoryStore(), "w-")
     odd = h.create_array("/a", shape=(4, 20, 30), dtype="u1", chunks=(1, 20, 30), dimension_names=("angle", "y", "x"))
-    plan = export.plan(export.Source.of(odd), str(tmp_path / "a.ome.tif"))
+    plan = export.plan(export.ExportSource.of(odd), str(tmp_path / "a.ome.tif"))
     assert (plan.letters, plan.notes) == ("ZYX", ("The axis angle is written as Z.",))
     many = h.create_array("/m", shape=(2,) * 6, dtype="u1", chunks=(1,) * 6)
     with pytest.raises(Refused, match="five axes"):
-        export.plan(export.Source.of(many), "a.tif")
+        export.plan(export.ExportSource.of(many), "a.tif")
     line = h.create_array("/l", shape=(9,), dtype="u1", chunks=(9,))
     with pytest.raises(Refused, match="two axes"):
-        export.plan(export.Source.of(line), "a.tif")
+        export.plan(export.ExportSource.of(line), "a.tif")
     last = h.create_array("/c", shape=(20, 30, 3), dtype="u1", chunks=(20, 30, 3), dimension_names=("y", "x", "c"))
     last[...] = np.arange(1800).reshape(20, 30, 3) % 255
-    found = tifffile.imread(made(export.Source.of(last), tmp_path / "c.ome.tif"))
+    found = tifffile.imread(made(export.ExportSource.of(last), tmp_path / "c.ome.tif"))
     assert np.array_equal(found, np.moveaxis(np.asarray(last[...]), -1, 0))
 
 
@@ -166,7 +166,7 @@ def test_npy_is_what_numpy_loads(tmp_path: Path, dtype: Any) -> None:
     store = MemoryStore()
     array = zarrscope.open(store, "w-").create_array("/a", shape=(3, 4), dtype=source.dtype, chunks=(2, 3))
     array[...] = source
-    found = np.load(made(export.Source.of(array), tmp_path / "a.npy"))
+    found = np.load(made(export.ExportSource.of(array), tmp_path / "a.npy"))
     assert found.dtype == array.dtype
     assert np.array_equal(found, source)
 
@@ -175,7 +175,7 @@ def test_npy_in_blocks_of_a_region_of_a_level(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr("zarrscope.convert.export.source.BLOCK_BYTES", 3000)
     h = image(MemoryStore())
     told: list[tuple[int, int]] = []
-    source = export.Source.of(h["/"], 1, (1, slice(0, 2), slice(None), slice(8, 40), slice(10, 90, 2)))
+    source = export.ExportSource.of(h["/"], 1, (1, slice(0, 2), slice(None), slice(8, 40), slice(10, 90, 2)))
     file = made(source, tmp_path / "a.npy", progress=lambda done, total: told.append((done, total)))
     expected = np.asarray(h["/1"][1, 0:2, :, 4:20, 5:45:2])
     assert np.array_equal(np.load(file), expected)
@@ -188,24 +188,24 @@ def test_npy_in_blocks_of_a_region_of_a_level(tmp_path: Path, monkeypatch: pytes
 def test_npy_without_elements_and_of_one_value(tmp_path: Path) -> None:
     h = zarrscope.open(MemoryStore(), "w-")
     empty = h.create_array("/e", shape=(0, 4), dtype="f4", chunks=(1, 4))
-    assert np.load(made(export.Source.of(empty), tmp_path / "e.npy")).shape == (0, 4)
+    assert np.load(made(export.ExportSource.of(empty), tmp_path / "e.npy")).shape == (0, 4)
     one = h.create_array("/o", shape=(), dtype="f4", chunks=())
     one[...] = 2.5
-    assert np.load(made(export.Source.of(one), tmp_path / "o.npy")) == 2.5
+    assert np.load(made(export.ExportSource.of(one), tmp_path / "o.npy")) == 2.5
 
 
 def test_csv_reads_back_the_same(tmp_path: Path) -> None:
     h = zarrscope.open(MemoryStore(), "w-")
     floats = h.create_array("/f", shape=(2, 3), dtype="f4", chunks=(1, 2))
     floats[...] = np.array([[0.1, np.nan, np.inf], [-0.0, 1e-30, 3]], "f4")
-    file = made(export.Source.of(floats), tmp_path / "f.csv")
+    file = made(export.ExportSource.of(floats), tmp_path / "f.csv")
     assert np.array_equal(np.loadtxt(file, delimiter=",", dtype="f4"), floats[...], equal_nan=True)
     large = h.create_array("/i", shape=(2,), dtype="u8", chunks=(2,))
     large[...] = [2**64 - 1, 0]
-    assert made(export.Source.of(large), tmp_path / "i.csv").read_text() == "18446744073709551615\n0\n"
+    assert made(export.ExportSource.of(large), tmp_path / "i.csv").read_text() == "18446744073709551615\n0\n"
     cube = h.create_array("/c", shape=(1, 2, 2), dtype="i2", chunks=(1, 1, 2), dimension_names=("z", "y", "x"))
     cube[...] = [[[1, 2], [3, 4]]]
-    rows = list(csv.reader(made(export.Source.of(cube), tmp_path / "c.csv").read_text().splitlines()))
+    rows = list(csv.reader(made(export.ExportSource.of(cube), tmp_path / "c.csv").read_text().splitlines()))
     assert rows == [
         ["z", "y", "x", "value"],
         ["0", "0", "0", "1"],
@@ -215,17 +215,17 @@ def test_csv_reads_back_the_same(tmp_path: Path) -> None:
     ]
     fields = h.create_array("/s", shape=(2,), dtype=[("a", "i4"), ("b", "f8")], chunks=(2,))
     fields[...] = np.array([(1, 0.5), (2, 0.25)], fields.dtype)
-    rows = list(csv.reader(made(export.Source.of(fields), tmp_path / "s.csv").read_text().splitlines()))
+    rows = list(csv.reader(made(export.ExportSource.of(fields), tmp_path / "s.csv").read_text().splitlines()))
     assert rows == [["x", "a", "b"], ["0", "1", "0.5"], ["1", "2", "0.25"]]
     huge = h.create_array("/h", shape=(10**5, 10**5), dtype="u1", chunks=(100, 100))
     with pytest.raises(Refused, match="would be too large to use"):
-        export.plan(export.Source.of(huge), "h.csv")
+        export.plan(export.ExportSource.of(huge), "h.csv")
 
 
 def test_zarr_is_an_image_that_zarr_python_opens_at_its_place(tmp_path: Path) -> None:
     zarr = pytest.importorskip("zarr")
     h = image(MemoryStore())
-    source = export.Source.of(h["/"], 0, (slice(None), slice(1, 3), 2, slice(10, 50), slice(20, 60)))
+    source = export.ExportSource.of(h["/"], 0, (slice(None), slice(1, 3), 2, slice(10, 50), slice(20, 60)))
     file = made(source, tmp_path / "crop.zarr")
     group = zarr.open_group(str(file), mode="r")
     assert np.array_equal(group["0"][...], values()[:, 1:3, 2, 10:50, 20:60])
@@ -236,7 +236,7 @@ def test_zarr_is_an_image_that_zarr_python_opens_at_its_place(tmp_path: Path) ->
     assert scale["scale"] == [2.0, 1.0, 0.25, 0.125]
     assert shift["translation"] == [0.0, 0.0, 2.5, 2.5]
     assert [channel["label"] for channel in ome["omero"]["channels"]] == ["rna", "é<"]
-    again = export.Source.of(zarrscope.open(str(file))["/"])
+    again = export.ExportSource.of(zarrscope.open(str(file))["/"])
     assert (again.translation, again.scale) == ((0.0, 0.0, 2.5, 2.5), (2.0, 1.0, 0.25, 0.125))
 
 
@@ -248,13 +248,13 @@ def test_cancelled_or_failing_nothing_is_left(tmp_path: Path, name: str, monkeyp
     h = image(store)
     folder = tmp_path / "out"
     folder.mkdir()
-    plan = export.plan(export.Source.of(h["/"]), str(folder / name))
+    plan = export.plan(export.ExportSource.of(h["/"]), str(folder / name))
     asked = iter([False] * 3 + [True] * 100_000)
     assert not export.run(plan, cancelled=lambda: next(asked))
     assert list(folder.iterdir()) == []
     store.set("0/c/1/2/1/1/2", b"broken")
     with pytest.raises(zarrscope.ZarrscopeError):
-        export.run(export.plan(export.Source.of(zarrscope.open(store)["/"]), str(folder / name)))
+        export.run(export.plan(export.ExportSource.of(zarrscope.open(store)["/"]), str(folder / name)))
     assert list(folder.iterdir()) == []
 
 
@@ -262,7 +262,7 @@ def test_cancelled_or_failing_nothing_is_left(tmp_path: Path, name: str, monkeyp
 def test_what_is_there_stays_unless_asked(tmp_path: Path, name: str) -> None:
     h = image(MemoryStore())
     target = tmp_path / name
-    plan = export.plan(export.Source.of(h["/"], 0, (0, 0, 0)), str(target))
+    plan = export.plan(export.ExportSource.of(h["/"], 0, (0, 0, 0)), str(target))
     if name.endswith(".zarr"):
         target.mkdir()
         (target / "mine").write_text("mine")
@@ -280,7 +280,7 @@ def test_what_is_there_stays_unless_asked(tmp_path: Path, name: str) -> None:
         assert target.stat().st_size > 4
     assert [found.name for found in tmp_path.iterdir()] == [name]
     with pytest.raises(NotFound, match="no folder"):
-        export.run(export.plan(export.Source.of(h["/"]), str(tmp_path / "nowhere" / "a.npy")))
+        export.run(export.plan(export.ExportSource.of(h["/"]), str(tmp_path / "nowhere" / "a.npy")))
 
 
 def test_what_comes_meanwhile_stays(tmp_path: Path) -> None:
@@ -288,7 +288,8 @@ def test_what_comes_meanwhile_stays(tmp_path: Path) -> None:
     target = tmp_path / "a.npy"
     with pytest.raises(Conflict):
         export.run(
-            export.plan(export.Source.of(h["/"]), str(target)), progress=lambda done, total: target.write_text("mine")
+            export.plan(export.ExportSource.of(h["/"]), str(target)),
+            progress=lambda done, total: target.write_text("mine"),
         )
     assert target.read_text() == "mine"
     assert list(tmp_path.iterdir()) == [target]
@@ -298,13 +299,13 @@ def test_selections_that_do_not_fit_are_refused() -> None:
     h = image(MemoryStore())
     for selection in ((9,), (slice(None, None, -1),), (0,) * 6, ("a",)):
         with pytest.raises(Refused):
-            export.Source.of(h["/"], 0, selection)
+            export.ExportSource.of(h["/"], 0, selection)
     with pytest.raises(Refused, match="no level 7"):
-        export.Source.of(h["/"], 7)
+        export.ExportSource.of(h["/"], 7)
     h.create_group("/plain")
     with pytest.raises(NotFound, match="holds no values"):
-        export.Source.of(h["/plain"])
-    assert export.estimate(export.plan(export.Source.of(h["/"]), "a.npy")) > 0
+        export.ExportSource.of(h["/plain"])
+    assert export.estimate(export.plan(export.ExportSource.of(h["/"]), "a.npy")) > 0
 
 
 # ---------------------------------------------------------------------- the command line
@@ -407,14 +408,14 @@ def test_a_cancelled_job_leaves_nothing(
     exporter.folder = str(folder)
     exporter.choose("node", "ome-tiff")
     mailbox.run_until(lambda: exporter.state.ready)
-    began, gate, read = threading.Event(), threading.Event(), export.Source.read
+    began, gate, read = threading.Event(), threading.Event(), export.ExportSource.read
 
-    def held(self: export.Source, region: Any) -> Any:
+    def held(self: export.ExportSource, region: Any) -> Any:
         began.set()
         assert gate.wait(60)
         return read(self, region)
 
-    monkeypatch.setattr(export.Source, "read", held)
+    monkeypatch.setattr(export.ExportSource, "read", held)
     number = exporter.run()
     assert number is not None
     assert began.wait(60)

@@ -254,7 +254,7 @@ def test_in_windows(install: Install, place: str, qtbot: Any, request: Any, host
     assert units.currentText() == "m"  # what is typed is not completed behind one's back
     assert isinstance(editor(COLOUR)[0], Colour)
     assert editor(COLOUR)[0].text() == "00FF00"
-    assert type(editor(SCALE)[0]).__name__ != "Choice"
+    assert type(editor(SCALE)[0]).__name__ != "ChoiceBox"
     assert isinstance(editor(SCALE)[0], QLineEdit)
     units, _ = editor(f"{AXES}/0/unit")
     assert units.currentText() == "meter"

@@ -20,7 +20,7 @@ from zarrscope_app.presenters import KINDS
 from zarrscope_app.presenters.commands import command
 from zarrscope_app.tui.app import Explorer
 from zarrscope_app.tui.lines import FormLines, Lines, TreeLines
-from zarrscope_app.tui.picture import Picture
+from zarrscope_app.tui.picture import PictureWidget
 from zarrscope_app.tui.sheet import Sheet
 
 SIZE = (160, 60)
@@ -108,9 +108,9 @@ class TextualRobot(Robot):
 
     # -------------------------------------------------- picture
     @property
-    def _picture(self) -> Picture:
+    def _picture(self) -> PictureWidget:
         assert self.app is not None
-        return self.app.query_one("#picture", Picture)
+        return self.app.query_one("#picture", PictureWidget)
 
     def take(self, offer: str) -> None:
         self.focus("#tree")

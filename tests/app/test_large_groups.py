@@ -21,7 +21,7 @@ from zarrscope.stores.memory import MemoryStore
 from zarrscope_app.cli import look, run
 from zarrscope_app.presenters import ROOT, RowState, TreePresenter, strings
 from zarrscope_app.presenters.tree.arriving import SMALL
-from zarrscope_app.presenters.tree.names import Block, Names, merged, picked
+from zarrscope_app.presenters.tree.names import NameBlock, Names, merged, picked
 
 ARRAY = {
     "zarr_format": 3,
@@ -76,8 +76,8 @@ def ready(tree: TreePresenter) -> Any:
 @given(st.lists(st.text(st.characters(exclude_characters="/", exclude_categories=["Cs"]), min_size=1), max_size=30))
 def test_a_block_gives_its_names_back_and_finds_them(names: list[str]) -> None:
     found = Names()
-    found.extend(Block.of(names[:7]))
-    found.extend(Block.of(names[7:]))
+    found.extend(NameBlock.of(names[:7]))
+    found.extend(NameBlock.of(names[7:]))
     assert [found[i] for i in range(len(found))] == names
     order = array("I", range(len(names)))
     for needle in ("a", "ss", "1", "ß".casefold(), *(name[:2].casefold() for name in names[:3])):
@@ -103,7 +103,7 @@ def test_a_large_batch_is_merged_in_steps() -> None:
 
 def test_a_filter_never_runs_across_two_names() -> None:
     names = Names()
-    names.extend(Block.of(["ab", "cd"]))
+    names.extend(NameBlock.of(["ab", "cd"]))
     assert not names.search("b/c", array("I", [0, 1]))(lambda: False)
 
 

@@ -14,7 +14,7 @@ from zarrscope.errors import Refused
 from zarrscope.view.lazy import LazyView
 from zarrscope_app.napari.reader import read
 from zarrscope_app.presenters.first_plane import Room, level_for_room, read_ahead
-from zarrscope_app.presenters.layer_part import Part, cut, part_of
+from zarrscope_app.presenters.layer_part import LayerPart, cut, part_of
 from zarrscope_app.presenters.layers import plan
 
 VALUES = np.arange(2 * 6 * 40 * 64, dtype="u2").reshape(2, 6, 40, 64)
@@ -41,9 +41,9 @@ def place(tmp_path: Path) -> str:
 
 
 def test_what_is_typed_is_read() -> None:
-    assert part_of({"channels": " all ", "levels": "", "ranges": ""}) == Part()
+    assert part_of({"channels": " all ", "levels": "", "ranges": ""}) == LayerPart()
     found = part_of({"channels": "0, 2", "levels": "1–", "ranges": "t 3, y 10-20, x :5"})
-    assert found == Part((0, 2), (1, None), {"t": (3, 3), "y": (10, 20), "x": (0, 5)})
+    assert found == LayerPart((0, 2), (1, None), {"t": (3, 3), "y": (10, 20), "x": (0, 5)})
     assert part_of({"levels": "1"}).levels == (1, 1)
     for field, text in (
         ("channels", "red"), ("levels", "x"), ("levels", "–"), ("ranges", "t"), ("ranges", "t 5–3"), ("ranges", "t -"),
@@ -69,13 +69,13 @@ def test_a_part_lies_where_it_lay(place: str) -> None:
 
 def test_the_edges_that_are_shown_are_said_and_what_is_not_there_is_refused(place: str) -> None:
     layers = plan(zarrscope.open(place)["/"])
-    assert cut(layers, Part()) == layers
-    (layer, _) = cut(layers, Part(ranges={"y": (5, 20)}))
+    assert cut(layers, LayerPart()) == layers
+    (layer, _) = cut(layers, LayerPart(ranges={"y": (5, 20)}))
     assert "y 4–23 is shown: all levels have an edge there." in layer.warnings
-    (layer, _) = cut(layers, Part(ranges={"y": (4, 23)}))
+    (layer, _) = cut(layers, LayerPart(ranges={"y": (4, 23)}))
     assert not layer.warnings
-    beyond = Part(ranges={"z": (6, 7)})
-    for part in (Part((2,)), Part(levels=(3, None)), Part(ranges={"t": (0, 1)}), beyond):
+    beyond = LayerPart(ranges={"z": (6, 7)})
+    for part in (LayerPart((2,)), LayerPart(levels=(3, None)), LayerPart(ranges={"t": (0, 1)}), beyond):
         with pytest.raises(Refused):
             cut(layers, part)
 

@@ -218,7 +218,7 @@ def test_a_running_copy_shows_its_progress_and_is_cancelled(
     copy, go_on = moving.copy, threading.Event()
 
     def slowly(*arguments: Any, progress: Any, cancelled: Any) -> Any:
-        def told(each: moving.Progress) -> None:
+        def told(each: moving.MoveProgress) -> None:
             progress(each)
             if each.done == 3 and not isinstance(arguments[0].store, Rehearsal):
                 assert go_on.wait(30)

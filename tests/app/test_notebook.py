@@ -30,7 +30,7 @@ from ipywidgets.widgets.widget import _instances
 
 from zarrscope_app.jupyter import Explorer, kernel, parts, pictures
 from zarrscope_app.jupyter import widget as widgets
-from zarrscope_app.jupyter.kernel import Cells, KernelMailbox
+from zarrscope_app.jupyter.kernel import KernelCells, KernelMailbox
 from zarrscope_app.presenters import Forgetful, Session
 
 SECONDS = 120.0
@@ -323,7 +323,7 @@ class Notebook:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = ("", "")
         self.runs = 0
-        self.cells = Cells(lambda: self.now)
+        self.cells = KernelCells(lambda: self.now)
         monkeypatch.setattr(widgets, "CELLS", self.cells)
 
     def run(self, cell: str, code: Callable[[], Any]) -> Any:

@@ -14,7 +14,7 @@ from zarrscope.errors import Unreadable, Unsupported
 from zarrscope.model.metadata import RectilinearGrid, RegularEdges
 from zarrscope.view.loader import ChunkResult, ChunkState
 from zarrscope_app.presenters.image.painting import assemble
-from zarrscope_app.presenters.image.tile_geometry import MAX_TILES, Part, Sheet, Tiling, tile_length, tiling
+from zarrscope_app.presenters.image.tile_geometry import MAX_TILES, LevelPlane, TilePart, Tiling, tile_length, tiling
 
 
 def array(shape: tuple[int, ...], chunks: tuple[int, ...], dtype: str = "u2") -> Any:
@@ -30,9 +30,9 @@ def array(shape: tuple[int, ...], chunks: tuple[int, ...], dtype: str = "u2") ->
     )
 
 
-def sheet_of(found: Any, y: int = -2, x: int = -1, factor: float = 1.0) -> Sheet:
+def sheet_of(found: Any, y: int = -2, x: int = -1, factor: float = 1.0) -> LevelPlane:
     rank = len(found.shape)
-    return Sheet(found, 0, y % rank, x % rank, found.shape[y], found.shape[x], (factor, factor), (0.0, 0.0))
+    return LevelPlane(found, 0, y % rank, x % rank, found.shape[y], found.shape[x], (factor, factor), (0.0, 0.0))
 
 
 @given(
@@ -71,7 +71,7 @@ def test_a_plane_without_pyramid_seen_from_afar_is_thinned_not_multiplied() -> N
     assert pixels <= 4 * 800 * 800
 
 
-def results(data: np.ndarray, found: Any, part: Part) -> dict[tuple[int, ...], ChunkResult]:
+def results(data: np.ndarray, found: Any, part: TilePart) -> dict[tuple[int, ...], ChunkResult]:
     made = {}
     for index in part.chunks():
         cut = tuple(slice(*found.edges(axis).span(i)) for axis, i in enumerate(index))
@@ -97,7 +97,7 @@ def test_a_plane_is_what_numpy_says(order: Any, shape: Any, chunks: Any, step: i
     x1 = draw.draw(st.integers(x0 + 1, shape[x]))
     index = [0, 0, 0]
     index[z] = at
-    part = Part(sheet_of(found, y, x), tuple(index), y0, x0, y1, x1)
+    part = TilePart(sheet_of(found, y, x), tuple(index), y0, x0, y1, x1)
     plane = np.take(data, at, axis=z)
     plane = plane if y < x else plane.T
     made = assemble(part, results(data, found, part), step)
@@ -111,13 +111,13 @@ def test_chunks_of_many_sizes_lie_where_the_grid_says() -> None:
     found = array((10, 6), grid.chunk_shape, "u4")
     found.edges = lambda axis: grid.edges(axis, (10, 6)[axis])
     for y0, x0, y1, x1, step in ((0, 0, 10, 6, 1), (4, 1, 9, 5, 1), (5, 1, 10, 6, 2)):
-        part = Part(sheet_of(found), (0, 0), y0, x0, y1, x1)
+        part = TilePart(sheet_of(found), (0, 0), y0, x0, y1, x1)
         assert np.array_equal(assemble(part, results(data, found, part), step).plane, data[y0:y1:step, x0:x1:step])
 
 
 def test_missing_failed_and_undecodable_pieces_are_marked_where_they_are() -> None:
     found = array((4, 8), (4, 2))
-    part = Part(sheet_of(found), (0, 0), 0, 0, 4, 8)
+    part = TilePart(sheet_of(found), (0, 0), 0, 0, 4, 8)
     pieces: dict[tuple[int, ...], ChunkResult] = {
         (0, 0): ChunkResult((0, 0), ChunkState.PRESENT, np.ones((4, 2), "u2")),
         (0, 1): ChunkResult((0, 1), ChunkState.FILL),
@@ -133,5 +133,5 @@ def test_a_tile_knows_its_chunks() -> None:
     found = array((3, 100, 100), (1, 30, 40))
     tile = Tiling(sheet_of(found), 60, 40)
     place = tile.place(1, 2)
-    part = Part(tile.sheet, (2, 0, 0), place.y0, place.x0, place.y1, place.x1)
+    part = TilePart(tile.sheet, (2, 0, 0), place.y0, place.x0, place.y1, place.x1)
     assert [*part.chunks()] == [(2, 2, 2), (2, 3, 2)]

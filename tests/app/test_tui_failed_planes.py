@@ -12,7 +12,7 @@ from terminal_hand import Screen
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope_app.presenters import Frame
 from zarrscope_app.tui.app import Explorer
-from zarrscope_app.tui.picture import Picture
+from zarrscope_app.tui.picture import PictureWidget
 from zarrscope_app.tui.signs import Look, cells_of, text_of, written_over
 from zarrscope_app.tui.terminal import Colors
 
@@ -31,7 +31,7 @@ def volume(shelf: Shelf) -> list[str]:
 
 def told(screen: Screen) -> str:
     """The text of the picture, without the signs of pixels."""
-    lines = screen.app.part("picture", Picture)._lines
+    lines = screen.app.part("picture", PictureWidget)._lines
     return " ".join("".join(s.text for s in line if s.text.isascii()).strip() for line in lines).strip()
 
 

@@ -15,7 +15,7 @@ from terminal_hand import Screen
 from zarrscope_app.presenters import Session, SessionStatus
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.tui.app import Explorer
-from zarrscope_app.tui.entry import Entry
+from zarrscope_app.tui.entry import InputLine
 from zarrscope_app.tui.picker import Picker
 from zarrscope_app.tui.sheet import Sheet
 
@@ -134,7 +134,7 @@ def test_two_places_are_compared(places: list[str]) -> None:
         app, problems = screen.app, screen.session.problems
         for more, found in (((), {"/"}), (("down",), {"/", "/plane"})):
             await screen.command("compare")
-            assert app.part("entry", Entry).value == places[1], "the other place is proposed"
+            assert app.part("entry", InputLine).value == places[1], "the other place is proposed"
             await screen.press("enter")
             await screen.until(lambda: isinstance(screen.top, Picker), "how much is asked")
             await screen.press(*more, "enter")
@@ -144,7 +144,7 @@ def test_two_places_are_compared(places: list[str]) -> None:
         app.session.select("/plane")
         await screen.until(lambda: is_ready(app.session), "the plane")
         await screen.command("compare")
-        assert app.part("entry", Entry).value == f"{places[1]}/plane", "the same node of the other"
+        assert app.part("entry", InputLine).value == f"{places[1]}/plane", "the same node of the other"
         await screen.until(lambda: LABELS["compare-with"] in text(app), "what is asked, beneath the proposal")
         await screen.press("escape")
         await screen.until(

@@ -29,7 +29,7 @@ from zarrscope.stores.dry_run import Operation, Rehearsal, ordered
 from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.store import Store
-from zarrscope.stores.wrappers import Counting, Fault, Faults, ReadOnlyStore
+from zarrscope.stores.wrappers import Counting, FaultRule, Faults, ReadOnlyStore
 
 NAMES = [dialect.name for dialect in DIALECTS if dialect.name != "v1"]
 every = pytest.mark.parametrize("name", NAMES)
@@ -589,7 +589,7 @@ def test_whatever_stops_a_move_the_node_is_whole_at_one_place(
                 seen.append(operation)
             return len(seen) > k
 
-        fault = Fault(matches=hits)
+        fault = FaultRule(matches=hits)
         source = zarrscope.open(Faults(store, fault), "r+")
         target = source if way == "within" else zarrscope.open(Faults(other, fault), "r+")
         try:
@@ -620,7 +620,7 @@ def test_a_cancelled_copy_leaves_nothing(name: str, place: Callable[[], Store]) 
     store = place()
     hierarchy = example(name, store)
     before = contents(store)
-    done: list[moving.Progress] = []
+    done: list[moving.MoveProgress] = []
     told = moving.copy(hierarchy, "/g", "/copy", progress=done.append, cancelled=lambda: len(done) > 2)
     assert told.cancelled
     assert contents(store) == before

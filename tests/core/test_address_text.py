@@ -14,7 +14,7 @@ import zarrscope
 from zarrscope.errors import NotFound, Refused, Unsupported
 from zarrscope.stores.address import split_address
 from zarrscope.stores.address_options import cut_options, split_options, with_options
-from zarrscope.stores.address_text import Step, parse
+from zarrscope.stores.address_text import AddressStep, parse
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.pasted_links import volume_in
 
@@ -104,22 +104,27 @@ def test_addresses(text: str, url: str, windows: bool) -> None:
 @pytest.mark.parametrize(
     ("text", "place", "steps", "dialect"),
     [
-        ("x.zarr::a/b", "x.zarr", (Step("node", "a/b"),), ""),
-        ("zip://a/b::s3://bucket/x.zip", "s3://bucket/x.zip", (Step("folder", "a/b"),), ""),
-        ("zip://a::s3://b/x.zip::n", "s3://b/x.zip", (Step("folder", "a"), Step("node", "n")), ""),
+        ("x.zarr::a/b", "x.zarr", (AddressStep("node", "a/b"),), ""),
+        ("zip://a/b::s3://bucket/x.zip", "s3://bucket/x.zip", (AddressStep("folder", "a/b"),), ""),
+        ("zip://a::s3://b/x.zip::n", "s3://b/x.zip", (AddressStep("folder", "a"), AddressStep("node", "n")), ""),
         ("simplecache::https://host/x", "https://host/x", (), ""),
-        ("http://[::1]:80/x.zarr::a", "http://[::1]:80/x.zarr", (Step("node", "a"),), ""),
+        ("http://[::1]:80/x.zarr::a", "http://[::1]:80/x.zarr", (AddressStep("node", "a"),), ""),
         ("zarr://s3://b/x", "s3://b/x", (), ""),
         ("zarr2://https://host/x", "https://host/x", (), "v2"),
         ("zarr3://x.zarr", "x.zarr", (), "v3"),
         ("n5://gs://b/x.n5", "gs://b/x.n5", (), "n5"),
         ("https://host/x|zarr2:", "https://host/x", (), "v2"),
         ("https://host/x|zarr3", "https://host/x", (), "v3"),
-        ("https://host/x.zip|zip:a/|n5:b", "https://host/x.zip", (Step("archive", "a/"), Step("node", "b")), "n5"),
+        (
+            "https://host/x.zip|zip:a/|n5:b",
+            "https://host/x.zip",
+            (AddressStep("archive", "a/"), AddressStep("node", "b")),
+            "n5",
+        ),
         ("x|auto:", "x", (), ""),
     ],
 )
-def test_chains_and_formats(text: str, place: str, steps: tuple[Step, ...], dialect: str, windows: bool) -> None:
+def test_chains_and_formats(text: str, place: str, steps: tuple[AddressStep, ...], dialect: str, windows: bool) -> None:
     found = parse(text, windows=windows)
     assert (found.place.text, found.steps, found.dialect) == (place, steps, dialect)
 

@@ -18,7 +18,7 @@ import zarrscope
 from zarrscope.nodes.array import Array
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.store import Store
-from zarrscope.stores.wrappers import Counting, Fault, Faults, Latency
+from zarrscope.stores.wrappers import Counting, FaultRule, Faults, Latency
 
 
 def made(store: Store | None = None, dialect: str = "v3", **how: Any) -> Array:
@@ -288,7 +288,7 @@ def test_what_would_not_fit_is_refused_before_memory_is_asked_for() -> None:
 def test_errors_of_the_store_come_through_with_their_place() -> None:
     store = MemoryStore()
     made(store, shape=(8,), dtype="int64", chunks=(4,))[...] = 1
-    broken = Faults(store, Fault(matches=lambda operation, key: key == "a/c/1"))
+    broken = Faults(store, FaultRule(matches=lambda operation, key: key == "a/c/1"))
     array = opened(broken)
     assert (array[:4] == 1).all()
     for remote in (False, True):

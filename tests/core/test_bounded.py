@@ -17,7 +17,7 @@ import pytest
 import zarrscope
 from zarrscope import convert
 from zarrscope.check import hierarchy as verify
-from zarrscope.check.diff import Difference, diff
+from zarrscope.check.diff import NodeDifference, diff
 from zarrscope.codecs import limits
 from zarrscope.dialects import writing
 from zarrscope.errors import TooLarge
@@ -31,7 +31,7 @@ from zarrscope.model.storage import ABSENT
 from zarrscope.nodes import move as moving
 from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.memory import MemoryStore
-from zarrscope.stores.wrappers import Counting, Fault, Faults, Wrapper
+from zarrscope.stores.wrappers import Counting, FaultRule, Faults, Wrapper
 from zarrscope_app.cli import run
 from zarrscope_app.presenters.form.line_diff import changed_lines
 
@@ -142,14 +142,14 @@ def test_an_edit_beside_a_long_value_parses_it_a_few_times(
 
     monkeypatch.setattr(jsontext, "parse_text", counted)
     made = 0
-    span = jsonplaces.Span.__init__
+    span = jsonplaces.JsonSpan.__init__
 
     def making(self: Any, *given: Any, **more: Any) -> None:
         nonlocal made
         made += 1
         span(self, *given, **more)
 
-    monkeypatch.setattr(jsonplaces.Span, "__init__", making)
+    monkeypatch.setattr(jsonplaces.JsonSpan, "__init__", making)
     for more in (["--dry-run"], []):
         parsed.clear()
         assert run(["attrs", "set", str(tmp_path), "/a", "/y", "1", *more]) == 0
@@ -487,7 +487,7 @@ def test_a_resize_that_can_erase_nothing_changes_nothing() -> None:
     h = zarrscope.open(store, "w-")
     h.create_array("/a", shape=(40,), dtype="u1", chunks=(10,))[...] = 1
     values = {key: store.get(key) for key in store.list()}
-    fault = Fault(matches=lambda operation, key: operation == "erase")
+    fault = FaultRule(matches=lambda operation, key: operation == "erase")
     array = zarrscope.open(Faults(store, fault), "r+")["/a"]
     assert isinstance(array, zarrscope.Array)
     with pytest.raises(zarrscope.Unreadable):
@@ -522,8 +522,8 @@ def test_a_sparse_array_is_converted(how: str) -> None:
         assert list(diff(zarrscope.open(Listed(source)), found, values=True)) in ([], [chunked(array)])
 
 
-def chunked(array: zarrscope.Array) -> Difference:
-    return Difference("/a", "chunk grid", [10, 10], list(array.metadata.grid.chunk_shape))
+def chunked(array: zarrscope.Array) -> NodeDifference:
+    return NodeDifference("/a", "chunk grid", [10, 10], list(array.metadata.grid.chunk_shape))
 
 
 def test_sparse_arrays_are_compared() -> None:

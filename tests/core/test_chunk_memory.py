@@ -21,7 +21,7 @@ from zarrscope.errors import ZarrscopeError
 from zarrscope.nodes.array import Array
 from zarrscope.runtime.threads import Background, Mailbox
 from zarrscope.stores.memory import MemoryStore
-from zarrscope.stores.wrappers import Fault, Faults
+from zarrscope.stores.wrappers import FaultRule, Faults
 from zarrscope.view.cache import buffer_bytes, compact, held
 from zarrscope.view.loader import NEARBY, VISIBLE, ChunkLoader, ChunkResult
 
@@ -89,7 +89,7 @@ def test_the_cache_keeps_to_its_limit_under_any_load(
     volumes: MemoryStore, limit: int, viewers: int, failing: int, seed: int
 ) -> None:
     chance = Random(seed)
-    broken = Fault(matches=lambda operation, key: "/c/" in key and hash((key, seed)) % failing == 0)
+    broken = FaultRule(matches=lambda operation, key: "/c/" in key and hash((key, seed)) % failing == 0)
     hierarchy = zarrscope.open(Faults(volumes, broken))
     arrays: list[Any] = [hierarchy[f"/{name}"] for name in (*KINDS, "words")]
     loader = ChunkLoader(Background(4, 2), limit=limit)

@@ -280,7 +280,7 @@ def test_the_source_is_no_destination(tmp_path: Path) -> None:
 
 def test_what_is_stopped_opens_nowhere_as_whole_and_goes_on() -> None:
     source = source_in("v2")
-    seen: list[convert.Progress] = []
+    seen: list[convert.ConversionProgress] = []
     store = MemoryStore()
     plan = convert.plan(source, store, "v3", codecs=["gzip"])
     result = convert.run(plan, progress=seen.append, cancelled=lambda: len(seen) > 2)

@@ -69,7 +69,7 @@ def values_equal(place: Path) -> None:
 
 def test_chunks_are_copied_and_encoded_by_workers(cluster: Any, tmp_path: Path) -> None:
     source = source_at(tmp_path / "old")
-    seen: list[convert.Progress] = []
+    seen: list[convert.ConversionProgress] = []
     for name, options in {"copied": {}, "encoded": {"chunks": (4, 50, 50), "shards": (8, 100, 100)}}.items():
         plan = convert.plan(source, str(tmp_path / name), "v3", **options)
         result = convert.run(plan, scheduler=cluster.scheduler_address, progress=seen.append)
@@ -171,7 +171,7 @@ def test_arrays_go_to_workers_and_come_back(cluster: Any, tmp_path: Path) -> Non
 def test_stopped_and_gone_on_with_by_workers_or_threads(cluster: Any, tmp_path: Path) -> None:
     source = source_at(tmp_path / "old")
     plan = convert.plan(source, str(tmp_path / "new"), "v3", codecs=["gzip"], chunks=(6, 60, 60))
-    seen: list[convert.Progress] = []
+    seen: list[convert.ConversionProgress] = []
     address = cluster.scheduler_address
     stopped = convert.run(plan, scheduler=address, progress=seen.append, cancelled=lambda: len(seen) > 3)
     assert stopped.cancelled
@@ -238,7 +238,7 @@ def test_a_cluster_that_goes_away_is_told_and_threads_go_on(tmp_path: Path) -> N
     closed: list[int] = []
     with two_workers(tmp_path / "workers") as cluster:
 
-        def close(progress: convert.Progress) -> None:
+        def close(progress: convert.ConversionProgress) -> None:
             if progress.done > progress.total // 3 and not closed:
                 closed.append(progress.done)
                 cluster.close()
@@ -259,7 +259,7 @@ def test_workers_that_are_killed_cost_nothing(tmp_path: Path) -> None:
     plan = convert.plan(source, str(tmp_path / "new"), "v3", codecs=["gzip"], chunks=(3, 20, 20), shards=(6, 40, 40))
     killed: list[int] = []
 
-    def murderous(progress: convert.Progress) -> None:
+    def murderous(progress: convert.ConversionProgress) -> None:
         if progress.done > (len(killed) + 1) * progress.total // 5 and len(killed) < 3:
             alive = [nanny.pid for nanny in its.workers.values() if nanny.pid not in (None, *killed)]
             for victim in alive[:1]:

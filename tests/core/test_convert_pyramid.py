@@ -392,7 +392,7 @@ def test_until_the_switch_readers_see_the_former_levels_and_then_the_new_ones() 
     made = image_with_labels()
     seen: list[tuple[str, ...]] = []
 
-    def look(progress: convert.Progress) -> None:
+    def look(progress: convert.ConversionProgress) -> None:
         seen.append(tuple(level.path for level in image_of(zarrscope.open(made.store), "/i").levels))
 
     convert.rebuild(convert.plan_rebuild(made, convert.Pyramid(levels=3)), progress=look)
@@ -404,13 +404,13 @@ def test_stopped_and_run_again() -> None:
     made = image_with_labels()
     plan = convert.plan_rebuild(made, convert.Pyramid(levels=3))
     steps = 0
-    total: list[convert.Progress] = []
+    total: list[convert.ConversionProgress] = []
     assert convert.rebuild(plan, progress=total.append).verified
     for stop in range(0, len(total), 3):
         made = image_with_labels()
         steps = 0
 
-        def passed(progress: convert.Progress) -> None:
+        def passed(progress: convert.ConversionProgress) -> None:
             nonlocal steps
             steps += 1
 
@@ -502,7 +502,7 @@ def test_a_finest_level_that_changes_meanwhile_is_found_and_nothing_is_switched(
     plan = convert.plan_rebuild(made, convert.Pyramid(levels=3))
     before = {key: made.store.get(key) for key in made.store.list()}
 
-    def meddle(progress: convert.Progress) -> None:
+    def meddle(progress: convert.ConversionProgress) -> None:
         if progress.doing == "verifying" and progress.done == 1:
             made["/i/s0"][...] = 0
             made["/i/labels/nuclei/s0"][...] = 3

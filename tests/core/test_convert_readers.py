@@ -43,7 +43,7 @@ def made_in_v2(place: Path) -> zarrscope.Hierarchy:
     return zarrscope.open(place)
 
 
-def written(source: zarrscope.Hierarchy, place: Path, dialect: str, **options: Any) -> convert.Plan:
+def written(source: zarrscope.Hierarchy, place: Path, dialect: str, **options: Any) -> convert.ConversionPlan:
     plan = convert.plan(source, str(place), dialect, **options)
     convert.run(plan, allow_losses=True)
     return plan

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from zarrscope.errors import BadMetadata, NotFound, Refused, ZarrscopeError
 from zarrscope.jsondoc.document import Document, parse_json, pointer_of, same_json, tokens_of
 from zarrscope.jsondoc.grammar import MAX_DEPTH
-from zarrscope.jsondoc.spans import Span, outline, scan
+from zarrscope.jsondoc.spans import JsonSpan, outline, scan
 from zarrscope.model.storage import Version
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
@@ -86,7 +86,7 @@ def others_survive(old: Document, new: Document, edited: tuple[str, ...], moved:
             assert new.text_at(pointer_of(place)) == old.text_at(pointer_of(place))
 
 
-def spans(span: Span) -> Any:
+def spans(span: JsonSpan) -> Any:
     names = [(name.value, name.start, name.stop) for name in span.names]
     return span.kind, span.start, span.stop, repr(span.value), names, [spans(child) for child in span.children]
 
@@ -409,7 +409,7 @@ def test_who_asks_while_another_thread_looks_for_the_parts_sees_all_of_them(monk
     seen: list[int] = []
     real = spans._span_at
 
-    def slow(text: str, at: int) -> Span:
+    def slow(text: str, at: int) -> JsonSpan:
         monkeypatch.setattr(spans, "_span_at", real)  # in the middle of it, as another thread would
         seen.extend((len(root.names), len(root.children)))
         return real(text, at)

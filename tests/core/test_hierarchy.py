@@ -13,7 +13,7 @@ from zarrscope.nodes.array import Array
 from zarrscope.nodes.hierarchy import Group, Hierarchy
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.store import Store
-from zarrscope.stores.wrappers import Counting, Fault, Faults
+from zarrscope.stores.wrappers import Counting, FaultRule, Faults
 
 DIALECTS = ["v3", "v2"]
 
@@ -174,7 +174,7 @@ def test_a_broken_child_comes_with_its_error_and_the_others_without(dialect: str
         hierarchy["/g/a"][...]
     assert caught.value.key == key
     assert caught.value.store == store.url
-    broken = Faults(store, Fault(matches=lambda operation, key: key.startswith("g/b/")))
+    broken = Faults(store, FaultRule(matches=lambda operation, key: key.startswith("g/b/")))
     failing = {child.name: child for child in zarrscope.open(broken)["/g"].children()}
     assert isinstance(failing["b"].error, zarrscope.Unreadable)
 
@@ -365,7 +365,7 @@ def test_the_consolidated_copy_keeps_step_and_says_so_when_it_cannot(dialect: st
     assert read_by_copy()["/g/new"].shape == (5,)
     assert hierarchy.warnings == ()
 
-    failing = Faults(memory, Fault(matches=lambda operation, key: operation == "set" and key == copy))
+    failing = Faults(memory, FaultRule(matches=lambda operation, key: operation == "set" and key == copy))
     unlucky = zarrscope.open(failing, "r+")
     pointer = unlucky.attributes_pointer("/g/new")
     unlucky.save("/g/new", unlucky.document("/g/new").set(pointer + "/n", 2))

@@ -12,7 +12,7 @@ from zarrscope.errors import Unreadable
 from zarrscope.nodes.document_cache import DocumentCache
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.store import Store
-from zarrscope.stores.wrappers import Counting, Fault, Faults, Gate
+from zarrscope.stores.wrappers import Counting, FaultRule, Faults, Gate
 
 
 class Distant(Counting):
@@ -47,7 +47,7 @@ def test_two_who_want_the_same_wait_for_one_request() -> None:
 
 
 def test_a_failure_is_told_and_not_kept() -> None:
-    store = Faults(MemoryStore({"a": b"1", "b": b"2"}), Fault(matches=lambda _, key: key == "a", times=1))
+    store = Faults(MemoryStore({"a": b"1", "b": b"2"}), FaultRule(matches=lambda _, key: key == "a", times=1))
     known = DocumentCache(store, {}, [])
     answers = known.answers(["a", "b"])
     assert isinstance(answers["a"], Unreadable)

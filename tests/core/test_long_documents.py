@@ -15,7 +15,7 @@ from zarrscope.jsondoc import spans
 from zarrscope.jsondoc.differences import differences
 from zarrscope.jsondoc.document import Document, same_json
 from zarrscope.jsondoc.parts import separators
-from zarrscope.jsondoc.spans import Span, outline, pointer_of, scan
+from zarrscope.jsondoc.spans import JsonSpan, outline, pointer_of, scan
 
 LETTERS = 'ab",\\[]{}:é\U0001f642\n /~'
 
@@ -84,7 +84,7 @@ def test_parts_that_are_made_one_by_one_give_the_same_edits(monkeypatch: pytest.
     assert len({str(each) for each in short}) > 300
 
 
-def places(span: Span) -> Any:
+def places(span: JsonSpan) -> Any:
     names = [(name.value, name.start, name.stop) for name in span.names]
     return span.kind, span.start, span.stop, repr(span.value), names, [places(child) for child in span.children]
 
@@ -128,14 +128,14 @@ def test_an_edit_in_a_list_of_many_items_makes_no_object_of_each(edit: str, monk
     items[5] = "7"
     document = Document(f'{{"x": [{",".join(items)}], "y": 1}}', limit=64 << 20)
     made = 0
-    real = Span.__init__
+    real = JsonSpan.__init__
 
-    def making(self: Span, *given: Any, **more: Any) -> None:
+    def making(self: JsonSpan, *given: Any, **more: Any) -> None:
         nonlocal made
         made += 1
         real(self, *given, **more)
 
-    monkeypatch.setattr(Span, "__init__", making)
+    monkeypatch.setattr(JsonSpan, "__init__", making)
     changed = EDITS[edit](document)
     assert 0 < len(differences(document, changed)) <= 5
     assert made < 3000

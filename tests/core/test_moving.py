@@ -19,7 +19,7 @@ from zarrscope.nodes.consolidated import STALE
 from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.store import Store
-from zarrscope.stores.wrappers import Counting, Fault, Faults, PrefixStore
+from zarrscope.stores.wrappers import Counting, FaultRule, Faults, PrefixStore
 
 COPYING = ("v3", "v2", "draft-2020")
 """Dialects that have consolidated metadata."""
@@ -114,7 +114,7 @@ def test_a_copy_that_cannot_follow_is_called_stale_and_can_be_made_anew(name: st
     store = example(name).store
     zarrscope.open(store, "r+").consolidate()
     holder = {"v3": "zarr.json", "v2": ".zmetadata", "draft-2020": "meta/root/consolidated/.zmetadata"}[name]
-    unlucky = zarrscope.open(Faults(store, Fault(matches=lambda act, key: act == "set" and key == holder)), "r+")
+    unlucky = zarrscope.open(Faults(store, FaultRule(matches=lambda act, key: act == "set" and key == holder)), "r+")
     moving.move(unlucky, "/g", "/h")
     assert is_whole(zarrscope.open(store), "/h")
     assert [warning for warning in unlucky.warnings if warning.startswith(STALE)]

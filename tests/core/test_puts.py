@@ -19,10 +19,10 @@ from zarrscope.errors import ReadOnly, Unreadable
 from zarrscope.runtime.tuning import PUTS_AT_ONCE
 from zarrscope.stores import puts as module
 from zarrscope.stores.memory import MemoryStore
-from zarrscope.stores.puts import Done
+from zarrscope.stores.puts import WhenDone
 from zarrscope.stores.remote import RemoteStore, loop
 from zarrscope.stores.store import Store
-from zarrscope.stores.wrappers import Counting, Fault, Faults, Gate, PrefixStore, ReadOnlyStore, Wrapper
+from zarrscope.stores.wrappers import Counting, FaultRule, Faults, Gate, PrefixStore, ReadOnlyStore, Wrapper
 
 MANY = 3 * PUTS_AT_ONCE
 
@@ -95,7 +95,7 @@ def failed_key(store: Store) -> str | None:
 def test_the_first_failure_is_raised_and_nothing_begins_after_it() -> None:
     inner = MemoryStore()
     counted = Counting(inner)
-    store = far(Faults(counted, Fault(matches=lambda operation, key: key == "c/5")))
+    store = far(Faults(counted, FaultRule(matches=lambda operation, key: key == "c/5")))
 
     assert failed_key(store) == "c/5"
     stored = counted.requests["set"]
@@ -104,7 +104,7 @@ def test_the_first_failure_is_raised_and_nothing_begins_after_it() -> None:
 
 
 def test_a_failure_of_the_last_one_is_raised_at_the_end() -> None:
-    store = far(Faults(MemoryStore(), Fault()))
+    store = far(Faults(MemoryStore(), FaultRule()))
     with pytest.raises(Unreadable), store.bulk.puts() as puts:
         puts.put("a", [b"x"])
 
@@ -161,7 +161,7 @@ class OnLoop(MemoryStore):
         finally:
             self.running -= 1
 
-    def _begin_put(self, key: str, value: bytes, done: Done) -> Callable[[], object]:
+    def _begin_put(self, key: str, value: bytes, done: WhenDone) -> Callable[[], object]:
         work = partial(self._wait_and_put, key, value)
         return RemoteStore._begun(cast(RemoteStore, self), work, key, done)
 

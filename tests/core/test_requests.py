@@ -16,7 +16,7 @@ from zarrscope.model.storage import Entry
 from zarrscope.nodes.consolidated_metadata import KeyTree
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.store import Store
-from zarrscope.stores.wrappers import Counting, Fault, Faults
+from zarrscope.stores.wrappers import Counting, FaultRule, Faults
 
 DRAFTS = [dialect.name for dialect in DIALECTS if dialect.name.startswith("draft")]
 WRITTEN = [*DRAFTS, "v3", "v2", "n5"]
@@ -263,7 +263,7 @@ def test_one_inner_chunk_of_a_shard_is_two_ranges(dialect: str) -> None:
 def test_a_folder_that_cannot_be_read_hides_only_itself(dialect: str) -> None:
     inner = example(dialect)
     prefix = zarrscope.open(inner).dialect.listing("/g/deep/er")
-    broken = Fault(
+    broken = FaultRule(
         matches=lambda operation, key: operation == "list_prefix" or (operation, key) == ("list_dir", prefix)
     )
     h = zarrscope.open(Faults(inner, broken))

@@ -18,13 +18,13 @@ SHAPE = (16, 256, 256)
 
 
 @pytest.fixture
-def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[memory.Pool]:
+def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[memory.MemoryPool]:
     """An empty one that keeps results of 1 MiB, too."""
     try:
         mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).madvise(mmap.MADV_FREE)
     except OSError:
         pytest.skip("this system takes no memory back, so none is kept")
-    made = memory.Pool()
+    made = memory.MemoryPool()
     monkeypatch.setattr(memory, "_pool", made)
     monkeypatch.setattr(process, "_owned", True)
     monkeypatch.setattr(memory, "KEPT_FROM", 1 << 20)
@@ -49,11 +49,13 @@ def stored(values: np.ndarray) -> bool:
     return np.array_equal(values[:8], half) and not values[8:].any()
 
 
-needs_advice = pytest.mark.skipif(not memory.Pool.possible, reason="this system cannot be told that memory is free")
+needs_advice = pytest.mark.skipif(
+    not memory.MemoryPool.possible, reason="this system cannot be told that memory is free"
+)
 
 
 @needs_advice
-def test_memory_is_used_again_when_the_last_view_of_it_is_gone(kept: memory.Pool, array: Array) -> None:
+def test_memory_is_used_again_when_the_last_view_of_it_is_gone(kept: memory.MemoryPool, array: Array) -> None:
     first = array[...]
     where, view = address(first), first[3:5, ::2].T
     before = view.copy()
@@ -73,7 +75,7 @@ def test_memory_is_used_again_when_the_last_view_of_it_is_gone(kept: memory.Pool
 
 
 @needs_advice
-def test_a_smaller_result_takes_it_and_a_much_smaller_one_does_not(kept: memory.Pool, array: Array) -> None:
+def test_a_smaller_result_takes_it_and_a_much_smaller_one_does_not(kept: memory.MemoryPool, array: Array) -> None:
     first = array[...]
     where = address(first)
     del first
@@ -82,7 +84,7 @@ def test_a_smaller_result_takes_it_and_a_much_smaller_one_does_not(kept: memory.
 
 
 @needs_advice
-def test_no_more_is_kept_than_the_limit(kept: memory.Pool, array: Array, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_more_is_kept_than_the_limit(kept: memory.MemoryPool, array: Array, monkeypatch: pytest.MonkeyPatch) -> None:
     results = [array[...] for _ in range(5)]
     limit = 3 * results[0].nbytes
     monkeypatch.setattr(memory, "KEPT_BYTES", limit)
@@ -91,9 +93,9 @@ def test_no_more_is_kept_than_the_limit(kept: memory.Pool, array: Array, monkeyp
 
 
 def test_where_memory_cannot_be_marked_as_free_none_is_kept(
-    kept: memory.Pool, array: Array, monkeypatch: pytest.MonkeyPatch
+    kept: memory.MemoryPool, array: Array, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(memory.Pool, "possible", False)
+    monkeypatch.setattr(memory.MemoryPool, "possible", False)
     assert stored(array[...])
     assert not kept.waiting
     monkeypatch.undo()
@@ -101,7 +103,7 @@ def test_where_memory_cannot_be_marked_as_free_none_is_kept(
 
 @needs_advice
 def test_memory_that_the_system_does_not_want_marked_goes_back(
-    kept: memory.Pool, array: Array, monkeypatch: pytest.MonkeyPatch
+    kept: memory.MemoryPool, array: Array, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(mmap, "MADV_FREE", 12345)
     values = array[...]

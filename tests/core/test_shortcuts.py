@@ -96,7 +96,7 @@ class _Wrong:
         return function
 
 
-def state_of(make: Any) -> shortcuts.State:
+def state_of(make: Any) -> shortcuts.ShortcutState:
     """Of a shortcut that is made as this one is."""
     loaded = shortcuts.shortcut("for a test", tried_with="nothing")(make)
     try:

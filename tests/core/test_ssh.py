@@ -23,7 +23,7 @@ from zarrscope.model.storage import ByteRange
 from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.ssh import channels, client
 from zarrscope.stores.ssh.client import SSHStore
-from zarrscope.stores.ssh.connection import Connection, NotInstalled
+from zarrscope.stores.ssh.connection import NotInstalled, SSHConnection
 
 if sys.platform == "win32":
     pytest.skip("the command of the far side is a POSIX shell's", allow_module_level=True)
@@ -216,7 +216,7 @@ def read_all(store: SSHStore) -> dict[str, bytes]:
     return {key: value for key, value in found.items() if isinstance(value, bytes)}
 
 
-def opened_channels(store: SSHStore) -> list[Connection]:
+def opened_channels(store: SSHStore) -> list[SSHConnection]:
     """The channels of a store, once a large read has been made and no more are opened."""
     assert read_all(store) == VALUES
     opening = store._channels().opening

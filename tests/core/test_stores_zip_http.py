@@ -19,7 +19,7 @@ from zarrscope.runtime.tuning import IN_FLIGHT
 from zarrscope.stores.fsspec import FsspecStore
 from zarrscope.stores.http import HTTPStore
 from zarrscope.stores.memory import MemoryStore
-from zarrscope.stores.wrappers import Counting, Fault, Faults, Gate, PrefixStore, ReadOnlyStore
+from zarrscope.stores.wrappers import Counting, FaultRule, Faults, Gate, PrefixStore, ReadOnlyStore
 from zarrscope.stores.zip.ranges import Ranges, RemoteFile
 from zarrscope.stores.zip.store import ZipStore
 
@@ -387,12 +387,12 @@ def test_gate_holds_until_released() -> None:
 
 def test_faults_fail_as_asked() -> None:
     inner = MemoryStore({"a": b"1", "b": b"2"})
-    store = Faults(inner, Fault(matches=lambda operation, key: key == "a" and operation == "get", skip=1, times=1))
+    store = Faults(inner, FaultRule(matches=lambda operation, key: key == "a" and operation == "get", skip=1, times=1))
     assert store.get("a") == b"1"
     with pytest.raises(Unreadable, match="'a'"):
         store.get("a")
     assert store.get("a") == b"1"
-    broken = Faults(inner, Fault(matches=lambda operation, key: key in ("a", "new")))
+    broken = Faults(inner, FaultRule(matches=lambda operation, key: key in ("a", "new")))
     answers = dict(broken.get_many([("a", None), ("b", None)]))
     assert isinstance(answers[0], Unreadable)
     assert answers[1] == b"2"

@@ -14,7 +14,7 @@ from zarrscope.check.finding import Finding
 from zarrscope.check.hierarchy import CheckProgress, check
 from zarrscope.model.metadata import CodecSpec, Configuration
 from zarrscope.stores.memory import MemoryStore
-from zarrscope.stores.wrappers import Fault, Faults, Wrapper
+from zarrscope.stores.wrappers import FaultRule, Faults, Wrapper
 
 GZIP = [CodecSpec("bytes", Configuration({"endian": "big"})), CodecSpec("gzip", Configuration({"level": 1}))]
 PLAIN = GZIP[:1]
@@ -252,7 +252,7 @@ def test_a_broken_node_does_not_stop_the_rest() -> None:
 def test_what_the_store_cannot_give_is_told_for_that_key_only() -> None:
     store, a = made("v3")
     bad = a.metadata.keys.key((1, 1))
-    faulty = Faults(store, Fault(matches=lambda operation, key: key == bad))
+    faulty = Faults(store, FaultRule(matches=lambda operation, key: key == bad))
     assert codes(found(faulty)) == {("error", "unreadable", bad)}
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import zarrscope
-from zarrscope.check.diff import ABSENT, Difference, diff
+from zarrscope.check.diff import ABSENT, NodeDifference, diff
 from zarrscope.model.metadata import CodecSpec, Configuration
 from zarrscope.stores.memory import MemoryStore
 
@@ -27,7 +27,7 @@ def made(dialect: str, **options: Any) -> zarrscope.Hierarchy:
     return h
 
 
-def found(left: Any, right: Any, **options: Any) -> list[Difference]:
+def found(left: Any, right: Any, **options: Any) -> list[NodeDifference]:
     return list(diff(left, right, **options))
 
 

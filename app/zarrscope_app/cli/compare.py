@@ -11,7 +11,7 @@ from zarrscope_app.cli.console import MISSING_IS_FILL, follow_links, say, show_j
 from zarrscope_app.cli.plain import plain, show_columns
 
 if TYPE_CHECKING:
-    from zarrscope.check.diff import Difference
+    from zarrscope.check.diff import NodeDifference
 
 
 @click.command("diff")
@@ -61,7 +61,7 @@ def diff(left: str, right: str, values: bool, strict: bool, missing_is_fill: boo
     return 1 if found else 0
 
 
-def _form(found: Difference) -> dict[str, Any]:
+def _form(found: NodeDifference) -> dict[str, Any]:
     from zarrscope.check.diff import ABSENT
 
     form: dict[str, Any] = {"path": found.path, "what": found.what, "pointer": found.pointer, "count": found.count}

@@ -17,7 +17,7 @@ RENDER_LIMIT = 1 << 28
 """The most values per channel that one picture reads: 16,384 x 16,384."""
 
 
-class Drawing:
+class ImageDrawing:
     """Draws one picture of an image. `chosen` is the selection, in elements of the finest level; `size` is the longest
     side of the picture in pixels; if `level` is None, the level that fits `size` best is drawn."""
 

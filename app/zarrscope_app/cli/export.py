@@ -142,7 +142,7 @@ def _values(
     hierarchy, found = opened(url, node, **how)
     if what == "node" and chosen.id == "zarr":
         return prepared_copy(hierarchy, found.path, out), {"shape": None, "dtype": None, "nbytes": None}
-    source = engine.Source.of(found, level, parse_selection(selection))
+    source = engine.ExportSource.of(found, level, parse_selection(selection))
     told = {"shape": list(source.shape), "dtype": str(source.dtype), "nbytes": source.nbytes}
     return prepared_values(source, out, chosen), told
 

@@ -155,9 +155,9 @@ def render(
         raise Failed(f"{found.path} has no picture. Name an image or an array; zarrscope tree {url} shows them.")
     if image.levels[0].array.problem is not None:
         raise image.levels[0].array.problem
-    from zarrscope_app.cli.drawing import Drawing
+    from zarrscope_app.cli.drawing import ImageDrawing
 
-    picture = Drawing(image, chosen, size, level, labels).paint()
+    picture = ImageDrawing(image, chosen, size, level, labels).paint()
     write_whole(output, png(picture))
 
 

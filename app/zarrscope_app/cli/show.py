@@ -76,7 +76,7 @@ def show(
         _show_line(found, part, room, terminal)
         return
     from zarrscope.view.image import default_image
-    from zarrscope_app.cli.drawing import Drawing
+    from zarrscope_app.cli.drawing import ImageDrawing
 
     image = default_image(found)
     if image is None:
@@ -85,7 +85,7 @@ def show(
         raise image.levels[0].array.problem
     own = terminal.drawing in ("kitty", "iterm2", "sixel")
     most = max(room[0] * terminal.cell[0], room[1] * terminal.cell[1]) if own else max(room[0] * 4, room[1] * 2)
-    picture = Drawing(image, part, max(16, min(LONGEST, most)), level, labels).paint()
+    picture = ImageDrawing(image, part, max(16, min(LONGEST, most)), level, labels).paint()
     _draw(picture, room, terminal)
 
 

@@ -57,7 +57,7 @@ def running_cell() -> tuple[str, str]:
     return (cell, run) if isinstance(cell, str) and isinstance(run, str) else ("", "")
 
 
-class Shown(Protocol):
+class ShownWidget(Protocol):
     """A widget that is shown in cells."""
 
     cells: dict[str, str]
@@ -74,7 +74,7 @@ class Shown(Protocol):
     def close(self) -> None: ...
 
 
-class Cells:
+class KernelCells:
     """The widgets that the cells of this kernel show. Used on the kernel's own thread."""
 
     def __init__(self, running: Callable[[], tuple[str, str]] = running_cell) -> None:
@@ -82,7 +82,7 @@ class Cells:
         self._widgets: weakref.WeakSet[Any] = weakref.WeakSet()
         self._hooked: object = None
 
-    def made(self, widget: Shown) -> None:
+    def made(self, widget: ShownWidget) -> None:
         """Records a new widget. A widget of the same address from an earlier run of this cell is closed, and passes its
         edits on to the new one."""
         widget.made_in = self._running()
@@ -92,7 +92,7 @@ class Cells:
             if before and widget.url in other.urls and not set(other.cells) - {cell}:
                 other.close()
 
-    def shows(self, widget: Shown) -> None:
+    def shows(self, widget: ShownWidget) -> None:
         """Records that the running cell shows a widget."""
         cell, run = self._running()
         if not cell:
@@ -116,5 +116,5 @@ class Cells:
                     widget.close()
 
 
-CELLS = Cells()
+CELLS = KernelCells()
 """The cells of this process, which is one kernel."""

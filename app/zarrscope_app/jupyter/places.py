@@ -15,7 +15,7 @@ from zarrscope_app.jupyter.thumbnails import ThumbnailStream
 from zarrscope_app.presenters import RootsPresenter, Session, Settings, TreePresenter
 from zarrscope_app.presenters.image.three_views import ThreeViews
 from zarrscope_app.presenters.session.open_places import OpenPlaces
-from zarrscope_app.presenters.session.opening import Target, target_of
+from zarrscope_app.presenters.session.opening import OpenTarget, target_of
 from zarrscope_app.presenters.session.state_text import decode_view, is_view
 from zarrscope_app.settings import FileSettings
 
@@ -65,7 +65,7 @@ class ShowsPlaces:
         """The addresses of all open hierarchies, in the order in which they were opened."""
         return tuple(session.url for session in self._sessions)
 
-    def _open(self, found: Target, view: Mapping[str, Any] | None) -> Session:
+    def _open(self, found: OpenTarget, view: Mapping[str, Any] | None) -> Session:
         session = self._places.open(found, found.url, writable=self.editable)
         if view is not None:
             session.show_view(view)

@@ -36,7 +36,7 @@ from zarrscope_app.presenters.session.on_show import (
     select,
     selection_on_show,
 )
-from zarrscope_app.presenters.session.opening import Target, target_of
+from zarrscope_app.presenters.session.opening import OpenTarget, target_of
 from zarrscope_app.presenters.session.state_text import decode_view, is_view
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
         self._post = post or KernelMailbox()
         self._owner: Owner = shared().owner(self._post)
         self._keep_places(settings)
-        self.session = self._open(Target(url, path, held, follow_links, missing_is_fill), view)
+        self.session = self._open(OpenTarget(url, path, held, follow_links, missing_is_fill), view)
         CELLS.made(self)  # closes the widget of an earlier run, whose edits are then offered
         self._keep_edits(self.session)
         self._ending = weakref.finalize(self, _end, self._sessions, self._owner, self._post)

@@ -8,7 +8,7 @@ from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
 
 from zarrscope_app.presenters.commands import LABELS
-from zarrscope_app.presenters.image.choice import Choice
+from zarrscope_app.presenters.image.choice import ImageChoice
 from zarrscope_app.qt.text import Label, tip
 
 HEIGHT = 180
@@ -39,12 +39,12 @@ class Chooser(QWidget):
         self.hide()
 
     @property
-    def choice(self) -> Choice | None:
+    def choice(self) -> ImageChoice | None:
         """The selected image; None while the list is hidden."""
         items = self.list.selectedItems() if not self.isHidden() else []
         return items[0].data(Qt.ItemDataRole.UserRole) if items else None
 
-    def ask(self, why: str, choices: Sequence[Choice]) -> None:
+    def ask(self, why: str, choices: Sequence[ImageChoice]) -> None:
         self.clear()
         self.why.setText(why)
         for choice in choices:

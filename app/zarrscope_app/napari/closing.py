@@ -17,7 +17,7 @@ from zarrscope_app.qt.form import AttributesPane
 from zarrscope_app.qt.review import CloseQuestion
 
 
-class Dock(Protocol):
+class ClosingDock(Protocol):
     """The members of the dock that this module uses."""
 
     form: AttributesPane
@@ -34,7 +34,7 @@ class AsksBeforeClosing(QObject):
     """Guards the dock `widget`. The close button of a dock calls napari's `destroyOnClose`, which removes the dock
     without asking; so that method is replaced."""
 
-    def __init__(self, dock: Dock, widget: QWidget) -> None:
+    def __init__(self, dock: ClosingDock, widget: QWidget) -> None:
         super().__init__(widget)
         # No strong references: napari's window and its frames are released when napari closes them.
         self._dock, self._widget = ref(dock), ref(widget)
@@ -96,7 +96,7 @@ class AsksBeforeClosing(QObject):
         return self._may_leave_all(dock, [dock.session], close, [])
 
     def _may_leave_all(
-        self, dock: Dock, sessions: Sequence[Session], close: Callable[[], object], painted: Sequence[Any]
+        self, dock: ClosingDock, sessions: Sequence[Session], close: Callable[[], object], painted: Sequence[Any]
     ) -> bool:
         """Asks about each hierarchy; the question about the hierarchy in front includes the painted layers. No edits
         are discarded before all questions are answered."""

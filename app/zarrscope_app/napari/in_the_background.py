@@ -19,7 +19,7 @@ from zarrscope_app.napari.background_planes import loop_runs
 from zarrscope_app.qt.bridge import Bridge
 
 T = TypeVar("T")
-Report = Callable[[float], None]
+ReportFraction = Callable[[float], None]
 BAR_AFTER_MS = 250
 """The bar appears after this many milliseconds; for shorter work it would only flicker."""
 STEPS = 1000
@@ -49,7 +49,7 @@ class _Bar(cancelable_progress):  # type: ignore[misc]  # napari has no types he
         self._stop()
 
 
-def while_shown(work: Callable[[Report, Callable[[], bool]], T], text: str) -> T:
+def while_shown(work: Callable[[ReportFraction, Callable[[], bool]], T], text: str) -> T:
     """Returns the result of work(report, cancelled), or raises its error. `text` is shown beside the bar. Raises
     Stopped if the person cancels or closes napari."""
     if not loop_runs():

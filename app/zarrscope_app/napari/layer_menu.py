@@ -21,7 +21,7 @@ from zarrscope_app.presenters.session.state_text import encode_view
 from zarrscope_app.qt.text import tip
 
 
-class Dock(Protocol):
+class MenuDock(Protocol):
     """The members of the dock that its menu uses."""
 
     @property
@@ -40,7 +40,7 @@ class Dock(Protocol):
 class LayerMenu(MenuButton):
     """The button that opens the menu; `painting` manages the labels that are being edited."""
 
-    def __init__(self, dock: Dock, owner: Owner, parent: QWidget) -> None:
+    def __init__(self, dock: MenuDock, owner: Owner, parent: QWidget) -> None:
         super().__init__(MENU)
         self._dock = dock
         self.painting = Painting(dock.viewer, owner, dock.tell, parent)

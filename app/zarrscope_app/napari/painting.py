@@ -90,7 +90,7 @@ class Painting:
         else:
             self._tell(label_edits.LOOKING)
             source = source_of(layer)
-            opener: label_edits.Opener = open_place
+            opener: label_edits.HierarchyOpener = open_place
             if session is not None and session.hierarchy is not None and session.hierarchy.url == source["url"]:
                 opener = partial(
                     open_place, follow_links=session.follows_links, missing_is_fill=session.missing_is_fill

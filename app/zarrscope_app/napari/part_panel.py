@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qtpy.QtWidgets import QFormLayout, QLineEdit, QToolButton, QVBoxLayout, QWidget
 
-from zarrscope_app.presenters.layer_part import CHOOSE, EXPLANATION, PROMPTS, Part, part_of
+from zarrscope_app.presenters.layer_part import CHOOSE, EXPLANATION, PROMPTS, LayerPart, part_of
 from zarrscope_app.qt.text import tip
 
 
@@ -36,8 +36,10 @@ class PartPanel(QWidget):
         column.addWidget(self._inside)
 
     @property
-    def part(self) -> Part:
+    def part(self) -> LayerPart:
         """The wanted part. Raises Refused for invalid text."""
         return (
-            part_of({name: field.text() for name, field in self.fields.items()}) if self.opener.isChecked() else Part()
+            part_of({name: field.text() for name, field in self.fields.items()})
+            if self.opener.isChecked()
+            else LayerPart()
         )

@@ -105,12 +105,12 @@ def _layers(
     """Returns the layers and the warnings about them. May be called on any thread."""
     import zarrscope
     from zarrscope_app.napari.layers import as_napari
-    from zarrscope_app.presenters.layer_part import Part, cut
+    from zarrscope_app.presenters.layer_part import LayerPart, cut
     from zarrscope_app.presenters.layers import Layer, notes, plan
     from zarrscope_app.presenters.session.state_text import decode_view, is_view
 
     planned: list[Layer] = []
-    part = Part(tuple(channels), levels, ranges or {})
+    part = LayerPart(tuple(channels), levels, ranges or {})
     for address in map(str, url if isinstance(url, list) else [url]):
         view = decode_view(address) if is_view(address) else None
         hierarchy = zarrscope.open(view["url"] if view is not None else address)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     )
     from zarrscope_app.presenters.jobs import Job, JobsPresenter, JobState
     from zarrscope_app.presenters.metadata import MetadataPresenter
-    from zarrscope_app.presenters.node_description import Info, Item, Section
+    from zarrscope_app.presenters.node_description import DescriptionSection, Info, Item
     from zarrscope_app.presenters.problems import ProblemsPresenter
     from zarrscope_app.presenters.session.session import Session
     from zarrscope_app.presenters.session.view_models import SessionState, SessionStatus, Tab
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from zarrscope_app.presenters.strings import Problem
     from zarrscope_app.presenters.tree.presenter import TreePresenter
     from zarrscope_app.presenters.tree.roots import RootsPresenter
-    from zarrscope_app.presenters.tree.rows import ROOT, Row, RowState
+    from zarrscope_app.presenters.tree.rows import ROOT, RowState, TreeRow
     from zarrscope_app.presenters.values import Probe, Table, ValuesPresenter
     from zarrscope_app.presenters.views import TITLES, VIEWS, View, ViewPresenter
 
@@ -62,7 +62,7 @@ _PLACES = {
         "ScaleBar SliceState Tile TileState",
         "jobs": "Job JobState JobsPresenter",
         "metadata": "MetadataPresenter",
-        "node_description": "Info Item Section",
+        "node_description": "DescriptionSection Info Item",
         "problems": "ProblemsPresenter",
         "session.session": "Session",
         "session.view_models": "SessionState SessionStatus Tab",
@@ -70,7 +70,7 @@ _PLACES = {
         "strings": "Problem",
         "tree.presenter": "TreePresenter",
         "tree.roots": "RootsPresenter",
-        "tree.rows": "ROOT Row RowState",
+        "tree.rows": "ROOT RowState TreeRow",
         "values": "Probe Table ValuesPresenter",
         "views": "TITLES VIEWS View ViewPresenter",
     }.items()
@@ -88,6 +88,7 @@ __all__ = [
     "Change",
     "ChannelView",
     "CoalescedCall",
+    "DescriptionSection",
     "Diff",
     "Disagreement",
     "EditPresenter",
@@ -115,10 +116,8 @@ __all__ = [
     "Rect",
     "Refusal",
     "RootsPresenter",
-    "Row",
     "RowState",
     "ScaleBar",
-    "Section",
     "Session",
     "SessionState",
     "SessionStatus",
@@ -130,6 +129,7 @@ __all__ = [
     "Tile",
     "TileState",
     "TreePresenter",
+    "TreeRow",
     "ValuesPresenter",
     "View",
     "ViewPresenter",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from zarrscope_app.presenters import strings
 
 if TYPE_CHECKING:
-    from zarrscope.check.diff import Difference
+    from zarrscope.check.diff import NodeDifference
 
 LIMIT = 1000
 """The most differences that are listed; further ones are counted."""
@@ -43,7 +43,7 @@ def _spelled(value: Any) -> str:
     return text if len(text) <= 200 else text[:199] + "…"
 
 
-def problem_of(found: Difference, path: str) -> strings.Problem:
+def problem_of(found: NodeDifference, path: str) -> strings.Problem:
     """Makes an entry of the list of problems from a difference. `path`: the node of this hierarchy at which the
     comparison began."""
     node = "/" + "/".join(part for part in f"{path}/{found.path}".split("/") if part)

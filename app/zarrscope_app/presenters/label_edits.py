@@ -35,7 +35,7 @@ MOST_LABELS = 8
 """The most labels whose changes a plan lists one by one."""
 
 
-Opener = Callable[[str, Mode], Hierarchy]
+HierarchyOpener = Callable[[str, Mode], Hierarchy]
 """A function that opens a hierarchy in a mode, like `open_place`."""
 
 
@@ -91,7 +91,7 @@ def plan_labels(
     path: str,
     view: EditableView,
     name: str,
-    opener: Opener,
+    opener: HierarchyOpener,
     cancelled: Callable[[], bool],
 ) -> LabelPlan:
     """Plans the writing of painted labels: opens the hierarchy for writing and compares painted with stored values.
@@ -175,7 +175,7 @@ class LabelEdits:
         view: EditableView,
         name: str,
         done: Callable[[LabelPlan | None, strings.Problem | None, bool], object],
-        opener: Opener = open_place,
+        opener: HierarchyOpener = open_place,
     ) -> None:
         """Makes a LabelPlan in the background. Calls `done(plan, None, False)`, or `done(None, problem, copy)`: `copy`
         is True if the labels can only be saved elsewhere, because their store is read-only."""

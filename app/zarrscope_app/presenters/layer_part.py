@@ -32,8 +32,8 @@ _RANGE = re.compile(r"\s*(\d+)?\s*(?:[-–:]\s*(\d+)?)?\s*")
 
 
 @frozen
-class Part:
-    """The wanted part of an image; an empty Part means the whole image. `levels`: (first, last). `ranges`: axis →
+class LayerPart:
+    """The wanted part of an image; an empty LayerPart means the whole image. `levels`: (first, last). `ranges`: axis →
     (first, last) index. A last of None means up to the end."""
 
     channels: tuple[int, ...] = ()
@@ -44,7 +44,7 @@ class Part:
         return bool(self.channels or self.levels or self.ranges)
 
 
-def part_of(texts: Mapping[str, str]) -> Part:
+def part_of(texts: Mapping[str, str]) -> LayerPart:
     """Parses the texts typed into the fields of PROMPTS; an empty text, or "all", means all. Raises Refused."""
     typed = {name: "" if text.strip().lower() == "all" else text.strip() for name, text in texts.items()}
     channels = tuple(_index(word) for word in re.split(r"[,\s]+", typed.get("channels", "")) if word)
@@ -53,7 +53,7 @@ def part_of(texts: Mapping[str, str]) -> Part:
     for item in filter(None, (item.strip() for item in typed.get("ranges", "").split(","))):
         name, _, rest = item.partition(" ")
         ranges[name] = _range(rest)
-    return Part(channels, levels, ranges)
+    return LayerPart(channels, levels, ranges)
 
 
 def _index(word: str) -> int:
@@ -76,7 +76,7 @@ def _range(text: str) -> tuple[int, int | None]:
     return first, last
 
 
-def cut(layers: Sequence[Layer], part: Part) -> list[Layer]:
+def cut(layers: Sequence[Layer], part: LayerPart) -> list[Layer]:
     """The layers of a part. Raises Refused for a channel, level or axis that does not exist."""
     if not part:
         return list(layers)

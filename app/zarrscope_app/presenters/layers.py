@@ -28,9 +28,9 @@ from zarrscope.view.render import as_numbers
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import Post
 from zarrscope_app.presenters.first_plane import Room, read_ahead
-from zarrscope_app.presenters.image.choice import Choice, SeveralImages, one_image
+from zarrscope_app.presenters.image.choice import ImageChoice, SeveralImages, one_image
 from zarrscope_app.presenters.image.display_settings import LabelStyle, channel_styles
-from zarrscope_app.presenters.image.placement import Place, matrix_of, place_of
+from zarrscope_app.presenters.image.placement import ImagePosition, matrix_of, place_of
 from zarrscope_app.presenters.image.saved_view import Styles, restore_channels, restore_labels
 from zarrscope_app.presenters.session.session import Session
 from zarrscope_app.presenters.session.state_text import encode_view
@@ -169,7 +169,7 @@ def not_added(layer: Layer, error: BaseException) -> strings.Problem:
     return strings.not_added(layer.name, error, layer.source["path"])
 
 
-def _channels(image: Image, place: Place, kind: str) -> list[Layer]:
+def _channels(image: Image, place: ImagePosition, kind: str) -> list[Layer]:
     kind = kind or ("labels" if image.is_label else "image")
     if kind == "labels" and len(image.channels) < 2:
         return [_layer(image, None, kind, _title(image), place, visible=True)]
@@ -197,7 +197,7 @@ def _title(image: Image) -> str:
     return named or url.rstrip("/").rpartition("/")[2] or image.path
 
 
-def _layer(image: Image, number: int | None, kind: str, name: str, place: Place, **look: Any) -> Layer:
+def _layer(image: Image, number: int | None, kind: str, name: str, place: ImagePosition, **look: Any) -> Layer:
     axis = image.channel_axis
     fixed = {} if axis is None else {axis: number or 0}
     kept = [i for i in range(len(image.axes)) if i not in fixed]
@@ -423,7 +423,7 @@ class Layers:
         session: Session,
         done: Callable[[list[Layer]], None],
         choose: Callable[[SeveralImages], None],
-        choice: Choice | None = None,
+        choice: ImageChoice | None = None,
         room: Room | None = None,
         only: Callable[[list[Layer]], list[Layer]] = list,
         plans: Callable[[Group | Array, Any, int | None], list[Layer]] = plan,

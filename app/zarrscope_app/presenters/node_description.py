@@ -31,7 +31,7 @@ class Item:
 
 
 @frozen
-class Section:
+class DescriptionSection:
     """Lines of the description of a node, under a common title."""
 
     title: str
@@ -46,7 +46,7 @@ class Info:
     title: str = ""
     subtitle: str = ""
     """One line: "5-D uint16 · 2 × 3 × 64 × 1,024 × 1,024 · 768 MiB"."""
-    sections: tuple[Section, ...] = ()
+    sections: tuple[DescriptionSection, ...] = ()
     warnings: tuple[str, ...] = ()
     problem: str = ""
     """The reason why the node cannot be decoded; "" if it can."""
@@ -116,7 +116,7 @@ def describe(
     extensions = [_extension(report, inherited) for report in node.extensions]
     extensions += [_from_above(found) for found in inherited if found.form == "above"]
     if extensions:
-        sections.append(Section("Extensions", tuple(extensions)))
+        sections.append(DescriptionSection("Extensions", tuple(extensions)))
     return Info(
         node.path,
         strings.clean(node.name) or _of_store(node),
@@ -165,7 +165,7 @@ def _nbytes(metadata: ArrayMetadata) -> int:
     return math.prod(metadata.shape) * metadata.dtype.itemsize
 
 
-def _values(metadata: ArrayMetadata) -> Section:
+def _values(metadata: ArrayMetadata) -> DescriptionSection:
     items = [
         Item("Shape", strings.shape_of(metadata), "How many values along each axis."),
         Item("Data type", strings.clean(metadata.dtype.name, 200), "The type of one value."),
@@ -180,10 +180,10 @@ def _values(metadata: ArrayMetadata) -> Section:
         items.insert(1, Item("Axes", names))
     if metadata.dtype.itemsize and "shape" not in metadata.unread:
         items.append(Item("Size", strings.size(_nbytes(metadata)), "Of all values, not compressed."))
-    return Section("Values", tuple(items))
+    return DescriptionSection("Values", tuple(items))
 
 
-def _storage(metadata: ArrayMetadata, node: Group | Array) -> Section:
+def _storage(metadata: ArrayMetadata, node: Group | Array) -> DescriptionSection:
     outer = metadata.grid.chunk_shape
     shards = None
     chunks = outer
@@ -209,7 +209,7 @@ def _storage(metadata: ArrayMetadata, node: Group | Array) -> Section:
     )
     if metadata.transformers:
         items.append(Item("Storage transformers", " → ".join(_codec(t) for t in metadata.transformers)))
-    return Section("Storage", tuple(items))
+    return DescriptionSection("Storage", tuple(items))
 
 
 def _codec(codec: CodecSpec) -> str:
@@ -224,7 +224,7 @@ def _codec(codec: CodecSpec) -> str:
     return f"{name} ({strings.clean(', '.join(f'{k} {json.dumps(v)}' for k, v in settings.items()), 120)})"
 
 
-def _image(image: Image) -> Section:
+def _image(image: Image) -> DescriptionSection:
     items = []
     if image.version:
         items.append(Item("Convention", f"OME-Zarr {strings.clean(image.version)}"))
@@ -246,23 +246,23 @@ def _image(image: Image) -> Section:
         items.append(Item("Levels", text, "The same picture at lower resolutions, for looking from afar."))
     if image.channel_axis is not None:
         items.append(Item("Channels", ", ".join(strings.clean(c.label, 60) for c in image.channels[:40])))
-    return Section("Image" if image.value_kind in _PICTURED else "Array", tuple(items))
+    return DescriptionSection("Image" if image.value_kind in _PICTURED else "Array", tuple(items))
 
 
-def _collection(collection: Collection) -> Section:
+def _collection(collection: Collection) -> DescriptionSection:
     items = [Item("Kind", strings.clean(collection.kind))]
     if collection.rows or collection.columns:
         items.append(Item("Wells", strings.shape((len(collection.rows), len(collection.columns)))))
     if collection.members is not None:
         items.append(Item("Images", strings.count(len(collection.members))))
-    return Section("Collection", tuple(items))
+    return DescriptionSection("Collection", tuple(items))
 
 
-def _node(node: Group | Array) -> Section:
+def _node(node: Group | Array) -> DescriptionSection:
     hierarchy = node.hierarchy
     items = [Item("Path", strings.clean(node.path))]
     if hierarchy is None:  # an array that was made from its document alone has no store
-        return Section("Node", tuple(items))
+        return DescriptionSection("Node", tuple(items))
     items.append(Item("Format", strings.clean(hierarchy.dialect.title)))
     items.append(Item("Store", strings.clean(hierarchy.url)))
     if hierarchy.other_dialects:
@@ -275,7 +275,7 @@ def _node(node: Group | Array) -> Section:
         )
     if hierarchy.consolidated:
         items.append(Item("Consolidated", "yes", "The metadata of all nodes is kept in one document too."))
-    return Section("Node", tuple(items))
+    return DescriptionSection("Node", tuple(items))
 
 
 def _extension(report: ExtensionReport, inherited: Sequence[Inherited] = ()) -> Item:

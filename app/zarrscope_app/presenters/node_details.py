@@ -12,7 +12,15 @@ from zarrscope.model.metadata import ExtensionOutcome as Found
 from zarrscope.model.metadata import ExtensionReport
 from zarrscope.nodes.internals import node_context
 from zarrscope.ome.collection import role
-from zarrscope.view.image import Collection, Image, Member, default_image, find_collection, find_images, members
+from zarrscope.view.image import (
+    Collection,
+    CollectionMember,
+    Image,
+    default_image,
+    find_collection,
+    find_images,
+    members,
+)
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.node_description import Info, describe
 from zarrscope_app.presenters.snippets import snippets
@@ -41,7 +49,7 @@ class NodeDetails:
     extensions that are not understood."""
     collection: Collection | None = None
     """The plate, well, series or label group that the node describes; None for other nodes."""
-    members: tuple[Member, ...] = ()
+    members: tuple[CollectionMember, ...] = ()
     """The images of a series, if its document does not list them."""
     fallback: ExtensionReport | None = None
     """The report on the data type of the node, if its document offers a fallback, used or not; otherwise None."""
@@ -76,7 +84,7 @@ def read_details(hierarchy: Hierarchy, path: str) -> NodeDetails:
     warnings = [strings.clean(each) for each in hierarchy.demands_above(path)]
     labels: dict[str, Image | None] | None = {}
     misplaced = None
-    found: tuple[Member, ...] = ()
+    found: tuple[CollectionMember, ...] = ()
     try:
         collection = find_collection(node)
         _, icon = kind_and_icon(node)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.commands import COMMANDS, LABELS
-from zarrscope_app.presenters.tree.rows import Row
+from zarrscope_app.presenters.tree.rows import TreeRow
 
 STILL_NOTE = "A still picture: no kernel runs here. Run the cell to explore, or"
 """The text under a still picture, before the line of code that reads the displayed slice."""
@@ -57,7 +57,7 @@ def more_rows(count: int) -> str:
     return f"… {strings.counted(count, 'more row')}"
 
 
-def tree_lines(rows: Iterable[Row], selected: int | None) -> list[str]:
+def tree_lines(rows: Iterable[TreeRow], selected: int | None) -> list[str]:
     """The rows of a tree as lines of text; the selected one, by its id, is marked."""
     lines = []
     for row in rows:

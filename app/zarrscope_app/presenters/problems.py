@@ -25,7 +25,7 @@ from zarrscope_app.presenters.node_details import NodeDetails
 from zarrscope_app.presenters.strings import Problem, clean, counted, joined, percent, problem
 
 if TYPE_CHECKING:
-    from zarrscope.check.diff import Difference
+    from zarrscope.check.diff import NodeDifference
     from zarrscope.check.finding import Finding
     from zarrscope.check.hierarchy import CheckProgress
     from zarrscope.nodes.hierarchy import Hierarchy
@@ -36,7 +36,7 @@ UNLOOKED = "Nothing was checked yet: only opened and displayed nodes report thei
 NONE_SO_FAR = "No problems so far."
 
 
-class Steps:
+class CheckJournal:
     """The journal of a check (zarrscope.check), kept in memory, so that it can be resumed."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class ProblemsPresenter:
         self._hierarchy: Hierarchy | None = None
         self._path = "/"
         self._ticket: Ticket | None = None
-        self._steps: Steps | None = None
+        self._steps: CheckJournal | None = None
         """The steps of the running or stopped check."""
         self._scope = ""
         self._whole = False
@@ -180,7 +180,7 @@ class ProblemsPresenter:
         if self._hierarchy is None:
             return
         self.stop()
-        self._steps, self._scope, self._further, self._told = Steps(), self._path, 0, ""
+        self._steps, self._scope, self._further, self._told = CheckJournal(), self._path, 0, ""
         self._go(self._steps)
 
     def resume(self) -> None:
@@ -195,7 +195,7 @@ class ProblemsPresenter:
             self._ticket = None
             self._notify.soon()
 
-    def _go(self, steps: Steps) -> None:
+    def _go(self, steps: CheckJournal) -> None:
         hierarchy, scope, post = self._hierarchy, self._scope, self._owner.post
         if hierarchy is None:
             return
@@ -278,19 +278,19 @@ class ProblemsPresenter:
             made.at = path
             self._notify.soon()
 
-    def _differs(self, made: Comparison, found: Difference) -> None:
+    def _differs(self, made: Comparison, found: NodeDifference) -> None:
         if self._comparison is made:
             made.count += 1
             if len(made.found) < differences.LIMIT:
                 made.found.append(differences.problem_of(found, made.scope))
             self._notify.soon()
 
-    def _progress(self, steps: Steps, text: str) -> None:
+    def _progress(self, steps: CheckJournal, text: str) -> None:
         if self._steps is steps and self._ticket is not None and text != self._told:
             self._told = text
             self._notify.soon()
 
-    def _found(self, steps: Steps, finding: Finding) -> None:
+    def _found(self, steps: CheckJournal, finding: Finding) -> None:
         if self._steps is not steps:
             return
         if finding.severity == "information":

@@ -86,13 +86,13 @@ def _channel(layer: ShownLayer) -> dict[str, Any]:
 
 
 # ---------------------------------------------------------------------- into the metadata
-Change = Callable[[Subject], Sequence[Edit]]
+MakesEdits = Callable[[Subject], Sequence[Edit]]
 """A change to a node's attributes: a function that computes the edits from the attributes at the time of its call."""
 
 
-def changes_of(layers: Sequence[ShownLayer]) -> list[Change]:
+def changes_of(layers: Sequence[ShownLayer]) -> list[MakesEdits]:
     """Contrast, colours and visibility as changes for the form; for labels their colours."""
-    found: list[Change] = []
+    found: list[MakesEdits] = []
     for layer in layers:
         if layer.channel is not None:
             found.append(_channel_change(layer, layer.channel))
@@ -101,7 +101,7 @@ def changes_of(layers: Sequence[ShownLayer]) -> list[Change]:
     return found
 
 
-def _channel_change(layer: ShownLayer, channel: int) -> Change:
+def _channel_change(layer: ShownLayer, channel: int) -> MakesEdits:
     def change(subject: Subject) -> Sequence[Edit]:
         wanted = _unlike(layer, _held(subject.attributes, channel), integers=subject.around.limits is not None)
         return set_channel(subject.attributes, channel, wanted, subject.around.channels or None, subject.around.limits)
@@ -136,7 +136,7 @@ def _unlike(layer: ShownLayer, held: Mapping[str, Any], *, integers: bool) -> Ch
     )
 
 
-def _colors_change(colors: Mapping[int, tuple[int, int, int, int]]) -> Change:
+def _colors_change(colors: Mapping[int, tuple[int, int, int, int]]) -> MakesEdits:
     def change(subject: Subject) -> Sequence[Edit]:
         label = block(subject.attributes)[0].get("image-label")
         at = f"{base_of(subject.attributes)}/image-label"

@@ -34,7 +34,7 @@ from zarrscope_app.presenters.image.window_level import Limits, dragged, limits_
 
 from .text import tip
 from .theme import Role, image_background, mix, quiet, warning
-from .tile_images import Kept, as_layer, blit, converted, draw_sign, shows_bare, smooth_together, version_of
+from .tile_images import KeptImages, as_layer, blit, converted, draw_sign, shows_bare, smooth_together, version_of
 
 _ZOOM_STEP = 1.25
 _SETTLE_MS = 120
@@ -57,8 +57,8 @@ class ImageCanvas(QWidget):
     def __init__(self, post: Post, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._presenter: SlicePresenter | None = None
-        self._images: Kept = {}
-        self._others: Kept = {}
+        self._images: KeptImages = {}
+        self._others: KeptImages = {}
         """Like `_images`, for the image that is laid over the picture."""
         self._shape = (0, 0)
         self._aspect = 1.0
@@ -233,7 +233,7 @@ class ImageCanvas(QWidget):
             plane = self.to_widget((0.0, 0.0, float(height), float(width)))
             painter.fillRect(plane, mix(background, QColor(128, 128, 128), 0.12))
         smooth = self._presenter.state.smooth
-        seen: Kept = {}
+        seen: KeptImages = {}
         resting = not self._settled.isActive() and self._pressed is None
         window = QRectF(self.rect())
         marked: list[tuple[Tile, QRect]] = []

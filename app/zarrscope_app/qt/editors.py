@@ -11,7 +11,7 @@ from zarrscope_app.presenters import Field
 from zarrscope_app.presenters.form.field_editors import Editor
 
 
-class Choice(QComboBox):
+class ChoiceBox(QComboBox):
     """A list to choose from; with `free` another text may be typed."""
 
     def __init__(self, parent: QWidget, choices: Sequence[str], free: bool = False) -> None:
@@ -55,8 +55,8 @@ def is_typed(editor: QWidget) -> bool:
 
 EDITORS: dict[Editor, Callable[[QWidget, Field], QWidget] | None] = {
     "line": None,
-    "choice": lambda parent, field: Choice(parent, field.choices, free=True),
-    "check": lambda parent, field: Choice(parent, ("true", "false")),
+    "choice": lambda parent, field: ChoiceBox(parent, field.choices, free=True),
+    "check": lambda parent, field: ChoiceBox(parent, ("true", "false")),
     "colour": lambda parent, field: Colour(parent),
     "none": None,
 }

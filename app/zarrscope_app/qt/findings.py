@@ -8,7 +8,7 @@ from qtpy.QtCore import Qt, Signal
 from qtpy.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from zarrscope_app.presenters.commands import LABELS
-from zarrscope_app.presenters.form.view_models import EditState, Finding
+from zarrscope_app.presenters.form.view_models import EditState, FieldFinding
 
 from .text import Label, literal, tip
 from .theme import current_palette, icon, quiet, warning
@@ -26,7 +26,7 @@ class FindingsView(QWidget):
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._shown: tuple[Finding, ...] | None = None
+        self._shown: tuple[FieldFinding, ...] | None = None
         self.summary = Label()
         self.summary.setWordWrap(True)
         self.summary.setContentsMargins(16, 0, 8, 0)
@@ -63,7 +63,7 @@ class FindingsView(QWidget):
         self.area.setFixedHeight(round(min(len(self.rows), _ROWS) * one))
         self.area.setVisible(bool(self.rows))
 
-    def _row(self, finding: Finding) -> QWidget:
+    def _row(self, finding: FieldFinding) -> QWidget:
         row = QWidget()
         line = QHBoxLayout(row)
         line.setContentsMargins(0, 0, 0, 0)
@@ -89,7 +89,7 @@ class FindingsView(QWidget):
         line.addWidget(text, 1)
         return row
 
-    def _button(self, text: str, finding: Finding) -> QToolButton:
+    def _button(self, text: str, finding: FieldFinding) -> QToolButton:
         button = QToolButton()
         button.setText(literal(text))
         button.setAccessibleName(text)

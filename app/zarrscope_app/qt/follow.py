@@ -8,14 +8,14 @@ from typing import Protocol
 from psygnal import SignalInstance
 
 
-class Changing(Protocol):
+class Observable(Protocol):
     """A presenter with the signal `changed`, emitted when there is something new to paint."""
 
     @property
     def changed(self) -> SignalInstance: ...
 
 
-def follow(old: Changing | None, new: Changing | None, paint: Callable[[], object]) -> None:
+def follow(old: Observable | None, new: Observable | None, paint: Callable[[], object]) -> None:
     """Calls `paint` now, and whenever `new` changes; disconnects it from `old`."""
     if old is not None:
         old.changed.disconnect(paint)

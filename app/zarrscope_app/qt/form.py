@@ -34,7 +34,7 @@ from .findings import FindingsView
 from .form_model import CONTAINERS, KIND, NAME, VALUE, FormDelegate, FormModel, kind_width
 from .json_form import JsonForm
 from .review import DiffView
-from .section_form import SectionForm
+from .section_form import SectionFormWidget
 from .text import Label, tip
 from .theme import icon
 from .value_pane import ValuePane
@@ -95,7 +95,7 @@ class AttributesPane(QWidget):
         self.conflict = ConflictView()
         self.conflict.resolved.connect(self._resolve)
         self.conflict.chosen.connect(self._choose)
-        self.sections = SectionForm()
+        self.sections = SectionFormWidget()
         self.json = JsonForm()
         self._stack = QStackedWidget()
         self._stack.addWidget(self.view)
@@ -206,7 +206,11 @@ class AttributesPane(QWidget):
     def _changed(self) -> None:
         assert self._presenter is not None
         state = self._presenter.state
-        pages: dict[Way, SectionForm | JsonForm] = {"image": self.sections, "json": self.json, "document": self.json}
+        pages: dict[Way, SectionFormWidget | JsonForm] = {
+            "image": self.sections,
+            "json": self.json,
+            "document": self.json,
+        }
         page = pages.get(state.way)
         self._stack.setCurrentWidget(page or self.view)
         if page is not None:

@@ -15,7 +15,7 @@ from zarrscope_app.presenters import EditPresenter, EditStatus, Field
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.form.view_models import KINDS
 
-from .editors import EDITORS, Choice, is_typed
+from .editors import EDITORS, ChoiceBox, is_typed
 from .text import tip
 from .theme import current_palette, icon, quiet, warning
 from .undo_keys import UndoKeys
@@ -188,7 +188,7 @@ class FormDelegate(QStyledItemDelegate):
             return None
         make = EDITORS[field.editor] if index.column() == VALUE else None
         if index.column() == KIND:
-            editor: QWidget = Choice(parent, field.kinds)
+            editor: QWidget = ChoiceBox(parent, field.kinds)
         elif make is not None:
             editor = make(parent, field)
         else:
@@ -196,7 +196,7 @@ class FormDelegate(QStyledItemDelegate):
             assert made is not None
             editor = made
         self._undo_keys.watch(editor)
-        if isinstance(editor, Choice):
+        if isinstance(editor, ChoiceBox):
             editor.activated.connect(lambda _: self._chosen(editor))
         return editor
 

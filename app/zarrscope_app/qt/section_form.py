@@ -27,9 +27,9 @@ from qtpy.QtWidgets import (
 
 from zarrscope_app.presenters import EditPresenter, EditStatus, Field, strings
 from zarrscope_app.presenters.commands import command
-from zarrscope_app.presenters.form.view_models import EditState, FormSection, Row
+from zarrscope_app.presenters.form.view_models import EditState, FormRow, FormSection
 
-from .editors import Choice, Colour
+from .editors import ChoiceBox, Colour
 from .text import Label, tip
 from .theme import current_palette, quiet, warning
 from .undo_keys import UndoKeys
@@ -40,7 +40,7 @@ _UNTITLED = 2
 """The most fields side by side that have no column headings, because the labels of the rows are enough."""
 
 
-class SectionForm(QScrollArea):
+class SectionFormWidget(QScrollArea):
     """The form of sections. `attach` takes an edit presenter, or None; `show_state` paints its state. `typed` is
     emitted when typing begins."""
 
@@ -201,7 +201,7 @@ class SectionForm(QScrollArea):
             check.clicked.connect(lambda on: self._check(id, on))
             editor: QWidget = check
         elif field.editor == "choice":
-            choice = Choice(self, field.choices, free=True)
+            choice = ChoiceBox(self, field.choices, free=True)
             choice.activated.connect(lambda _: self._typed(id))
             self._watch(choice.lineEdit(), id)
             self._undo_keys.watch(choice)
@@ -253,7 +253,7 @@ class SectionForm(QScrollArea):
             font.setBold(field.changed)
             editor.setFont(font)
 
-    def _show_note(self, section: FormSection, row: Row) -> None:
+    def _show_note(self, section: FormSection, row: FormRow) -> None:
         error = next(filter(None, (self._wrong.get(f.pointer, "") or f.error for f in row.fields)), "")
         line = section.rows.index(row)
         self._tell(self._notes[f"{section.id}/{line}"], error or row.note, bool(error))
@@ -317,7 +317,7 @@ class SectionForm(QScrollArea):
 
 def _line(editor: QWidget) -> QLineEdit | None:
     """The line editor of a field's widget; None for a widget without one, such as a check box."""
-    line = editor.lineEdit() if isinstance(editor, Choice) else editor
+    line = editor.lineEdit() if isinstance(editor, ChoiceBox) else editor
     return line if isinstance(line, QLineEdit) else None
 
 

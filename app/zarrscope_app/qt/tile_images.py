@@ -20,7 +20,7 @@ ENLARGED = 3
 """The least number of screen pixels per image pixel at which the patterns that mark missing data (the signs) are drawn
 at screen resolution, not as image pixels."""
 
-Kept = dict[tuple[int, int, int], tuple[int, QImage]]
+KeptImages = dict[tuple[int, int, int], tuple[int, QImage]]
 """Converted tiles: for the key of each tile, its version and its picture as a Qt image."""
 
 
@@ -80,14 +80,14 @@ def _dots() -> QBrush:
 
 
 def as_layer(
-    places: Sequence[tuple[Tile, QRectF]], kept: Kept, size: QSize, ratio: float, smooth: bool
-) -> tuple[QImage, Kept]:
+    places: Sequence[tuple[Tile, QRectF]], kept: KeptImages, size: QSize, ratio: float, smooth: bool
+) -> tuple[QImage, KeptImages]:
     """Returns a transparent picture with the tiles at their places, and the converted tiles for the caller to keep."""
     layer = QImage(size * ratio, QImage.Format.Format_ARGB32_Premultiplied)
     layer.setDevicePixelRatio(ratio)
     layer.fill(0)
     window = QRect(0, 0, size.width(), size.height())
-    seen: Kept = {}
+    seen: KeptImages = {}
     inner = QPainter(layer)
     for tile, place in places:
         if tile.rgb is None or not tile.rgb.size or not place.intersects(QRectF(window)):

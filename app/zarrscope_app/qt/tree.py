@@ -17,7 +17,7 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from zarrscope_app.presenters import ROOT, RootsPresenter, Row, RowState, TreePresenter
+from zarrscope_app.presenters import ROOT, RootsPresenter, RowState, TreePresenter, TreeRow
 from zarrscope_app.presenters.commands import LABELS
 
 from .editors import is_typed
@@ -111,7 +111,7 @@ class TreePane(QWidget):
                 for id in presenter.expanded_beneath(ROOT):
                     self._unfold(id, True)
 
-    def _shows(self, row: Row | None, path: str | None) -> bool:
+    def _shows(self, row: TreeRow | None, path: str | None) -> bool:
         """Whether the row is the node at `path` of the displayed hierarchy."""
         presenter = self._presenter
         return row is not None and row.path == path and presenter is not None and presenter.in_front(row.id)
@@ -161,7 +161,7 @@ class TreePane(QWidget):
             selection.select(self.view.currentIndex(), flags)
             self._following = False
 
-    def current_row(self) -> Row | None:
+    def current_row(self) -> TreeRow | None:
         """The row with the keyboard focus."""
         return self.model.row_of(self.view.currentIndex()) if self.model is not None else None
 

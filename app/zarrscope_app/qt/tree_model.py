@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from qtpy.QtCore import QAbstractItemModel, QMimeData, QModelIndex, QObject, Qt, Signal
 from qtpy.QtGui import QColor
 
-from zarrscope_app.presenters import ROOT, RootsPresenter, Row, RowState, TreePresenter
+from zarrscope_app.presenters import ROOT, RootsPresenter, RowState, TreePresenter, TreeRow
 from zarrscope_app.presenters.tree import tree_text
 
 from .text import tip
@@ -55,7 +55,7 @@ class TreeModel(QAbstractItemModel):
     def __init__(self, presenter: TreePresenter | RootsPresenter, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._presenter = presenter
-        self._rows: dict[int, Row] = {}
+        self._rows: dict[int, TreeRow] = {}
         """The rows that were painted since the last change."""
         self._children: dict[int, list[int]] = {}
         self._places: dict[int, dict[int, int]] = {}
@@ -80,11 +80,11 @@ class TreeModel(QAbstractItemModel):
         self._presenter.changed.disconnect(self._changed)
 
     # ---------------------------------------------------------------- rows
-    def row_of(self, index: Index) -> Row | None:
+    def row_of(self, index: Index) -> TreeRow | None:
         """The presenter's row of an index; None for a sentence and for an invalid index."""
         return self._row(index.internalId()) if index.isValid() else None
 
-    def _row(self, id: int) -> Row | None:
+    def _row(self, id: int) -> TreeRow | None:
         """The presenter's row with this id; None if it no longer exists."""
         if id not in self._rows:
             try:

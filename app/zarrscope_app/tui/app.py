@@ -34,12 +34,12 @@ from zarrscope_app.presenters.session.bookmarks import Bookmarks
 from zarrscope_app.presenters.session.changing import LOOK_SECONDS
 from zarrscope_app.tui.driver import sparing
 from zarrscope_app.tui.early_keys import EarlyKeys
-from zarrscope_app.tui.entry import Entry, Painter
+from zarrscope_app.tui.entry import InputLine, Painter
 from zarrscope_app.tui.inert import Inert
 from zarrscope_app.tui.keys import Keyboard
 from zarrscope_app.tui.leaving import Leaving
 from zarrscope_app.tui.lines import Lines, TreeLines
-from zarrscope_app.tui.picture import Picture
+from zarrscope_app.tui.picture import PictureWidget
 from zarrscope_app.tui.pixels import Pixels
 from zarrscope_app.tui.plate import PlateLines
 from zarrscope_app.tui.sheet import Sheet
@@ -73,7 +73,7 @@ class Explorer(App[int]):
     #error-bar { height: auto; max-height: 3; background: $error 30%; display: none; }
     #body { height: 1fr; }
     #side { width: 26; border-right: vkey $primary 40%; }
-    #side Entry { display: none; height: 1; border: none; padding: 0; }
+    #side InputLine { display: none; height: 1; border: none; padding: 0; }
     #entry { display: none; height: 1; border: none; padding: 0; background: $surface; }
     #controls { height: auto; max-height: 6; padding-left: 1; }
     #panes { height: 1fr; }
@@ -85,7 +85,7 @@ class Explorer(App[int]):
     BINDINGS = [("tab", "app.focus_next"), ("shift+tab", "app.focus_previous")]  # noqa: RUF012 -- Textual's form
     TITLE = "zarrscope"
     tree_lines: TreeLines
-    picture: Picture
+    picture: PictureWidget
 
     def __init__(
         self,
@@ -167,14 +167,14 @@ class Explorer(App[int]):
         yield Static(id="error-bar", markup=False)
         with Horizontal(id="body"):
             with Vertical(id="side"):
-                yield Entry(id="filter", placeholder=LABELS["filter"])
+                yield InputLine(id="filter", placeholder=LABELS["filter"])
                 yield TreeLines(s, id="tree")
             with Vertical():
                 yield TabLine(s, id="tabs")
                 with ContentSwitcher(id="panes", initial="info"):
                     for view in VIEWS:
                         yield make_widget(s, view)
-        yield Entry(id="entry")
+        yield InputLine(id="entry")
         yield Static(id="status", markup=False)
         yield Static(id="footer", markup=False)
 
@@ -182,7 +182,7 @@ class Explorer(App[int]):
         # Without colours a background is invisible; with sixteen, the Linux console shows the dark grey as black.
         self.set_class(self.terminal.colors in ("16", "mono"), "few-colors")
         self.tree_lines = self.query_one("#tree", TreeLines)
-        self.picture = self.query_one("#picture", Picture)
+        self.picture = self.query_one("#picture", PictureWidget)
         self.picture.look = self.part("overview", PlateLines).look = Look.of(self.terminal)
         self._pixels = Pixels(self.picture, self.terminal, self.suspend)
         self._panes = self.query_one("#panes", ContentSwitcher)
@@ -305,7 +305,7 @@ class Explorer(App[int]):
             return
         focused = self.focus_below
         panes.current = pane_id(tab)
-        if focused is not self.tree_lines and not isinstance(focused, Entry):
+        if focused is not self.tree_lines and not isinstance(focused, InputLine):
             self.keyboard.focus(self.pane)
 
     def after_key(self) -> None:
@@ -351,16 +351,20 @@ class Explorer(App[int]):
     def _foot(self) -> None:
         focused = self.focus_below
         where = (
-            "input" if isinstance(focused, Entry) else "tree" if focused is self.tree_lines else self.session.state.tab
+            "input"
+            if isinstance(focused, InputLine)
+            else "tree"
+            if focused is self.tree_lines
+            else self.session.state.tab
         )
         # A proposed text hides the placeholder, which names the text that is asked for.
-        asked = f"   {focused.placeholder}" if isinstance(focused, Entry) else ""
+        asked = f"   {focused.placeholder}" if isinstance(focused, InputLine) else ""
         self._say("footer", f" {self.terminal.spelled(FOOTERS.get(where, FOOTERS['info']))}{asked}")
 
     def on_descendant_focus(self, _: events.DescendantFocus) -> None:
         self._repaint.soon()
 
-    def on_picture_probed(self, _: Picture.Probed) -> None:
+    def on_picture_probed(self, _: PictureWidget.Probed) -> None:
         self._repaint.soon()
 
     def on_lines_moved(self, _: Lines.Moved) -> None:

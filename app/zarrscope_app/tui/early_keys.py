@@ -8,7 +8,7 @@ from collections.abc import Callable
 from textual import events
 from textual.timer import Timer
 
-from zarrscope_app.presenters import Row, Session, SessionStatus
+from zarrscope_app.presenters import Session, SessionStatus, TreeRow
 
 SECONDS = 2.0
 """The most seconds that keys wait; a slow disk may take longer."""
@@ -38,14 +38,16 @@ class EarlyKeys:
             self._press(event)
 
     def poll(
-        self, set_interval: Callable[[float, Callable[[], None]], Timer], rows: Callable[[], tuple[Session, Row | None]]
+        self,
+        set_interval: Callable[[float, Callable[[], None]], Timer],
+        rows: Callable[[], tuple[Session, TreeRow | None]],
     ) -> None:
         """Begins to check regularly whether the rows are there, if keys wait for them. `rows` returns the session in
         front and the row of its root."""
         if self._end:
             self._timer = set_interval(POLL_SECONDS, lambda: self._look(*rows()))
 
-    def _look(self, session: Session, root: Row | None) -> None:
+    def _look(self, session: Session, root: TreeRow | None) -> None:
         """Passes on the waiting keys in their order, if the root's row shows that its children were listed."""
         state = session.state
         listed = root is not None and root.state.value != "loading" and (root.expanded or not root.expandable)

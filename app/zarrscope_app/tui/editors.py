@@ -10,7 +10,7 @@ from zarrscope_app.presenters.form.field_editors import Editor
 from zarrscope_app.tui.sheet import PICKS, Sheet
 
 
-class Asks(Protocol):
+class AsksForValues(Protocol):
     """The part of the keyboard (keys.py) that asks for a text or a choice."""
 
     @property
@@ -21,12 +21,12 @@ class Asks(Protocol):
     def show_sheet(self, sheet: Sheet, answered: Callable[[str | None], object]) -> None: ...
 
 
-def _line(keys: Asks, field: Field) -> None:
+def _line(keys: AsksForValues, field: Field) -> None:
     label = strings.proposals(field.label if field.title == field.kind else field.title, field.choices)
     keys.ask(label, field.text, lambda text: keys.session.edit.edit(field.pointer, text))
 
 
-def _choice(keys: Asks, field: Field) -> None:
+def _choice(keys: AsksForValues, field: Field) -> None:
     if not 0 < len(field.choices) <= len(PICKS):
         _line(keys, field)
         return
@@ -40,7 +40,7 @@ def _choice(keys: Asks, field: Field) -> None:
     keys.show_sheet(Sheet.of_choices(field), answered)
 
 
-EDITORS: dict[Editor, Callable[[Asks, Field], None]] = {
+EDITORS: dict[Editor, Callable[[AsksForValues, Field], None]] = {
     "line": _line,
     "choice": _choice,
     "check": lambda keys, field: keys.session.edit.edit(field.pointer, "false" if field.text == "true" else "true"),

@@ -47,7 +47,7 @@ class Painter(Guarded):
         self.session = session
 
 
-class Entry(Guarded, Input, can_focus=True):
+class InputLine(Guarded, Input, can_focus=True):
     """One line of input. `key` and `paste` change the text at once; Enter and Escape are left to the application."""
 
     def __init__(self, **options: Any) -> None:
@@ -72,7 +72,7 @@ class Entry(Guarded, Input, can_focus=True):
             self.replace(line, *self.selection)
 
 
-ACTS: dict[str, Callable[[Entry], None]] = {
+ACTS: dict[str, Callable[[InputLine], None]] = {
     "left": lambda entry: entry.action_cursor_left(),
     "right": lambda entry: entry.action_cursor_right(),
     "shift+left": lambda entry: entry.action_cursor_left(True),

@@ -12,10 +12,9 @@ import zlib
 import numpy as np
 import numpy.typing as npt
 
-from zarrscope_app.tui.signs import dithered_256
+from zarrscope_app.tui.signs import Rgb, dithered_256
 from zarrscope_app.tui.terminal import Terminal
 
-Rgb = npt.NDArray[np.uint8]
 _CHUNK = 4096
 """The characters of base64 that the kitty protocol allows in one sequence."""
 

@@ -24,10 +24,10 @@ from zarrscope_app.presenters.session.bookmarks import Bookmarks
 from zarrscope_app.presenters.session.state_text import is_view
 from zarrscope_app.tui.asking import ask_export, ask_node_act, ask_side, edit_outside
 from zarrscope_app.tui.editors import EDITORS
-from zarrscope_app.tui.entry import Entry
+from zarrscope_app.tui.entry import InputLine
 from zarrscope_app.tui.lines import FormLines, Lines, ProblemLines, TreeLines
 from zarrscope_app.tui.picker import Picker
-from zarrscope_app.tui.picture import Picture
+from zarrscope_app.tui.picture import PictureWidget
 from zarrscope_app.tui.places import ask_comparison, ask_place, ask_recent, next_place, open_place
 from zarrscope_app.tui.plate import PlateLines
 from zarrscope_app.tui.sheet import KeySheet, Sheet
@@ -39,7 +39,7 @@ class Application(Protocol):
     """The members of the application (app.py) that `Keyboard` uses."""
 
     workspace: Workspace
-    picture: Picture
+    picture: PictureWidget
 
     @property
     def session(self) -> Session: ...
@@ -136,13 +136,13 @@ class Keyboard:
             return
         app.bring_pane()
         focused = app.focus_below
-        if isinstance(focused, Entry):
+        if isinstance(focused, InputLine):
             self._entry_key(focused, event)
         elif isinstance(focused, Lines) and focused.key(event):
             app.after_key()
         elif isinstance(focused, Lines) and event.key == "enter" and focused.count():
             self.choose(focused)
-        elif focused is app.tree_lines and event.key == "escape" and (box := app.part("filter", Entry)).display:
+        elif focused is app.tree_lines and event.key == "escape" and (box := app.part("filter", InputLine)).display:
             self._end_input(box)
         elif event.key in ("tab", "shift+tab"):
             (app.screen.focus_next if event.key == "tab" else app.screen.focus_previous)()
@@ -153,7 +153,7 @@ class Keyboard:
         """Handles pasted text: inserts it into an input; elsewhere opens it if it is a view, but never runs it as a
         command."""
         focused = self.app.focus_below
-        if isinstance(focused, Entry):
+        if isinstance(focused, InputLine):
             focused.paste(text)
             self._typed(focused)
         elif is_view(text):
@@ -170,7 +170,7 @@ class Keyboard:
     def ask(self, label: str, text: str, accept: Callable[[str], object], after: Widget | None = None) -> None:
         """Asks for a line of text at the bottom of the screen. Afterwards the widget `after` gets the focus, or the
         form if `after` is None."""
-        entry = self.app.part("entry", Entry)
+        entry = self.app.part("entry", InputLine)
         entry.placeholder, entry.value, entry.display = label, text, True
         entry.cursor_position = len(text)
         self._accept, self._after = accept, after
@@ -192,12 +192,12 @@ class Keyboard:
 
     def filter(self) -> None:
         """Moves the focus to the input above the tree."""
-        box = self.app.part("filter", Entry)
+        box = self.app.part("filter", InputLine)
         box.display = True
         self.app.part("side", Widget).display = True
         self.focus(box)
 
-    def _entry_key(self, entry: Entry, event: events.Key) -> None:
+    def _entry_key(self, entry: InputLine, event: events.Key) -> None:
         if event.key == "escape":
             self._end_input(entry)
         elif event.key != "enter":
@@ -215,11 +215,11 @@ class Keyboard:
             if accept is not None:
                 accept(text)
 
-    def _typed(self, entry: Entry) -> None:
+    def _typed(self, entry: InputLine) -> None:
         if entry.id == "filter":
             self.app.tree_lines.node_tree.filter(entry.value)
 
-    def _end_input(self, entry: Entry) -> None:
+    def _end_input(self, entry: InputLine) -> None:
         if entry.id == "filter":
             entry.value, entry.display = "", False
             self._typed(entry)

@@ -11,10 +11,10 @@ _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 GUTTER = 11
 """The width in terminal columns of the scale at the left."""
 
-Values = npt.NDArray[np.float64]
+LineValues = npt.NDArray[np.float64]
 
 
-def plotted(low: Values, high: Values, lines: int, columns: int, signs: str = "braille") -> list[str]:
+def plotted(low: LineValues, high: LineValues, lines: int, columns: int, signs: str = "braille") -> list[str]:
     """The plot as `lines` lines of text, with the range of values at the left. NaN leaves a gap."""
     wide = columns - GUTTER
     if lines < 2 or wide < 4 or not np.isfinite(high).any():
@@ -32,7 +32,9 @@ def plotted(low: Values, high: Values, lines: int, columns: int, signs: str = "b
     return [f"{labels.get(y, '')[: GUTTER - 2]:>{GUTTER - 2}} {edge}{row}" for y, row in enumerate(rows)]
 
 
-def _canvas(low: Values, high: Values, limits: tuple[float, float], height: int, width: int) -> npt.NDArray[np.bool_]:
+def _canvas(
+    low: LineValues, high: LineValues, limits: tuple[float, float], height: int, width: int
+) -> npt.NDArray[np.bool_]:
     """A mask (height, width): set from the lowest to the highest value of each column, and connected to the column
     before."""
     bottom, top = limits

@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from zarrscope_app.presenters import Field, RootsPresenter, Row, Session, TreePresenter, strings
+from zarrscope_app.presenters import Field, RootsPresenter, Session, TreePresenter, TreeRow, strings
 from zarrscope_app.presenters.commands import command
 from zarrscope_app.presenters.strings import Problem
 from zarrscope_app.presenters.tree import tree_text
@@ -21,7 +21,7 @@ from zarrscope_app.tui.entry import Painter
 KIND_WIDTH = 8
 """The width in terminal columns of the kind of a field (string, number …), at the right."""
 ROLES = ("quiet", "accent", "warning", "error", "added", "difference", "cursor")
-Piece = tuple[str, str]
+StyledText = tuple[str, str]
 """A text and its role. A role is the name of a component class of `Lines` without its prefix "lines--"."""
 
 
@@ -69,7 +69,7 @@ class Lines(Painter, ScrollView, can_focus=True):
     def count(self) -> int:
         raise NotImplementedError  # each list has its own lines
 
-    def pieces(self, line: int) -> list[Piece]:
+    def pieces(self, line: int) -> list[StyledText]:
         raise NotImplementedError  # each list has its own lines
 
     # ------------------------------------------------------------------ painting
@@ -176,11 +176,11 @@ class TreeLines(Lines):
     def count(self) -> int:
         return self.node_tree.flat_count
 
-    def row(self, line: int) -> Row | None:
+    def row(self, line: int) -> TreeRow | None:
         found = self.node_tree.flat(line, line + 1)
         return found[0] if found else None
 
-    def pieces(self, line: int) -> list[Piece]:
+    def pieces(self, line: int) -> list[StyledText]:
         row = self.row(line)
         if row is None:
             return []
@@ -253,7 +253,7 @@ class FormLines(Lines):
         fields = self.session.edit.state.fields
         return fields[self.cursor] if self.cursor < len(fields) else None
 
-    def pieces(self, line: int) -> list[Piece]:
+    def pieces(self, line: int) -> list[StyledText]:
         field = self.session.edit.state.fields[line]
         mark = ("▸ " if field.folded else "▾ ") if field.kind in ("list", "object") else "  "
         lead, name = "  " * field.depth + mark, f"{field.label}  "
@@ -276,7 +276,7 @@ class TextLines(Lines):
     def __init__(self, session: Session, *, id: str) -> None:
         super().__init__(session, id=id)
         self._text = ""
-        self._folded: list[Piece] = []
+        self._folded: list[StyledText] = []
         self._width = 0
 
     def set_text(self, text: str) -> None:
@@ -293,7 +293,7 @@ class TextLines(Lines):
             self._folded = [piece for line in self._text.split("\n") for piece in _fold(line, width)]
         return len(self._folded)
 
-    def pieces(self, line: int) -> list[Piece]:
+    def pieces(self, line: int) -> list[StyledText]:
         return [self._folded[line]]
 
 
@@ -314,7 +314,7 @@ class ChunkLines(TextLines):
         self.set_text(self.session.chunks.text())
 
 
-def _fold(line: str, width: int) -> list[Piece]:
+def _fold(line: str, width: int) -> list[StyledText]:
     role = "added" if line.startswith("+") else "error" if line.startswith("-") else ""
     start = min(len(line) - len(line.lstrip()), width // 2)
     following = min(start + 2, width // 2)
@@ -337,13 +337,13 @@ class ProblemLines(Lines):
         items: tuple[Problem, ...] = self.session.problems.items
         return items[at] if 0 <= at < len(items) else None
 
-    def _said(self) -> list[Piece]:
+    def _said(self) -> list[StyledText]:
         return _fold(self.session.problems.sentence, max(10, self.size.width))
 
     def count(self) -> int:
         return len(self._said()) + len(self.session.problems.items)
 
-    def pieces(self, line: int) -> list[Piece]:
+    def pieces(self, line: int) -> list[StyledText]:
         said = self._said()
         if line < len(said):
             return [(said[line][0], "quiet")]
@@ -375,7 +375,7 @@ class TableLines(Lines):
     def _columns(self) -> int:
         return max(1, (self.size.width - 8) // 12)
 
-    def pieces(self, line: int) -> list[Piece]:
+    def pieces(self, line: int) -> list[StyledText]:
         values, first = self.session.values, self.first_column
         table = values.state
         if not table.rows:

@@ -29,10 +29,10 @@ SHARE = 4
 """The pause after each drawing, as a multiple of the time that the drawing took: a large terminal draws less often."""
 
 
-class Picture(Painter, Widget, can_focus=True):
+class PictureWidget(Painter, Widget, can_focus=True):
     """Shows the viewport of a session's slice presenter. One pixel is half a cell, which is about square."""
 
-    DEFAULT_CSS = "Picture { height: 1fr; }"
+    DEFAULT_CSS = "PictureWidget { height: 1fr; }"
 
     class Probed(Message):
         """Message: the value under the cursor has changed."""

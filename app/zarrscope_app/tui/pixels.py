@@ -21,7 +21,7 @@ from zarrscope_app.tui.terminal import Terminal
 
 if TYPE_CHECKING:
     from zarrscope_app.presenters.image.presenter import SlicePresenter
-    from zarrscope_app.tui.picture import Picture
+    from zarrscope_app.tui.picture import PictureWidget
 
 OWN = ("kitty", "iterm2", "sixel")
 LONGEST = 2048
@@ -33,7 +33,7 @@ class Pixels:
     key that is pressed earlier cancels the request."""
 
     def __init__(
-        self, pane: Picture, terminal: Terminal, suspended: Callable[[], AbstractContextManager[None]]
+        self, pane: PictureWidget, terminal: Terminal, suspended: Callable[[], AbstractContextManager[None]]
     ) -> None:
         self._pane = pane
         self._terminal, self._suspended = terminal, suspended

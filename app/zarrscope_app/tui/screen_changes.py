@@ -39,7 +39,7 @@ _SIGNS = {
 }  # fmt: skip
 """The ASCII replacement of each sign that the screens use, for terminals without Unicode."""
 
-Style = tuple[str, str, str]
+CellStyle = tuple[str, str, str]
 """(foreground, background, the other attributes), each in SGR parameters; "" is the terminal's default."""
 
 
@@ -111,8 +111,8 @@ class ScreenChanges:
         self._touched: set[int] = set()
         self._x = self._y = 0
         self._style = 0
-        self._ids: dict[Style, int] = {("", "", ""): 0}
-        self._styles: list[Style] = [("", "", "")]
+        self._ids: dict[CellStyle, int] = {("", "", ""): 0}
+        self._styles: list[CellStyle] = [("", "", "")]
         self._next: dict[tuple[int, str], int] = {}
         """(style, SGR parameters) → the style after them."""
         self._blanks: dict[int, int] = {}
@@ -165,7 +165,7 @@ class ScreenChanges:
             found = self._next[key] = self._id((front, back, rest) if self._colored else ("", "", rest))
         self._style = found
 
-    def _id(self, style: Style) -> int:
+    def _id(self, style: CellStyle) -> int:
         found = self._ids.get(style)
         if found is None:
             found = self._ids[style] = len(self._styles)
@@ -297,7 +297,7 @@ class ScreenChanges:
         return found
 
 
-def _after(style: Style, parameters: str) -> Style:
+def _after(style: CellStyle, parameters: str) -> CellStyle:
     """The style that an SGR sequence with `parameters` makes of `style`."""
     front, back, rest = style
     parts = parameters.split(";")
@@ -323,7 +323,7 @@ def _after(style: Style, parameters: str) -> Style:
     return front, back, rest
 
 
-def _sequence(old: Style, new: Style) -> str:
+def _sequence(old: CellStyle, new: CellStyle) -> str:
     """The shorter of two sequences from style `old` to `new`: only the differences, or a reset and all of `new`."""
     whole = ";".join(part for part in (new[2], new[0], new[1]) if part)
     whole = f"\x1b[;{whole}m" if whole else "\x1b[m"

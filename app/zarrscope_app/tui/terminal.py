@@ -21,9 +21,9 @@ from zarrscope.model.frozen import frozen
 from zarrscope_app.presenters import strings_terminal as words
 
 Colors = Literal["truecolor", "256", "16", "mono"]
-Drawing = Literal["kitty", "iterm2", "sixel", "blocks", "braille", "ascii"]
+DrawingMethod = Literal["kitty", "iterm2", "sixel", "blocks", "braille", "ascii"]
 COLORS: tuple[str, ...] = get_args(Colors)
-DRAWINGS: tuple[str, ...] = get_args(Drawing)
+DRAWINGS: tuple[str, ...] = get_args(DrawingMethod)
 PROBE_SECONDS = 0.5
 """Seconds to wait for an answer. A connection across the Atlantic takes 0.15 s."""
 SLOW_SECONDS = 0.04
@@ -60,7 +60,7 @@ class Terminal:
     """The abilities used for drawing. `note` is a hint how to improve the display, shown in dimmed text."""
 
     colors: Colors = "truecolor"
-    drawing: Drawing = "blocks"
+    drawing: DrawingMethod = "blocks"
     slow: bool = False
     note: str = ""
     cell: tuple[int, int] = (20, 10)
@@ -174,12 +174,12 @@ def terminal(
     elif known is None:
         known = known_colors(environ)
     found: Colors = known or ("truecolor" if answers.true_color else colors_of_term(environ))
-    chosen: Drawing | None = next((d for d in get_args(Drawing) if d == drawing), None)
+    chosen: DrawingMethod | None = next((d for d in get_args(DrawingMethod) if d == drawing), None)
     unicode = encoding.lower().replace("_", "-") in ("utf-8", "utf8", "cp65001")
     tmux = "TMUX" in environ or answers.name.startswith("tmux")
     slow = bool(environ.get("SSH_CONNECTION") or environ.get("SSH_TTY")) or answers.seconds > SLOW_SECONDS
     note = words.colors_note(found) if chosen in (None, "blocks") else ""
-    best: Drawing = chosen or _best_drawing(environ, answers, found, unicode, tmux)
+    best: DrawingMethod = chosen or _best_drawing(environ, answers, found, unicode, tmux)
     if not unicode and best in ("blocks", "braille", "ascii"):
         best, note = "ascii", words.NO_UNICODE
     if best in ("kitty", "iterm2", "sixel"):
@@ -191,7 +191,9 @@ def terminal(
     return told
 
 
-def _best_drawing(environ: Mapping[str, str], answers: Answers, colors: Colors, unicode: bool, tmux: bool) -> Drawing:
+def _best_drawing(
+    environ: Mapping[str, str], answers: Answers, colors: Colors, unicode: bool, tmux: bool
+) -> DrawingMethod:
     if not tmux and colors != "mono":
         if answers.kitty:
             return "kitty"

@@ -18,13 +18,13 @@ from zarrscope_app.presenters import Session, View
 from zarrscope_app.presenters.views import text_of, widget_factory
 from zarrscope_app.tui.entry import Painter
 from zarrscope_app.tui.lines import ChunkLines, FormLines, InfoLines, Lines, ProblemLines, TableLines, TextLines
-from zarrscope_app.tui.picture import Picture
+from zarrscope_app.tui.picture import PictureWidget
 from zarrscope_app.tui.plate import PlateLines
 from zarrscope_app.tui.tabs import Controls
 
 WIDGETS: dict[str, Callable[[Session, str], Widget]] = {
     "overview": lambda s, id: PlateLines(s, id=id),
-    "image": lambda s, id: Vertical(Picture(s, id="picture"), Controls(s, id="controls"), id=id),
+    "image": lambda s, id: Vertical(PictureWidget(s, id="picture"), Controls(s, id="controls"), id=id),
     "values": lambda s, id: TableLines(s, id=id),
     "attributes": lambda s, id: FormLines(s, id=id),
     "chunks": lambda s, id: ChunkLines(s, id=id),

@@ -43,7 +43,7 @@ ABSENT = Absent()
 
 
 @dataclass(frozen=True)
-class Difference:
+class NodeDifference:
     """One difference at node `path`, relative to the two starting nodes. `what` names the thing that differs: "node",
     "kind", "shape", "attributes", "values" …
 
@@ -71,7 +71,7 @@ def diff(
     strict: bool = False,
     progress: Callable[[str], None] | None = None,
     cancelled: Callable[[], bool] = never,
-) -> Iterator[Difference]:
+) -> Iterator[NodeDifference]:
     """Yields every difference as it is found, with the nodes in order of their names; ends early once `cancelled()`.
 
     If a node cannot be opened on one side, or fails with different errors on the two sides, this is reported as a
@@ -133,7 +133,7 @@ class _Comparison:
         self.values, self.strict = values, strict
         self.progress, self.cancelled = progress, cancelled
 
-    def node(self, path: str) -> Iterator[Difference]:
+    def node(self, path: str) -> Iterator[NodeDifference]:
         if self.cancelled():
             return
         self.progress(path)
@@ -141,10 +141,10 @@ class _Comparison:
         if isinstance(left, ZarrscopeError) or isinstance(right, ZarrscopeError):
             told = [_problem(each) for each in (left, right)]
             if told[0] != told[1]:
-                yield Difference(path, "problem", told[0], told[1])
+                yield NodeDifference(path, "problem", told[0], told[1])
             return
         if left.kind != right.kind:
-            yield Difference(path, "kind", left.kind, right.kind)
+            yield NodeDifference(path, "kind", left.kind, right.kind)
             return
         if isinstance(left, Array) and isinstance(right, Array):
             yield from self._fields(path, left, right)
@@ -155,7 +155,7 @@ class _Comparison:
         else:
             unread = isinstance(left, Group) and (left.problem is not None or right.problem is not None)
         if unread and self.left.values(left) != self.right.values(right):
-            yield Difference(path, "problem", _problem(left.problem), _problem(right.problem))
+            yield NodeDifference(path, "problem", _problem(left.problem), _problem(right.problem))
         if self.strict:
             yield from self._documents(path, left, right)
         if isinstance(left, Array) and isinstance(right, Array):
@@ -166,11 +166,11 @@ class _Comparison:
         assert isinstance(right, Group)
         yield from self._children(path, left, right)
 
-    def _children(self, path: str, left: Group, right: Group) -> Iterator[Difference]:
+    def _children(self, path: str, left: Group, right: Group) -> Iterator[NodeDifference]:
         names = self.left.names(left), self.right.names(right)
         if isinstance(names[0], ZarrscopeError) or isinstance(names[1], ZarrscopeError):
             told = [_problem(each) if isinstance(each, ZarrscopeError) else ABSENT for each in names]
-            yield Difference(path, "problem", told[0], told[1])
+            yield NodeDifference(path, "problem", told[0], told[1])
             return
         ours, theirs = set(names[0]), set(names[1])
         if path.count("/") >= MAX_DEPTH:
@@ -184,19 +184,19 @@ class _Comparison:
                 found = side.open(below)
                 kind = _problem(found) if isinstance(found, ZarrscopeError) else found.kind
                 ends = (kind, ABSENT) if name in ours else (ABSENT, kind)
-                yield Difference(below, "node", ends[0], ends[1])
+                yield NodeDifference(below, "node", ends[0], ends[1])
 
     # ------------------------------------------------------------------ documents
-    def _fields(self, path: str, left: Array, right: Array) -> Iterator[Difference]:
+    def _fields(self, path: str, left: Array, right: Array) -> Iterator[NodeDifference]:
         ours, theirs = _canonical(left), _canonical(right)
         for what in ours:
             if ours[what] != theirs[what]:
-                yield Difference(path, what, ours[what], theirs[what])
+                yield NodeDifference(path, what, ours[what], theirs[what])
         if _exact(left) != _exact(right):
-            yield Difference(path, "fill value", left.fill_value, right.fill_value)
+            yield NodeDifference(path, "fill value", left.fill_value, right.fill_value)
         if self.strict and left.metadata.codecs != right.metadata.codecs:
             codecs = [[_form(codec) for codec in each.metadata.codecs] for each in (left, right)]
-            yield Difference(path, "codecs", codecs[0], codecs[1])
+            yield NodeDifference(path, "codecs", codecs[0], codecs[1])
 
     def _attributes(self, node: Group | Array) -> Mapping[str, Any]:
         """The attributes, without the one that holds dimension names: these are compared separately."""
@@ -206,26 +206,26 @@ class _Comparison:
             return node.attributes
         return {name: value for name, value in node.attributes.items() if name != place}
 
-    def _documents(self, path: str, left: Group | Array, right: Group | Array) -> Iterator[Difference]:
+    def _documents(self, path: str, left: Group | Array, right: Group | Array) -> Iterator[NodeDifference]:
         dialects = left.metadata.dialect, right.metadata.dialect
         if dialects[0] != dialects[1]:
-            yield Difference(path, "dialect", dialects[0], dialects[1])
+            yield NodeDifference(path, "dialect", dialects[0], dialects[1])
             return
         try:
             ours, theirs = self.left.documents(left), self.right.documents(right)
         except ZarrscopeError as error:
-            yield Difference(path, "problem", _problem(error), ABSENT)
+            yield NodeDifference(path, "problem", _problem(error), ABSENT)
             return
         for name in sorted(ours.keys() | theirs.keys()):
             yield from _json(path, "document", "", ours.get(name, ABSENT), theirs.get(name, ABSENT))
 
     # ------------------------------------------------------------------ values
-    def _values(self, path: str, left: Array, right: Array) -> Iterator[Difference]:
+    def _values(self, path: str, left: Array, right: Array) -> Iterator[NodeDifference]:
         if left.shape != right.shape or left.metadata.dtype.name != right.metadata.dtype.name:
             return  # this difference was already yielded
         problems = [_problem(each.problem) if each.problem else ABSENT for each in (left, right)]
         if problems != [ABSENT, ABSENT]:
-            yield Difference(path, "problem", problems[0], problems[1])
+            yield NodeDifference(path, "problem", problems[0], problems[1])
             return
         count = 0
         first: tuple[tuple[int, ...], Any, Any] | None = None
@@ -241,7 +241,7 @@ class _Comparison:
             ours, theirs = read
             if isinstance(ours, ZarrscopeError) or isinstance(theirs, ZarrscopeError):
                 told = [_problem(each) if isinstance(each, ZarrscopeError) else ABSENT for each in read]
-                yield Difference(path, "problem", told[0], told[1], index=corner)
+                yield NodeDifference(path, "problem", told[0], told[1], index=corner)
                 continue
             apart = unequal(ours, theirs)
             found = int(np.count_nonzero(apart))
@@ -252,7 +252,7 @@ class _Comparison:
                 if first is None or index < first[0]:
                     first = index, ours[inner], theirs[inner]
         if first is not None:
-            yield Difference(path, "values", first[1], first[2], index=first[0], count=count)
+            yield NodeDifference(path, "values", first[1], first[2], index=first[0], count=count)
 
     def _places(
         self, left: Array, right: Array
@@ -360,7 +360,7 @@ def _problem(error: Any) -> Any:
     return f"{error.title}: {error.message}" if isinstance(error, ZarrscopeError) else ABSENT
 
 
-def _json(path: str, what: str, pointer: str, left: Any, right: Any) -> Iterator[Difference]:
+def _json(path: str, what: str, pointer: str, left: Any, right: Any) -> Iterator[NodeDifference]:
     """Yields a difference for each innermost place at which two JSON values differ."""
     pending = [(pointer, left, right)]
     while pending:
@@ -375,7 +375,7 @@ def _json(path: str, what: str, pointer: str, left: Any, right: Any) -> Iterator
             ]
         else:
             if not _same(left, right):
-                yield Difference(path, what, left, right, pointer)
+                yield NodeDifference(path, what, left, right, pointer)
             continue
         pending += [(pointer + token, a, b) for token, a, b in reversed(pairs)]
 

@@ -27,12 +27,12 @@ from zarrscope.model.buffers import Arena, RangeReadable
 from zarrscope.model.dtype import DataType, Fill
 from zarrscope.model.frozen import frozen
 from zarrscope.model.schema import Schema
+from zarrscope.model.storage import Buffer as Buffer
 from zarrscope.model.typestr import from_numpy
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-Buffer = bytes | bytearray | memoryview
 Elements: TypeAlias = "npt.NDArray[Any]"
 Octets: TypeAlias = "npt.NDArray[np.uint8]"
 """A contiguous 1-D array of bytes to decode into."""

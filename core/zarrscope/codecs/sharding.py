@@ -59,11 +59,11 @@ _MOST_OVERLAPS = 1000
 
 SPANS_AT_ONCE = 1 << 16
 """The number of byte ranges of inner chunks that are computed at once."""
-Span = tuple[int, int] | None
+StoredSpan = tuple[int, int] | None
 """The byte range (start, stop) of an inner chunk in its shard; None if it is not stored."""
 
 
-class _Spans(Sequence[Span]):
+class _Spans(Sequence[StoredSpan]):
     """The byte ranges of very many inner chunks: a tuple for each of them would take 150 bytes."""
 
     def __init__(
@@ -75,18 +75,18 @@ class _Spans(Sequence[Span]):
         return len(self._offsets)
 
     @overload
-    def __getitem__(self, index: int) -> Span: ...
+    def __getitem__(self, index: int) -> StoredSpan: ...
 
     @overload
-    def __getitem__(self, index: slice) -> list[Span]: ...
+    def __getitem__(self, index: slice) -> list[StoredSpan]: ...
 
-    def __getitem__(self, index: int | slice) -> Span | list[Span]:
+    def __getitem__(self, index: int | slice) -> StoredSpan | list[StoredSpan]:
         if isinstance(index, int):
             return self[index : index + 1 or None][0]
         parts = self._offsets[index].tolist(), self._lengths[index].tolist(), self._stored[index].tolist()
         return [(start, start + length) if there else None for start, length, there in zip(*parts, strict=True)]
 
-    def __iter__(self) -> Iterator[Span]:
+    def __iter__(self) -> Iterator[StoredSpan]:
         for start in range(0, len(self), SPANS_AT_ONCE):
             yield from self[start : start + SPANS_AT_ONCE]
 
@@ -169,7 +169,7 @@ class ShardIndex:
             )
         return ByteRange(offset, length)
 
-    def locate_many(self, indices: Sequence[Sequence[int]]) -> Sequence[Span]:
+    def locate_many(self, indices: Sequence[Sequence[int]]) -> Sequence[StoredSpan]:
         """The byte ranges (start, stop) of the inner chunks of a region, in C order. `indices` holds the indices along
         each axis. Raises BadChunk, as `locate` does."""
         if all(len(some) == 1 for some in indices):

@@ -35,11 +35,11 @@ from typing import TYPE_CHECKING
 from zarrscope.runtime.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from zarrscope.convert.copying import Progress, Result, run
+    from zarrscope.convert.copying import ConversionProgress, Result, run
     from zarrscope.convert.label_images import add_label_image
     from zarrscope.convert.levels import Pyramid
     from zarrscope.convert.patching import Patch, plan_patch, write_patch
-    from zarrscope.convert.planning import JOURNAL, Loss, NodePlan, Plan, plan
+    from zarrscope.convert.planning import JOURNAL, ConversionPlan, Loss, NodePlan, plan
     from zarrscope.convert.rebuilding import Rebuild, plan_rebuild, rebuild
     from zarrscope.convert.upgrading import plan_upgrade, upgrade
 else:
@@ -47,7 +47,7 @@ else:
         __name__,
         {
             "copying": (
-                "Progress",
+                "ConversionProgress",
                 "Result",
                 "run",
             ),
@@ -62,7 +62,7 @@ else:
                 "JOURNAL",
                 "Loss",
                 "NodePlan",
-                "Plan",
+                "ConversionPlan",
                 "plan",
             ),
             "rebuilding": (
@@ -79,11 +79,11 @@ else:
 
 __all__ = [
     "JOURNAL",
+    "ConversionPlan",
+    "ConversionProgress",
     "Loss",
     "NodePlan",
     "Patch",
-    "Plan",
-    "Progress",
     "Pyramid",
     "Rebuild",
     "Result",

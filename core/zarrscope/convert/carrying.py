@@ -11,13 +11,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from zarrscope.convert.ome_versions import ShapeOf, downgraded, nothing_known, upgraded
+from zarrscope.convert.ome_versions import JsonObject, downgraded, nothing_known, upgraded
 from zarrscope.dialects import Dialect
 from zarrscope.dialects.writing import is_standard_json
 from zarrscope.jsondoc.spans import pointer_of
 from zarrscope.model.metadata import ArrayMetadata
-
-Attributes = dict[str, Any]
+from zarrscope.ome.pixel_size import ShapeOf
 
 
 def attributes(
@@ -27,12 +26,12 @@ def attributes(
     before: Dialect,
     after: Dialect,
     shape_of: ShapeOf = nothing_known,
-) -> tuple[Attributes, list[str]]:
+) -> tuple[JsonObject, list[str]]:
     """Converts the attributes of a node at `path` from dialect `before` to `after`. Returns them, and notes on it.
 
     `shape_of` returns the shape of the array at a path of the source, None if there is no array.
     """
-    own: Attributes = dict(source)
+    own: JsonObject = dict(source)
     notes: list[str] = []
     if metadata is not None:
         _drop_names(own, metadata, before, after)
@@ -49,7 +48,7 @@ def attributes(
     return own, [note] if note else []
 
 
-def _drop_names(own: Attributes, metadata: ArrayMetadata, before: Dialect, after: Dialect) -> None:
+def _drop_names(own: JsonObject, metadata: ArrayMetadata, before: Dialect, after: Dialect) -> None:
     """Removes the names of dimensions from the attributes if the dialect `after` keeps them elsewhere."""
     if metadata.dimension_names is not None and before.names_in is not None and before.names_in != after.names_in:
         own.pop(before.names_in, None)

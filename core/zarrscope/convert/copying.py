@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from zarrscope.convert.planning import JOURNAL, JOURNAL_LIMIT, NodePlan, Plan
+from zarrscope.convert.planning import JOURNAL, JOURNAL_LIMIT, ConversionPlan, NodePlan
 from zarrscope.convert.work import ArrayWork, WorkCount
 from zarrscope.errors import Conflict, Refused, ZarrscopeError
 from zarrscope.executors import executor_for
@@ -25,7 +25,7 @@ from zarrscope.stores.store import Store
 
 
 @dataclass(frozen=True)
-class Progress:
+class ConversionProgress:
     """The progress of a run: the current step and node, chunks done, and chunks in total."""
 
     doing: str
@@ -53,11 +53,11 @@ class Result:
 
 
 def run(
-    plan: Plan,
+    plan: ConversionPlan,
     *,
     allow_losses: bool = False,
     verify: bool = True,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[ConversionProgress], None] | None = None,
     cancelled: Callable[[], bool] = never,
     scheduler: Any = None,
 ) -> Result:
@@ -97,7 +97,7 @@ class DestinationWriter:
         store: Store,
         nodes: Iterable[NodePlan],
         executor: Executor,
-        progress: Callable[[Progress], None] | None,
+        progress: Callable[[ConversionProgress], None] | None,
         cancelled: Callable[[], bool],
     ) -> None:
         self.store, self.executor, self.progress, self.cancelled = store, executor, progress, cancelled
@@ -199,7 +199,9 @@ class DestinationWriter:
 
     def _tell(self, doing: str, node: NodePlan, done: int) -> None:
         if self.progress is not None:
-            self.progress(Progress(doing, node.target if node.level is not None else node.path, done, self.total))
+            self.progress(
+                ConversionProgress(doing, node.target if node.level is not None else node.path, done, self.total)
+            )
 
     # ------------------------------------------------------------------ comparing
     def verify(self) -> None:
@@ -232,10 +234,10 @@ class _ConvertRun(DestinationWriter):
 
     def __init__(
         self,
-        plan: Plan,
+        plan: ConversionPlan,
         store: Store,
         executor: Executor,
-        progress: Callable[[Progress], None] | None,
+        progress: Callable[[ConversionProgress], None] | None,
         cancelled: Callable[[], bool],
     ) -> None:
         super().__init__(store, plan.nodes, executor, progress, cancelled)

@@ -71,7 +71,7 @@ class PyramidLevel:
 
 
 @dataclass(frozen=True)
-class Step:
+class LevelStep:
     """One level to be built: its path relative to the image, its shape, and its factors from the level above."""
 
     path: str
@@ -79,7 +79,7 @@ class Step:
     factors: tuple[int, ...]
 
 
-def steps(shape: Sequence[int], axes: Sequence[Axis], names: Sequence[str], wanted: Pyramid) -> list[Step]:
+def steps(shape: Sequence[int], axes: Sequence[Axis], names: Sequence[str], wanted: Pyramid) -> list[LevelStep]:
     """The levels below the finest one, from fine to coarse; `names` has a path for every possible level."""
     unknown = set() if isinstance(wanted.factors, int) else set(wanted.factors) - {axis.name for axis in axes}
     if unknown:
@@ -88,7 +88,7 @@ def steps(shape: Sequence[int], axes: Sequence[Axis], names: Sequence[str], want
             advice=f"The axes are {', '.join(a.name for a in axes)}.",
         )
     shown = [i for i, axis in enumerate(axes) if axis.type == "space"][-2:]
-    found: list[Step] = []
+    found: list[LevelStep] = []
     here = tuple(shape)
     while len(found) + 1 < (wanted.levels or MAX_LEVELS):
         if wanted.levels is None and all(here[i] <= SMALL for i in shown):
@@ -97,7 +97,7 @@ def steps(shape: Sequence[int], axes: Sequence[Axis], names: Sequence[str], want
         if all(f == 1 for f in factors):
             break
         here = coarser_shape(here, factors)
-        found.append(Step(names[len(found)], here, factors))
+        found.append(LevelStep(names[len(found)], here, factors))
     return found
 
 
@@ -127,7 +127,7 @@ def entries(attributes: Mapping[str, Any]) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def with_levels(entry: Mapping[str, Any], base: str, built: Sequence[Step], method: Method) -> dict[str, Any]:
+def with_levels(entry: Mapping[str, Any], base: str, built: Sequence[LevelStep], method: Method) -> dict[str, Any]:
     """A multiscale whose finest level is at `base`, and whose others are `built`. The finest keeps its own metadata."""
     dataset = next(
         (d for d in entry.get("datasets", []) if isinstance(d, Mapping) and d.get("path") == base), {"path": base}

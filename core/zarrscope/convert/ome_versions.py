@@ -9,13 +9,13 @@ E.5.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from zarrscope.ome.metadata import HISTORICAL_AXES, TYPE_OF_NAME, resolve
+from zarrscope.ome.pixel_size import ShapeOf
 
-Attributes = dict[str, Any]
-ShapeOf = Callable[[str], tuple[int, ...] | None]
+JsonObject = dict[str, Any]
 
 _OME_04 = ("multiscales", "omero", "labels", "image-label", "plate", "well", "bioformats2raw.layout", "series")
 _VERSIONED = ("omero", "image-label", "plate", "well")
@@ -48,7 +48,7 @@ def axis_names(attributes: Mapping[str, Any], group: str) -> dict[str, tuple[str
     return named
 
 
-def upgraded(own: Attributes, path: str, shape_of: ShapeOf = nothing_known) -> tuple[Attributes, str]:
+def upgraded(own: JsonObject, path: str, shape_of: ShapeOf = nothing_known) -> tuple[JsonObject, str]:
     """Moves OME-Zarr 0.1 to 0.4 at the top of the attributes to 0.5 under "ome". Returns the attributes and a note, or
     ""."""
     found = {name: own[name] for name in _OME_04 if name in own}
@@ -76,7 +76,7 @@ def upgraded(own: Attributes, path: str, shape_of: ShapeOf = nothing_known) -> t
             found["plate"] = _with_places(found["plate"])
     elif version not in ("", "0.4"):
         return own, f"OME-Zarr metadata {version} is copied unchanged: only 0.1 to 0.4 become 0.5"
-    ome: Attributes = {"version": "0.5"}
+    ome: JsonObject = {"version": "0.5"}
     for name, value in found.items():
         if name == "multiscales":
             value = [_without_version(entry) for entry in value]
@@ -89,11 +89,11 @@ def upgraded(own: Attributes, path: str, shape_of: ShapeOf = nothing_known) -> t
     return {"ome": ome, **rest}, told
 
 
-def _with_axes(listed: Any, path: str, shape_of: ShapeOf) -> list[Attributes] | None:
+def _with_axes(listed: Any, path: str, shape_of: ShapeOf) -> list[JsonObject] | None:
     """Gives multiscales of 0.1 to 0.3 axes as objects, and scales for all levels. Returns None if these are unknown."""
     if listed is None:
         return []
-    entries: list[Attributes] = []
+    entries: list[JsonObject] = []
     found: list[Any] = listed if isinstance(listed, list) else [None]
     for entry in found:
         names, datasets = (entry.get("axes"), entry.get("datasets")) if isinstance(entry, Mapping) else (None, None)
@@ -109,7 +109,7 @@ def _with_axes(listed: Any, path: str, shape_of: ShapeOf) -> list[Attributes] | 
         if not all(isinstance(name, str) for name in names):
             return None
         axes = [{"name": name} | ({"type": kind} if (kind := TYPE_OF_NAME.get(name)) else {}) for name in names]
-        scaled: list[Attributes] = []
+        scaled: list[JsonObject] = []
         for dataset, shape in zip(datasets, shapes, strict=True):
             if shape is None or len(shape) != len(finest):
                 return None
@@ -127,7 +127,7 @@ def _times(fine: int, coarse: int) -> float:
     return float(near) if not coarse or coarse in (fine // near, -(-fine // near)) else fine / coarse
 
 
-def _with_places(plate: Mapping[str, Any]) -> Attributes:
+def _with_places(plate: Mapping[str, Any]) -> JsonObject:
     """A plate of 0.1 to 0.3 whose wells get their row and column indices from their paths."""
     order: dict[str, list[Any]] = {}
     for name in ("rows", "columns"):
@@ -145,13 +145,13 @@ def _with_places(plate: Mapping[str, Any]) -> Attributes:
     return {**plate, "wells": wells} if wells else dict(plate)
 
 
-def downgraded(own: Attributes) -> tuple[Attributes, str]:
+def downgraded(own: JsonObject) -> tuple[JsonObject, str]:
     """Moves OME-Zarr 0.5 under "ome" to 0.4 at the top of the attributes. Returns the attributes and a note."""
     ome = own["ome"]
     version = ome.get("version")
     if version != "0.5" or any(name in own for name in ome if name != "version"):
         return own, f"OME-Zarr metadata {version} is copied unchanged: only 0.5 becomes 0.4"
-    top: Attributes = {}
+    top: JsonObject = {}
     for name, value in ome.items():
         if name == "version":
             continue

@@ -112,7 +112,7 @@ class Amount:
 
 
 @dataclass(frozen=True)
-class Plan(Amount):
+class ConversionPlan(Amount):
     """The plan of a conversion. `plan` makes it, `copying.run` carries it out."""
 
     source: Hierarchy
@@ -175,7 +175,7 @@ def plan(
     codecs: Sequence[CodecLike] | None = None,
     path: str = "/",
     pyramid: Pyramid | None = None,
-) -> Plan:
+) -> ConversionPlan:
     """Plans the conversion of the node at `path`, and all beneath it, to `dialect` at the new place `destination`.
 
     `chunks` and `shards` (elements per axis) apply to arrays with that number of axes. `codecs` applies to all arrays:
@@ -201,20 +201,20 @@ def plan(
     if source.consolidated and nodes[0].metadata is None:
         nodes = _consolidated(chosen, nodes)
     store = destination if isinstance(destination, Store) else None
-    return Plan(source, url, store, chosen, nodes, tuple(planner.losses))
+    return ConversionPlan(source, url, store, chosen, nodes, tuple(planner.losses))
 
 
 def _fixed(given: Sequence[T] | None) -> tuple[T, ...] | None:
     return None if given is None else tuple(given)
 
 
-def plan_beside(source: Hierarchy, dialect: str) -> Plan:
+def plan_beside(source: Hierarchy, dialect: str) -> ConversionPlan:
     """Plans new documents in the source's own store, beside the old ones, for the same chunks."""
     planner = _Planner(source, dialect_named(dialect), "/", Layout(), None, chunks_stay=True)
     nodes = tuple(planner.nodes())
     if source.consolidated and nodes[0].metadata is None:
         nodes = _consolidated(planner.dialect, nodes)
-    return Plan(source, source.url, source.store, planner.dialect, nodes, tuple(planner.losses))
+    return ConversionPlan(source, source.url, source.store, planner.dialect, nodes, tuple(planner.losses))
 
 
 def _url(destination: str, chosen: Dialect) -> str:

@@ -9,9 +9,9 @@ from typing import Any
 from zarrscope.convert.downsampling import Method, check_method
 from zarrscope.convert.layout import coarser
 from zarrscope.convert.levels import (
+    LevelStep,
     Pyramid,
     PyramidLevel,
-    Step,
     entries,
     image_attributes,
     level_names,
@@ -38,7 +38,7 @@ class PlannedPyramid:
 
     image: str | None
     target: str
-    steps: tuple[Step, ...]
+    steps: tuple[LevelStep, ...]
     method: Method
 
 

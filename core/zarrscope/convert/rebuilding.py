@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from zarrscope.convert.copying import DestinationWriter, Progress, Result
+from zarrscope.convert.copying import ConversionProgress, DestinationWriter, Result
 from zarrscope.convert.levels import Pyramid, entries
 from zarrscope.convert.planning import JOURNAL, JOURNAL_LIMIT, Amount, NodePlan, node_json
 from zarrscope.convert.pyramids import PyramidPlanner
@@ -218,7 +218,7 @@ def rebuild(
     plan: Rebuild,
     *,
     verify: bool = True,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[ConversionProgress], None] | None = None,
     cancelled: Callable[[], bool] = never,
     scheduler: Any = None,
     remove: Callable[[str], object] | None = None,
@@ -259,7 +259,7 @@ class _RebuildRun(DestinationWriter):
         self,
         plan: Rebuild,
         executor: Executor,
-        progress: Callable[[Progress], None] | None,
+        progress: Callable[[ConversionProgress], None] | None,
         cancelled: Callable[[], bool],
         remove: Callable[[str], object],
     ) -> None:

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from zarrscope.convert.copying import Progress, Result
-from zarrscope.convert.planning import NodePlan, Plan, plan_beside
+from zarrscope.convert.copying import ConversionProgress, Result
+from zarrscope.convert.planning import ConversionPlan, NodePlan, plan_beside
 from zarrscope.convert.work import ArrayWork, WorkCount
 from zarrscope.dialects import dialect_named
 from zarrscope.errors import BadChunk, Conflict, NotFound, Refused
@@ -27,7 +27,7 @@ from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope.nodes.opening import open as open_hierarchy
 
 
-def plan_upgrade(hierarchy: Hierarchy) -> Plan:
+def plan_upgrade(hierarchy: Hierarchy) -> ConversionPlan:
     """Plans the v3 documents of a v2 hierarchy, which may already lie beside a v3 hierarchy.
 
     Raises Refused (the hierarchy has another dialect, or no v2 documents are left; or v3 cannot read the chunks of an
@@ -43,7 +43,9 @@ def plan_upgrade(hierarchy: Hierarchy) -> Plan:
         except NotFound:
             if store.get(".zattrs") is None and store.get(".zmetadata") is None:
                 raise Refused("It is Zarr v3 already, and has no documents of v2", store=store.url) from None
-            return Plan(hierarchy, store.url, store, hierarchy.dialect, (), ())  # to continue a removal at the root
+            return ConversionPlan(
+                hierarchy, store.url, store, hierarchy.dialect, (), ()
+            )  # to continue a removal at the root
     if hierarchy.dialect.name != "v2":
         raise Refused(
             f"Only Zarr v2 can become Zarr v3 in place, not {hierarchy.dialect.title}",
@@ -62,12 +64,12 @@ def plan_upgrade(hierarchy: Hierarchy) -> Plan:
 
 
 def upgrade(
-    plan: Plan,
+    plan: ConversionPlan,
     *,
     allow_losses: bool = False,
     remove: bool = False,
     verify: bool = True,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[ConversionProgress], None] | None = None,
     cancelled: Callable[[], bool] = never,
     scheduler: Any = None,
 ) -> Result:
@@ -114,7 +116,10 @@ def upgrade(
 
 
 def _verify(
-    plan: Plan, progress: Callable[[Progress], None] | None, cancelled: Callable[[], bool], scheduler: Any
+    plan: ConversionPlan,
+    progress: Callable[[ConversionProgress], None] | None,
+    cancelled: Callable[[], bool],
+    scheduler: Any,
 ) -> None:
     made = open_hierarchy(plan.source.store, dialect="v3")
     passed = 0
@@ -131,7 +136,7 @@ def _verify(
                 nonlocal passed
                 passed += some.chunks
                 if progress is not None:
-                    progress(Progress("verifying", node.path, passed, plan.chunks))
+                    progress(ConversionProgress("verifying", node.path, passed, plan.chunks))
 
             work = ArrayWork(node.array, target)
             executor.run(work.compare, work.regions(written=True), done, cancelled, work.region_bytes)
@@ -139,7 +144,7 @@ def _verify(
         executor.close()
 
 
-def _need_no_fault(plan: Plan) -> None:
+def _need_no_fault(plan: ConversionPlan) -> None:
     """Raises Refused if a stored v3 document breaks the registered schemas, so that readers which refuse it can still
     use v2's documents."""
     store, made = plan.source.store, dialect_named("v3")
@@ -154,7 +159,7 @@ def _need_no_fault(plan: Plan) -> None:
             )
 
 
-def _remove(plan: Plan) -> None:
+def _remove(plan: ConversionPlan) -> None:
     """Removes the v2 documents of every v3 node, children before parents, and .zattrs after .zarray or .zgroup: if the
     process is killed, each v2 node is either unchanged or gone."""
     store, former = plan.source.store, dialect_named("v2")

@@ -17,7 +17,7 @@ from zarrscope.errors import ZarrscopeError
 from zarrscope.errors.visible import visible
 from zarrscope.model.frozen import frozen
 from zarrscope.model.metadata import ArrayMetadata, ChunkKeys, Defect, ExtensionReport, GroupMetadata
-from zarrscope.model.schema import Fault
+from zarrscope.model.schema import SchemaFault
 from zarrscope.model.storage import Entry
 
 DIMENSIONS = "_ARRAY_DIMENSIONS"
@@ -330,7 +330,7 @@ class Dialect(Protocol):
         """
         return {}
 
-    def faults(self, documents: Mapping[str, StoredDocument]) -> list[tuple[str, Fault]]:
+    def faults(self, documents: Mapping[str, StoredDocument]) -> list[tuple[str, SchemaFault]]:
         """Violations of the registered schemas, as (key, fault), in documents that zarrscope reads and other readers
         may refuse."""
         return []

@@ -19,7 +19,7 @@ from zarrscope.model.dtype import DATA_TYPES, data_type
 from zarrscope.model.fill_value import V3 as FILL
 from zarrscope.model.fill_value import parse_fill
 from zarrscope.model.json_value import JSON
-from zarrscope.model.schema import Fault, Schema, faults, member_faults, one_of
+from zarrscope.model.schema import Schema, SchemaFault, faults, member_faults, one_of
 
 _CHUNK_KEY_ENCODINGS: dict[str, tuple[Mapping[str, Schema], tuple[str, ...]]] = {
     "default": ({"separator": one_of("/", ".")}, ()),
@@ -34,7 +34,7 @@ _OPTIONAL = ("attributes", "dimension_names", "storage_transformers", "extension
 _MAX_DEPTH = 8
 
 
-def document_faults(document: Mapping[str, JSON]) -> Iterator[Fault]:
+def document_faults(document: Mapping[str, JSON]) -> Iterator[SchemaFault]:
     """The violations of the schemas in one zarr.json, as (JSON pointer, problem)."""
     array = document.get("node_type") == "array"
     yield from faults(document.get("zarr_format"), {"enum": [3]}, "/zarr_format")
@@ -48,7 +48,7 @@ def document_faults(document: Mapping[str, JSON]) -> Iterator[Fault]:
         yield from _array_faults(document)
 
 
-def _array_faults(document: Mapping[str, JSON]) -> Iterator[Fault]:
+def _array_faults(document: Mapping[str, JSON]) -> Iterator[SchemaFault]:
     missing = [name for name in _ARRAY if name not in document]
     for name in missing:
         yield "", f'lacks the member "{name}"'
@@ -77,7 +77,7 @@ def _array_faults(document: Mapping[str, JSON]) -> Iterator[Fault]:
 
 
 # ---------------------------------------------------------------------------------------------- extension points
-def _named(value: JSON, pointer: str, what: str) -> Iterator[Fault]:
+def _named(value: JSON, pointer: str, what: str) -> Iterator[SchemaFault]:
     """The faults in the form of `value`, an extension such as a codec: it must be a name or an object with a name."""
     if isinstance(value, str):
         return
@@ -98,7 +98,7 @@ def _parts(value: JSON) -> tuple[str, Mapping[str, JSON]]:
 
 def _extension_faults(
     value: JSON, pointer: str, table: Mapping[str, tuple[Mapping[str, Any], tuple[str, ...]]]
-) -> Iterator[Fault]:
+) -> Iterator[SchemaFault]:
     wrong = list(_named(value, pointer, "extension"))
     yield from wrong
     if wrong:
@@ -110,7 +110,7 @@ def _extension_faults(
         yield from member_faults(configuration, members, required, at)
 
 
-def _grid_faults(value: JSON, ndim: int | None) -> Iterator[Fault]:
+def _grid_faults(value: JSON, ndim: int | None) -> Iterator[SchemaFault]:
     wrong = list(_extension_faults(value, "/chunk_grid", _GRIDS))
     yield from wrong
     if wrong or ndim is None:
@@ -121,7 +121,7 @@ def _grid_faults(value: JSON, ndim: int | None) -> Iterator[Fault]:
         yield f"/chunk_grid/configuration/{row.per_axis}", f"must have {ndim} entries, one per axis"
 
 
-def _data_type_faults(value: JSON, pointer: str, depth: int = 0) -> Iterator[Fault]:
+def _data_type_faults(value: JSON, pointer: str, depth: int = 0) -> Iterator[SchemaFault]:
     wrong = list(_named(value, pointer, "data type")) if depth <= _MAX_DEPTH else [(pointer, "nests too deep")]
     yield from wrong
     if wrong:
@@ -147,7 +147,7 @@ def _data_type_faults(value: JSON, pointer: str, depth: int = 0) -> Iterator[Fau
                 yield from _data_type_faults(field["data_type"], here + "/data_type", depth + 1)
 
 
-def _fill_faults(value: JSON, named: JSON) -> Iterator[Fault]:
+def _fill_faults(value: JSON, named: JSON) -> Iterator[SchemaFault]:
     dtype = data_type(named)
     if dtype.name == "bool" and type(value) is not bool:
         yield "/fill_value", "must be true or false"
@@ -171,7 +171,7 @@ def _wide(named: JSON) -> bool:
         return False
 
 
-def codec_faults(value: JSON, pointer: str, ndim: int | None, wide: bool, depth: int = 0) -> Iterator[Fault]:
+def codec_faults(value: JSON, pointer: str, ndim: int | None, wide: bool, depth: int = 0) -> Iterator[SchemaFault]:
     """The faults of a list of codecs. `wide`: whether the elements that the codecs encode have a byte order."""
     wrong = list(faults(value, {"type": "array", "minItems": 1}, pointer))
     yield from wrong

@@ -48,7 +48,7 @@ from zarrscope.model.metadata import (
     ChunkKeys,
     GroupMetadata,
 )
-from zarrscope.model.schema import Fault
+from zarrscope.model.schema import SchemaFault
 from zarrscope.model.storage import Entry
 from zarrscope.runtime.memo import memoized
 from zarrscope.runtime.tuning import ALIKE_BYTES, ALIKE_DOCUMENTS
@@ -213,10 +213,10 @@ class V3(Dialect):
         whole = Document(root or b"", DOCUMENT, limit=CONSOLIDATED_LIMIT).set_text("/consolidated_metadata", inline)
         return {DOCUMENT: whole.bytes}
 
-    def faults(self, documents: Mapping[str, StoredDocument]) -> list[tuple[str, Fault]]:
+    def faults(self, documents: Mapping[str, StoredDocument]) -> list[tuple[str, SchemaFault]]:
         from zarrscope.dialects.strict import document_faults
 
-        found: list[tuple[str, Fault]] = []
+        found: list[tuple[str, SchemaFault]] = []
         for key in documents:
             members = load(documents, key, [], limit=CONSOLIDATED_LIMIT)
             if members is not None:

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from zarrscope.jsondoc.document import Document, pointer_of, same_json
 from zarrscope.jsondoc.parts import common_beginning, common_end
-from zarrscope.jsondoc.spans import Span, parts_between
+from zarrscope.jsondoc.spans import JsonSpan, parts_between
 from zarrscope.jsondoc.unparsed import UnparsedDocument
 
 
-class Difference(NamedTuple):
+class JsonDifference(NamedTuple):
     """One changed value: its JSON text `before` and `after`, None if the value did not exist. `pointer` is relative to
     the prefix."""
 
@@ -23,21 +23,21 @@ class Difference(NamedTuple):
     after: str | None
 
 
-def differences(before: Document, after: Document, prefix: str = "") -> list[Difference]:
+def differences(before: Document, after: Document, prefix: str = "") -> list[JsonDifference]:
     """The members and items that differ. If a whole value was added or removed, only the outermost one is listed.
 
     Numbers with different spelling differ; white space, escapes in strings and the order of members do not count. A
     text that is not JSON differs as a whole.
     """
     if isinstance(before, UnparsedDocument) or isinstance(after, UnparsedDocument):
-        return [Difference("", before.text, after.text)] if before.bytes != after.bytes else []
-    found: list[Difference] = []
+        return [JsonDifference("", before.text, after.text)] if before.bytes != after.bytes else []
+    found: list[JsonDifference] = []
     one, other = before.text, after.text
 
-    def text_of(text: str, span: Span | None) -> str | None:
+    def text_of(text: str, span: JsonSpan | None) -> str | None:
         return None if span is None else text[span.start : span.stop]
 
-    def walk(a: Span | None, b: Span | None, pointer: str) -> None:
+    def walk(a: JsonSpan | None, b: JsonSpan | None, pointer: str) -> None:
         if a is not None and b is not None:
             if one[a.start : a.stop] == other[b.start : b.stop]:
                 return
@@ -54,14 +54,14 @@ def differences(before: Document, after: Document, prefix: str = "") -> list[Dif
                 return
         elif a is b:
             return
-        found.append(Difference(pointer, text_of(one, a), text_of(other, b)))
+        found.append(JsonDifference(pointer, text_of(one, a), text_of(other, b)))
 
     if before.bytes != after.bytes:
         walk(before.span_at(prefix), after.span_at(prefix), "")
     return found
 
 
-def _unlike(one: str, other: str, a: Span, b: Span) -> tuple[range, range]:
+def _unlike(one: str, other: str, a: JsonSpan, b: JsonSpan) -> tuple[range, range]:
     """The indices of the parts of two objects or arrays that may differ: parts with equal text at the beginning and at
     the end are left out."""
     if a.kind == "object" and any(len(each.value) != len(each.children) for each in (a, b)):
@@ -72,7 +72,7 @@ def _unlike(one: str, other: str, a: Span, b: Span) -> tuple[range, range]:
     return parts_between(a, a.start + beginning, a.stop - end), parts_between(b, b.start + beginning, b.stop - end)
 
 
-def _members(span: Span, parts: range) -> dict[str, Span]:
+def _members(span: JsonSpan, parts: range) -> dict[str, JsonSpan]:
     """The members at these indices by name; of a name that appears twice, the last member."""
     names, children = span.names, span.children
     return {names[i].value: children[i] for i in parts}

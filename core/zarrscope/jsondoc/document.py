@@ -29,7 +29,7 @@ from zarrscope.jsondoc.parse import (
     parse_json,
 )
 from zarrscope.jsondoc.sharing import Splice, shared_value, spliced
-from zarrscope.jsondoc.spans import Span, outline, pointer_of
+from zarrscope.jsondoc.spans import JsonSpan, outline, pointer_of
 from zarrscope.jsondoc.style import Style, begin, escape_surrogates, indent_at, on_lines, plain
 from zarrscope.model.storage import Version
 
@@ -107,7 +107,7 @@ class Document:
         return oddities(self.text) if self.notes else Counter()
 
     @cached_property
-    def _root(self) -> Span:
+    def _root(self) -> JsonSpan:
         return outline(self.text, self.value)
 
     @cached_property
@@ -136,7 +136,7 @@ class Document:
         span = self._need(pointer).span
         return self.text[span.start : span.stop]
 
-    def span_at(self, pointer: str) -> Span | None:
+    def span_at(self, pointer: str) -> JsonSpan | None:
         """The place of the value at a pointer in `text`; None if there is no value."""
         found = self._find(pointer)
         return None if found is None else found.span
@@ -314,10 +314,10 @@ class Document:
 
     def _compare(
         self,
-        span: Span,
+        span: JsonSpan,
         value: Any,
         tokens: list[str],
-        parent: Span | None,
+        parent: JsonSpan | None,
         splices: list[Splice],
         later: list[tuple[str, Any]],
     ) -> None:
@@ -348,7 +348,7 @@ class Document:
         else:
             splices.append((span.start, span.stop, self._replacement(span, parent, value)))
 
-    def _replacement(self, span: Span, parent: Span | None, value: Any) -> str:
+    def _replacement(self, span: JsonSpan, parent: JsonSpan | None, value: Any) -> str:
         if span.children and (span.kind == "array") == isinstance(value, list):
             lines = on_lines(self.text, span)
         elif parent is None:
@@ -395,7 +395,7 @@ class Document:
             return self._spliced([(parent.children[-1].stop, parent.children[-1].stop, gap + member)])
         return self._spliced([(begin(parent, at), begin(parent, at), member + gap)])
 
-    def _gap(self, parent: Span) -> tuple[str, str | None]:
+    def _gap(self, parent: JsonSpan) -> tuple[str, str | None]:
         """The text between the parts of a non-empty object or array, and the indentation of a new part (None: on the
         same line)."""
         count = len(parent.children)
@@ -407,11 +407,11 @@ class Document:
         indent = gap[gap.rfind("\n") + 1 :] if "\n" in gap else None
         return gap, indent if indent is None or indent.isspace() else ""
 
-    def _find_parent(self, pointer: str) -> Span | None:
+    def _find_parent(self, pointer: str) -> JsonSpan | None:
         found = self._find(pointer)
         return None if found is None else found.parent
 
-    def _member(self, parent: Span, name: str, value: Any, indent: str | None) -> str:
+    def _member(self, parent: JsonSpan, name: str, value: Any, indent: str | None) -> str:
         spelled = value if isinstance(value, Verbatim) else self._style.spelled(value, indent)
         if parent.kind == "array":
             return spelled
@@ -466,8 +466,8 @@ class Verbatim(str):
 
 @dataclass(frozen=True)
 class _Found:
-    span: Span
-    parent: Span | None
+    span: JsonSpan
+    parent: JsonSpan | None
     index: int
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from zarrscope.errors import BadMetadata
 from zarrscope.jsondoc.grammar import LONG
 from zarrscope.jsondoc.parse import parse_text
-from zarrscope.jsondoc.spans import Span, long_children
+from zarrscope.jsondoc.spans import JsonSpan, long_children
 
 Splice = tuple[int, int, str]
 """Replaces text[start:stop] by a new text."""
@@ -28,7 +28,7 @@ def spliced(text: str, splices: Sequence[Splice]) -> str:
     return "".join([*pieces, text[at:]])
 
 
-def shared_value(text: str, root: Span, splices: Sequence[Splice]) -> tuple[Any] | None:
+def shared_value(text: str, root: JsonSpan, splices: Sequence[Splice]) -> tuple[Any] | None:
     """The value of `spliced(text, splices)`, in a tuple; `text` is standard JSON with the value `root`.
 
     None if the edit leaves no large part as it is, or makes a text that is not standard JSON: it must be parsed whole.
@@ -57,7 +57,7 @@ def shared_value(text: str, root: Span, splices: Sequence[Splice]) -> tuple[Any]
     return (holder[0],)
 
 
-def _left_alone(span: Span, splices: Sequence[Splice]) -> Iterator[Span]:
+def _left_alone(span: JsonSpan, splices: Sequence[Splice]) -> Iterator[JsonSpan]:
     """The largest long objects and arrays that no replacement touches."""
     if span.kind not in ("object", "array") or span.stop - span.start <= LONG:
         return

@@ -38,7 +38,7 @@ def _after_string(text: str, at: int) -> int:
     return match.end()
 
 
-class Span:
+class JsonSpan:
     """One value of a text, with the text `text[start:stop]`. Objects have `names` beside `children`.
 
     Given the `text`, which must be valid, it finds its children when they are first asked for, so an edit in a large
@@ -54,7 +54,7 @@ class Span:
         self.value = value
         self._text = text
         self._names: Sequence[Name] = ()
-        self._children: Sequence[Span] = ()
+        self._children: Sequence[JsonSpan] = ()
 
     @property
     def names(self) -> Sequence[Name]:
@@ -62,7 +62,7 @@ class Span:
         return self._names
 
     @property
-    def children(self) -> Sequence[Span]:
+    def children(self) -> Sequence[JsonSpan]:
         self._expand()
         return self._children
 
@@ -74,19 +74,19 @@ class Span:
             return next(i for i, each in enumerate(self.value) if each == name)
         return next(i for i in reversed(range(len(self.names))) if self.names[i].value == name)
 
-    def beginning(self, limit: int) -> Span:
+    def beginning(self, limit: int) -> JsonSpan:
         """A copy with only the first `limit` children, unless all were found already."""
         text = self._text
         if text is None and not isinstance(self._children, _Children):
             return self
-        part = Span(self.kind, self.start, self.stop, self.value)
+        part = JsonSpan(self.kind, self.start, self.stop, self.value)
         if text is None or self.stop - self.start > LONG:
             part._names, part._children = self.names[:limit], self.children[:limit]
         else:
             part._names, part._children = _found(text, self, limit)
         return part
 
-    def part(self, start: int, stop: int) -> tuple[Sequence[Name], Sequence[Span]]:
+    def part(self, start: int, stop: int) -> tuple[Sequence[Name], Sequence[JsonSpan]]:
         """The names (of an object) and the children with these indices. The other children of a long value are not
         made."""
         held = self.beginning(stop) if self.stop - self.start <= LONG else self
@@ -107,10 +107,10 @@ class Span:
         self._text = None  # set last: another thread that reads it must not see half of the children
 
 
-def _found(text: str, span: Span, limit: int | None = None) -> tuple[list[Name], list[Span]]:
+def _found(text: str, span: JsonSpan, limit: int | None = None) -> tuple[list[Name], list[JsonSpan]]:
     """The names and the children of a short object or array, at most `limit` of them."""
     names: list[Name] = []
-    children: list[Span] = []
+    children: list[JsonSpan] = []
     at = after_space(text, span.start + 1)
     while at < span.stop - 1 and len(children) != limit:
         if span.kind == "object":
@@ -136,25 +136,25 @@ class Name(NamedTuple):
     stop: int
 
 
-class _Children(Sequence[Span]):
+class _Children(Sequence[JsonSpan]):
     """The children of a long object or array, each made when it is asked for; `edges` as `separators` gives them."""
 
-    def __init__(self, text: str, span: Span, edges: NDArray[np.int64]) -> None:
+    def __init__(self, text: str, span: JsonSpan, edges: NDArray[np.int64]) -> None:
         self.text, self.edges = text, edges
         self._value, self._is_object = span.value, span.kind == "object"
-        self._long: dict[int, Span] = {}
+        self._long: dict[int, JsonSpan] = {}
         """Long children that were requested: they keep the places that were found in them."""
 
     def __len__(self) -> int:
         return len(self.edges) - 1
 
     @overload
-    def __getitem__(self, index: int) -> Span: ...
+    def __getitem__(self, index: int) -> JsonSpan: ...
 
     @overload
-    def __getitem__(self, index: slice) -> list[Span]: ...
+    def __getitem__(self, index: slice) -> list[JsonSpan]: ...
 
-    def __getitem__(self, index: int | slice) -> Span | list[Span]:
+    def __getitem__(self, index: int | slice) -> JsonSpan | list[JsonSpan]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         i = range(len(self))[index]
@@ -171,7 +171,7 @@ class _Children(Sequence[Span]):
             name, at = name_at(text, at)
             value = self._value[name] if len(self._value) == len(self) else _read_at(text, at)[0]
         kind: JSONType = _KINDS.get(text[at], "number")
-        child = Span(kind, at, stop, value, text if kind in ("object", "array") else None)
+        child = JsonSpan(kind, at, stop, value, text if kind in ("object", "array") else None)
         if stop - at > LONG:
             self._long[i] = child
         return child
@@ -204,7 +204,7 @@ class _Names(Sequence[Name]):
         return Name(_unquote(text[at:stop]), at, stop)
 
 
-def parts_between(span: Span, start: int, stop: int) -> range:
+def parts_between(span: JsonSpan, start: int, stop: int) -> range:
     """The indices of the children that overlap `text[start:stop]`, and perhaps of some of their neighbours."""
     children = span.children
     if not isinstance(children, _Children):
@@ -213,7 +213,7 @@ def parts_between(span: Span, start: int, stop: int) -> range:
     return range(max(0, int(first) - 1), min(len(children), int(last)))
 
 
-def long_children(span: Span) -> list[Span]:
+def long_children(span: JsonSpan) -> list[JsonSpan]:
     """The children of a long value that may be long themselves, found without looking at each of the others."""
     children = span.children
     if not isinstance(children, _Children):
@@ -229,7 +229,7 @@ MOST_NOTES = 100
 class Scan:
     """The result of `scan`: the values of a text with their places, and its non-standard JSON."""
 
-    root: Span
+    root: JsonSpan
     told: tuple[tuple[str, str], ...]
     """Each deviation from standard JSON: its name as in `oddities` (parse.py), and a sentence."""
     more: int = 0
@@ -246,13 +246,13 @@ def pointer_of(tokens: Sequence[str]) -> str:
     return "".join("/" + token.replace("~", "~0").replace("/", "~1") for token in tokens)
 
 
-def outline(text: str, value: Any) -> Span:
+def outline(text: str, value: Any) -> JsonSpan:
     """The value of a text that `parse_json` has accepted; its parts are found when they are asked for. They share the
     value, because a second copy would take as much memory again.
     """
     at = after_space(text, 1 if text.startswith(BOM) else 0)
     kind: JSONType = _KINDS.get(text[at], "number")
-    return Span(kind, at, len(text.rstrip(" \t\n\r")), value, text if kind in ("object", "array") else None)
+    return JsonSpan(kind, at, len(text.rstrip(" \t\n\r")), value, text if kind in ("object", "array") else None)
 
 
 def name_at(text: str, at: int) -> tuple[str, int]:
@@ -261,10 +261,10 @@ def name_at(text: str, at: int) -> tuple[str, int]:
     return _unquote(text[at:stop]), after_space(text, after_space(text, stop) + 1)
 
 
-def _span_at(text: str, at: int) -> Span:
+def _span_at(text: str, at: int) -> JsonSpan:
     value, stop = _read_at(text, at)
     kind: JSONType = _KINDS.get(text[at], "number")
-    return Span(kind, at, stop, value, text if kind in ("object", "array") else None)
+    return JsonSpan(kind, at, stop, value, text if kind in ("object", "array") else None)
 
 
 def after_space(text: str, at: int) -> int:
@@ -296,8 +296,8 @@ class _Scanner:
     def __init__(self, text: str, limit: int | None) -> None:
         self.text = text
         self.limit = limit
-        self.open: list[Span] = []
-        self.parts: list[tuple[list[Name], list[Span]]] = []
+        self.open: list[JsonSpan] = []
+        self.parts: list[tuple[list[Name], list[JsonSpan]]] = []
         """The parts that were found so far, for each open object or array."""
         self.twice: list[tuple[str, str]] = []
         self.tokens: list[tuple[str, str]] = []
@@ -314,7 +314,7 @@ class _Scanner:
                 "This is a web page or XML, not JSON",
                 advice="Check the address, and whether the server asks for a login.",
             )
-        root: Span | None = None
+        root: JsonSpan | None = None
         while True:
             span = self._value(at)
             if root is None:
@@ -378,13 +378,13 @@ class _Scanner:
                     seen.add(name.value)
         return at + 1
 
-    def _value(self, at: int) -> Span:
+    def _value(self, at: int) -> JsonSpan:
         char = self._char(at)
         if char in "{[":
-            span = Span("object" if char == "{" else "array", at)
+            span = JsonSpan("object" if char == "{" else "array", at)
             self._attach(span)
             names: list[Name] = []
-            children: list[Span] = []
+            children: list[JsonSpan] = []
             span._names, span._children = names, children
             self.open.append(span)
             self.parts.append((names, children))
@@ -393,15 +393,15 @@ class _Scanner:
             return span
         if char == '"':
             stop = self._string_end(at)
-            span = Span("string", at, stop, _unquote(self.text[at:stop]))
+            span = JsonSpan("string", at, stop, _unquote(self.text[at:stop]))
         else:
             word = _WORD.match(self.text, at)
             spelled = word.group() if word else ""
             if spelled in LITERALS:
-                span = Span("literal", at, at + len(spelled), LITERALS[spelled])
+                span = JsonSpan("literal", at, at + len(spelled), LITERALS[spelled])
             elif number := _NUMBER.fullmatch(spelled):
                 value = integer(spelled) if number.group(1) is number.group(2) is None else float(spelled)
-                span = Span("number", at, at + len(spelled), value)
+                span = JsonSpan("number", at, at + len(spelled), value)
             else:
                 self._unexpected(at, "a value")
         self._attach(span)
@@ -419,7 +419,7 @@ class _Scanner:
         self.more += 1
         return False
 
-    def _attach(self, span: Span) -> None:
+    def _attach(self, span: JsonSpan) -> None:
         if self.open:
             self.parts[-1][1].append(span)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from zarrscope.errors import Refused
 from zarrscope.jsondoc.grammar import MAX_DEPTH
-from zarrscope.jsondoc.spans import Span, pointer_of
+from zarrscope.jsondoc.spans import JsonSpan, pointer_of
 
 _BOM = "\ufeff"
 _SURROGATE = re.compile("[\\ud800-\\udfff]")
@@ -49,7 +49,7 @@ class Style:
     ascii: bool
 
     @classmethod
-    def of(cls, text: str, root: Span, key: str) -> Style:
+    def of(cls, text: str, root: JsonSpan, key: str) -> Style:
         unit = comma = colon = None
         short = long = False
         pending, seen, budget = [root], 0, 4 * len(text) + _STYLE_TEXT
@@ -115,12 +115,12 @@ class Style:
         return f"{opening}{line}{(',' + line).join(parts)}{self.newline}{indent}{closing}"
 
 
-def begin(parent: Span, index: int) -> int:
+def begin(parent: JsonSpan, index: int) -> int:
     """The offset at which a member (its name) or an item begins."""
     return parent.names[index].start if parent.kind == "object" else parent.children[index].start
 
 
-def on_lines(text: str, span: Span) -> bool:
+def on_lines(text: str, span: JsonSpan) -> bool:
     """Whether each member of a non-empty object or array is on a line of its own."""
     return bool(span.children) and "\n" in text[span.start : begin(span, 0)]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from zarrscope.errors import BadMetadata
 from zarrscope.jsondoc.document import NODE_LIMIT, Document
-from zarrscope.jsondoc.spans import Span
+from zarrscope.jsondoc.spans import JsonSpan
 from zarrscope.jsondoc.style import escape_surrogates
 from zarrscope.model.storage import Version
 
@@ -39,7 +39,7 @@ class UnparsedDocument(Document):
         return _NO_TEXT.sub(_escaped, self.bytes.decode("utf-8", "surrogateescape"))
 
     @property
-    def _root(self) -> Span:
+    def _root(self) -> JsonSpan:
         raise self.fault
 
     def has(self, pointer: str) -> bool:

@@ -122,7 +122,7 @@ class Fill:
         return hash(repr(self._identity()))
 
 
-Configuration = Mapping[str, Any]
+TypeConfiguration = Mapping[str, Any]
 
 
 def spell(value: JSON, limit: int = 60) -> str:
@@ -169,13 +169,13 @@ UNITS = {unit: unit for unit in ("Y", "M", "W", "D", "h", "m", "s", "ms", "us", 
 UNITS |= {"μs": "us", "µs": "us"}
 
 
-def _core(name: str, configuration: Configuration) -> DataType:
+def _core(name: str, configuration: TypeConfiguration) -> DataType:
     code = CORE[name]
     canonical = {"complex_float32": "complex64", "complex_float64": "complex128"}.get(name, name)
     return DataType(canonical, code, int(code[1:] or 1))
 
 
-def _small(name: str, configuration: Configuration) -> DataType:
+def _small(name: str, configuration: TypeConfiguration) -> DataType:
     size = 2 if name == "bfloat16" else 1
     try:
         import ml_dtypes
@@ -187,12 +187,12 @@ def _small(name: str, configuration: Configuration) -> DataType:
     return DataType(name, np.dtype(scalar), size)
 
 
-def _pair(name: str, configuration: Configuration) -> DataType:
+def _pair(name: str, configuration: TypeConfiguration) -> DataType:
     size = 4 if name in ("complex_bfloat16", "complex_float16") else 2
     return DataType(name, None, size, advice="It is a pair of small floats, which numpy has no type for.")
 
 
-def _raw(name: str, configuration: Configuration) -> DataType:
+def _raw(name: str, configuration: TypeConfiguration) -> DataType:
     """r<bits>: raw bits, kept as void (v3 core "Raw data types")."""
     bits = int(name[1:]) if len(name) < 12 else MAX_ITEMSIZE * 8 + 8
     if bits == 0 or bits % 8:
@@ -200,16 +200,16 @@ def _raw(name: str, configuration: Configuration) -> DataType:
     return DataType(f"r{bits}", f"V{checked_size(bits // 8)}", bits // 8)
 
 
-def _string(name: str, configuration: Configuration) -> DataType:
+def _string(name: str, configuration: TypeConfiguration) -> DataType:
     return DataType("string", "O", 0)
 
 
-def _bytes(name: str, configuration: Configuration) -> DataType:
+def _bytes(name: str, configuration: TypeConfiguration) -> DataType:
     return DataType("bytes", "O", 0)
 
 
-def _sized(kind: str) -> Callable[[str, Configuration], DataType]:
-    def make(name: str, configuration: Configuration) -> DataType:
+def _sized(kind: str) -> Callable[[str, TypeConfiguration], DataType]:
+    def make(name: str, configuration: TypeConfiguration) -> DataType:
         length = configuration.get("length_bytes")
         if type(length) is not int or length < 0:
             raise BadMetadata(
@@ -241,7 +241,7 @@ def checked_size(size: int, pointer: str = "") -> int:
     return size
 
 
-def _temporal(name: str, configuration: Configuration) -> DataType:
+def _temporal(name: str, configuration: TypeConfiguration) -> DataType:
     unit, scale = configuration.get("unit"), configuration.get("scale_factor", 1)
     if not isinstance(unit, str) or unit not in UNITS:
         raise BadMetadata(
@@ -262,11 +262,11 @@ def time_type(kind: str, unit: str, scale: int) -> DataType:
     return DataType(name, text, 8, _canonical({"unit": unit, "scale_factor": scale}))
 
 
-def _struct(name: str, configuration: Configuration) -> DataType:
+def _struct(name: str, configuration: TypeConfiguration) -> DataType:
     return _struct_at(configuration, 0)
 
 
-def _struct_at(configuration: Configuration, depth: int) -> DataType:
+def _struct_at(configuration: TypeConfiguration, depth: int) -> DataType:
     """The type of struct{fields: [{name, data_type}]}, or of its former spelling structured{fields: [[name, type]]}."""
     fields = configuration.get("fields")
     here = "/configuration/fields"
@@ -325,7 +325,7 @@ class TypeRow:
     """One row of the table: the function that makes the type from (name, configuration), and the schema of its
     configuration."""
 
-    make: Callable[[str, Configuration], DataType]
+    make: Callable[[str, TypeConfiguration], DataType]
     members: Mapping[str, Schema] | None = None
     """The schemas of the members; None if there is no configuration."""
 
@@ -406,7 +406,7 @@ def _prefixed(name: str) -> str:
     return " Names with a prefix are of phase 3 of ZEP 9, which is not part of any released specification."
 
 
-def unknown(name: str, configuration: Configuration | None = None) -> DataType:
+def unknown(name: str, configuration: TypeConfiguration | None = None) -> DataType:
     """A DataType for a name that zarrscope does not know. It keeps the name, and has no `numpy`."""
     return DataType(
         name,
@@ -425,7 +425,7 @@ def to_json(dtype: DataType) -> JSON:
     return {"name": dtype.name, "configuration": json.loads(dtype.configuration)}
 
 
-def _canonical(configuration: Configuration) -> str:
+def _canonical(configuration: TypeConfiguration) -> str:
     return json.dumps(configuration, sort_keys=True, separators=(",", ":"), default=str)
 
 

@@ -23,7 +23,7 @@ def one_of(*values: JSON, **more: JSON) -> Schema:
     return {"enum": list(values), **more}
 
 
-Fault = tuple[str, str]
+SchemaFault = tuple[str, str]
 """(JSON pointer, the fault as a clause: "must be an integer")."""
 
 _TYPES: dict[str, type | tuple[type, ...]] = {
@@ -37,7 +37,7 @@ _ARTICLES = {"object": "an object", "array": "a list", "string": "text", "null":
 _ARTICLES |= {"integer": "a whole number", "number": "a number"}
 
 
-def faults(value: JSON, schema: Schema, pointer: str = "") -> Iterator[Fault]:
+def faults(value: JSON, schema: Schema, pointer: str = "") -> Iterator[SchemaFault]:
     """The faults of `value` under the schema. Only keywords that the tables of zarrscope use are supported."""
     if "enum" in schema and not any(type(value) is type(each) and value == each for each in schema["enum"]):
         yield pointer, "must be one of " + ", ".join(map(_shown, schema["enum"]))
@@ -67,7 +67,7 @@ def faults(value: JSON, schema: Schema, pointer: str = "") -> Iterator[Fault]:
 
 def member_faults(
     value: Mapping[str, JSON], members: Mapping[str, Schema], required: Sequence[str], pointer: str
-) -> Iterator[Fault]:
+) -> Iterator[SchemaFault]:
     """The faults of an object under the schemas of its members; a member without a schema is a fault."""
     for name in required:
         if name not in value:

@@ -241,7 +241,7 @@ def look_above(address: Address) -> str | None:
     return None
 
 
-class Found(NamedTuple):
+class FoundRoot(NamedTuple):
     """The contents of a store's root: the detected dialect, and the documents that were read."""
 
     detected: Detected | None
@@ -266,7 +266,7 @@ def found_in(
     lenient: bool = False,
     fallbacks: bool = True,
     consolidated: bool = True,
-) -> Found:
+) -> FoundRoot:
     """Detects the hierarchy in the store and fetches its root documents. `consolidated`: whether consolidated metadata
     will be used."""
     passed_over: list[Unreadable] = []
@@ -287,7 +287,7 @@ def found_in(
         ask(PROBES)
     detected = detected_in(store, documents, dialect, lenient, passed_over)
     if detected is None:
-        return Found(None, documents, frozenset(asked))
+        return FoundRoot(None, documents, frozenset(asked))
     if store.remote and "://" in place:  # the address names a folder within a host or bucket
         told = {key: value for key, value in documents.items() if key in first}
         _needed_all.put(place, not _tell_all(told, lenient, consolidated))
@@ -297,7 +297,7 @@ def found_in(
     if any(key in documents for key in LATE_PROBES):
         elsewhere = [key for key in elsewhere if key not in LATE_PROBES]
     ask(elsewhere)  # drafts keep the root's documents under other keys than the document that identifies the dialect
-    return Found(detected, documents, frozenset({*asked, *documents}))
+    return FoundRoot(detected, documents, frozenset({*asked, *documents}))
 
 
 def _tell_all(documents: dict[str, bytes], lenient: bool, consolidated: bool) -> bool:

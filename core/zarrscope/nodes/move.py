@@ -45,7 +45,7 @@ ROUNDS = 3
 
 
 @dataclass(frozen=True)
-class Progress:
+class MoveProgress:
     """The progress of a move or copy: the values copied or compared so far."""
 
     doing: str
@@ -75,7 +75,7 @@ def copy(
     target: HierarchyLike | None = None,
     *,
     replace: bool = False,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[MoveProgress], None] | None = None,
     cancelled: Callable[[], bool] = never,
 ) -> Moved:
     """Copies the node at `path`, and everything beneath it, to the path `to` of `target` (or of the same hierarchy).
@@ -95,7 +95,7 @@ def move(
     target: HierarchyLike | None = None,
     *,
     replace: bool = False,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[MoveProgress], None] | None = None,
     cancelled: Callable[[], bool] = never,
 ) -> Moved:
     """Moves the node at `path`, and everything beneath it, to the path `to` of `target` (or of the same hierarchy).
@@ -137,7 +137,7 @@ class _Carrying:
         to: str,
         target: NodeContext | None,
         replace: bool,
-        progress: Callable[[Progress], None] | None,
+        progress: Callable[[MoveProgress], None] | None,
         cancelled: Callable[[], bool],
     ) -> None:
         self.source, self.target = source, target if target is not None else source
@@ -449,7 +449,7 @@ class _Carrying:
     def _step(self, doing: str, n: int) -> None:
         self.done += n
         if self.progress is not None:
-            self.progress(Progress(doing, self.path, self.done))
+            self.progress(MoveProgress(doing, self.path, self.done))
 
     def _go_on(self) -> None:
         if self.cancelled():

@@ -13,7 +13,7 @@ from zarrscope.ome.metadata import block, has_multiscales, label_paths, listed, 
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class CollectionMember:
     """One image, or group of images, in a collection. `place` is (row, column) in a plate."""
 
     path: str
@@ -31,7 +31,7 @@ class Collection:
     kind: str
     path: str
     name: str = ""
-    members: tuple[Member, ...] | None = ()
+    members: tuple[CollectionMember, ...] | None = ()
     rows: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ def collection(attributes: Mapping[str, Any], path: str, series: Mapping[str, An
         )
     if isinstance(ome.get("labels"), list) and not has_multiscales(attributes):
         found = label_paths(attributes, path)
-        return Collection("labels", path, name, tuple(Member(p, p.rsplit("/", 1)[-1]) for p in found))
+        return Collection("labels", path, name, tuple(CollectionMember(p, p.rsplit("/", 1)[-1]) for p in found))
     return None
 
 
@@ -79,13 +79,13 @@ def _is_series(attributes: Mapping[str, Any]) -> bool:
     return "bioformats2raw.layout" in attributes or block(attributes)[0].get("bioformats2raw.layout") is not None
 
 
-def _members(value: Any, path: str, title: Any) -> tuple[Member, ...]:
+def _members(value: Any, path: str, title: Any) -> tuple[CollectionMember, ...]:
     members = []
     for i, item in enumerate(value if isinstance(value, list) else ()):
         name = item.get("path") if isinstance(item, Mapping) else None
         target = resolve(path, name) if isinstance(name, str) else None
         if target is not None and target != path:
-            members.append(Member(target, title(i, name)))
+            members.append(CollectionMember(target, title(i, name)))
     return tuple(members)
 
 
@@ -109,7 +109,7 @@ def _plate(plate: Mapping[str, Any], path: str, name: str) -> Collection:
             _index(item.get("rowIndex"), rows, row),
             _index(item.get("columnIndex"), columns, column),
         )
-        members.append(Member(target, f"{row}{column}", (place[0], place[1]) if min(place) >= 0 else None))
+        members.append(CollectionMember(target, f"{row}{column}", (place[0], place[1]) if min(place) >= 0 else None))
     return Collection("plate", path, text_of(plate.get("name")) or name, tuple(members), rows, columns, tuple(warnings))
 
 

@@ -25,7 +25,7 @@ def take(size: int) -> NDArray[np.uint8] | None:
     return _pool.take(size) if is_owned() and KEPT_FROM <= size <= KEPT_BYTES else None
 
 
-class Pool:
+class MemoryPool:
     """Memory mappings that are lent for results, and reused when the results are gone."""
 
     possible = all(hasattr(mmap, name) for name in ("MAP_PRIVATE", "MAP_ANONYMOUS", "MADV_FREE"))
@@ -70,7 +70,7 @@ class Pool:
 class _Lent:
     """Pooled memory under a numpy array. It returns to the pool when the array and all its views are gone."""
 
-    def __init__(self, memory: mmap.mmap, size: int, pool: Pool) -> None:
+    def __init__(self, memory: mmap.mmap, size: int, pool: MemoryPool) -> None:
         self._memory, self._pool, self._advice = memory, pool, mmap.MADV_FREE
         self.__array_interface__ = np.frombuffer(memory, np.uint8, size).__array_interface__
 
@@ -78,7 +78,7 @@ class _Lent:
         self._pool.give_back(self._memory, self._advice)
 
 
-_pool = Pool()
+_pool = MemoryPool()
 
 
 def give_back() -> None:

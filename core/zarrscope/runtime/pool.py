@@ -37,7 +37,7 @@ class Priority(IntEnum):
     IDLE = 3
 
 
-class Pool:
+class ThreadPool:
     """Daemon threads over one priority heap of callables. Up to `size` threads run urgent jobs; up to `deferred` run
     the other jobs, which start only while fewer than `size` threads are busy."""
 
@@ -156,7 +156,7 @@ class Pool:
                 self._wake.wait(left)
 
 
-pools: weakref.WeakSet[Pool] = weakref.WeakSet()
+pools: weakref.WeakSet[ThreadPool] = weakref.WeakSet()
 """All pools of this process, which a forked child empties."""
 
 

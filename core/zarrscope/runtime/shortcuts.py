@@ -35,7 +35,7 @@ class Shortcut(NamedTuple):
     """The function that `load` calls."""
 
 
-class State(NamedTuple):
+class ShortcutState(NamedTuple):
     """Whether a shortcut is used in this process, and the reason if it is not."""
 
     name: str
@@ -86,8 +86,8 @@ def need(holds: bool, reason: str) -> None:
         raise NotUsable(reason)
 
 
-def states() -> Iterator[State]:
+def states() -> Iterator[ShortcutState]:
     """The state of every shortcut in the modules imported so far; loads each of them."""
     for name, tried_with, load, _ in _shortcuts.values():
         used = load() is not None
-        yield State(name, tried_with, used, "" if used else _reasons.get(name, ""))
+        yield ShortcutState(name, tried_with, used, "" if used else _reasons.get(name, ""))

@@ -33,8 +33,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from zarrscope.runtime.cpu import cores
 from zarrscope.runtime.interrupts import LOOK_SECONDS, Interrupted, adopt, check, current, stop, uninterrupted
-from zarrscope.runtime.pool import Pool, log, pools
 from zarrscope.runtime.pool import Priority as Priority
+from zarrscope.runtime.pool import ThreadPool, log, pools
 from zarrscope.runtime.tuning import FETCH_THREADS, FILE_THREADS
 
 Post = Callable[[Callable[[], None]], object]
@@ -93,11 +93,11 @@ class Background:
         self._holders: weakref.WeakSet[Any] = weakref.WeakSet()
         held = self._holders.__len__
         # Prefetching uses the same network and GIL as urgent requests.
-        self.fetch_pool = Pool("fetch", fetch_threads, max(1, fetch_threads // 4), held)
-        self.file_pool = Pool("files", min(FILE_THREADS, fetch_threads), 1, held)
+        self.fetch_pool = ThreadPool("fetch", fetch_threads, max(1, fetch_threads // 4), held)
+        self.file_pool = ThreadPool("files", min(FILE_THREADS, fetch_threads), 1, held)
         # One core is left for the calling thread, which decodes too while it waits (`share`, ChunkLoader.read) or runs
         # a user interface.
-        self.decode_pool = Pool("decode", decode_threads or max(1, self.decode_threads - 1), None, held)
+        self.decode_pool = ThreadPool("decode", decode_threads or max(1, self.decode_threads - 1), None, held)
         _backgrounds.add(self)
 
     @uninterrupted
@@ -299,7 +299,7 @@ class Owner:
 
     @uninterrupted
     def _submit(
-        self, pool: Pool, work: Callable[..., T], done: Callable[[JobResult[T]], None], priority: int
+        self, pool: ThreadPool, work: Callable[..., T], done: Callable[[JobResult[T]], None], priority: int
     ) -> Ticket:
         ticket = _JobTicket(self)
         self.adopt(ticket)

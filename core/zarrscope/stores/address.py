@@ -23,12 +23,12 @@ from zarrscope.model.frozen import frozen
 from zarrscope.stores.address_options import cut_options, with_options
 from zarrscope.stores.local.opening import ARCHIVES, looks_zipped, open_archive
 from zarrscope.stores.local.paths import file_url, path_of
-from zarrscope.stores.registry import Mode, Options, StoreKind, need_kind
+from zarrscope.stores.registry import Mode, StoreKind, StoreOptions, need_kind
 from zarrscope.stores.store import Store
 from zarrscope.stores.whole_address import whole_address
 
 if TYPE_CHECKING:
-    from zarrscope.stores.address_text import Place
+    from zarrscope.stores.address_text import StorePlace
 
 METADATA_FILES = frozenset({"zarr.json", ".zarray", ".zgroup", ".zattrs", ".zmetadata", "attributes.json"})
 
@@ -131,7 +131,7 @@ def address_with(text: str, options: Mapping[str, Any]) -> str:
     return replace(found, store_url=with_options(found.store_url, options)).text
 
 
-def open_store(url: str, mode: Mode = "r", options: Options = None, *, follow_links: bool = False) -> Store:
+def open_store(url: str, mode: Mode = "r", options: StoreOptions = None, *, follow_links: bool = False) -> Store:
     """The store at `url`: an `Address.store_url`, or any text for `split_address` that names no node inside.
 
     "r" opens it read-only; the other modes allow writing: "r+" needs an existing store, "a" does not, "w-" needs a new
@@ -209,7 +209,7 @@ def _path_remark(path: str) -> tuple[str, ...]:
     return (f"A file or folder has exactly the name {path!r}, so this was opened as a path and not as an address",)
 
 
-def _placed(place: Place) -> Address:
+def _placed(place: StorePlace) -> Address:
     """The store and node that a path, or an address without chained parts, names."""
     from zarrscope.stores.address_text import SCHEME
 
@@ -405,7 +405,7 @@ def _above(url: str) -> tuple[str, str] | None:
 
 
 # ---------------------------------------------------------------------- opening
-def store_at(url: str, mode: Mode = "r", options: Options = None, *, follow_links: bool = False) -> Store:
+def store_at(url: str, mode: Mode = "r", options: StoreOptions = None, *, follow_links: bool = False) -> Store:
     """Opens the store at an `Address.store_url` from `split_address`. Raises the errors of `open_store`."""
     from zarrscope.stores.wrappers import PrefixStore, ReadOnlyStore
 
@@ -429,7 +429,7 @@ def store_at(url: str, mode: Mode = "r", options: Options = None, *, follow_link
     return ReadOnlyStore(store) if mode == "r" and store.writable else store
 
 
-def _archive(url: str, mode: Mode, options: Options) -> Store:
+def _archive(url: str, mode: Mode, options: StoreOptions) -> Store:
     kind = _kind(url)
     if kind.form == "path":
         return open_archive(path_of(url), url, mode)

@@ -39,7 +39,7 @@ _FAR = re.compile(r"(?:([\w.+-]+)@)?([A-Za-z0-9_][\w.-]+|\[[0-9A-Fa-f:.]+\]):(?!
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|([A-Za-z_]\w*))")
 
 
-class Step(NamedTuple):
+class AddressStep(NamedTuple):
     """One step on the way from a place to the node. `kind` says how `path` is meant: "node", the path of a node;
     "archive" or "folder", a folder in an archive (address|zip:path or zip://path::address); "references", a folder in a
     reference file."""
@@ -48,7 +48,7 @@ class Step(NamedTuple):
     path: str
 
 
-class Place(NamedTuple):
+class StorePlace(NamedTuple):
     """The place of a store: a path of this system, or an address with a scheme."""
 
     text: str
@@ -59,8 +59,8 @@ class Parts(NamedTuple):
     """The parts of an address. `dialect` is "" if the text states no format; `remarks` are sentences for the person who
     gave the address."""
 
-    place: Place
-    steps: tuple[Step, ...] = ()
+    place: StorePlace
+    steps: tuple[AddressStep, ...] = ()
     dialect: str = ""
     remarks: tuple[str, ...] = ()
 
@@ -119,10 +119,10 @@ def parts_of(given: Cleaned, *, windows: bool = False) -> Parts:
     for pipe in pipes:
         kind, _, inner = pipe.partition(":")
         if kind == "zip":
-            steps.append(Step("archive", inner))
+            steps.append(AddressStep("archive", inner))
         elif kind == "file" or kind in FORMATS:
             dialect = FORMATS.get(kind) or dialect
-            steps += [Step("node", inner)] if inner else []
+            steps += [AddressStep("node", inner)] if inner else []
         else:
             raise Unsupported(
                 f"|{kind}: is not a format or archive that zarrscope can open",
@@ -133,7 +133,7 @@ def parts_of(given: Cleaned, *, windows: bool = False) -> Parts:
     return Parts(place, tuple(steps), dialect, given.remarks)
 
 
-def _chain(text: str, windows: bool) -> tuple[Place, list[Step]]:
+def _chain(text: str, windows: bool) -> tuple[StorePlace, list[AddressStep]]:
     parts = _CHAIN.split(text) if "::" in text else [text]
     folder: str | None = None
     way: Literal["folder", "references"] = "folder"
@@ -154,33 +154,33 @@ def _chain(text: str, windows: bool) -> tuple[Place, list[Step]]:
             feature=f"{first}::",
             advice=f"Known are zip://, reference:// and {', '.join(_CACHES)}.",
         )
-    inside = [] if folder is None else [Step(way, folder)]
-    return place_in(first, windows=windows), [*inside, *(Step("node", node) for node in nodes)]
+    inside = [] if folder is None else [AddressStep(way, folder)]
+    return place_in(first, windows=windows), [*inside, *(AddressStep("node", node) for node in nodes)]
 
 
-def place_in(text: str, *, windows: bool = False) -> Place:
+def place_in(text: str, *, windows: bool = False) -> StorePlace:
     """The place that a text without chains names: a path or an address. Raises Refused if it is neither."""
     if re.match(SCHEME, text):
-        return Place(text, False)
+        return StorePlace(text, False)
     if text.lower().startswith("file:"):
-        return Place("file://" + text[5:].replace("\\", "/" if windows else "\\"), False)
+        return StorePlace("file://" + text[5:].replace("\\", "/" if windows else "\\"), False)
     expanded = _expanded(text, windows)
     if expanded != text:
         if re.match(SCHEME, expanded):
-            return Place(expanded, False)
-        return Place(expanded, True)
+            return StorePlace(expanded, False)
+        return StorePlace(expanded, True)
     if _DRIVE.match(text) or text.startswith("\\\\"):
         if windows:
-            return Place(text, True)
+            return StorePlace(text, True)
         raise Refused(
             f"{text!r} is a path of Windows",
             advice="Write the path that it has on this computer, where the drive or share is mounted.",
         )
     far = _FAR.match(text)
     if far is not None and (found := _far(text, *far.groups())) is not None:
-        return Place(found, False)
+        return StorePlace(found, False)
     _check_head(text)
-    return Place(text, True)
+    return StorePlace(text, True)
 
 
 def _expanded(text: str, windows: bool) -> str:

@@ -20,13 +20,13 @@ from zarrscope.model.storage import ABSENT, Answer, Buffer, ByteRange, Entry, Re
 from zarrscope.runtime.keyed_locks import KeyedLocks
 from zarrscope.runtime.tuning import SCANNED_AT_ONCE
 from zarrscope.stores.keys import too_large
-from zarrscope.stores.puts import Done, Puts
+from zarrscope.stores.puts import Puts, WhenDone
 from zarrscope.stores.value_reader import Reader
 
 _locks = KeyedLocks()
 
 
-class Listed(NamedTuple):
+class BackendEntry(NamedTuple):
     """An entry of a listing that includes folders: a key; a folder; or neither, such as a broken link, with an error
     that gives the reason."""
 
@@ -120,8 +120,8 @@ class Backend:
                 else:
                     yield prefix + entry.name
 
-    def _list_with_folders(self, prefix: str) -> Iterator[Listed]:
-        return map(Listed, self._list_prefix(prefix))
+    def _list_with_folders(self, prefix: str) -> Iterator[BackendEntry]:
+        return map(BackendEntry, self._list_prefix(prefix))
 
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
         seen: set[tuple[str, bool]] = set()
@@ -169,7 +169,7 @@ class Backend:
         """The number of values that `_begin_put` may be storing at once; 0 if this store has no event loop for it."""
         return 0
 
-    def _begin_put(self, key: str, value: bytes, done: Done) -> Callable[[], object]:
+    def _begin_put(self, key: str, value: bytes, done: WhenDone) -> Callable[[], object]:
         """Stores a value without a thread that waits, and calls `done`. Returns a function that cancels the request."""
         raise NotImplementedError  # a store with `_puts_begun_at_once` > 0 overrides this
 

@@ -28,11 +28,11 @@ from zarrscope.errors.confidential import conceal
 if TYPE_CHECKING:
     from obstore.store import ObjectStore as Client
 
-Options = Mapping[str, Any]
+BucketOptions = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Login:
+class BucketLogin:
     """One set of credentials: its name for messages, the settings for obstore, and a function that returns the access
     keys if the settings contain none."""
 
@@ -56,7 +56,7 @@ class Service:
     place: Callable[[str], tuple[str, str, dict[str, Any]]]
     names: Mapping[str, str]
     """Other names of obstore's settings → obstore's own names."""
-    logins: Callable[[dict[str, Any]], Iterator[Login]]
+    logins: Callable[[dict[str, Any]], Iterator[BucketLogin]]
     host: str
     """The address of the service if no endpoint is given. Names of settings in braces stand for their values."""
 
@@ -68,7 +68,7 @@ class Service:
         return {"s3": store.S3Store, "gcs": store.GCSStore, "azure": store.AzureStore}[self.name]
 
 
-def logins(service: Service, options: Options) -> Iterator[Login]:
+def logins(service: Service, options: BucketOptions) -> Iterator[BucketLogin]:
     """The credentials to try for `service`, in order; at least one.
 
     Raises Refused for a profile that does not exist.
@@ -76,12 +76,12 @@ def logins(service: Service, options: Options) -> Iterator[Login]:
     settings = _settings(service, options)
     conceal(settings)
     if settings.pop("anon", False) or settings.get("skip_signature"):
-        yield Login(ANONYMOUS, {**settings, "skip_signature": True})
+        yield BucketLogin(ANONYMOUS, {**settings, "skip_signature": True})
         return
     yield from service.logins(settings)
 
 
-def _settings(service: Service, options: Options) -> dict[str, Any]:
+def _settings(service: Service, options: BucketOptions) -> dict[str, Any]:
     """The options under obstore's names."""
     settings: dict[str, Any] = {}
     for name, value in options.items():
@@ -101,14 +101,14 @@ def _s3_place(text: str) -> tuple[str, str, dict[str, Any]]:
     return bucket, path, {}
 
 
-def _s3_logins(settings: dict[str, Any]) -> Iterator[Login]:
+def _s3_logins(settings: dict[str, Any]) -> Iterator[BucketLogin]:
     profile = settings.pop("profile", None)
     given = {name: settings.pop(name) for name in _KEYS if name in settings}
     named = profile or os.environ.get("AWS_PROFILE")
     files = _aws_files()
     place = {**_s3_place_of(files.get(named or "default", {})), **settings}
     if given:
-        yield Login("the options", place, _given(given))
+        yield BucketLogin("the options", place, _given(given))
         return
     if named:
         if profile and profile not in files:
@@ -121,14 +121,14 @@ def _s3_logins(settings: dict[str, Any]) -> Iterator[Login]:
             return
     environ = {name: os.environ.get(f"AWS_{name.upper()}", "") for name in _KEYS}
     if environ["access_key_id"] and environ["secret_access_key"]:
-        yield Login("the environment", place, _given({k: v for k, v in environ.items() if v}))
+        yield BucketLogin("the environment", place, _given({k: v for k, v in environ.items() if v}))
     if not named and "default" in files:
         yield from _of_profile("default", files["default"], place)
     if any(os.environ.get(f"AWS_{name}") for name in _ROLES):
-        yield Login("the role of this container", place)
+        yield BucketLogin("the role of this container", place)
     elif _machine("sys_vendor").startswith("Amazon"):
-        yield Login("the role of this machine", place)
-    yield Login(ANONYMOUS, {**place, "skip_signature": True})
+        yield BucketLogin("the role of this machine", place)
+    yield BucketLogin(ANONYMOUS, {**place, "skip_signature": True})
 
 
 _ROLES = (
@@ -136,16 +136,16 @@ _ROLES = (
 )  # fmt: skip
 
 
-def _of_profile(name: str, told: Options, place: dict[str, Any]) -> Iterator[Login]:
+def _of_profile(name: str, told: BucketOptions, place: dict[str, Any]) -> Iterator[BucketLogin]:
     found = {key: told[f"aws_{key}"] for key in _KEYS if told.get(f"aws_{key}")}
     if "access_key_id" in found:
-        yield Login(f"the profile {name}", place, _given(found))
+        yield BucketLogin(f"the profile {name}", place, _given(found))
     elif any(key.startswith(("sso_", "role_arn", "credential_process", "source_profile")) for key in told):
         try:
             import boto3
             from obstore.auth.boto3 import Boto3CredentialProvider
 
-            yield Login(f"the profile {name}", place, Boto3CredentialProvider(boto3.Session(profile_name=name)))
+            yield BucketLogin(f"the profile {name}", place, Boto3CredentialProvider(boto3.Session(profile_name=name)))
         except Exception:  # boto3 is not installed, or finds no login: try the next credentials
             return
 
@@ -161,7 +161,7 @@ def _given(keys: Mapping[str, str]) -> Callable[[], Any]:
     return provide
 
 
-def _s3_place_of(told: Options) -> dict[str, Any]:
+def _s3_place_of(told: BucketOptions) -> dict[str, Any]:
     """The region and the endpoint for S3, from the environment and the profile `told`, as the AWS command line reads
     them."""
     environ = os.environ
@@ -191,13 +191,13 @@ def _aws_files() -> dict[str, dict[str, str]]:
 
 
 # ---------------------------------------------------------------------- Google Cloud Storage
-def _gcs_logins(settings: dict[str, Any]) -> Iterator[Login]:
+def _gcs_logins(settings: dict[str, Any]) -> Iterator[BucketLogin]:
     emulator = os.environ.get("STORAGE_EMULATOR_HOST")
     if emulator:
         settings.setdefault("base_url", emulator if "://" in emulator else f"http://{emulator}")
     token = settings.pop("token", None)
     if token == "anon":
-        yield Login(ANONYMOUS, {**settings, "skip_signature": True})
+        yield BucketLogin(ANONYMOUS, {**settings, "skip_signature": True})
         return
     if token is not None:
         name = "service_account" if os.path.exists(str(token)) else "bearer_token"
@@ -205,18 +205,18 @@ def _gcs_logins(settings: dict[str, Any]) -> Iterator[Login]:
     if any(name in settings for name in ("service_account", "service_account_key", "bearer_token")) or (
         "application_credentials" in settings
     ):
-        yield Login("the options", settings)
+        yield BucketLogin("the options", settings)
         return
     named = os.environ.get("GOOGLE_APPLICATION_CREDENTIALS")
     if named and os.path.exists(named):
-        yield Login("the environment", {**settings, "application_credentials": named})
+        yield BucketLogin("the environment", {**settings, "application_credentials": named})
     folder = Path(os.environ.get("APPDATA", "~") if os.name == "nt" else "~/.config").expanduser()
     usual = folder / "gcloud" / "application_default_credentials.json"
     if usual.exists():
-        yield Login("the login of gcloud", {**settings, "application_credentials": str(usual)})
+        yield BucketLogin("the login of gcloud", {**settings, "application_credentials": str(usual)})
     if _machine("product_name").startswith("Google"):
-        yield Login("the role of this machine", settings)
-    yield Login(ANONYMOUS, {**settings, "skip_signature": True})
+        yield BucketLogin("the role of this machine", settings)
+    yield BucketLogin(ANONYMOUS, {**settings, "skip_signature": True})
 
 
 # ---------------------------------------------------------------------- Azure
@@ -231,12 +231,12 @@ def _azure_place(text: str) -> tuple[str, str, dict[str, Any]]:
 _AZURE_SECRETS = ("account_key", "sas_key", "token", "client_secret")
 
 
-def _azure_logins(settings: dict[str, Any]) -> Iterator[Login]:
+def _azure_logins(settings: dict[str, Any]) -> Iterator[BucketLogin]:
     environ = os.environ
     told = settings.pop("connection_string", None)
     settings |= _connection(told) if told else {}
     if any(name in settings for name in _AZURE_SECRETS):
-        yield Login("the options", settings)
+        yield BucketLogin("the options", settings)
         return
     around = _connection(environ.get("AZURE_STORAGE_CONNECTION_STRING", ""))
     for variable, name in (
@@ -247,17 +247,17 @@ def _azure_logins(settings: dict[str, Any]) -> Iterator[Login]:
     account: dict[str, Any] = {name: around[name] for name in ("account_name", "endpoint") if name in around}
     same = settings.get("account_name", account.get("account_name")) == account.get("account_name")
     if same and any(name in around for name in _AZURE_SECRETS):
-        yield Login("the environment", {**around, **settings})
+        yield BucketLogin("the environment", {**around, **settings})
     place = {**account, **settings} if same else {**settings}
     if environ.get("AZURE_CLIENT_ID") and environ.get("AZURE_TENANT_ID"):
         names = ("client_id", "client_secret", "tenant_id", "federated_token_file")
         found = {name: environ[f"AZURE_{name.upper()}"] for name in names if environ.get(f"AZURE_{name.upper()}")}
-        yield Login("the application of the environment", {**place, **found})
+        yield BucketLogin("the application of the environment", {**place, **found})
     if shutil.which("az") and Path("~/.azure").expanduser().is_dir():
-        yield Login("the login of az", {**place, "use_azure_cli": True})
+        yield BucketLogin("the login of az", {**place, "use_azure_cli": True})
     if _machine("chassis_asset_tag") == "7783-7084-3265-9085-8269-3286-77":
-        yield Login("the role of this machine", place)
-    yield Login(ANONYMOUS, {**place, "skip_signature": True})
+        yield BucketLogin("the role of this machine", place)
+    yield BucketLogin(ANONYMOUS, {**place, "skip_signature": True})
 
 
 def _connection(text: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from zarrscope.model.storage import Version
 from zarrscope.stores.local.opening import nearest
 from zarrscope.stores.mapping import MappingStore
 from zarrscope.stores.one_per_file import OnePerFile
-from zarrscope.stores.registry import Mode, Options
+from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.store import Store
 
 
@@ -203,7 +203,7 @@ class DbmStore(MappingStore):
         self._file.close()
 
 
-def open_dbm(url: str, mode: Mode, options: Options) -> Store:
+def open_dbm(url: str, mode: Mode, options: StoreOptions) -> Store:
     """The file of a dbm:///path address."""
     import dbm
 

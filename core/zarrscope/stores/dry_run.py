@@ -22,7 +22,7 @@ from zarrscope.stores.backend import Backend
 from zarrscope.stores.store import Store
 from zarrscope.stores.wrappers import Wrapper
 
-Act = Literal["set", "copy", "move_prefix", "erase", "erase_prefix"]
+OperationKind = Literal["set", "copy", "move_prefix", "erase", "erase_prefix"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Operation:
     copied or moved, in the store `source_url`.
     """
 
-    act: Act
+    act: OperationKind
     key: str
     store: str
     size: int | None = None
@@ -76,7 +76,7 @@ class Rehearsal(Wrapper):
 
     def _record(
         self,
-        act: Act,
+        act: OperationKind,
         key: str,
         size: int | None = None,
         keys: int = 1,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from zarrscope.runtime.interrupts import uninterrupted, uninterrupted_steps
-from zarrscope.stores.backend import Backend, Listed
+from zarrscope.stores.backend import Backend, BackendEntry
 from zarrscope.stores.keys import check_key, check_prefix
 
 
@@ -97,7 +97,7 @@ class FileOperations:
         """
         return self._store._links(check_key(key))
 
-    def list_with_folders(self, prefix: str) -> Iterator[Listed]:
+    def list_with_folders(self, prefix: str) -> Iterator[BackendEntry]:
         """Lists all keys and folders beneath a prefix, and links that cannot be followed.
 
         Parameters

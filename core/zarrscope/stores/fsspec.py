@@ -28,7 +28,7 @@ from zarrscope.model.storage import Answer, ByteRange, Entry, Request
 from zarrscope.stores.address_options import split_options
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.network import Network, network, others
-from zarrscope.stores.registry import Mode, Options
+from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.remote import RemoteStore
 from zarrscope.stores.service_answers import ABOUT_LOGINS, ABOUT_VALUES, NO_BUCKET
 from zarrscope.stores.store import Store
@@ -361,7 +361,7 @@ def file_system_options(scheme: str, options: dict[str, Any]) -> dict[str, Any]:
     return {**_credentials(scheme, found), **found}
 
 
-def open_bucket(url: str, mode: Mode, options: Options) -> Store:
+def open_bucket(url: str, mode: Mode, options: StoreOptions) -> Store:
     """The store at an address for whose scheme fsspec has a file system."""
     return FsspecStore(url, **(options or {}))
 

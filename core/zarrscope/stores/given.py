@@ -10,7 +10,7 @@ from itertools import count
 from weakref import WeakValueDictionary
 
 from zarrscope.errors import NotFound
-from zarrscope.stores.registry import Mode, Options
+from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.store import Store
 
 _numbers = count(1)
@@ -24,7 +24,7 @@ def numbered(store: Store) -> str:
     return url
 
 
-def open_given(url: str, mode: Mode = "r", options: Options = None) -> Store:
+def open_given(url: str, mode: Mode = "r", options: StoreOptions = None) -> Store:
     """The store of an object:// address."""
     found = _numbered.get(url)
     if found is None:

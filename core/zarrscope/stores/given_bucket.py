@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from zarrscope.stores.credentials import SERVICES, Login
+from zarrscope.stores.credentials import SERVICES, BucketLogin
 from zarrscope.stores.given import numbered, open_given
 from zarrscope.stores.network import network
 from zarrscope.stores.object_store import ObjectStore
@@ -30,7 +30,7 @@ class GivenBucket(ObjectStore):
         self._service = replace(SERVICES["s3"], name="", title=f"the {kind}")
         self._bucket_seen = self._settled = self._region_asked = True
         self._no_suffixes = self._no_ranges = False
-        self._logins = [Login(f"the settings of the {kind}")]
+        self._logins = [BucketLogin(f"the settings of the {kind}")]
         self._login = 0
         self._told = {}
         self._config = {}
@@ -40,5 +40,5 @@ class GivenBucket(ObjectStore):
     def __reduce__(self) -> tuple[Any, ...]:
         return open_given, (self.url,)
 
-    def _looked_up(self) -> list[Login]:
+    def _looked_up(self) -> list[BucketLogin]:
         return []

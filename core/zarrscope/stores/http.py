@@ -29,7 +29,7 @@ from zarrscope.runtime.tuning import IN_FLIGHT
 from zarrscope.stores import web_index
 from zarrscope.stores.body import CutShort, NeedsWhole, begins_as_page, is_page, read_body, total_of
 from zarrscope.stores.network import Network, network, others, seconds_asked_for
-from zarrscope.stores.registry import Mode, Options
+from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.remote import RemoteStore
 from zarrscope.stores.store import Store
 
@@ -426,7 +426,7 @@ def _advice(status: int) -> str:
     return "Wait, then try again." if status >= 500 else "Check the address."
 
 
-def open_web(url: str, mode: Mode, options: Options) -> Store:
+def open_web(url: str, mode: Mode, options: StoreOptions) -> Store:
     """The store of an http:// or https:// address."""
     if unknown := [*others(options)]:
         raise Refused(f"There is no option {unknown[0]!r} for web servers", store=url)

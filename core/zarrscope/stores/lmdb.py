@@ -24,7 +24,7 @@ from zarrscope.model.storage import Buffer, ByteRange, Entry, Version
 from zarrscope.stores.keys import check_key, too_large
 from zarrscope.stores.local.opening import nearest
 from zarrscope.stores.one_per_file import OnePerFile
-from zarrscope.stores.registry import Mode, Options
+from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.store import Store
 from zarrscope.stores.value_reader import HeldReader, Reader
 
@@ -330,7 +330,7 @@ class LMDBStore(Store):
         self._environment.close()
 
 
-def open_lmdb(url: str, mode: Mode, options: Options) -> Store:
+def open_lmdb(url: str, mode: Mode, options: StoreOptions) -> Store:
     """The environment of an lmdb:///path address."""
     path = url.partition("://")[2]
     path = path[1:] if os.name == "nt" and path[2:3] == ":" else path

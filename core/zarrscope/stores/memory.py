@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 
 from zarrscope.model.buffers import Arena
 from zarrscope.model.storage import Buffer, ByteRange, Entry, Version
-from zarrscope.stores.registry import Mode, Options
+from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.store import Store
 from zarrscope.stores.value_reader import HeldReader, Reader
 
@@ -110,6 +110,6 @@ class MemoryStore(Store):
                 del self._values[key]
 
 
-def open_memory(url: str, mode: Mode, options: Options) -> Store:
+def open_memory(url: str, mode: Mode, options: StoreOptions) -> Store:
     """The store of a memory://name address."""
     return MemoryStore.named(url[len("memory://") :])

@@ -25,7 +25,7 @@ from zarrscope.errors import Denied, NotFound, Refused, Unreadable, Unsupported,
 from zarrscope.errors.confidential import cause, conceal, public_options
 from zarrscope.runtime.memo import Memo
 from zarrscope.stores.address_options import split_options
-from zarrscope.stores.credentials import SERVICES, Login, logins
+from zarrscope.stores.credentials import SERVICES, BucketLogin, logins
 from zarrscope.stores.network import network, others
 from zarrscope.stores.remote import RemoteStore
 from zarrscope.stores.service_answers import (
@@ -119,7 +119,7 @@ class BucketRequests(RemoteStore):
 
     # ------------------------------------------------------------------ credentials
     @property
-    def _login_in_use(self) -> Login:
+    def _login_in_use(self) -> BucketLogin:
         """The credentials that are in use or are being tried."""
         return self._logins[self._login]
 
@@ -131,7 +131,7 @@ class BucketRequests(RemoteStore):
             found = self._clients[self._login, lists] = self._made(self._login_in_use, lists)
         return found
 
-    def _made(self, login: Login, lists: bool) -> Client:
+    def _made(self, login: BucketLogin, lists: bool) -> Client:
         config = {**login.config, **self._config}
         if login.provider is not None:
             return self._new_client(login, config, lists)
@@ -142,7 +142,7 @@ class BucketRequests(RemoteStore):
             clients.put(key, found)
         return found
 
-    def _new_client(self, login: Login, config: dict[str, Any], lists: bool) -> Client:
+    def _new_client(self, login: BucketLogin, config: dict[str, Any], lists: bool) -> Client:
         silent = timedelta(seconds=self.network.timeout)
         endpoint = str(config.get("endpoint", config.get("base_url", "")))
         try:
@@ -269,7 +269,7 @@ class BucketRequests(RemoteStore):
         self._clients = other._clients
         self._found_logins += 1  # requests that are denied with the old credentials are then sent again
 
-    def _looked_up(self) -> list[Login]:
+    def _looked_up(self) -> list[BucketLogin]:
         """The credentials, looked up again."""
         try:
             return [*logins(self._service, self._told)]

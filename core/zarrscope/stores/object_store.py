@@ -25,7 +25,7 @@ from zarrscope.stores.address_options import split_options
 from zarrscope.stores.body import begins_as_page
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.object_requests import BucketRequests
-from zarrscope.stores.puts import Done
+from zarrscope.stores.puts import WhenDone
 from zarrscope.stores.remote import RemoteStore
 from zarrscope.stores.service_answers import CONDITIONS, NO_BUCKET, is_about_range
 
@@ -334,7 +334,7 @@ class ObjectStore(BucketRequests):
     def _puts_begun_at_once(self) -> int:
         return self.width
 
-    def _begin_put(self, key: str, value: bytes, done: Done) -> Callable[[], object]:
+    def _begin_put(self, key: str, value: bytes, done: WhenDone) -> Callable[[], object]:
         return self._begun(lambda: self._put_if(key, value, None), key, done)
 
     def _erase(self, key: str) -> None:

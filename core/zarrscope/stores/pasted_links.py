@@ -33,14 +33,14 @@ _FORMAT = re.compile(r"(zarr|zarr2|zarr3|n5)://|.*\|(zarr|zarr2|zarr3|n5):", re.
 _ELSEWHERE = re.compile(r"(https?|s3|gs|s3\+https?|gcs|az|abfs)://")
 
 
-class Volume(NamedTuple):
+class LinkedVolume(NamedTuple):
     """The address of a volume, and a sentence for the person that names the link from which it was taken."""
 
     address: str
     remark: str
 
 
-def volume_in(text: str) -> Volume | None:
+def volume_in(text: str) -> LinkedVolume | None:
     """The volume that a link to a viewer shows; None for text that is not such a link. Raises Refused if the link shows
     no volume.
 
@@ -68,9 +68,9 @@ def volume_in(text: str) -> Volume | None:
     return None
 
 
-def _taken(address: str, viewer: str, more: int = 0) -> Volume:
+def _taken(address: str, viewer: str, more: int = 0) -> LinkedVolume:
     others = f"; it names {more} more" if more else ""
-    return Volume(address, f"The address was taken from a link to {viewer}{others}")
+    return LinkedVolume(address, f"The address was taken from a link to {viewer}{others}")
 
 
 def _check_page(link: SplitResult) -> None:
@@ -84,7 +84,7 @@ def _check_page(link: SplitResult) -> None:
 
 
 # ---------------------------------------------------------------------- BioFile Finder
-def _finder(given: list[tuple[str, str]]) -> Volume:
+def _finder(given: list[tuple[str, str]]) -> LinkedVolume:
     """The path that BioFile Finder filters by; raises Refused for a table of files."""
     tables = []
     for name, value in given:
@@ -104,7 +104,7 @@ def _finder(given: list[tuple[str, str]]) -> Volume:
 
 
 # ---------------------------------------------------------------------- Neuroglancer
-def _neuroglancer(fragment: str) -> Volume:
+def _neuroglancer(fragment: str) -> LinkedVolume:
     text = unquote(fragment.removeprefix("+"))
     state = _json(text) or _json(_plain_json(text))
     if not isinstance(state, dict):

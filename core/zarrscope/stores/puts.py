@@ -21,18 +21,18 @@ from typing import Protocol
 
 from zarrscope.model.storage import Buffer
 from zarrscope.runtime.interrupts import LOOK_SECONDS, adopt, check, current
-from zarrscope.runtime.pool import Pool, Priority
+from zarrscope.runtime.pool import Priority, ThreadPool
 from zarrscope.runtime.tuning import PUT_BYTES, PUTS_AT_ONCE
 from zarrscope.stores.keys import check_key
 
-_pool = Pool("puts", PUTS_AT_ONCE, 0)
+_pool = ThreadPool("puts", PUTS_AT_ONCE, 0)
 
 
-Done = Callable[[BaseException | None], None]
+WhenDone = Callable[[BaseException | None], None]
 """A function that is called once, on any thread: with the error, or with None when the value is stored."""
 
 
-class Target(Protocol):
+class PutTarget(Protocol):
     """The interface of a store that Puts needs."""
 
     remote: bool
@@ -41,14 +41,14 @@ class Target(Protocol):
 
     def _puts_begun_at_once(self) -> int: ...
 
-    def _begin_put(self, key: str, value: bytes, done: Done) -> Callable[[], object]: ...
+    def _begin_put(self, key: str, value: bytes, done: WhenDone) -> Callable[[], object]: ...
 
 
 class Puts:
     """`with Puts(store) as puts: puts.put(key, value) …`: at the end of the block all values are stored, or the first
     error is raised."""
 
-    def __init__(self, store: Target) -> None:
+    def __init__(self, store: PutTarget) -> None:
         self._store = store
         self._beside = store.remote
         self._changed = threading.Condition()

@@ -18,7 +18,7 @@ from zarrscope.errors.confidential import cause, conceal
 from zarrscope.model.storage import Answer, ByteRange, Request, Version
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.network import network, others
-from zarrscope.stores.registry import Mode, Options
+from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.store import Store
 from zarrscope.stores.whole_address import whole_address
 
@@ -207,7 +207,7 @@ def _opened_again(url: str, writable: bool) -> RedisStore:
     return RedisStore(url, writable=writable)
 
 
-def open_redis(url: str, mode: Mode, options: Mapping[str, Any] | Options) -> Store:
+def open_redis(url: str, mode: Mode, options: Mapping[str, Any] | StoreOptions) -> Store:
     """The store of a redis:// address; the path after the prefix is a node."""
     server, database, path = place_of(url)
     prefix, _, inner = path.partition("/")

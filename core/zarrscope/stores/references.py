@@ -23,7 +23,7 @@ from zarrscope.stores.fsspec import FsspecStore, file_system_options
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.local.paths import path_of, real_path
 from zarrscope.stores.network import network, others
-from zarrscope.stores.registry import Mode, Options
+from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.store import Store
 
 _REMOTE = BUCKETS | {"http", "https"}
@@ -212,7 +212,7 @@ def _in_parquet(folder: str, options: dict[str, Any]) -> Any:
     return LazyReferenceMapper(root, fs=files, engine="pyarrow")
 
 
-def open_references(url: str, mode: Mode, options: Options) -> Store:
+def open_references(url: str, mode: Mode, options: StoreOptions) -> Store:
     """The store of a reference:// address."""
     return ReferenceStore(url, **(options or {}))
 

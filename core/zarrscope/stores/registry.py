@@ -20,10 +20,10 @@ from zarrscope.stores.store import Store
 Mode = Literal["r", "r+", "a", "w-"]
 """How a store is opened. "r": read-only; "r+": for writing, it must exist; "a": for writing, it is created if missing;
 "w-": created, it must not exist."""
-Options: TypeAlias = Mapping[str, Any] | None
+StoreOptions: TypeAlias = Mapping[str, Any] | None
 Ability = Literal["read", "list", "write", "conditional"]
-Form = Literal["path", "url", "bucket", "name", "file", "chain"]
-Opener: TypeAlias = Callable[[str, Mode, Options], Store]
+AddressForm = Literal["path", "url", "bucket", "name", "file", "chain"]
+StoreOpener: TypeAlias = Callable[[str, Mode, StoreOptions], Store]
 """A function that opens the store at an address."""
 
 
@@ -69,16 +69,16 @@ class StoreKind:
 
     scheme: str
     opens: str
-    opener: str | Opener
+    opener: str | StoreOpener
     abilities: frozenset[Ability] = frozenset({"read", "list", "write", "conditional"})
-    form: Form = "bucket"
+    form: AddressForm = "bucket"
     also: tuple[str, ...] = ()
     extra: str = ""
     needs: tuple[str, ...] = ()
     archives: bool = False
     endings: tuple[str, ...] = ("",)
 
-    def open(self, url: str, mode: Mode, options: Options) -> Store:
+    def open(self, url: str, mode: Mode, options: StoreOptions) -> Store:
         """Opens the store. Raises Unsupported if a needed package is not installed, or the package that adds this kind
         of store fails."""
         missing = [name for name in self.needs if find_spec(name) is None]
@@ -104,10 +104,10 @@ class StoreKind:
         return found
 
 
-_openers: dict[str, Opener] = {}
+_openers: dict[str, StoreOpener] = {}
 
 
-def _imported(named: str) -> Opener:
+def _imported(named: str) -> StoreOpener:
     """The object that "module:function" names. It is cached, because a second import takes a twentieth of the time in
     which a hierarchy is opened."""
     found = _openers.get(named)

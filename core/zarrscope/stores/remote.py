@@ -30,7 +30,7 @@ from zarrscope.runtime.interrupts import LOOK_SECONDS, check
 from zarrscope.runtime.tuning import FEWEST_IN_FLIGHT, IN_FLIGHT
 from zarrscope.stores.backend import Backend
 from zarrscope.stores.network import SETTINGS, Network
-from zarrscope.stores.puts import Done
+from zarrscope.stores.puts import WhenDone
 from zarrscope.stores.store import Store
 
 UNTOLD_ADVICE = (
@@ -297,7 +297,7 @@ class RemoteStore(Store):
         finally:
             running.cancel()
 
-    def _begun(self, work: Callable[[], Coroutine[Any, Any, object]], key: str, done: Done) -> Callable[[], object]:
+    def _begun(self, work: Callable[[], Coroutine[Any, Any, object]], key: str, done: WhenDone) -> Callable[[], object]:
         """Starts `work` on the event loop, which calls `done` at its end. Returns a function that cancels it."""
         where, tasks = self._loop, list[asyncio.Task[object]]()
 

@@ -20,7 +20,7 @@ from zarrscope.errors import NotFound, Refused, Unreadable
 from zarrscope.model.storage import ByteRange, Entry, Version
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.local.opening import nearest
-from zarrscope.stores.registry import Mode, Options
+from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.store import Store
 
 PAGE = 256
@@ -171,7 +171,7 @@ def _is_text(key: str) -> bool:
     return True
 
 
-def open_sqlite(url: str, mode: Mode, options: Options) -> Store:
+def open_sqlite(url: str, mode: Mode, options: StoreOptions) -> Store:
     """The database of a sqlite:///path address."""
     path = url.partition("://")[2]
     path = path[1:] if os.name == "nt" and path[2:3] == ":" else path

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 
 from zarrscope.errors import Unreadable, ZarrscopeError
 from zarrscope.model.storage import Answer, Buffer, ByteRange, Entry, Request, Version
-from zarrscope.stores.backend import Backend, Listed
-from zarrscope.stores.puts import Done
+from zarrscope.stores.backend import Backend, BackendEntry
+from zarrscope.stores.puts import WhenDone
 from zarrscope.stores.store import Store
 
 
@@ -97,7 +97,7 @@ class Wrapper(Store):
         self.before("list_prefix", prefix)
         return self.store._list_prefix(prefix)
 
-    def _list_with_folders(self, prefix: str) -> Iterator[Listed]:
+    def _list_with_folders(self, prefix: str) -> Iterator[BackendEntry]:
         if type(self)._list_prefix is not Wrapper._list_prefix:  # this wrapper changes keys: use its own listing
             return super()._list_with_folders(prefix)
         self.before("list_prefix", prefix)
@@ -234,11 +234,11 @@ class PrefixStore(Wrapper):
             for key in self.store.list_prefix(self.prefix + prefix):
                 yield key[len(self.prefix) :]
 
-    def _list_with_folders(self, prefix: str) -> Iterator[Listed]:
+    def _list_with_folders(self, prefix: str) -> Iterator[BackendEntry]:
         with self._naming():
             for found in self.store.files.list_with_folders(self.prefix + prefix):
                 error = None if found.error is None else self._named(found.error)
-                yield Listed(found.key[len(self.prefix) :], found.is_folder, error)
+                yield BackendEntry(found.key[len(self.prefix) :], found.is_folder, error)
 
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
         with self._naming():
@@ -258,7 +258,7 @@ class PrefixStore(Wrapper):
     def _puts_begun_at_once(self) -> int:
         return self.store._puts_begun_at_once()
 
-    def _begin_put(self, key: str, value: bytes, done: Done) -> Callable[[], object]:
+    def _begin_put(self, key: str, value: bytes, done: WhenDone) -> Callable[[], object]:
         def ended(error: BaseException | None) -> None:
             done(self._named(error) if isinstance(error, ZarrscopeError) else error)
 
@@ -407,7 +407,7 @@ class Latency(Wrapper):
 
 
 @dataclass
-class Fault:
+class FaultRule:
     """A rule for which operations fail: of those that match, the first `skip` succeed and the next `times` fail; None
     stands for all others."""
 
@@ -422,7 +422,7 @@ class Fault:
 class Faults(Wrapper):
     """Raises an error in the operations that one of `faults` selects. A set that fails stores nothing."""
 
-    def __init__(self, store: Store, *faults: Fault) -> None:
+    def __init__(self, store: Store, *faults: FaultRule) -> None:
         super().__init__(store)
         self.faults = list(faults)
         self._seen: Counter[int] = Counter()
@@ -439,4 +439,4 @@ class Faults(Wrapper):
                     raise fault.error().located(store=self.url, key=key)
 
 
-__all__ = ["Counting", "Fault", "Faults", "Gate", "Latency", "PrefixStore", "ReadOnlyStore", "Wrapper"]
+__all__ = ["Counting", "FaultRule", "Faults", "Gate", "Latency", "PrefixStore", "ReadOnlyStore", "Wrapper"]

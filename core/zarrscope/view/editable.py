@@ -17,7 +17,7 @@ import numpy as np
 from zarrscope.errors import Refused
 from zarrscope.errors.visible import visible
 from zarrscope.model.frozen import frozen
-from zarrscope.view.lazy import Axis, LazyView, Shown
+from zarrscope.view.lazy import AxisIndex, LazyView, ShownAs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,7 +31,7 @@ BOX_LIMIT = 1 << 22
 
 
 @frozen
-class Block:
+class EditedBlock:
     """A rectangular part of an array with edits: its position, its values, and a mask of the elements that were set."""
 
     corner: tuple[int, ...]
@@ -52,7 +52,7 @@ class Edits:
         rank = len(self.shape)
         limits = (1,) * (rank - 2) + (EDGE,) * min(rank, 2)
         self._size = tuple(max(1, min(limit, n)) for limit, n in zip(limits, self.shape, strict=True))
-        self._blocks: dict[tuple[int, ...], Block] = {}
+        self._blocks: dict[tuple[int, ...], EditedBlock] = {}
         self._lock = threading.Lock()
         self.version = 0
         """Increases with every change."""
@@ -61,11 +61,11 @@ class Edits:
         return bool(self._blocks)
 
     @property
-    def blocks(self) -> list[Block]:
+    def blocks(self) -> list[EditedBlock]:
         """Copies of the blocks, in the order of the array."""
         with self._lock:
             found = [self._blocks[place] for place in sorted(self._blocks)]
-            return [Block(block.corner, block.values.copy(), block.was_set.copy()) for block in found]
+            return [EditedBlock(block.corner, block.values.copy(), block.was_set.copy()) for block in found]
 
     def clear(self, version: int) -> bool:
         """Drops all edits, after they were written. Returns False, and keeps all, if there was a change after
@@ -108,16 +108,16 @@ class Edits:
                 block.was_set[index] = True
             self.version += 1
 
-    def _block(self, place: tuple[int, ...]) -> Block:
+    def _block(self, place: tuple[int, ...]) -> EditedBlock:
         block = self._blocks.get(place)
         if block is None:
             corner = tuple(at * n for at, n in zip(place, self._size, strict=True))
             sides = (min(size, n - at) for size, n, at in zip(self._size, self.shape, corner, strict=True))
             shape = tuple(sides)
-            block = self._blocks[place] = Block(corner, np.zeros(shape, self.dtype), np.zeros(shape, np.bool_))
+            block = self._blocks[place] = EditedBlock(corner, np.zeros(shape, self.dtype), np.zeros(shape, np.bool_))
         return block
 
-    def over(self, axes: Sequence[Axis], stored: NDArray[Any]) -> NDArray[Any]:
+    def over(self, axes: Sequence[AxisIndex], stored: NDArray[Any]) -> NDArray[Any]:
         """A copy of the stored values at `axes` in which edited elements have their new values."""
         kept = [axis for axis in axes if not isinstance(axis, int)]
         with self._lock:
@@ -138,7 +138,9 @@ class Edits:
         return values
 
 
-def _meeting(block: Block, axes: Sequence[Axis]) -> tuple[Block, list[NDArray[Any]], tuple[Any, ...]] | None:
+def _meeting(
+    block: EditedBlock, axes: Sequence[AxisIndex]
+) -> tuple[EditedBlock, list[NDArray[Any]], tuple[Any, ...]] | None:
     """Returns (block, positions in the result, index in the block) of the elements of a block that `axes` select; None
     if there are none."""
     outer: list[NDArray[Any]] = []
@@ -183,8 +185,8 @@ class EditableView(LazyView):
     def __init__(
         self,
         array: Array,
-        axes: tuple[Axis, ...] | None = None,
-        shown: Shown | None = None,
+        axes: tuple[AxisIndex, ...] | None = None,
+        shown: ShownAs | None = None,
         layout: tuple[int | None, ...] | None = None,
         edits: Edits | None = None,
     ) -> None:
@@ -196,7 +198,7 @@ class EditableView(LazyView):
         """An editable view of the same part of the array as `view`; edits stay in memory."""
         return cls(view._array, view._axes, view._shown, view._layout)
 
-    def _like(self, axes: tuple[Axis, ...], shown: Shown | None, layout: tuple[int | None, ...]) -> LazyView:
+    def _like(self, axes: tuple[AxisIndex, ...], shown: ShownAs | None, layout: tuple[int | None, ...]) -> LazyView:
         return EditableView(self._array, axes, shown, layout, self.edits)
 
     def on(self, array: Array) -> LazyView:

@@ -22,7 +22,7 @@ from zarrscope.dialects.defects import as_far_as_read
 from zarrscope.errors import NotFound, Unsupported, ZarrscopeError
 from zarrscope.jsondoc.parse import parsed_once
 from zarrscope.model.frozen import frozen
-from zarrscope.ome.collection import Collection, Member, collection
+from zarrscope.ome.collection import Collection, CollectionMember, collection
 from zarrscope.ome.metadata import TYPE_OF_NAME, Axis, Channel, Color, Multiscale
 
 if TYPE_CHECKING:
@@ -36,9 +36,9 @@ __all__ = [
     "Axis",
     "Channel",
     "Collection",
+    "CollectionMember",
     "Image",
     "Level",
-    "Member",
     "default_image",
     "default_window",
     "find_collection",
@@ -278,7 +278,7 @@ def find_collection(group: Group | Array) -> Collection | None:
     return collection(attributes, group.path, as_far_as_read(series.attributes))
 
 
-def members(group: Group, found: Collection) -> Iterator[Member]:
+def members(group: Group, found: Collection) -> Iterator[CollectionMember]:
     """Yields the members of a collection in order. If no list is stored, the members are the groups "0", "1", …, looked
     up one by one until the first missing number (spec E.6)."""
     if found.members is not None:
@@ -290,7 +290,7 @@ def members(group: Group, found: Collection) -> Iterator[Member]:
             group.hierarchy[path]
         except NotFound:
             return
-        yield Member(path, f"image {i + 1} ({i})")
+        yield CollectionMember(path, f"image {i + 1} ({i})")
 
 
 def default_image(node: Group | Array, depth: int = 3) -> Image | None:

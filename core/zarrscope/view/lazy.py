@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from zarrscope.nodes.array import Array
 
-Axis = int | range | np.ndarray[Any, Any]
+AxisIndex = int | range | np.ndarray[Any, Any]
 """The elements that a view takes from one axis: one index, a range, or a list of indices in any order."""
-Shown = tuple[np.dtype[Any], Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]]
+ShownAs = tuple[np.dtype[Any], Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]]
 """(data type of converted values, function that converts values after reading)."""
 
 
@@ -41,14 +41,14 @@ class LazyView(Computing):
     def __init__(
         self,
         array: Array,
-        axes: tuple[Axis, ...] | None = None,
-        shown: Shown | None = None,
+        axes: tuple[AxisIndex, ...] | None = None,
+        shown: ShownAs | None = None,
         layout: tuple[int | None, ...] | None = None,
     ) -> None:
         # Hides the name "zarrscope…": napari treats any object from a module named "zarr…" as an array of zarr-python.
         self.__module__ = "lazy view"
         self._array = array
-        self._axes: tuple[Axis, ...] = tuple(range(n) for n in array.shape) if axes is None else axes
+        self._axes: tuple[AxisIndex, ...] = tuple(range(n) for n in array.shape) if axes is None else axes
         kept = tuple(i for i, axis in enumerate(self._axes) if not isinstance(axis, int))
         self._layout: tuple[int | None, ...] = kept if layout is None else layout
         self.shape = tuple(1 if i is None else len(self._indices(i)) for i in self._layout)
@@ -115,7 +115,7 @@ class LazyView(Computing):
                     layout = [layout.pop(), *layout]
         return self._like(tuple(axes), self._shown, tuple(layout))
 
-    def _like(self, axes: tuple[Axis, ...], shown: Shown | None, layout: tuple[int | None, ...]) -> LazyView:
+    def _like(self, axes: tuple[AxisIndex, ...], shown: ShownAs | None, layout: tuple[int | None, ...]) -> LazyView:
         """Another view of the same array."""
         return LazyView(self._array, axes, shown, layout)
 
@@ -221,7 +221,7 @@ class LazyView(Computing):
         return visible(f"<LazyView of {self._array.path} {self.shape} {self.dtype}>")
 
 
-def _index(axis: Axis) -> int | slice:
+def _index(axis: AxisIndex) -> int | slice:
     if isinstance(axis, int):
         return axis
     if not len(axis):
@@ -243,7 +243,7 @@ def _edges(edges: Any, indices: range) -> list[int]:
             return found
 
 
-def _converted(shown: Shown | None, dtype: np.dtype[Any], values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _converted(shown: ShownAs | None, dtype: np.dtype[Any], values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return (values if shown is None else shown[1](values)).astype(dtype)
 
 
@@ -281,7 +281,7 @@ def _positions(item: Any, length: int) -> np.ndarray[Any, Any]:
     return np.where(given < 0, given + length, given).astype(np.intp)
 
 
-def _chosen(item: Any, place: int, indices: range | np.ndarray[Any, Any]) -> Axis:
+def _chosen(item: Any, place: int, indices: range | np.ndarray[Any, Any]) -> AxisIndex:
     """Applies one item of an index to the `indices` that the view has along the axis number `place`."""
     if isinstance(item, slice):
         return indices[item]

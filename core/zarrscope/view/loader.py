@@ -44,7 +44,7 @@ from zarrscope.runtime.threads import Background, Owner, Priority, Ticket
 from zarrscope.runtime.threads import shared as shared_background
 from zarrscope.runtime.tuning import VIEW_BYTES
 from zarrscope.view.cache import FAILED, FILL, PRESENT, ChunkCache, ChunkResult, ChunkState
-from zarrscope.view.pending import ChunkTicket, Key, PendingChunk, Stage
+from zarrscope.view.pending import ChunkTicket, LoaderKey, PendingChunk, Stage
 
 __all__ = [
     "FAILED", "FILL", "NEARBY", "PRESENT", "VIEW_BYTES", "VISIBLE",
@@ -78,7 +78,7 @@ class ChunkLoader:
 
     def _reset(self) -> None:
         self._lock = threading.Condition(threading.Lock())
-        self._under_way: dict[Key, PendingChunk] = {}
+        self._under_way: dict[LoaderKey, PendingChunk] = {}
         self._viewers: Counter[str] = Counter()
 
     @property

@@ -15,7 +15,7 @@ from zarrscope.runtime.interrupts import uninterrupted
 from zarrscope.runtime.threads import Background, Owner, Priority, Ticket
 from zarrscope.view.cache import ChunkResult
 
-Key = tuple[ArrayIdentity, ChunkIndex]
+LoaderKey = tuple[ArrayIdentity, ChunkIndex]
 log = logging.getLogger("zarrscope")
 
 
@@ -40,7 +40,7 @@ class PendingChunk:
     def __init__(self, array: Array, index: ChunkIndex) -> None:
         self.array = array
         self.index = index
-        self.key: Key = (array._stored.identity, index)
+        self.key: LoaderKey = (array._stored.identity, index)
         self.stage = Stage.QUEUED
         self.payload: bytes | memoryview | None = None
         self.result: ChunkResult | None = None

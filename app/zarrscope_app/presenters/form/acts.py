@@ -18,7 +18,7 @@ from zarrscope_app.presenters.form.mending import Asked, mended
 from zarrscope_app.presenters.form.revealing import reveal
 from zarrscope_app.presenters.form.section_form import Judge, SectionForm, is_section_field
 from zarrscope_app.presenters.form.sections.model import Subject
-from zarrscope_app.presenters.form.view_models import Finding, Way
+from zarrscope_app.presenters.form.view_models import FieldFinding, Way
 
 
 class MeaningEditor:
@@ -50,7 +50,7 @@ class MeaningEditor:
 
     # ------------------------------------------------------------------ findings
     @property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[FieldFinding, ...]:
         """Invalid typed texts, followed by the findings of the OME-Zarr specification about the displayed draft."""
         draft = self._drafts.shown
         if draft is None:

@@ -19,7 +19,7 @@ from zarrscope_app.presenters.form.view_models import Field, Way
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownFields:
     """The fields of one view of the attributes; for the view "json" also their text."""
 
     fields: tuple[Field, ...] = ()
@@ -27,15 +27,15 @@ class Shown:
     fault: TextFault | None = None
 
 
-NOTHING = Shown()
+NOTHING = ShownFields()
 
 
-def shown_of(draft: Draft, way: Way, fold_above: int) -> Shown:
+def shown_of(draft: Draft, way: Way, fold_above: int) -> ShownFields:
     """The fields of a draft, or its text, for the view `way`. Takes long for a large document."""
     if way in ("json", "document"):
         text, fault = json_text.shown(draft)
-        return Shown(json_text.lines_of(text, fault), text, fault)
-    return Shown(fields(draft, fold_above) if way == "fields" else ())
+        return ShownFields(json_text.lines_of(text, fault), text, fault)
+    return ShownFields(fields(draft, fold_above) if way == "fields" else ())
 
 
 class BackgroundView:
@@ -55,7 +55,7 @@ class BackgroundView:
         """Whether fields or text are being made in the background."""
         return self._ticket is not None
 
-    def look(self, path: str, draft: Draft, way: Way) -> Shown:
+    def look(self, path: str, draft: Draft, way: Way) -> ShownFields:
         """The fields or the text that were made last, which may be out of date; NOTHING for another node or view than
         the last one."""
         wanted = _state_of(path, draft, way)
@@ -63,7 +63,7 @@ class BackgroundView:
             self._ask(wanted, path, draft, way)
         shown = self._shown if self._made[:2] == (path, way) else NOTHING
         if way == "json" and draft.json is not None and draft.json[0] is draft.now and not draft.errors:
-            return Shown(shown.fields, draft.json[1])
+            return ShownFields(shown.fields, draft.json[1])
         return shown
 
     def made_of(self, draft: Draft) -> tuple[Field, ...]:
@@ -79,14 +79,14 @@ class BackgroundView:
         self._wanted = wanted
         made = draft.copy()
 
-        def work(cancelled: Callable[[], bool]) -> Shown:
+        def work(cancelled: Callable[[], bool]) -> ShownFields:
             if not cancelled():
                 made.find_changes()
             if not cancelled() and not made.whole:
                 self._sections.prepare(path, made, made.now)
             return NOTHING if cancelled() else shown_of(made, way, self._fold_above)
 
-        def done(outcome: JobResult[Shown]) -> None:
+        def done(outcome: JobResult[ShownFields]) -> None:
             self._ticket = None
             self._made, self._shown = wanted, outcome.value or NOTHING
             draft.know_changes(made.base, made.now, made.find_changes())

@@ -21,7 +21,7 @@ from zarrscope_app.presenters.form.section_form import SectionForm
 from zarrscope_app.presenters.form.view_models import Change, Diff
 
 Made = TypeVar("Made")
-Splice = Callable[[Document, str], Document]
+SplicesText = Callable[[Document, str], Document]
 """A function that makes one edit: (document, pointer of a value in it) → the edited document. Raises ZarrscopeError."""
 
 
@@ -54,7 +54,7 @@ class BackgroundEdits:
         else:
             act()
 
-    def change(self, path: str, draft: Draft, pointer: str, change: Splice, text: str) -> None:
+    def change(self, path: str, draft: Draft, pointer: str, change: SplicesText, text: str) -> None:
         """Like `DraftEditor.change`, but in the background, for a large document."""
         if text:
             self.setting[pointer] = text

@@ -8,7 +8,7 @@ from typing import Literal
 from zarrscope.errors import ZarrscopeError
 from zarrscope.jsondoc.document import Document
 from zarrscope_app.presenters.form import words
-from zarrscope_app.presenters.form.behind import BackgroundEdits, Splice
+from zarrscope_app.presenters.form.behind import BackgroundEdits, SplicesText
 from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.drafts import Drafts
 
@@ -26,7 +26,7 @@ class DraftEditor:
             self._told()  # repaints the form, so that an editor with typed text shows the stored value again
         return self._drafts.editable
 
-    def change(self, pointer: str, change: Splice, text: str = "") -> bool:
+    def change(self, pointer: str, change: SplicesText, text: str = "") -> bool:
         """Replaces the displayed document by change(document, pointer in the document). Returns False if the change is
         refused, or no document can be edited."""
         draft = self.draft()

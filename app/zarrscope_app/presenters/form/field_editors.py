@@ -33,7 +33,7 @@ _COLOUR = re.compile("[0-9A-Fa-f]{6}")
 
 
 @frozen
-class Place:
+class FieldPlace:
     """A value, the names and positions that lead to it, and all attributes of its node."""
 
     path: tuple[str, ...]
@@ -51,7 +51,7 @@ class Place:
         return holder.get(name) if isinstance(holder, Mapping) else None
 
 
-def _proposes_nothing(place: Place) -> tuple[str, ...]:
+def _proposes_nothing(place: FieldPlace) -> tuple[str, ...]:
     return ()
 
 
@@ -66,20 +66,20 @@ class FieldEditor:
 
     id: str
     title: str
-    fits: Callable[[Place], bool]
+    fits: Callable[[FieldPlace], bool]
     editor: Editor
-    choices: Callable[[Place], tuple[str, ...]] = _proposes_nothing
+    choices: Callable[[FieldPlace], tuple[str, ...]] = _proposes_nothing
     """The proposed values; another text may be typed too."""
     check: Callable[[str], str] = _takes_all
     """The reason why a text is refused; "" if it is accepted. The JSON syntax was checked before."""
 
 
-def _is_axis_member(place: Place, name: str) -> bool:
+def _is_axis_member(place: FieldPlace, name: str) -> bool:
     path = place.path
     return len(path) > 3 and path[-1] == name and path[-3] == "axes" and "multiscales" in path
 
 
-def _is_scale(place: Place) -> bool:
+def _is_scale(place: FieldPlace) -> bool:
     path = place.path
     return len(path) > 4 and path[-2] == "scale" and path[-4] == "coordinateTransformations" and _is_number(place.value)
 
@@ -149,7 +149,7 @@ def plugged_in() -> tuple[tuple[FieldEditor, ...], tuple[Unsupported, ...]]:
     return tuple(found), tuple(faults)
 
 
-def row_for(place: Place) -> FieldEditor:
+def row_for(place: FieldPlace) -> FieldEditor:
     """The first row that fits the value at `place`."""
     for row in DOMAIN:
         if row.fits(place):
@@ -160,11 +160,11 @@ def row_for(place: Place) -> FieldEditor:
     return next(row for row in JSON if row.fits(place))
 
 
-def _fits(row: FieldEditor, place: Place) -> bool:
+def _fits(row: FieldEditor, place: FieldPlace) -> bool:
     return bool(row.fits(place))  # converted, because a plugin may return anything
 
 
-def choices_for(row: FieldEditor, place: Place) -> tuple[str, ...]:
+def choices_for(row: FieldEditor, place: FieldPlace) -> tuple[str, ...]:
     """The values that the form proposes at a place."""
     return _ask(row, lambda: tuple(strings.clean(str(choice), 120) for choice in row.choices(place)), ())
 

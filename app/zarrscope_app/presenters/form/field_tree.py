@@ -9,10 +9,10 @@ from itertools import islice
 from typing import Any
 
 from zarrscope.jsondoc.document import pointer_of, tokens_of
-from zarrscope.jsondoc.spans import Span
+from zarrscope.jsondoc.spans import JsonSpan
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.draft import Draft
-from zarrscope_app.presenters.form.field_editors import Place, choices_for, row_for
+from zarrscope_app.presenters.form.field_editors import FieldPlace, choices_for, row_for
 from zarrscope_app.presenters.form.pages import page_of, page_text
 from zarrscope_app.presenters.form.view_models import KINDS, Field, FieldKind
 
@@ -52,7 +52,7 @@ class _Walk:
 
     def add(
         self,
-        span: Span | None,
+        span: JsonSpan | None,
         value: Any,
         pointer: str,
         label: str,
@@ -81,7 +81,7 @@ class _Walk:
             summary = told or strings.counted(members, "member")
         if not folded:
             summary = strings.joined(summary, page_text(page, members))
-        place = Place(tuple(tokens_of(pointer)), value, self.attributes)
+        place = FieldPlace(tuple(tokens_of(pointer)), value, self.attributes)
         row = row_for(place)
         self.found.append(
             Field(
@@ -113,7 +113,7 @@ class _Walk:
             self.add(child, item, at, name, depth + 1, isinstance(value, dict), members > self.fold_above)
 
 
-def _parts(span: Span, value: Any, pointer: str, page: range) -> list[tuple[Span, Any, str, str]]:
+def _parts(span: JsonSpan, value: Any, pointer: str, page: range) -> list[tuple[JsonSpan, Any, str, str]]:
     """(position in the text, value, pointer, name) of the members on a page."""
     if isinstance(value, list):
         _, children = span.part(page.start, page.stop)
@@ -155,7 +155,7 @@ def field_at(draft: Draft, pointer: str) -> Field | None:
     tokens = tokens_of(pointer)
     text = "" if isinstance(value, dict | list) else _plain(value)
     text, error = draft.errors.get(pointer, (text, ""))
-    row = row_for(Place(tuple(tokens), value, attributes))
+    row = row_for(FieldPlace(tuple(tokens), value, attributes))
     return Field(
         pointer,
         tokens[-1] if tokens else strings.ATTRIBUTES,

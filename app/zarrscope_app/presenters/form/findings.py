@@ -22,7 +22,7 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.sections.model import Subject
 from zarrscope_app.presenters.form.sections.table import sections_of
-from zarrscope_app.presenters.form.view_models import Finding
+from zarrscope_app.presenters.form.view_models import FieldFinding
 
 MOST = 50
 """The most findings that are listed for one document."""
@@ -122,7 +122,7 @@ def mend(subject: Subject, found: Violation) -> Sequence[Edit]:
     return ()
 
 
-def findings_of(subject: Subject, violations: Sequence[Violation]) -> tuple[Finding, ...]:
+def findings_of(subject: Subject, violations: Sequence[Violation]) -> tuple[FieldFinding, ...]:
     """Violations in words: first all violations of a MUST of the specification, then the violations of a SHOULD that
     can be corrected."""
     found = []
@@ -130,7 +130,7 @@ def findings_of(subject: Subject, violations: Sequence[Violation]) -> tuple[Find
         edits = mend(subject, each)
         told = words.mends([item.text for item in edits]) if edits else ""
         sentence = words.finding(each.message, each.pointer)
-        found.append(Finding(each.pointer, sentence, each.strength == "must", told))
+        found.append(FieldFinding(each.pointer, sentence, each.strength == "must", told))
     return tuple(sorted(found, key=lambda each: (not each.wrong, not each.mend)))
 
 
@@ -166,6 +166,6 @@ def nearest(attributes: Any, pointer: str) -> str:
     return pointer
 
 
-def wrong_texts(errors: Mapping[str, tuple[str, str]]) -> tuple[Finding, ...]:
+def wrong_texts(errors: Mapping[str, tuple[str, str]]) -> tuple[FieldFinding, ...]:
     """Findings about invalid typed texts. `errors`: field → (text, reason)."""
-    return tuple(Finding(id, strings.clean(why, 300), True) for id, (_, why) in errors.items())
+    return tuple(FieldFinding(id, strings.clean(why, 300), True) for id, (_, why) in errors.items())

@@ -12,8 +12,8 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.findings import MOST, findings_of
 from zarrscope_app.presenters.form.mending import Verdict, verdict, version_of
-from zarrscope_app.presenters.form.merged import Part
-from zarrscope_app.presenters.form.view_models import Finding
+from zarrscope_app.presenters.form.merged import MergedNode
+from zarrscope_app.presenters.form.view_models import FieldFinding
 
 
 class JudgeOfSeveral:
@@ -32,7 +32,7 @@ class JudgeOfSeveral:
             self._ticket.cancel()
             self._ticket = None
 
-    def look_at(self, parts: Sequence[Part]) -> None:
+    def look_at(self, parts: Sequence[MergedNode]) -> None:
         """Checks the documents that were not checked yet in their present form."""
         self.stop()
         new = [part for part in parts if self.verdict_of(part) is None]
@@ -54,19 +54,19 @@ class JudgeOfSeveral:
 
         self._ticket = self._owner.fetch(work, done)
 
-    def verdict_of(self, part: Part) -> Verdict | None:
+    def verdict_of(self, part: MergedNode) -> Verdict | None:
         """The verdict on a document in its present form; None if it was not checked yet."""
         document, told = self._judged.get(part.path, (None, None))
         return told if document is part.document else None
 
-    def verdicts(self, parts: Sequence[Part]) -> dict[str, Verdict]:
+    def verdicts(self, parts: Sequence[MergedNode]) -> dict[str, Verdict]:
         """Path of a node → verdict, as far as the documents were checked; empty while the form is not visible."""
         found = {part.path: self.verdict_of(part) for part in parts} if self.on else {}
         return {path: each for path, each in found.items() if each is not None}
 
-    def findings(self, parts: Sequence[Part]) -> tuple[Finding, ...]:
+    def findings(self, parts: Sequence[MergedNode]) -> tuple[FieldFinding, ...]:
         """The findings of all nodes; a finding of several nodes is listed once."""
-        found: dict[tuple[str, str], Finding] = {}
+        found: dict[tuple[str, str], FieldFinding] = {}
         having: Counter[tuple[str, str]] = Counter()
         verdicts = self.verdicts(parts)
         for part in parts:

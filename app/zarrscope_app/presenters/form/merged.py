@@ -20,14 +20,14 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.sections.model import MOST_ROWS, Subject, Surroundings
 from zarrscope_app.presenters.form.sections.table import edits_of, sections_of
-from zarrscope_app.presenters.form.view_models import Field, FormSection, Row
+from zarrscope_app.presenters.form.view_models import Field, FormRow, FormSection
 
 RowKey = tuple[str, int]
 """The label of a row, and the number of rows above it with the same label."""
 
 
 @frozen
-class Part:
+class MergedNode:
     """One node of the form: its edited `document`, and the stored document `base`."""
 
     path: str
@@ -74,7 +74,7 @@ class _Section:
     changed: set[tuple[RowKey, str]] = field(default_factory=set)
 
 
-def merged(parts: Sequence[Part]) -> Merged:
+def merged(parts: Sequence[MergedNode]) -> Merged:
     """The form of all parts. Takes long for many parts, so it must not be called on a host's thread."""
     found: dict[str, _Section] = {}
     for part in parts:
@@ -103,7 +103,7 @@ def _section(id: str, held: _Section, nodes: int, places: dict[str, Mapping[str,
         notes = {*held.row_notes[key]}
         stating = max(len(each) for each in titles.values())
         note = notes.pop() if len(notes) == 1 else ""
-        rows.append(Row(key[0], fields, strings.joined(words.in_some(stating, nodes), note)))
+        rows.append(FormRow(key[0], fields, strings.joined(words.in_some(stating, nodes), note)))
     alike = [note for note in (held.notes[0] if len(held.notes) == nodes else ()) if all(note in n for n in held.notes)]
     if any(len(notes) > len(alike) for notes in held.notes):
         alike.append(words.NOTES_DIFFER)
@@ -127,18 +127,18 @@ def _field(held: Mapping[str, Field], changed: bool, places: dict[str, Mapping[s
 
 
 # ---------------------------------------------------------------------- editing
-def edited(parts: Sequence[Part], places: Mapping[str, str], text: str) -> dict[str, Document]:
+def edited(parts: Sequence[MergedNode], places: Mapping[str, str], text: str) -> dict[str, Document]:
     """Path → the document with `text` in one field. `places`: path → id of the node's field. Raises Refused if the text
     is invalid for one of the nodes."""
 
-    def change(part: Part) -> Document:
+    def change(part: MergedNode) -> Document:
         edits = edits_of(part.subject, places[part.path], text)
         return apply(part.document, part.prefix, edits)
 
     return each_changed([part for part in parts if part.path in places], change)
 
 
-def each_changed(parts: Sequence[Part], change: Callable[[Part], Document]) -> dict[str, Document]:
+def each_changed(parts: Sequence[MergedNode], change: Callable[[MergedNode], Document]) -> dict[str, Document]:
     """Path → the result of `change` for each part. Raises Refused, with the path of the node, if `change` fails for one
     part."""
     found = {}

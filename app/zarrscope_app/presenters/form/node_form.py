@@ -13,7 +13,7 @@ from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import json_text, words
 from zarrscope_app.presenters.form.acts import MeaningEditor
-from zarrscope_app.presenters.form.background_view import BackgroundView, Shown, shown_of
+from zarrscope_app.presenters.form.background_view import BackgroundView, ShownFields, shown_of
 from zarrscope_app.presenters.form.behind import BackgroundEdits
 from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.drafts import Drafts
@@ -174,13 +174,13 @@ class NodeForm:
             return EditStatus.READ_ONLY, words.WAITS if self._waiting else strings.READ_ONLY_FORM
         return EditStatus.CLEAN, draft.hint or draft.note
 
-    def _shown(self, draft: Draft, way: Way) -> Shown:
+    def _shown(self, draft: Draft, way: Way) -> ShownFields:
         """The fields of all members, or the JSON text; of a large document, those that were last made in the
         background."""
         if draft.large:
             return self._view.look(self._drafts.path, draft, way)
         if way == "fields":
-            return Shown(self._tree_fields(draft))
+            return ShownFields(self._tree_fields(draft))
         return shown_of(draft, way, FOLD_ABOVE)
 
     def _tree_fields(self, draft: Draft) -> tuple[Field, ...]:

@@ -50,7 +50,7 @@ class Keeper(Protocol):
 
 
 @frozen
-class Kept:
+class RescuedEdits:
     """The unsaved edits of one session that has ended."""
 
     name: str
@@ -82,7 +82,7 @@ class Rescue:
         self._wanted = False
         edit.changed.connect(self._keep)
 
-    def _read(self, name: str) -> Kept | None:
+    def _read(self, name: str) -> RescuedEdits | None:
         try:
             told = json.loads(self._keeper.load(name) or "")
             if told["zarrscope"] != VERSION or told["url"] != self._url or name in _open:
@@ -96,7 +96,7 @@ class Rescue:
                             "typed": {str(p): (str(t), str(w)) for p, (t, w) in draft["typed"].items()}}
                 for path, draft in told["drafts"].items()
             }  # fmt: skip
-            return Kept(name, str(told["when"]), drafts)
+            return RescuedEdits(name, str(told["when"]), drafts)
         except (ValueError, TypeError, KeyError, AttributeError):
             return None
 

@@ -23,7 +23,7 @@ NOTHING, LOOKING = "nothing found", "looking …"
 
 
 @frozen
-class Found:
+class SearchState:
     """The search text, and the position of the current match among all matches."""
 
     text: str = ""
@@ -49,17 +49,17 @@ class FormSearch:
         self._at = 0
 
     @property
-    def found(self) -> Found:
+    def found(self) -> SearchState:
         """The present result as a snapshot for hosts."""
         if not self._text:
-            return Found()
+            return SearchState()
         if self._ticket is not None:
-            return Found(self._text, LOOKING)
+            return SearchState(self._text, LOOKING)
         if not self._places:
-            return Found(self._text, NOTHING)
+            return SearchState(self._text, NOTHING)
         many = "+" if len(self._places) == MOST else ""
         told = f"{strings.count(self._at + 1)} of {strings.count(len(self._places))}{many}"
-        return Found(self._text, told, self._places[self._at])
+        return SearchState(self._text, told, self._places[self._at])
 
     def look_for(self, text: str) -> None:
         """Searches for another text, and shows the first match. "" ends the search."""

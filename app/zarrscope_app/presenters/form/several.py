@@ -25,7 +25,7 @@ from zarrscope_app.presenters.form.drafts import Drafts
 from zarrscope_app.presenters.form.findings import field_of, mend, wrong_texts
 from zarrscope_app.presenters.form.judge_of_several import JudgeOfSeveral
 from zarrscope_app.presenters.form.mending import Asked, mended
-from zarrscope_app.presenters.form.merged import Merged, Part, each_changed, edited, merged
+from zarrscope_app.presenters.form.merged import Merged, MergedNode, each_changed, edited, merged
 from zarrscope_app.presenters.form.section_form import with_typed
 from zarrscope_app.presenters.form.sections.model import Surroundings
 from zarrscope_app.presenters.form.sections.table import fields_of
@@ -36,7 +36,7 @@ from zarrscope_app.presenters.form.view_models import Diff, EditState, EditStatu
 if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
 
-Change = Callable[[Sequence[Part]], Mapping[str, Document]]
+ChangesParts = Callable[[Sequence[MergedNode]], Mapping[str, Document]]
 """An action: a function that returns the documents it changes as path → new document. Raises ZarrscopeError."""
 
 
@@ -126,15 +126,15 @@ class SeveralForm:
     def _chosen(self) -> list[Draft]:
         return [self._drafts.by_path[path] for path in self.paths if path in self._drafts.by_path]
 
-    def _parts(self) -> list[Part]:
+    def _parts(self) -> list[MergedNode]:
         return [
-            Part(path, draft.now, draft.base, draft.prefix, self._around[path], self._linked)
+            MergedNode(path, draft.now, draft.base, draft.prefix, self._around[path], self._linked)
             for path in self.paths
             if (draft := self._drafts.by_path.get(path)) is not None
         ]
 
     # ------------------------------------------------------------------ background work
-    def _do(self, change: Change | None, id: str = "", text: str = "") -> None:
+    def _do(self, change: ChangesParts | None, id: str = "", text: str = "") -> None:
         """Applies `change` to the documents in the background (None: no change), and makes the form of the resulting
         documents."""
         self._working = True
@@ -228,7 +228,7 @@ class SeveralForm:
     def change(self, asked: Sequence[Asked]) -> None:
         """Makes changes to all nodes, as one action."""
 
-        def made(part: Part) -> Document:
+        def made(part: MergedNode) -> Document:
             return mended(part.document, part.prefix, part.around, asked)
 
         self._soon(lambda: self._do(lambda parts: each_changed(parts, made)))
@@ -236,7 +236,7 @@ class SeveralForm:
     def mend(self, pointer: str) -> None:
         """Makes the correction that the finding at `pointer` offers, in all nodes that have it."""
 
-        def made(part: Part) -> Document:
+        def made(part: MergedNode) -> Document:
             found = self._judge.verdict_of(part)
             edits = (mend(part.subject, each) for each in (found.findings if found else ()) if each.pointer == pointer)
             return apply(part.document, part.prefix, next(filter(None, edits), ()))

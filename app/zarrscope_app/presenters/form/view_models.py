@@ -73,7 +73,7 @@ class Field:
 
 
 @frozen
-class Row:
+class FormRow:
     """Fields of a section that are shown side by side: a size and its unit, a channel's colour, name and contrast."""
 
     label: str
@@ -88,7 +88,7 @@ class FormSection:
 
     id: str
     title: str
-    rows: tuple[Row, ...]
+    rows: tuple[FormRow, ...]
     notes: tuple[str, ...] = ()
     """Sentences about the whole section, such as how an edit changes the other levels of the pyramid."""
     command: str = ""
@@ -120,7 +120,7 @@ class Disagreement:
 
 
 @frozen
-class Finding:
+class FieldFinding:
     """A fault or a doubtful value: `locate(pointer)` shows its field, `mend(pointer)` makes the correction that
     `mend` describes."""
 
@@ -174,7 +174,7 @@ class EditState:
     verdict: str = ""
     """The result of the check against the OME-Zarr specification: "OME-Zarr 0.5: valid."; "" until it is available."""
     valid: bool = True
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[FieldFinding, ...] = ()
     """Invalid typed texts, then the findings of the OME-Zarr specification, errors first."""
     summary: str = ""
     """`verdict` without its findings: "OME-Zarr 0.5: valid · 2 remarks"."""

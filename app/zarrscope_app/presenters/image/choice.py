@@ -20,7 +20,7 @@ MOST = 5000
 
 
 @frozen
-class Choice:
+class ImageChoice:
     """One of several images, or one well of a plate: the image `number` of the node at `path`."""
 
     path: str
@@ -33,7 +33,7 @@ class SeveralImages(ZarrscopeError):
 
     title = "Several images"
 
-    def __init__(self, kind: str, path: str, choices: tuple[Choice, ...], store: str | None) -> None:
+    def __init__(self, kind: str, path: str, choices: tuple[ImageChoice, ...], store: str | None) -> None:
         shown = path if path != "/" else (store or path).rstrip("/").rpartition("/")[2]
         super().__init__(
             _why(kind, shown, len(choices)),
@@ -53,14 +53,14 @@ def one_image(node: Group | Array, number: int | None = None, depth: int = 3) ->
     if images := find_images(node):
         if number is None and len(images) > 1:
             named = [(strings.clean(image.name.rpartition("/")[2]), n) for n, image in enumerate(images)]
-            choices = tuple(Choice(node.path, _numbered(name, n), n) for name, n in named)
+            choices = tuple(ImageChoice(node.path, _numbered(name, n), n) for name, n in named)
             raise SeveralImages("image", node.path, choices, _url(node))
         if (number or 0) < len(images):
             return images[number or 0]
     if node.kind == "group" and depth and not number and (found := find_collection(node)) is not None:
         listed = list(islice(members(node, found), MOST))
         if len(listed) > 1:
-            choices = tuple(Choice(member.path, strings.clean(member.name or member.path)) for member in listed)
+            choices = tuple(ImageChoice(member.path, strings.clean(member.name or member.path)) for member in listed)
             raise SeveralImages(found.kind, node.path, choices, node.hierarchy.url)
         if listed:
             return one_image(node.hierarchy[listed[0].path], None, depth - 1)

@@ -10,9 +10,10 @@ import numpy as np
 from zarrscope.model.frozen import frozen
 from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope.view.loader import ChunkLoader, ChunkResult
-from zarrscope_app.presenters.image.painting import Key, Measure, Plane, assemble, measure
-from zarrscope_app.presenters.image.planning import View, channel_source
-from zarrscope_app.presenters.image.tile_geometry import Index, Part, cost, sheet, tiling
+from zarrscope.view.render import Plane
+from zarrscope_app.presenters.image.painting import LayerKey, Measure, assemble, measure
+from zarrscope_app.presenters.image.planning import RequestedView, channel_source
+from zarrscope_app.presenters.image.tile_geometry import AxisIndices, TilePart, cost, sheet, tiling
 
 MAX_CHUNKS, MAX_BYTES = 256, 128 << 20
 """The most chunks and bytes of the coarsest level that are read. If the plane has more, the displayed tiles are
@@ -20,7 +21,7 @@ measured instead."""
 
 
 @frozen
-class Wanted:
+class SampledChannel:
     """A channel by its number, and the part of complex values that is measured."""
 
     channel: int
@@ -30,9 +31,9 @@ class Wanted:
 def measure_coarsest(
     owner: Owner,
     loader: ChunkLoader,
-    view: View,
-    wanted: Sequence[Wanted],
-    done: Callable[[dict[Key, Measure]], None],
+    view: RequestedView,
+    wanted: Sequence[SampledChannel],
+    done: Callable[[dict[LayerKey, Measure]], None],
 ) -> bool:
     """Measures channels of the displayed plane at its coarsest level, and calls `done`. Returns False, and reads
     nothing, if the plane exceeds MAX_CHUNKS or MAX_BYTES."""
@@ -44,8 +45,8 @@ def measure_coarsest(
     chunks, nbytes = cost(whole, places, sources)
     if not places or chunks > MAX_CHUNKS or nbytes > MAX_BYTES:
         return False
-    parts: dict[Key, list[Part]] = {s.key: [s.part(whole, place) for place in places] for s in sources}
-    results: dict[Index, ChunkResult] = {}
+    parts: dict[LayerKey, list[TilePart]] = {s.key: [s.part(whole, place) for place in places] for s in sources}
+    results: dict[AxisIndices, ChunkResult] = {}
     array = image.levels[level].array
     indices = dict.fromkeys(index for found in parts.values() for part in found for index in part.chunks())
 
@@ -53,7 +54,7 @@ def measure_coarsest(
         results[result.index] = result
 
     def read() -> None:
-        def work() -> dict[Key, Measure]:
+        def work() -> dict[LayerKey, Measure]:
             planes = {("channel", each.channel): _values(parts["channel", each.channel], results) for each in wanted}
             return {
                 ("channel", each.channel): measure(planes["channel", each.channel], part=each.part)
@@ -61,7 +62,7 @@ def measure_coarsest(
                 if planes["channel", each.channel]
             }
 
-        def measured(outcome: JobResult[dict[Key, Measure]]) -> None:
+        def measured(outcome: JobResult[dict[LayerKey, Measure]]) -> None:
             done(outcome.value or {})
 
         owner.decode(work, measured)
@@ -70,7 +71,7 @@ def measure_coarsest(
     return True
 
 
-def _values(parts: Sequence[Part], results: Mapping[Index, ChunkResult]) -> list[Plane]:
+def _values(parts: Sequence[TilePart], results: Mapping[AxisIndices, ChunkResult]) -> list[Plane]:
     """The values of each part as a 1-D array; parts that could not be read are left out."""
     found = []
     for part in parts:

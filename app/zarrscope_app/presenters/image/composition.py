@@ -9,8 +9,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from zarrscope.view.image import Image
+from zarrscope.view.render import Picture
 from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.image.painting import GREY, Picture
+from zarrscope_app.presenters.image.painting import GREY
 from zarrscope_app.presenters.image.view_models import AxisView, LevelView, Rect, ScaleBar, Tile
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from zarrscope_app.presenters.image.coarse_sample import Wanted
+from zarrscope_app.presenters.image.coarse_sample import SampledChannel
 from zarrscope_app.presenters.image.display_settings import ChannelStyle
-from zarrscope_app.presenters.image.painting import Key, Measure
+from zarrscope_app.presenters.image.painting import LayerKey, Measure
 from zarrscope_app.presenters.image.tile_manager import TileManager
 
 
@@ -17,7 +17,7 @@ class Contrast:
     def __init__(
         self,
         tiles: Callable[[], TileManager],
-        coarsest: Callable[[Sequence[Wanted], Callable[[dict[Key, Measure]], None]], bool],
+        coarsest: Callable[[Sequence[SampledChannel], Callable[[dict[LayerKey, Measure]], None]], bool],
         channels: Callable[[], Sequence[ChannelStyle]],
         restyle: Callable[[], None],
         changed: Callable[[], None],
@@ -41,16 +41,16 @@ class Contrast:
         fitted = [i for i, c in enumerate(shown) if (c.visible if channel is None else i == channel)]
         turn = self._turn
 
-        def done(found: dict[Key, Measure]) -> None:
+        def done(found: dict[LayerKey, Measure]) -> None:
             if turn == self._turn:
                 self._give(found, limits=True)
                 self._restyle()
 
-        wanted = [Wanted(i, shown[i].part) for i in fitted]
+        wanted = [SampledChannel(i, shown[i].part) for i in fitted]
         if not self._coarsest(wanted, done):
             self._tiles().measure(tuple(("channel", i) for i in fitted), done)
 
-    def adopt(self, found: dict[Key, Measure]) -> None:
+    def adopt(self, found: dict[LayerKey, Measure]) -> None:
         """Uses measures that were made while tiles were painted, for channels without limits or histogram."""
         for (_, i), measure in found.items():
             channel = self._channels()[i]
@@ -69,7 +69,7 @@ class Contrast:
         )
         self._counting.update(i for _, i in keys)
 
-        def done(found: dict[Key, Measure]) -> None:
+        def done(found: dict[LayerKey, Measure]) -> None:
             self._give(found, limits=False)
             self._changed()
 
@@ -77,7 +77,7 @@ class Contrast:
             stated = {("channel", i): (c.lo, c.hi) for i, c in enumerate(shown) if c.lo is not None}
             self._tiles().measure(keys, done, {key: (lo, hi) for key, (lo, hi) in stated.items() if hi is not None})
 
-    def _give(self, found: dict[Key, Measure], *, limits: bool) -> None:
+    def _give(self, found: dict[LayerKey, Measure], *, limits: bool) -> None:
         """Gives each channel its measure. Channels that do not exist are skipped: another image may be displayed
         meanwhile."""
         channels = self._channels()

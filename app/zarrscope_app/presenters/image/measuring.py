@@ -21,7 +21,7 @@ from zarrscope.view.render import as_numbers
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image import words
 from zarrscope_app.presenters.image.tile_geometry import index_at, sheet
-from zarrscope_app.presenters.image.view_models import Measurement, Rect, Row
+from zarrscope_app.presenters.image.view_models import MeasuredRow, Measurement, Rect
 
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
@@ -33,7 +33,7 @@ MAX_PIXELS = 1 << 28
 
 
 @frozen
-class Channel:
+class MeasuredChannel:
     """The measured part of an image: one of its channels, at an index for every axis (the indices of the two displayed
     axes are ignored)."""
 
@@ -44,7 +44,7 @@ class Channel:
 
 
 @frozen
-class Plane:
+class MeasuredPlane:
     """The plane of a measurement: an image, and the axes displayed as height and width."""
 
     image: Image
@@ -108,18 +108,20 @@ class Measuring:
             self.measurement = Measurement()
             self._changed()
 
-    def line(self, plane: Plane, channels: Sequence[Channel], place: Rect) -> None:
+    def line(self, plane: MeasuredPlane, channels: Sequence[MeasuredChannel], place: Rect) -> None:
         """Measures values along the straight line from (y0, x0) to (y1, x1), in indices of the finest level."""
         samples = _samples(plane, place)
         title = words.line_title(plane.image, plane.y, plane.x, place)
 
-        def work(report: Callable[[float], None], cancelled: Callable[[], bool]) -> tuple[Row, ...]:
+        def work(report: Callable[[float], None], cancelled: Callable[[], bool]) -> tuple[MeasuredRow, ...]:
             rows = []
             for number, channel in enumerate(channels):
                 values = _along(plane, channel, samples, cancelled)
                 found = Statistics()
                 found.add(values)
-                rows.append(Row(channel.label, channel.color, words.statistics(found), values.astype(np.float64)))
+                rows.append(
+                    MeasuredRow(channel.label, channel.color, words.statistics(found), values.astype(np.float64))
+                )
                 report((number + 1) / len(channels))
             return tuple(rows)
 
@@ -127,7 +129,7 @@ class Measuring:
             Measurement("line", place, title, length=words.line_length(plane.image, plane.y, plane.x, place)), work
         )
 
-    def region(self, plane: Plane, channels: Sequence[Channel], place: Rect) -> None:
+    def region(self, plane: MeasuredPlane, channels: Sequence[MeasuredChannel], place: Rect) -> None:
         """Measures statistics of the pixels whose middle is inside a rectangle."""
         image = plane.image
         level, window = _window(plane, place)
@@ -136,7 +138,7 @@ class Measuring:
             return
         title = words.region_title(image, plane.y, plane.x, level, window)
 
-        def work(report: Callable[[float], None], cancelled: Callable[[], bool]) -> tuple[Row, ...]:
+        def work(report: Callable[[float], None], cancelled: Callable[[], bool]) -> tuple[MeasuredRow, ...]:
             array = image.levels[level].array
             pieces = list(_pieces(array, plane, window))
             rows = []
@@ -147,7 +149,7 @@ class Measuring:
                         return ()
                     found.add(_read(array, plane, at, rows_of, columns_of, channel.part))
                     report((number + (done + 1) / len(pieces)) / len(channels))
-                rows.append(Row(channel.label, channel.color, words.statistics(found)))
+                rows.append(MeasuredRow(channel.label, channel.color, words.statistics(found)))
             return tuple(rows)
 
         self._start(Measurement("region", place, title), work)
@@ -155,7 +157,7 @@ class Measuring:
     def _start(
         self,
         begun: Measurement,
-        work: Callable[[Callable[[float], None], Callable[[], bool]], tuple[Row, ...]],
+        work: Callable[[Callable[[float], None], Callable[[], bool]], tuple[MeasuredRow, ...]],
     ) -> None:
         self.clear()
         self.measurement = replace(begun, progress=0.0)
@@ -163,10 +165,10 @@ class Measuring:
         def report(progress: float) -> None:
             self._owner.post(lambda: self._progress(begun, progress))
 
-        def run(cancelled: Callable[[], bool]) -> tuple[Row, ...]:
+        def run(cancelled: Callable[[], bool]) -> tuple[MeasuredRow, ...]:
             return work(report, cancelled)
 
-        def done(outcome: JobResult[tuple[Row, ...]]) -> None:
+        def done(outcome: JobResult[tuple[MeasuredRow, ...]]) -> None:
             self._ticket = None
             sentence = strings.problem(outcome.error).headline if outcome.error is not None else ""
             rows = outcome.value or ()
@@ -189,7 +191,7 @@ class Measuring:
 
 
 # ---------------------------------------------------------------------- lines
-def _samples(plane: Plane, place: Rect) -> npt.NDArray[np.intp]:
+def _samples(plane: MeasuredPlane, place: Rect) -> npt.NDArray[np.intp]:
     """The pixels under a line as an array (n, 2), including both ends; n is about the length of the line in pixels."""
     height, width = plane.image.shape[plane.y], plane.image.shape[plane.x]
     y0, x0, y1, x1 = place
@@ -199,7 +201,9 @@ def _samples(plane: Plane, place: Rect) -> npt.NDArray[np.intp]:
     return np.stack([ys, xs], axis=1).astype(np.intp)
 
 
-def _along(plane: Plane, channel: Channel, samples: npt.NDArray[np.intp], cancelled: Callable[[], bool]) -> Values:
+def _along(
+    plane: MeasuredPlane, channel: MeasuredChannel, samples: npt.NDArray[np.intp], cancelled: Callable[[], bool]
+) -> Values:
     """Reads the values at single pixels, chunk by chunk."""
     array = plane.image.levels[0].array
     edges_y, edges_x = array.edges(plane.y), array.edges(plane.x)
@@ -218,7 +222,7 @@ def _along(plane: Plane, channel: Channel, samples: npt.NDArray[np.intp], cancel
 
 
 # ---------------------------------------------------------------------- regions
-def _window(plane: Plane, place: Rect) -> tuple[int, tuple[int, int, int, int]]:
+def _window(plane: MeasuredPlane, place: Rect) -> tuple[int, tuple[int, int, int, int]]:
     """The level at which a region is measured, and the window of the region in pixels of this level."""
     image = plane.image
     y0, x0, y1, x1 = min(place[0], place[2]), min(place[1], place[3]), max(place[0], place[2]), max(place[1], place[3])
@@ -238,7 +242,7 @@ def _window(plane: Plane, place: Rect) -> tuple[int, tuple[int, int, int, int]]:
     return level, window
 
 
-def _pieces(array: Array, plane: Plane, window: tuple[int, int, int, int]) -> Iterator[tuple[slice, slice]]:
+def _pieces(array: Array, plane: MeasuredPlane, window: tuple[int, int, int, int]) -> Iterator[tuple[slice, slice]]:
     """The blocks (rows, columns) into which a window is cut at the edges of chunks."""
     y0, x0, y1, x1 = window
     for rows in _cut(array, plane.y, y0, y1):
@@ -255,7 +259,7 @@ def _cut(array: Array, axis: int, low: int, high: int) -> list[slice]:
     return found
 
 
-def _read(array: Array, plane: Plane, index: tuple[int, ...], rows: slice, columns: slice, part: str) -> Values:
+def _read(array: Array, plane: MeasuredPlane, index: tuple[int, ...], rows: slice, columns: slice, part: str) -> Values:
     """Reads a block (rows, columns) of the plane at `index` as numbers."""
     pick: list[Any] = [int(i) for i in index]
     pick[plane.y], pick[plane.x] = slice(int(rows.start), int(rows.stop)), slice(int(columns.start), int(columns.stop))

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 Volume = npt.NDArray[Any]
-Picture = npt.NDArray[Any]
+ProjectedPicture = npt.NDArray[Any]
 Turn = npt.NDArray[np.float64]
 
 
@@ -68,7 +68,7 @@ def radius(shape: tuple[int, int, int], scale: tuple[float, float, float]) -> fl
 class Sheared:
     """The maximum of the shifted slices. `empty`: a mask of the pixels that no slice covers."""
 
-    values: Picture
+    values: ProjectedPicture
     empty: npt.NDArray[np.bool_]
     origin: tuple[float, float]
     """The position of the pixel (0, 0), in voxels of the first slice."""
@@ -103,9 +103,9 @@ class Warp:
     columns: npt.NDArray[np.intp]
     outside: npt.NDArray[np.bool_]
 
-    def picture(self, sheared: Sheared) -> Picture:
+    def picture(self, sheared: Sheared) -> ProjectedPicture:
         """The values on the screen; values of pixels in `outside` are undefined."""
-        shown: Picture = sheared.values[self.rows, self.columns]
+        shown: ProjectedPicture = sheared.values[self.rows, self.columns]
         return shown
 
 

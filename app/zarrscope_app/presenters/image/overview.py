@@ -18,7 +18,7 @@ from psygnal import Signal
 
 from zarrscope.errors import Unsupported
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
-from zarrscope.view.image import Collection, Image, Member, default_image
+from zarrscope.view.image import Collection, CollectionMember, Image, default_image
 from zarrscope.view.loader import ChunkLoader
 from zarrscope.view.render import ChannelDisplay, auto_levels, render
 from zarrscope_app.presenters import strings
@@ -249,11 +249,11 @@ class OverviewPresenter:
         return "\n".join([state.title, "", head, *lines])
 
 
-def _name(member: Member) -> str:
+def _name(member: CollectionMember) -> str:
     return strings.clean(member.name or member.path.rsplit("/", 1)[-1], 60)
 
 
-def _laid_out(collection: Collection, listed: Sequence[Member]) -> list[tuple[Member, int, int]]:
+def _laid_out(collection: Collection, listed: Sequence[CollectionMember]) -> list[tuple[CollectionMember, int, int]]:
     """Members with their row and column: from the plate, else arranged in about a square."""
     if collection.kind == "plate":
         return [(m, *m.place) for m in listed if m.place is not None]

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from zarrscope.errors import Unsupported
 from zarrscope.model.frozen import frozen
@@ -16,6 +15,8 @@ from zarrscope.view.loader import ChunkResult, ChunkState
 from zarrscope.view.render import (
     NOT_A_NUMBER,
     ChannelDisplay,
+    Picture,
+    Plane,
     as_numbers,
     auto_levels,
     histogram,
@@ -25,11 +26,9 @@ from zarrscope.view.render import (
     render,
 )
 from zarrscope_app.presenters.image.projection import Accumulator
-from zarrscope_app.presenters.image.tile_geometry import Index, Part, Place, Tiling
+from zarrscope_app.presenters.image.tile_geometry import AxisIndices, TilePart, TilePlace, Tiling
 
-Key = tuple[str, Any]
-Plane = npt.NDArray[Any]
-Picture = npt.NDArray[np.uint8]
+LayerKey = tuple[str, Any]
 BINS = 64
 GREY = 31
 """The grey value of pixels without data, from 0 to 255: 12 %."""
@@ -58,16 +57,16 @@ class DisplaySettings:
     """The display settings of all sources (channels and label images). While the limits of a channel are not known,
     they are measured from the plane that is painted."""
 
-    channels: tuple[tuple[Key, ChannelDisplay | None, ChannelDisplay], ...]
+    channels: tuple[tuple[LayerKey, ChannelDisplay | None, ChannelDisplay], ...]
     """For each channel (key; display settings, None while the limits are not known; the same settings without
     limits)."""
-    labels: tuple[tuple[Key, LabelDisplay], ...] = ()
+    labels: tuple[tuple[LayerKey, LabelDisplay], ...] = ()
     dots: bool = True
     """Whether chunks that are not stored are marked."""
-    alpha: Key | None = None
+    alpha: LayerKey | None = None
     """The channel that holds the opacity of the others; None if there is none. Transparent pixels show grey."""
 
-    def part_of(self, key: Key) -> str:
+    def part_of(self, key: LayerKey) -> str:
         """The part of complex values that is drawn for a channel."""
         return next((unlimited.part for at, _, unlimited in self.channels if at == key), "magnitude")
 
@@ -110,7 +109,7 @@ class Assembled:
     marks: tuple[Mark, ...]
 
 
-def assemble(part: Part, results: Mapping[Index, ChunkResult], step: int = 1) -> Assembled:
+def assemble(part: TilePart, results: Mapping[AxisIndices, ChunkResult], step: int = 1) -> Assembled:
     """The plane of a part, every step-th pixel, from its chunks. Pixels of missing or failed chunks have the fill
     value."""
     sheet = part.sheet
@@ -174,7 +173,7 @@ def _overlap(low: int, high: int, span: tuple[int, int], step: int) -> tuple[int
     return first, min(high, span[1])
 
 
-def fit_labels(assembled: Assembled, part: Part, tile: Tiling, place: Place) -> Plane:
+def fit_labels(assembled: Assembled, part: TilePart, tile: Tiling, place: TilePlace) -> Plane:
     """A label plane stretched over a tile's pixels. Each pixel gets the nearest label, because labels cannot be
     interpolated."""
     rows = np.arange(place.y0, place.y1, tile.step)
@@ -192,11 +191,11 @@ def fit_labels(assembled: Assembled, part: Part, tile: Tiling, place: Place) -> 
 
 
 def paint(
-    planes: Mapping[Key, Plane], marks: Sequence[Mark], settings: DisplaySettings
-) -> tuple[Picture, dict[Key, Measure], Bare | None]:
+    planes: Mapping[LayerKey, Plane], marks: Sequence[Mark], settings: DisplaySettings
+) -> tuple[Picture, dict[LayerKey, Measure], Bare | None]:
     """Paints a tile, and measures the channels that have no limits yet. Also returns the picture without the signs for
     missing data; None if there are no signs to draw."""
-    found: dict[Key, Measure] = {}
+    found: dict[LayerKey, Measure] = {}
     drawn: list[Plane | None] = []
     used: list[ChannelDisplay] = []
     for key, display, unlimited in settings.channels:
@@ -222,7 +221,7 @@ def paint(
     return sign(picture, signs), found, bare
 
 
-def preview(planes: Mapping[Key, Plane], marks: Sequence[Mark], settings: DisplaySettings, every: int) -> Picture:
+def preview(planes: Mapping[LayerKey, Plane], marks: Sequence[Mark], settings: DisplaySettings, every: int) -> Picture:
     """Paints only every `every`-th pixel in each direction: a coarse picture while there is much to draw."""
     thinned = {key: plane[::every, ::every] for key, plane in planes.items()}
     coarse = [Mark(m.state, m.y0 // every, m.x0 // every, -(-m.y1 // every), -(-m.x1 // every)) for m in marks]

@@ -21,7 +21,7 @@ NUMBERS_LIMIT = 4_000_000
 
 
 @frozen
-class Place:
+class ImagePosition:
     """The position of an image: its axes in the coordinate system `system` ("" if the file names none)."""
 
     system: str
@@ -31,7 +31,7 @@ class Place:
     warnings: tuple[str, ...] = ()
 
 
-def place_of(image: Image, wanted: str = "") -> Place:
+def place_of(image: Image, wanted: str = "") -> ImagePosition:
     """The position of an image; `extra` is None if its document contains only scale and translation.
 
     The image is placed in the first coordinate system that its document lists; if the first is the system of its own
@@ -40,7 +40,7 @@ def place_of(image: Image, wanted: str = "") -> Place:
     """
     entry = _entry(image)
     if entry is None or image.multiscale is None:
-        return Place("", None)
+        return ImagePosition("", None)
     source = entry["datasets"][0]["path"]
     first = {"input": source, **_first_step(entry)}  # a document may leave out the input of the first step
     own, source = _name(first.get("output")), _name(first["input"]) or source
@@ -66,8 +66,8 @@ def place_of(image: Image, wanted: str = "") -> Place:
         if isinstance(found, ZarrscopeError):
             said.append(_not_applied(goal, found.message))
         elif found is not None:
-            return Place(goal, _beyond(level, found), tuple(said))
-    return Place("", None, tuple(said))
+            return ImagePosition(goal, _beyond(level, found), tuple(said))
+    return ImagePosition("", None, tuple(said))
 
 
 def _way(image: Image, about: Mapping[str, Any], source: str, target: str, rank: int) -> np.ndarray[Any, Any]:
@@ -146,7 +146,7 @@ def _beside(image: Image, path: str) -> Array:
 
 
 def matrix_of(
-    place: Place, kept: list[int], fixed: Mapping[int, int]
+    place: ImagePosition, kept: list[int], fixed: Mapping[int, int]
 ) -> tuple[np.ndarray[Any, Any] | None, tuple[str, ...]]:
     """The homogeneous matrix for the axes of a layer; or None and a warning if the matrix mixes channels with other
     axes, because each channel is a layer of its own."""

@@ -12,13 +12,21 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image import words
 from zarrscope_app.presenters.image.display_settings import ChannelStyle, LabelStyle
 from zarrscope_app.presenters.image.projection import Projection
-from zarrscope_app.presenters.image.tile_geometry import BASE_TILES, MAX_BYTES, MAX_CHUNKS, Source, cost, sheet, tiling
-from zarrscope_app.presenters.image.tile_manager import Plan
+from zarrscope_app.presenters.image.tile_geometry import (
+    BASE_TILES,
+    MAX_BYTES,
+    MAX_CHUNKS,
+    TileSource,
+    cost,
+    sheet,
+    tiling,
+)
+from zarrscope_app.presenters.image.tile_manager import TilePlan
 from zarrscope_app.presenters.image.view_models import Rect
 
 
 @frozen
-class View:
+class RequestedView:
     """The requested view. `index`: one number per axis of the image, at level 0. `level`: the wanted level, None for
     the level that fits the screen. `anyway`: whether to load the level whatever it costs."""
 
@@ -49,11 +57,11 @@ class Stamp(NamedTuple):
 
 
 @frozen
-class Planned:
+class PlannedView:
     """The plan for a view. `blocked`: the reason why the level that fits the screen is left out; "" if the plan
     includes it."""
 
-    plan: Plan
+    plan: TilePlan
     level: int
     blocked: str
 
@@ -62,7 +70,7 @@ class Planned:
         return sum(cost(tile, list(places), self.plan.sources)[0] for tile, places in self.plan.layers)
 
 
-def plan(view: View, channels: Sequence[ChannelStyle], labels: Sequence[LabelStyle]) -> Planned:
+def plan(view: RequestedView, channels: Sequence[ChannelStyle], labels: Sequence[LabelStyle]) -> PlannedView:
     """Plans which tiles to load: first the coarsest level if it is small, then the level that fits the screen."""
     image, y, x = view.image, view.y, view.x
     level = fitting(view)
@@ -84,10 +92,10 @@ def plan(view: View, channels: Sequence[ChannelStyle], labels: Sequence[LabelSty
     else:
         layers.append((over, tuple(places)))
     stamp = Stamp(image.path, image.name, view.index, y, x, view.projection)
-    return Planned(Plan(stamp, tuple(layers), sources), level, blocked)
+    return PlannedView(TilePlan(stamp, tuple(layers), sources), level, blocked)
 
 
-def fitting(view: View) -> int:
+def fitting(view: RequestedView) -> int:
     if view.level is not None:
         return view.level
     height, width = view.rect[2] - view.rect[0], view.rect[3] - view.rect[1]
@@ -95,7 +103,9 @@ def fitting(view: View) -> int:
     return level_for(view.image, zoom, (view.y, view.x))
 
 
-def _sources(view: View, channels: Sequence[ChannelStyle], labels: Sequence[LabelStyle]) -> tuple[Source, ...]:
+def _sources(
+    view: RequestedView, channels: Sequence[ChannelStyle], labels: Sequence[LabelStyle]
+) -> tuple[TileSource, ...]:
     found = []
     for i, channel in enumerate(channels):
         if channel.visible:
@@ -111,14 +121,14 @@ def _sources(view: View, channels: Sequence[ChannelStyle], labels: Sequence[Labe
     return tuple(found)
 
 
-def channel_source(view: View, channel: int) -> Source:
+def channel_source(view: RequestedView, channel: int) -> TileSource:
     at = list(view.index)
     if view.image.channel_axis is not None:
         at[view.image.channel_axis] = channel
-    return Source(("channel", channel), view.image, tuple(at), view.y, view.x, view.projection)
+    return TileSource(("channel", channel), view.image, tuple(at), view.y, view.x, view.projection)
 
 
-def label_sources(view: View, labels: Sequence[LabelStyle]) -> tuple[tuple[str, Source], ...]:
+def label_sources(view: RequestedView, labels: Sequence[LabelStyle]) -> tuple[tuple[str, TileSource], ...]:
     """(name, source) of the displayed label images, for the values under the cursor."""
     found = []
     for label in labels:
@@ -129,7 +139,7 @@ def label_sources(view: View, labels: Sequence[LabelStyle]) -> tuple[tuple[str, 
     return tuple(found)
 
 
-def _label_source(view: View, labels: Image, path: str) -> Source | None:
+def _label_source(view: RequestedView, labels: Image, path: str) -> TileSource | None:
     """The source of a label image. Its axes are found by name; an axis that it lacks (channels) is ignored."""
     names = {axis.name: i for i, axis in enumerate(view.image.axes)}
     own = {axis.name: i for i, axis in enumerate(labels.axes)}
@@ -140,10 +150,10 @@ def _label_source(view: View, labels: Image, path: str) -> Source | None:
         min(view.index[names[axis.name]], labels.shape[i] - 1) if axis.name in names else 0
         for i, axis in enumerate(labels.axes)
     ]
-    return Source(("label", path), labels, tuple(at), own[y], own[x])
+    return TileSource(("label", path), labels, tuple(at), own[y], own[x])
 
 
-def cost_text(view: View, channels: Sequence[ChannelStyle], labels: Sequence[LabelStyle]) -> tuple[str, str]:
+def cost_text(view: RequestedView, channels: Sequence[ChannelStyle], labels: Sequence[LabelStyle]) -> tuple[str, str]:
     """The cost of a view in words: "64 planes: 4,096 chunks, 3.1 GiB to read", and its size alone: "3.1 GiB"."""
     sources = _sources(view, channels, labels)
     over = tiling(sheet(view.image, fitting(view), view.y, view.x), view.rect, view.pixels)

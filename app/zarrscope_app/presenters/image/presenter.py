@@ -23,7 +23,7 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.image import words
 from zarrscope_app.presenters.image.beyond_plane import BeyondPlane
-from zarrscope_app.presenters.image.coarse_sample import Wanted, measure_coarsest
+from zarrscope_app.presenters.image.coarse_sample import SampledChannel, measure_coarsest
 from zarrscope_app.presenters.image.composition import aspect, compose, level_views, scale_bar
 from zarrscope_app.presenters.image.contrast import Contrast
 from zarrscope_app.presenters.image.display import Display
@@ -36,10 +36,10 @@ from zarrscope_app.presenters.image.display_settings import (
 )
 from zarrscope_app.presenters.image.lateness import Lateness
 from zarrscope_app.presenters.image.line_plot import LinePlotReader
-from zarrscope_app.presenters.image.measuring import Channel, Measuring, Plane
+from zarrscope_app.presenters.image.measuring import MeasuredChannel, MeasuredPlane, Measuring
 from zarrscope_app.presenters.image.navigation import Navigation
-from zarrscope_app.presenters.image.painting import DisplaySettings, Key, Measure
-from zarrscope_app.presenters.image.planning import Stamp, View, cost_text, label_sources, plan
+from zarrscope_app.presenters.image.painting import DisplaySettings, LayerKey, Measure
+from zarrscope_app.presenters.image.planning import RequestedView, Stamp, cost_text, label_sources, plan
 from zarrscope_app.presenters.image.probing import Prober
 from zarrscope_app.presenters.image.projection import Projection
 from zarrscope_app.presenters.image.saved_view import KeepsView, shows_the_same
@@ -313,7 +313,9 @@ class SlicePresenter(KeepsView, Navigation, Display):
         """The level that the person chose; None if the level follows the zoom."""
         return self._lock
 
-    def _measure_coarsest(self, wanted: Sequence[Wanted], done: Callable[[dict[Key, Measure]], None]) -> bool:
+    def _measure_coarsest(
+        self, wanted: Sequence[SampledChannel], done: Callable[[dict[LayerKey, Measure]], None]
+    ) -> bool:
         view = self._view(self._index)
         return view is not None and measure_coarsest(self._owner, self._loader, view, wanted, done)
 
@@ -325,10 +327,10 @@ class SlicePresenter(KeepsView, Navigation, Display):
         self._tiles.restyle(self._settings())
 
     # ------------------------------------------------------------------ planning
-    def _view(self, index: list[int]) -> View | None:
+    def _view(self, index: list[int]) -> RequestedView | None:
         if self._image is None or self._y < 0 or min(self._pixels) < 1 or self._sentence:
             return None
-        return View(
+        return RequestedView(
             self._image, tuple(index), self._y, self._x, self._rect, self._pixels, self._lock, self._anyway,
             self._projection,
         )  # fmt: skip
@@ -396,7 +398,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
         self._cursor = (y, x)
         few = len(self._channels) <= READOUT_CHANNELS
         channels = tuple((c.label, i) for i, c in enumerate(self._channels) if few or c.visible)
-        view = View(image, tuple(self._index), self._y, self._x, self._rect, self._pixels)
+        view = RequestedView(image, tuple(self._index), self._y, self._x, self._rect, self._pixels)
         return self._prober.at(
             image, self._index, (self._y, self._x), (y, x), channels, label_sources(view, self._labels)
         )
@@ -431,7 +433,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
 
         Reasons are: loading, not stored, failed, not decodable. "" if there are data.
         """
-        names: dict[Key, str] = {("channel", i): c.label for i, c in enumerate(self._channels)}
+        names: dict[LayerKey, str] = {("channel", i): c.label for i, c in enumerate(self._channels)}
         names |= {("label", label.path): label.path.rsplit("/", 1)[-1] for label in self._labels}
         return self._tiles.why(y, x, names)
 
@@ -451,7 +453,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
         self._plan_soon()
 
     # ------------------------------------------------------------------ measuring
-    def _measured(self) -> tuple[Plane, list[Channel]] | None:
+    def _measured(self) -> tuple[MeasuredPlane, list[MeasuredChannel]] | None:
         image = self._image
         if image is None or self._y < 0 or self._sentence:
             return None
@@ -461,8 +463,8 @@ class SlicePresenter(KeepsView, Navigation, Display):
             at = list(self._index)
             if image.channel_axis is not None:
                 at[image.channel_axis] = i
-            found.append(Channel(strings.clean(style.label, 40), style.color, tuple(at), style.part))
-        return Plane(image, self._y, self._x), found
+            found.append(MeasuredChannel(strings.clean(style.label, 40), style.color, tuple(at), style.part))
+        return MeasuredPlane(image, self._y, self._x), found
 
     def measure_line(self, y0: float, x0: float, y1: float, x1: float) -> None:
         """Measures values of the displayed channels along a line of the plane, in the background:

@@ -12,7 +12,7 @@ from zarrscope.view.image import Image
 from zarrscope.view.loader import ChunkLoader, ChunkResult, ChunkState
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image import words
-from zarrscope_app.presenters.image.tile_geometry import Index, Source
+from zarrscope_app.presenters.image.tile_geometry import AxisIndices, TileSource
 from zarrscope_app.presenters.values import Probe
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Prober:
         self._asked: tuple[Any, ...] = ()
         self.probe = Probe()
         self._again: Callable[[], Probe] | None = None
-        self._failed: dict[tuple[str, Index], str] = {}
+        self._failed: dict[tuple[str, AxisIndices], str] = {}
 
     def clear(self) -> None:
         self._drop()
@@ -56,7 +56,7 @@ class Prober:
         shown: tuple[int, int],
         place: tuple[float, float],
         channels: tuple[tuple[str, int], ...],
-        labels: tuple[tuple[str, Source], ...] = (),
+        labels: tuple[tuple[str, TileSource], ...] = (),
     ) -> Probe:
         """Reads the values at `place` (y, x), in indices of level 0. `channels`: (label, position on the channel axis).
         `labels`: (name, source) of the displayed label images, which use the same indices."""
@@ -81,7 +81,7 @@ class Prober:
                 asked.append((name, source.image.levels[0].array, where))
         values: list[tuple[str, str]] = []
         about = {source.image.levels[0].array.path: source.image.label_properties for _, source in labels}
-        wanted: list[tuple[Any, Index]] = []
+        wanted: list[tuple[Any, AxisIndices]] = []
         sentence = ""
         for label, array, where in asked:
             chunk = tuple(array.edges(axis).chunk_of(i) for axis, i in enumerate(where))
@@ -129,8 +129,8 @@ class Prober:
             pending=pending, sentence=why,
         )  # fmt: skip
 
-    def _read(self, wanted: list[tuple[Any, Index]]) -> None:
-        arrays: dict[str, tuple[Any, dict[Index, None]]] = {}
+    def _read(self, wanted: list[tuple[Any, AxisIndices]]) -> None:
+        arrays: dict[str, tuple[Any, dict[AxisIndices, None]]] = {}
         for array, chunk in wanted:
             if math.prod(array.chunks) * array.dtype.itemsize <= MAX_CHUNK_BYTES:
                 arrays.setdefault(array.path, (array, {}))[1][chunk] = None
@@ -142,7 +142,7 @@ class Prober:
         for array, chunks in arrays.values():
             self._ask(array, chunks)
 
-    def _ask(self, array: Array, chunks: dict[Index, None]) -> None:
+    def _ask(self, array: Array, chunks: dict[AxisIndices, None]) -> None:
         def came(result: ChunkResult) -> None:
             if result.state is ChunkState.FAILED and result.error is not None:
                 self._failed[array.path, result.index] = strings.failed_chunk(result.error)

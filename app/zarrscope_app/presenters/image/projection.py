@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from zarrscope.model.frozen import frozen
+from zarrscope.view.render import Plane
 
-Plane = npt.NDArray[Any]
 METHODS = {"max": "maximum", "mean": "mean", "min": "minimum"}
 """Id of a method → its title."""
 KINDS = "buif"

@@ -55,7 +55,7 @@ class SolidView:
 
 
 @frozen
-class Wanted:
+class WantedVolume:
     """The volume to read: channels of a level along three `axes`, at `index` of the others. `step`: every step-th voxel
     is kept."""
 
@@ -93,7 +93,7 @@ class Solid:
         self.main = main
         self._state = SolidView()
         self._pixels = (0, 0)
-        self._wanted: Wanted | None = None
+        self._wanted: WantedVolume | None = None
         self._volumes: tuple[Volume, ...] = ()
         """The volume of each channel, as z, y, x."""
         self._arranged: dict[int, tuple[Volume, ...]] = {}
@@ -200,7 +200,7 @@ class Solid:
         else:
             self._draw()
 
-    def _read(self, wanted: Wanted) -> None:
+    def _read(self, wanted: WantedVolume) -> None:
         same = self._wanted is not None and (self._wanted.image, self._wanted.level) == (wanted.image, wanted.level)
         self._forget()
         self._wanted = wanted
@@ -244,7 +244,7 @@ class Solid:
         self._drawing = owner.decode(lambda: draw(volumes, arranged, wanted, styles, place, pixels), done)
 
 
-def wanted_of(main: SlicePresenter) -> Wanted | str:
+def wanted_of(main: SlicePresenter) -> WantedVolume | str:
     """The part to read for the displayed picture; or a sentence that gives the reason if the image has fewer than three
     dimensions or is too large."""
     image, state = main.image, main.state
@@ -268,10 +268,10 @@ def wanted_of(main: SlicePresenter) -> Wanted | str:
     while sizes[level] > MAX_VOXELS * step**3:
         step += 1
     index = tuple(0 if axis in axes or axis == image.channel_axis else i for axis, i in enumerate(main.index))
-    return Wanted(image, level, axes, index, chosen, parts, step)
+    return WantedVolume(image, level, axes, index, chosen, parts, step)
 
 
-def _read(read: Callable[[Any, Any], Any], wanted: Wanted) -> list[Volume]:
+def _read(read: Callable[[Any, Any], Any], wanted: WantedVolume) -> list[Volume]:
     level = wanted.image.levels[wanted.level]
     at = index_at(wanted.image, wanted.level, wanted.index)
     found = []
@@ -294,7 +294,7 @@ def _read(read: Callable[[Any, Any], Any], wanted: Wanted) -> list[Volume]:
 def draw(
     volumes: tuple[Volume, ...],
     arranged: dict[int, tuple[Volume, ...]],
-    wanted: Wanted,
+    wanted: WantedVolume,
     styles: list[ChannelStyle],
     place: tuple[float, float, float],
     pixels: tuple[int, int],
@@ -322,7 +322,7 @@ def draw(
     return rgb
 
 
-def _limits(volumes: tuple[Volume, ...], wanted: Wanted, styles: list[ChannelStyle]) -> list[tuple[float, float]]:
+def _limits(volumes: tuple[Volume, ...], wanted: WantedVolume, styles: list[ChannelStyle]) -> list[tuple[float, float]]:
     found = []
     for volume, channel in zip(volumes, wanted.channels, strict=True):
         style = styles[channel]

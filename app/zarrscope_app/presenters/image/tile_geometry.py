@@ -24,7 +24,7 @@ from zarrscope_app.presenters.image.view_models import Rect
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
 
-Index = tuple[int, ...]
+AxisIndices = tuple[int, ...]
 
 TILE = 512
 MAX_TILES = 100
@@ -35,7 +35,7 @@ MAX_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, eq=False)
-class Sheet:
+class LevelPlane:
     """One level of an image as a plane. `y`, `x`: the axes shown as height and width, in any order. The edge of pixel i
     lies at offset + factor · i in indices of level 0."""
 
@@ -69,7 +69,7 @@ class Sheet:
         return min(max(row, 0), self.height - 1), min(max(column, 0), self.width - 1)
 
 
-def sheet(image: Image, level: int, y: int, x: int) -> Sheet:
+def sheet(image: Image, level: int, y: int, x: int) -> LevelPlane:
     at, finest = image.levels[level], image.levels[0]
 
     def offset(axis: int) -> float:
@@ -80,12 +80,12 @@ def sheet(image: Image, level: int, y: int, x: int) -> Sheet:
         edge = shift - at.factors[axis] / 2 + 0.5
         return 0.0 if abs(edge) < 1e-6 else edge
 
-    return Sheet(
+    return LevelPlane(
         at.array, level, y, x, at.shape[y], at.shape[x], (at.factors[y], at.factors[x]), (offset(y), offset(x))
     )
 
 
-def index_at(image: Image, level: int, index: Index) -> Index:
+def index_at(image: Image, level: int, index: AxisIndices) -> AxisIndices:
     """Indices of level 0, converted to the indices of `level` that contain the same position."""
     at = image.levels[level]
     return tuple(
@@ -95,7 +95,7 @@ def index_at(image: Image, level: int, index: Index) -> Index:
 
 
 @frozen
-class Place:
+class TilePlace:
     """A tile of a tiling, or its visible part: pixels y0 … y1, x0 … x1 of its level."""
 
     row: int
@@ -105,7 +105,7 @@ class Place:
     y1: int
     x1: int
 
-    def holds(self, other: Place) -> bool:
+    def holds(self, other: TilePlace) -> bool:
         return self.y0 <= other.y0 and self.x0 <= other.x0 and other.y1 <= self.y1 and other.x1 <= self.x1
 
 
@@ -114,7 +114,7 @@ class Tiling:
     """The tiles into which a sheet is cut. `step`: only every step-th pixel is drawn, because the screen has fewer
     pixels than the level."""
 
-    sheet: Sheet
+    sheet: LevelPlane
     tile_height: int
     tile_width: int
     step: int = 1
@@ -134,7 +134,7 @@ class Tiling:
             range(x0 // self.tile_width, (x1 - 1) // self.tile_width + 1),
         )
 
-    def places(self, rect: Rect) -> list[Place]:
+    def places(self, rect: Rect) -> list[TilePlace]:
         """The tiles that a rectangle of level 0 touches, those nearest its centre first. Each tile is cropped to its
         visible chunks."""
         rows, columns = self.window(rect)
@@ -142,7 +142,7 @@ class Tiling:
         cy, cx = (y0 + y1) / 2, (x0 + x1) / 2
         (ya, yb), (xa, xb) = self._in_sight(self.sheet.y, y0, y1), self._in_sight(self.sheet.x, x0, x1)
         found = [
-            Place(p.row, p.column, max(p.y0, ya), max(p.x0, xa), min(p.y1, yb), min(p.x1, xb))
+            TilePlace(p.row, p.column, max(p.y0, ya), max(p.x0, xa), min(p.y1, yb), min(p.x1, xb))
             for p in (self.place(row, column) for row, column in product(rows, columns))
         ]
         found.sort(key=lambda p: ((p.y0 + p.y1) / 2 - cy) ** 2 + ((p.x0 + p.x1) / 2 - cx) ** 2)
@@ -159,9 +159,9 @@ class Tiling:
         _, last = edges.span(edges.chunk_of(high - 1))
         return int(first), int(last)
 
-    def place(self, row: int, column: int) -> Place:
+    def place(self, row: int, column: int) -> TilePlace:
         y0, x0 = row * self.tile_height, column * self.tile_width
-        return Place(
+        return TilePlace(
             row,
             column,
             y0,
@@ -171,7 +171,7 @@ class Tiling:
         )
 
 
-def tiling(sheet: Sheet, rect: Rect, pixels: tuple[int, int]) -> Tiling:
+def tiling(sheet: LevelPlane, rect: Rect, pixels: tuple[int, int]) -> Tiling:
     """The tiling of a sheet for a viewport; tiles are made so large that at most MAX_TILES are visible."""
     y0, x0, y1, x1 = sheet.window(rect)
     per_pixel = min((y1 - y0) / max(1, pixels[0]), (x1 - x0) / max(1, pixels[1]))
@@ -209,12 +209,12 @@ def chunks_of(array: Array, axis: int, low: int, high: int) -> range:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class TilePart:
     """The part of one source in one tile: a window of a plane of an array. `index`: one number per axis; the numbers of
     the displayed axes are ignored."""
 
-    sheet: Sheet
-    index: Index
+    sheet: LevelPlane
+    index: AxisIndices
     y0: int
     x0: int
     y1: int
@@ -223,7 +223,7 @@ class Part:
     """(axis, first, last + 1) of a projection, in indices of this array."""
     method: str = ""
 
-    def chunks(self) -> Iterator[Index]:
+    def chunks(self) -> Iterator[AxisIndices]:
         """The indices of the chunks that the window touches."""
         spans = []
         wide = {self.sheet.y: (self.y0, self.y1), self.sheet.x: (self.x0, self.x1)}
@@ -236,18 +236,18 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class TileSource:
     """One layer of the tiles. `key`: ("channel", n) or ("label", path). `index`: one number per axis at level 0 of
     `image`; None for the displayed axes."""
 
     key: tuple[str, Any]
     image: Image
-    index: Index
+    index: AxisIndices
     y: int
     x: int
     projection: Projection | None = None
 
-    def part(self, tile: Tiling, place: Place) -> Part:
+    def part(self, tile: Tiling, place: TilePlace) -> TilePart:
         """The part of this source in a tile: for a channel the window of the tile, for a label image the window at the
         same position in the label image."""
         own = tile.sheet
@@ -258,11 +258,11 @@ class Source:
                 shown = self.image.levels[own.level]
                 span = (along.axis, *along.at_level(shown.factors[along.axis], shown.shape[along.axis]))
                 method = along.method
-            return Part(own, at, place.y0, place.x0, place.y1, place.x1, span, method)
+            return TilePart(own, at, place.y0, place.x0, place.y1, place.x1, span, method)
         level = self.level_near(own.factor)
         mine = sheet(self.image, level, self.y, self.x)
         window = mine.window(own.rect(place.y0, place.x0, place.y1, place.x1))
-        return Part(mine, index_at(self.image, level, self.index), *window)
+        return TilePart(mine, index_at(self.image, level, self.index), *window)
 
     def level_near(self, factor: tuple[float, float]) -> int:
         """The coarsest level that is at least as fine as `factor`."""
@@ -274,12 +274,12 @@ class Source:
         return max(fits, key=lambda k: self.image.levels[k].factors[self.x], default=0)
 
 
-def cost(tile: Tiling, places: list[Place], sources: tuple[Source, ...]) -> tuple[int, int]:
+def cost(tile: Tiling, places: list[TilePlace], sources: tuple[TileSource, ...]) -> tuple[int, int]:
     """(chunks, decoded bytes) that a set of tiles needs. The chunks are counted without listing them, because there may
     be millions."""
     if not places or not sources:
         return 0, 0
-    hull = Place(
+    hull = TilePlace(
         0,
         0,
         min(p.y0 for p in places),
@@ -288,7 +288,7 @@ def cost(tile: Tiling, places: list[Place], sources: tuple[Source, ...]) -> tupl
         max(p.x1 for p in places),
     )
     total = nbytes = 0
-    channels: set[tuple[Index, ...]] = set()
+    channels: set[tuple[AxisIndices, ...]] = set()
     for source in sources:
         part = source.part(tile, hull)
         array, y, x = part.sheet.array, part.sheet.y, part.sheet.x
@@ -306,7 +306,7 @@ def cost(tile: Tiling, places: list[Place], sources: tuple[Source, ...]) -> tupl
     return total, nbytes
 
 
-def chunk_key(array: Array, index: Index) -> str:
+def chunk_key(array: Array, index: AxisIndices) -> str:
     """The key of a chunk in the store."""
     try:
         at = stored_array(array).locator.grid_index(index)

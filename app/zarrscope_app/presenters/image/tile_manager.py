@@ -18,23 +18,22 @@ from typing import TYPE_CHECKING, Any
 from zarrscope.errors import Unsupported
 from zarrscope.runtime.threads import JobResult, Owner, Priority, Ticket
 from zarrscope.view.loader import ChunkLoader, ChunkResult, ChunkState
+from zarrscope.view.render import Picture, Plane
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image import words
 from zarrscope_app.presenters.image.painting import (
     Bare,
     DisplaySettings,
-    Key,
+    LayerKey,
     Mark,
     Measure,
-    Picture,
-    Plane,
     assemble,
     fit_labels,
     measure,
     paint,
     preview,
 )
-from zarrscope_app.presenters.image.tile_geometry import Index, Place, Source, Tiling, chunk_key
+from zarrscope_app.presenters.image.tile_geometry import AxisIndices, TilePlace, TileSource, Tiling, chunk_key
 from zarrscope_app.presenters.image.view_models import Rect, Tile, TileState
 
 if TYPE_CHECKING:
@@ -47,41 +46,41 @@ PREVIEW = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class TilePlan:
     """The tiles to show, in layers from coarse to fine: each layer has a tiling and the places of its tiles. `stamp`
     identifies the indices and axes of the plane."""
 
     stamp: Hashable
-    layers: tuple[tuple[Tiling, tuple[Place, ...]], ...]
-    sources: tuple[Source, ...]
+    layers: tuple[tuple[Tiling, tuple[TilePlace, ...]], ...]
+    sources: tuple[TileSource, ...]
 
 
-_Painted = tuple[Picture, dict[Key, Measure], Bare | None, dict[Key, Plane], dict[Key, tuple[Mark, ...]]]
+_Painted = tuple[Picture, dict[LayerKey, Measure], Bare | None, dict[LayerKey, Plane], dict[LayerKey, tuple[Mark, ...]]]
 
 
 @dataclass(eq=False)
 class _Tile:
     key: TileKey
     tiling: Tiling
-    place: Place
+    place: TilePlace
     stamp: Hashable
-    planes: dict[Key, Plane] = field(default_factory=dict)
-    marks: dict[Key, tuple[Mark, ...]] = field(default_factory=dict)
-    errors: dict[Key, tuple[str, bool]] = field(default_factory=dict)
+    planes: dict[LayerKey, Plane] = field(default_factory=dict)
+    marks: dict[LayerKey, tuple[Mark, ...]] = field(default_factory=dict)
+    errors: dict[LayerKey, tuple[str, bool]] = field(default_factory=dict)
     """Source → (the reason why its chunks failed, whether zarrscope can decode them, so that another read may help)."""
-    reasons: dict[tuple[Key, Index], tuple[str, bool]] = field(default_factory=dict)
+    reasons: dict[tuple[LayerKey, AxisIndices], tuple[str, bool]] = field(default_factory=dict)
     """(source, chunk) → (reason, whether it can be decoded), for each chunk that failed."""
-    absent: dict[Key, set[Index]] = field(default_factory=dict)
+    absent: dict[LayerKey, set[AxisIndices]] = field(default_factory=dict)
     """Source → the chunks of the tile that are not stored."""
-    fills: dict[Key, str] = field(default_factory=dict)
-    pieces: dict[Key, dict[Index, ChunkResult]] = field(default_factory=dict)
-    waiting: set[tuple[Key, str, Index]] = field(default_factory=set)
+    fills: dict[LayerKey, str] = field(default_factory=dict)
+    pieces: dict[LayerKey, dict[AxisIndices, ChunkResult]] = field(default_factory=dict)
+    waiting: set[tuple[LayerKey, str, AxisIndices]] = field(default_factory=set)
     """The requested chunks that have not arrived: (source, path of the array, chunk index)."""
-    parts: dict[Key, Any] = field(default_factory=dict)
+    parts: dict[LayerKey, Any] = field(default_factory=dict)
     rgb: Picture | None = None
     bare: Bare | None = None
     """`rgb` without the signs for missing data; None if it has no signs."""
-    drawn: Place | None = None
+    drawn: TilePlace | None = None
     """The part of the tile that `rgb` shows: smaller than `place` after more of the tile has become visible."""
     version: int = 0
     settings: DisplaySettings | None = None
@@ -102,17 +101,17 @@ class TileManager:
         owner: Owner,
         loader: ChunkLoader,
         painted: Callable[[], None],
-        measured: Callable[[dict[Key, Measure]], None],
+        measured: Callable[[dict[LayerKey, Measure]], None],
         failed: Callable[[BaseException, str], None] = lambda error, path: None,
     ) -> None:
         self._owner, self._loader = owner, loader
         self._painted, self._measured, self._failed = painted, measured, failed
         self._tiles: dict[tuple[Hashable, TileKey], _Tile] = {}
         self._order: list[_Tile] = []
-        self._wanted: dict[tuple[str, Index], list[tuple[_Tile, Key]]] = {}
+        self._wanted: dict[tuple[str, AxisIndices], list[tuple[_Tile, LayerKey]]] = {}
         self._tickets: list[Ticket] = []
         self._ahead: list[Ticket] = []
-        self._plan: Plan | None = None
+        self._plan: TilePlan | None = None
         self._settings = DisplaySettings(())
         self._preview: Ticket | None = None
         self._versions = 0
@@ -121,7 +120,7 @@ class TileManager:
         instead."""
 
     # ------------------------------------------------------------------ requests
-    def show(self, plan: Plan, settings: DisplaySettings) -> None:
+    def show(self, plan: TilePlan, settings: DisplaySettings) -> None:
         """Shows `plan` instead of the previous plan."""
         self._plan, self._settings = plan, settings
         kept: dict[tuple[Hashable, TileKey], _Tile] = {}
@@ -191,7 +190,7 @@ class TileManager:
         """Requests every chunk that the tiles lack. New tickets are made before old ones are cancelled, so that chunks
         that the old and the new plan need stay requested."""
         assert self._plan is not None
-        arrays: dict[str, tuple[Any, dict[Index, None]]] = {}
+        arrays: dict[str, tuple[Any, dict[AxisIndices, None]]] = {}
         self._wanted = {}
         for tile in self._order:
             tile.waiting.clear()
@@ -216,7 +215,7 @@ class TileManager:
         for ticket in old:
             ticket.cancel()
 
-    def ahead(self, plan: Plan) -> None:
+    def ahead(self, plan: TilePlan) -> None:
         """Requests the chunks of a plan that may come next, when all displayed ones have arrived."""
         for ticket in self._ahead:
             ticket.cancel()
@@ -407,7 +406,7 @@ class TileManager:
         whole = all(tile.fresh and tile.sharp and tile.job is None for tile in self._order)
         return bool(self._order) and self._preview is None and whole
 
-    def planes(self, key: Key) -> list[Plane]:
+    def planes(self, key: LayerKey) -> list[Plane]:
         """The loaded planes of a source, from the finest displayed layer."""
         last = self._order[-1].key[0] if self._order else 0
         found = [t.planes[key] for t in self._order if t.fresh and key in t.planes and t.key[0] == last]
@@ -415,22 +414,22 @@ class TileManager:
 
     def measure(
         self,
-        keys: tuple[Key, ...],
-        done: Callable[[dict[Key, Measure]], None],
-        spans: Mapping[Key, tuple[float, float]] | None = None,
+        keys: tuple[LayerKey, ...],
+        done: Callable[[dict[LayerKey, Measure]], None],
+        spans: Mapping[LayerKey, tuple[float, float]] | None = None,
     ) -> None:
         """Measures sources from the displayed tiles; histograms cover at least the ranges in `spans`."""
         at_least = dict(spans or {})
         samples = {key: planes for key in keys if (planes := self.planes(key))}
         settings = self._settings
 
-        def work() -> dict[Key, Measure]:
+        def work() -> dict[LayerKey, Measure]:
             return {key: measure(planes, at_least.get(key), settings.part_of(key)) for key, planes in samples.items()}
 
         if samples:
             self._owner.decode(work, lambda outcome: done(outcome.value or {}))
 
-    def why(self, y: float, x: float, names: Mapping[Key, str]) -> str:
+    def why(self, y: float, x: float, names: Mapping[LayerKey, str]) -> str:
         """The reasons why a position of level 0 has no values (loading, not stored, failed), one line for each source;
         "" if all have values. `names`: source → name."""
         for tile in reversed(self._order):
@@ -439,7 +438,7 @@ class TileManager:
                 return self._why(tile, y, x, names)
         return ""
 
-    def _why(self, tile: _Tile, y: float, x: float, names: Mapping[Key, str]) -> str:
+    def _why(self, tile: _Tile, y: float, x: float, names: Mapping[LayerKey, str]) -> str:
         said: dict[str, str] = {}
         for source in self._plan.sources if self._plan is not None else ():
             key, part = source.key, tile.parts.get(source.key)
@@ -458,7 +457,7 @@ class TileManager:
         return words.by_name(said)
 
     @staticmethod
-    def _missing(array: Array, index: Index) -> str:
+    def _missing(array: Array, index: AxisIndices) -> str:
         return strings.missing_chunk(strings.exact(array.fill_value), chunk_key(array, index))
 
     def _shown(self, tile: _Tile) -> Tile:

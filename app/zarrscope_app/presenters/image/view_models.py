@@ -199,7 +199,7 @@ class ProjectionView:
 
 
 @dataclass(frozen=True, eq=False)
-class Row:
+class MeasuredRow:
     """The measured values of one channel; `profile`: the values along a line."""
 
     label: str
@@ -217,7 +217,7 @@ class Measurement:
     place: Rect = (0.0, 0.0, 0.0, 0.0)
     """The line or rectangle from (y0, x0) to (y1, x1), in indices of level 0, which hosts draw over the picture."""
     title: str = ""
-    rows: tuple[Row, ...] = ()
+    rows: tuple[MeasuredRow, ...] = ()
     progress: float | None = None
     sentence: str = ""
     """The reason why the measurement failed; "" if it did not."""

@@ -22,10 +22,10 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.jobs import Report
 from zarrscope_app.presenters.nodes import operation_text, words
 
-FieldKind = Literal["text", "choice", "flag", "folder"]
+QuestionKind = Literal["text", "choice", "flag", "folder"]
 MOST_LINES = 200
 """The most operations of a plan that are shown."""
-Cancelled = Callable[[], bool]
+IsCancelled = Callable[[], bool]
 
 
 @frozen
@@ -36,7 +36,7 @@ class ActField:
     label: str
     text: str = ""
     """The typed or chosen text; for a flag "yes" or ""."""
-    kind: FieldKind = "text"
+    kind: QuestionKind = "text"
     choices: tuple[tuple[str, str], ...] = ()
     """(text, its name for a person). A field of kind "choice" accepts only these texts."""
     hint: str = ""
@@ -59,7 +59,7 @@ def with_hints(fields: Fields, hints: Mapping[str, str], errors: Mapping[str, st
 
 
 @frozen
-class Place:
+class ActPlace:
     """The node to which an action is applied. `node`: the opened node if it is the selected one, otherwise None."""
 
     hierarchy: Hierarchy
@@ -87,7 +87,7 @@ class Undo:
 
 
 @frozen
-class Planned:
+class PlannedAct:
     """The plan of an action, for a person to read before it is carried out."""
 
     lines: tuple[str, ...]
@@ -99,7 +99,7 @@ class Planned:
 
 
 @frozen
-class Done:
+class ActResult:
     """The result of an action. `to`: the path of the node to select; None for the group above an erased node. `moved`:
     whether the node of the action was moved to `to`."""
 
@@ -125,37 +125,37 @@ class Act(ABC):
     looks = False
     """Whether `fields` reads stored data, and must therefore run in the background."""
 
-    def title(self, place: Place) -> str:
+    def title(self, place: ActPlace) -> str:
         return words.title(self.id, place.name)
 
     def fits(self, node: Group | Array | None) -> bool:
         """Whether the action makes sense for this node (None: a node that was not read yet)."""
         return True
 
-    def refused(self, place: Place, given: Mapping[str, str]) -> str:
+    def refused(self, place: ActPlace, given: Mapping[str, str]) -> str:
         """The reason why the action cannot be carried out; "" if it can be planned."""
         return ""
 
-    def fields(self, place: Place) -> Fields:
+    def fields(self, place: ActPlace) -> Fields:
         return ()
 
-    def described(self, place: Place, fields: Fields) -> Fields:
+    def described(self, place: ActPlace, fields: Fields) -> Fields:
         return fields
 
-    def plan(self, place: Place, given: Mapping[str, str], cancelled: Cancelled) -> Planned:
+    def plan(self, place: ActPlace, given: Mapping[str, str], cancelled: IsCancelled) -> PlannedAct:
         log: list[Operation] = []
         done = self.do(replace(place, hierarchy=place.hierarchy.rehearse(log)), given, _silent, cancelled)
         operations = ordered(log)
         sentence = told(operation_text.summary(operations), *done.notes)
         undo, final = self.mark(place, given)
-        return Planned(shown(operations, place.hierarchy.url), sentence, undo, final)
+        return PlannedAct(shown(operations, place.hierarchy.url), sentence, undo, final)
 
-    def mark(self, place: Place, given: Mapping[str, str]) -> tuple[str, str]:
+    def mark(self, place: ActPlace, given: Mapping[str, str]) -> tuple[str, str]:
         """(how the action can be undone, or ""; why it cannot be undone, or "")."""
         return words.UNDO, ""
 
     @abstractmethod
-    def do(self, place: Place, given: Mapping[str, str], report: Report, cancelled: Cancelled) -> Done:
+    def do(self, place: ActPlace, given: Mapping[str, str], report: Report, cancelled: IsCancelled) -> ActResult:
         """Carries out the action. Raises ZarrscopeError if that is not possible."""
 
 

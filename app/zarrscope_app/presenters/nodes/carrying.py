@@ -13,7 +13,7 @@ from zarrscope.nodes.internals import node_context
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.jobs import Report
 from zarrscope_app.presenters.nodes import words
-from zarrscope_app.presenters.nodes.acts import Act, ActField, Cancelled, Done, Fields, Place, Undo
+from zarrscope_app.presenters.nodes.acts import Act, ActField, ActPlace, ActResult, Fields, IsCancelled, Undo
 from zarrscope_app.presenters.nodes.creating import erase_empty, missing_groups
 
 
@@ -23,18 +23,18 @@ class Move(Act):
     def __init__(self, id: str) -> None:
         self.id = id
 
-    def fields(self, place: Place) -> Fields:
+    def fields(self, place: ActPlace) -> Fields:
         return (ActField("to", words.NEW_PLACE, place.path),)
 
-    def refused(self, place: Place, given: Mapping[str, str]) -> str:
+    def refused(self, place: ActPlace, given: Mapping[str, str]) -> str:
         return new_place(place, given)
 
-    def do(self, place: Place, given: Mapping[str, str], report: Report, cancelled: Cancelled) -> Done:
+    def do(self, place: ActPlace, given: Mapping[str, str], report: Report, cancelled: IsCancelled) -> ActResult:
         above = missing_groups(place.hierarchy, given["to"], place.path)
         moved = moving.move(place.hierarchy, place.path, given["to"], cancelled=cancelled, progress=_progress(report))
 
         if moved.cancelled:
-            return Done(place.path, sentence=strings.STOPPED)
+            return ActResult(place.path, sentence=strings.STOPPED)
 
         def back(hierarchy: Hierarchy) -> str:
             came = moving.move(hierarchy, moved.to, moved.path).to
@@ -42,7 +42,7 @@ class Move(Act):
             return came
 
         undo = Undo(words.undoing(self.id, place.name), back)
-        return Done(clean_path(given["to"]), moved=True, notes=moved.notes, undo=undo)
+        return ActResult(clean_path(given["to"]), moved=True, notes=moved.notes, undo=undo)
 
 
 class Copy(Act):
@@ -50,22 +50,22 @@ class Copy(Act):
 
     id = "copy"
 
-    def fields(self, place: Place) -> Fields:
+    def fields(self, place: ActPlace) -> Fields:
         proposed = join_path(place.path.rpartition("/")[0], strings.copy_name(place.name))
         return (ActField("to", words.NEW_PLACE, proposed),)
 
-    def refused(self, place: Place, given: Mapping[str, str]) -> str:
+    def refused(self, place: ActPlace, given: Mapping[str, str]) -> str:
         return new_place(place, given)
 
-    def mark(self, place: Place, given: Mapping[str, str]) -> tuple[str, str]:
+    def mark(self, place: ActPlace, given: Mapping[str, str]) -> tuple[str, str]:
         return (words.UNDO, "") if trash.available(place.hierarchy) else ("", words.FINAL_COPY)
 
-    def do(self, place: Place, given: Mapping[str, str], report: Report, cancelled: Cancelled) -> Done:
+    def do(self, place: ActPlace, given: Mapping[str, str], report: Report, cancelled: IsCancelled) -> ActResult:
         above = missing_groups(place.hierarchy, given["to"])
         copied = moving.copy(place.hierarchy, place.path, given["to"], cancelled=cancelled, progress=_progress(report))
 
         if copied.cancelled:
-            return Done(place.path, sentence=strings.STOPPED)
+            return ActResult(place.path, sentence=strings.STOPPED)
 
         def back(hierarchy: Hierarchy) -> str:
             trash.put(hierarchy, copied.to)
@@ -73,7 +73,7 @@ class Copy(Act):
             return copied.path
 
         undo = Undo(words.undoing(self.id, place.name), back) if trash.available(place.hierarchy) else None
-        return Done(clean_path(given["to"]), notes=copied.notes, undo=undo)
+        return ActResult(clean_path(given["to"]), notes=copied.notes, undo=undo)
 
 
 class Remove(Act):
@@ -82,17 +82,17 @@ class Remove(Act):
     id = "remove"
     danger = True
 
-    def fields(self, place: Place) -> Fields:
+    def fields(self, place: ActPlace) -> Fields:
         there = trash.available(place.hierarchy)
         hint = words.TRASH_HINT if there else words.NO_TRASH
         return (ActField("trash", words.TRASH, "yes", "flag", hint=hint),) if there else ()
 
-    def mark(self, place: Place, given: Mapping[str, str]) -> tuple[str, str]:
+    def mark(self, place: ActPlace, given: Mapping[str, str]) -> tuple[str, str]:
         if given.get("trash"):
             return words.UNDO_REMOVE, ""
         return "", strings.joined(words.FINAL_ERASE, "" if trash.available(place.hierarchy) else words.NO_TRASH)
 
-    def do(self, place: Place, given: Mapping[str, str], report: Report, cancelled: Cancelled) -> Done:
+    def do(self, place: ActPlace, given: Mapping[str, str], report: Report, cancelled: IsCancelled) -> ActResult:
         if given.get("trash"):
             thrown = trash.put(place.hierarchy, place.path)
 
@@ -100,20 +100,20 @@ class Remove(Act):
                 return trash.restore(hierarchy, trash.identify(hierarchy, thrown.id, thrown.path)).path
 
             undo = Undo(words.undoing(self.id, place.name), back)
-            return Done(None, moved=True, notes=thrown.notes, sentence=words.thrown(place.name), undo=undo)
+            return ActResult(None, moved=True, notes=thrown.notes, sentence=words.thrown(place.name), undo=undo)
         above = vanishing(node_context(place.hierarchy), place.path)
         place.hierarchy.erase(place.path)
-        return Done(None, moved=True, notes=vanished(node_context(place.hierarchy), above))
+        return ActResult(None, moved=True, notes=vanished(node_context(place.hierarchy), above))
 
 
-def new_place(place: Place, given: Mapping[str, str]) -> str:
+def new_place(place: ActPlace, given: Mapping[str, str]) -> str:
     """The reason why a node cannot be put at the typed path; "" if it can."""
     to = given.get("to", "").strip("/")
     return strings.NEW_PLACE if not to or to == place.path.strip("/") else ""
 
 
-def _progress(report: Report) -> Callable[[moving.Progress], None]:
-    def progress(told: moving.Progress) -> None:
+def _progress(report: Report) -> Callable[[moving.MoveProgress], None]:
+    def progress(told: moving.MoveProgress) -> None:
         report(None, words.carried(told.doing, told.done))
 
     return progress

@@ -22,10 +22,10 @@ from zarrscope_app.presenters.nodes import words
 from zarrscope_app.presenters.nodes.acts import (
     Act,
     ActField,
-    Cancelled,
-    Done,
+    ActPlace,
+    ActResult,
     Fields,
-    Place,
+    IsCancelled,
     Undo,
     lengths,
     values,
@@ -37,7 +37,7 @@ class _Create(Act):
     roots = True
     saved_first = False
 
-    def refused(self, place: Place, given: Mapping[str, str]) -> str:
+    def refused(self, place: ActPlace, given: Mapping[str, str]) -> str:
         return "" if given.get("to", "").strip("/") else strings.NEW_PLACE
 
 
@@ -46,13 +46,13 @@ class CreateGroup(_Create):
 
     id = "create-group"
 
-    def fields(self, place: Place) -> Fields:
+    def fields(self, place: ActPlace) -> Fields:
         return (ActField("to", words.PLACE, join_path(place.group, "group"), hint=words.GROUP_HINT),)
 
-    def do(self, place: Place, given: Mapping[str, str], report: Report, cancelled: Cancelled) -> Done:
+    def do(self, place: ActPlace, given: Mapping[str, str], report: Report, cancelled: IsCancelled) -> ActResult:
         above = missing_groups(place.hierarchy, given["to"])
         made = place.hierarchy.create_group(given["to"])
-        return Done(made.path, undo=taking_back(self.id, made.path, place.path, above))
+        return ActResult(made.path, undo=taking_back(self.id, made.path, place.path, above))
 
 
 class CreateArray(_Create):
@@ -61,7 +61,7 @@ class CreateArray(_Create):
 
     id = "create-array"
 
-    def fields(self, place: Place) -> Fields:
+    def fields(self, place: ActPlace) -> Fields:
         like = place.node if isinstance(place.node, Array) else None
         dialect = place.hierarchy.dialect
         types = [name for name in words.DTYPES if like is None or name != like.dtype.name]
@@ -79,7 +79,7 @@ class CreateArray(_Create):
         ]
         return tuple(each for each in found if each.id != "fill" or not dialect.zero_fill)
 
-    def described(self, place: Place, fields: Fields) -> Fields:
+    def described(self, place: ActPlace, fields: Fields) -> Fields:
         given = values(fields)
         hints: dict[str, str] = {}
         errors: dict[str, str] = {}
@@ -99,14 +99,14 @@ class CreateArray(_Create):
         hints |= _hints(metadata, lists["chunks"] is None, lists["shards"] is not None)
         return with_hints(fields, hints, errors)
 
-    def refused(self, place: Place, given: Mapping[str, str]) -> str:
+    def refused(self, place: ActPlace, given: Mapping[str, str]) -> str:
         return super().refused(place, given) or ("" if given.get("shape") else words.NO_LENGTHS)
 
-    def do(self, place: Place, given: Mapping[str, str], report: Report, cancelled: Cancelled) -> Done:
+    def do(self, place: ActPlace, given: Mapping[str, str], report: Report, cancelled: IsCancelled) -> ActResult:
         options = _options(given)
         above = missing_groups(place.hierarchy, given["to"])
         made = place.hierarchy.create_array(given["to"], **options)
-        return Done(made.path, undo=taking_back(self.id, made.path, place.path, above))
+        return ActResult(made.path, undo=taking_back(self.id, made.path, place.path, above))
 
 
 def taking_back(act: str, path: str, back_to: str, above: Sequence[str]) -> Undo:

@@ -21,11 +21,11 @@ from zarrscope_app.presenters.nodes import words
 from zarrscope_app.presenters.nodes.acts import (
     Act,
     ActField,
-    Cancelled,
-    Done,
+    ActPlace,
+    ActResult,
     Fields,
-    Place,
-    Planned,
+    IsCancelled,
+    PlannedAct,
     Undo,
     told,
     with_hints,
@@ -47,7 +47,7 @@ class AddLabels(_OfImage):
 
     id = "add-labels"
 
-    def fields(self, place: Place) -> Fields:
+    def fields(self, place: ActPlace) -> Fields:
         from zarrscope.convert.label_images import DTYPES  # here and below: imported only when it is needed
 
         types = sorted(DTYPES, key=lambda name: name != "uint32")
@@ -56,13 +56,13 @@ class AddLabels(_OfImage):
             ActField("dtype", words.DTYPE, "uint32", "choice", tuple((name, name) for name in types)),
         )
 
-    def described(self, place: Place, fields: Fields) -> Fields:
+    def described(self, place: ActPlace, fields: Fields) -> Fields:
         return with_hints(fields, {"dtype": words.dtype_hint(values_of(fields)["dtype"])}, {})
 
-    def refused(self, place: Place, given: Mapping[str, str]) -> str:
+    def refused(self, place: ActPlace, given: Mapping[str, str]) -> str:
         return "" if given.get("name") else strings.NEW_PLACE
 
-    def plan(self, place: Place, given: Mapping[str, str], cancelled: Cancelled) -> Planned:
+    def plan(self, place: ActPlace, given: Mapping[str, str], cancelled: IsCancelled) -> PlannedAct:
         from zarrscope.convert.label_images import label_levels
 
         planned = super().plan(place, given, cancelled)
@@ -70,9 +70,9 @@ class AddLabels(_OfImage):
         levels = [shape for shape, _ in label_levels(image)]
         nbytes = sum(prod(shape) for shape in levels) * np.dtype(given["dtype"]).itemsize
         said = f"{words.labels_hint(levels, nbytes)} {planned.sentence}"
-        return Planned(planned.lines, said, planned.undo, planned.final)
+        return PlannedAct(planned.lines, said, planned.undo, planned.final)
 
-    def do(self, place: Place, given: Mapping[str, str], report: Report, cancelled: Cancelled) -> Done:
+    def do(self, place: ActPlace, given: Mapping[str, str], report: Report, cancelled: IsCancelled) -> ActResult:
         made = convert.add_label_image(place.hierarchy, place.path, given["name"], dtype=given["dtype"])
 
         def back(hierarchy: Hierarchy) -> str:
@@ -87,7 +87,7 @@ class AddLabels(_OfImage):
                 hierarchy.erase(made.path)
             return place.path
 
-        return Done(made.path, undo=Undo(words.undoing(self.id, made.name), back))
+        return ActResult(made.path, undo=Undo(words.undoing(self.id, made.name), back))
 
 
 class BuildLevels(_OfImage):
@@ -95,14 +95,14 @@ class BuildLevels(_OfImage):
 
     id = "build-levels"
 
-    def fields(self, place: Place) -> Fields:
+    def fields(self, place: ActPlace) -> Fields:
         return (
             ActField("levels", words.LEVELS, "", hint=words.SAME_LEVELS),
             ActField("factor", words.FACTOR, "2", hint=words.FACTOR_HINT),
             ActField("method", words.METHOD, "", "choice", words.METHODS),
         )
 
-    def described(self, place: Place, fields: Fields) -> Fields:
+    def described(self, place: ActPlace, fields: Fields) -> Fields:
         errors = {}
         for field in fields:
             if field.id in ("levels", "factor") and field.text.strip():
@@ -112,10 +112,10 @@ class BuildLevels(_OfImage):
                     errors[field.id] = strings.problem(error).headline
         return with_hints(fields, {}, errors)
 
-    def mark(self, place: Place, given: Mapping[str, str]) -> tuple[str, str]:
+    def mark(self, place: ActPlace, given: Mapping[str, str]) -> tuple[str, str]:
         return (words.UNDO, "") if trash.available(place.hierarchy) else ("", words.FINAL_LEVELS)
 
-    def plan(self, place: Place, given: Mapping[str, str], cancelled: Cancelled) -> Planned:
+    def plan(self, place: ActPlace, given: Mapping[str, str], cancelled: IsCancelled) -> PlannedAct:
         made = convert.plan_rebuild(place.hierarchy, _pyramid(given), place.path)
         throw = trash.available(place.hierarchy)
         lines = [
@@ -129,9 +129,9 @@ class BuildLevels(_OfImage):
         said = words.levels_sentence(levels, made.chunks, made.nbytes, len(made.former), throw)
         notes = [note for switch in made.switches for note in switch.notes]
         undo, final = self.mark(place, given)
-        return Planned(tuple(lines), " ".join(part for part in (said, told(*notes)) if part), undo, final)
+        return PlannedAct(tuple(lines), " ".join(part for part in (said, told(*notes)) if part), undo, final)
 
-    def do(self, place: Place, given: Mapping[str, str], report: Report, cancelled: Cancelled) -> Done:
+    def do(self, place: ActPlace, given: Mapping[str, str], report: Report, cancelled: IsCancelled) -> ActResult:
         made = convert.plan_rebuild(place.hierarchy, _pyramid(given), place.path)
         thrown: dict[str, str] = {}
 
@@ -157,7 +157,7 @@ class BuildLevels(_OfImage):
 
         undone = keeps and not result.cancelled
         undo = Undo(words.undoing(self.id, place.name), back) if undone else None
-        return Done(place.path, undo=undo, sentence=strings.STOPPED if result.cancelled else "")
+        return ActResult(place.path, undo=undo, sentence=strings.STOPPED if result.cancelled else "")
 
 
 def _pyramid(given: Mapping[str, str]) -> convert.Pyramid:
@@ -180,10 +180,10 @@ def _factors(text: str) -> int | dict[str, int]:
     return {name.strip(): int(number) for name, _, number in (part.partition("=") for part in text.split(","))}
 
 
-def progress_of(report: Report) -> Callable[[convert.Progress], None]:
+def progress_of(report: Report) -> Callable[[convert.ConversionProgress], None]:
     """A callback that passes the progress of a conversion or a rebuild on to `report`."""
 
-    def progress(state: convert.Progress) -> None:
+    def progress(state: convert.ConversionProgress) -> None:
         report(state.done / max(1, state.total), words.of_chunks(state.doing, state.done, state.total))
 
     return progress

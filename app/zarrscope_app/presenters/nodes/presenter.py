@@ -22,7 +22,17 @@ from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.form.presenter import EditPresenter
 from zarrscope_app.presenters.jobs import JobsPresenter, Report
 from zarrscope_app.presenters.nodes import words
-from zarrscope_app.presenters.nodes.acts import Act, ActField, Done, Fields, Place, Planned, Undo, told, values
+from zarrscope_app.presenters.nodes.acts import (
+    Act,
+    ActField,
+    ActPlace,
+    ActResult,
+    Fields,
+    PlannedAct,
+    Undo,
+    told,
+    values,
+)
 from zarrscope_app.presenters.nodes.table import ACTS
 
 if TYPE_CHECKING:
@@ -151,9 +161,9 @@ class NodesPresenter:
         self._stop()
         self._put(NodesState())
 
-    def _place(self, path: str) -> Place | None:
+    def _place(self, path: str) -> ActPlace | None:
         hierarchy = self._session.hierarchy
-        return None if hierarchy is None else Place(hierarchy, path, self._node_at(path))
+        return None if hierarchy is None else ActPlace(hierarchy, path, self._node_at(path))
 
     def _stop(self) -> None:
         if self._ticket is not None:
@@ -173,7 +183,7 @@ class NodesPresenter:
             return
         self._put(replace(blank, planning=True, sentence=strings.PLANNING))
 
-        def done(outcome: JobResult[Planned]) -> None:
+        def done(outcome: JobResult[PlannedAct]) -> None:
             self._ticket = None
             if outcome.error is not None or outcome.value is None:
                 problem = strings.problem(outcome.error or RuntimeError())
@@ -185,7 +195,7 @@ class NodesPresenter:
 
         self._ticket = self._session.owner.fetch(lambda cancelled: act.plan(place, given, cancelled), done)
 
-    def _refused(self, act: Act, place: Place, state: NodesState) -> str:
+    def _refused(self, act: Act, place: ActPlace, state: NodesState) -> str:
         if act.writes_here and not place.hierarchy.writable:
             return strings.OPEN_FOR_WRITING
         if place.path == "/" and not act.roots:
@@ -222,17 +232,17 @@ class NodesPresenter:
             return
         act, given = ACTS[state.act], values(state.fields)
 
-        def work(report: Report, cancelled: Callable[[], bool]) -> Done:
+        def work(report: Report, cancelled: Callable[[], bool]) -> ActResult:
             return act.do(place, given, report, cancelled)
 
-        def done(outcome: JobResult[Done]) -> str:
+        def done(outcome: JobResult[ActResult]) -> str:
             if outcome.error is not None or outcome.value is None:
                 return ""
             made = outcome.value
             self._done(act, state, made)
             return " ".join(part for part in (made.sentence, told(*made.notes)) if part)
 
-        def late(outcome: JobResult[Done]) -> str:
+        def late(outcome: JobResult[ActResult]) -> str:
             made = outcome.value
             if made is None:
                 return ""
@@ -243,7 +253,7 @@ class NodesPresenter:
 
         session.jobs.run(state.title, work, done, late)
 
-    def _done(self, act: Act, state: NodesState, made: Done) -> None:
+    def _done(self, act: Act, state: NodesState, made: ActResult) -> None:
         """Goes to the node's new path, and remembers how to undo the action."""
         if made.undo is not None:
             self._undos.append(made.undo)
@@ -292,7 +302,7 @@ class NodesPresenter:
         self._notify.soon()
 
 
-def _fail(sentence: str) -> Done:
+def _fail(sentence: str) -> ActResult:
     raise Refused(sentence)
 
 

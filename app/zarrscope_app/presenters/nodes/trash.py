@@ -9,7 +9,7 @@ from zarrscope.nodes import trash
 from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope_app.presenters.jobs import Report
 from zarrscope_app.presenters.nodes import words
-from zarrscope_app.presenters.nodes.acts import Act, ActField, Cancelled, Done, Fields, Place, Undo
+from zarrscope_app.presenters.nodes.acts import Act, ActField, ActPlace, ActResult, Fields, IsCancelled, Undo
 
 
 class _OfTrash(Act):
@@ -17,7 +17,7 @@ class _OfTrash(Act):
     saved_first = False
     looks = True
 
-    def refused(self, place: Place, given: Mapping[str, str]) -> str:
+    def refused(self, place: ActPlace, given: Mapping[str, str]) -> str:
         return "" if "entry" in given else words.EMPTY_TRASH
 
 
@@ -26,7 +26,7 @@ class Restore(_OfTrash):
 
     id = "restore"
 
-    def fields(self, place: Place) -> Fields:
+    def fields(self, place: ActPlace) -> Fields:
         found = _entries(place)
         if not found:
             return ()
@@ -35,14 +35,14 @@ class Restore(_OfTrash):
             ActField("to", words.NEW_PLACE, hint=words.WHERE_IT_WAS),
         )
 
-    def do(self, place: Place, given: Mapping[str, str], report: Report, cancelled: Cancelled) -> Done:
+    def do(self, place: ActPlace, given: Mapping[str, str], report: Report, cancelled: IsCancelled) -> ActResult:
         back = trash.restore(place.hierarchy, given["entry"], given["to"] or None)
 
         def again(hierarchy: Hierarchy) -> str:
             trash.put(hierarchy, back.path)
             return back.path.rpartition("/")[0] or "/"
 
-        return Done(back.path, undo=Undo(words.undoing(self.id, back.path.rpartition("/")[2]), again))
+        return ActResult(back.path, undo=Undo(words.undoing(self.id, back.path.rpartition("/")[2]), again))
 
 
 class EmptyTrash(_OfTrash):
@@ -51,19 +51,19 @@ class EmptyTrash(_OfTrash):
     id = "empty-trash"
     danger = True
 
-    def fields(self, place: Place) -> Fields:
+    def fields(self, place: ActPlace) -> Fields:
         found = _entries(place)
         return (ActField("entry", words.ENTRY, "", "choice", (("", words.ALL_ENTRIES), *found)),) if found else ()
 
-    def mark(self, place: Place, given: Mapping[str, str]) -> tuple[str, str]:
+    def mark(self, place: ActPlace, given: Mapping[str, str]) -> tuple[str, str]:
         return "", words.FINAL_ERASE
 
-    def do(self, place: Place, given: Mapping[str, str], report: Report, cancelled: Cancelled) -> Done:
+    def do(self, place: ActPlace, given: Mapping[str, str], report: Report, cancelled: IsCancelled) -> ActResult:
         trash.empty(place.hierarchy, [given["entry"]] if given["entry"] else None, cancelled=cancelled)
-        return Done(place.path)
+        return ActResult(place.path)
 
 
-def _entries(place: Place) -> tuple[tuple[str, str], ...]:
+def _entries(place: ActPlace) -> tuple[tuple[str, str], ...]:
     """(id, a text with path and time) of each entry of the trash, the latest first."""
     found = reversed(trash.entries(place.hierarchy))
     return tuple((each.id, words.entry(each.path, datetime.fromisoformat(each.when))) for each in found)

@@ -15,7 +15,16 @@ from zarrscope.stores.local.paths import path_of
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.jobs import Report
 from zarrscope_app.presenters.nodes import words
-from zarrscope_app.presenters.nodes.acts import Act, ActField, Cancelled, Done, Fields, Place, Planned, Undo
+from zarrscope_app.presenters.nodes.acts import (
+    Act,
+    ActField,
+    ActPlace,
+    ActResult,
+    Fields,
+    IsCancelled,
+    PlannedAct,
+    Undo,
+)
 from zarrscope_app.presenters.nodes.images import progress_of
 
 ENDINGS = {"n5": ".n5"}
@@ -29,23 +38,23 @@ class Consolidate(Act):
     roots = True
     saved_first = False
 
-    def fields(self, place: Place) -> Fields:
+    def fields(self, place: ActPlace) -> Fields:
         return ()
 
-    def plan(self, place: Place, given: Mapping[str, str], cancelled: Cancelled) -> Planned:
+    def plan(self, place: ActPlace, given: Mapping[str, str], cancelled: IsCancelled) -> PlannedAct:
         planned = super().plan(place, given, cancelled)
         there = words.CONSOLIDATED if place.hierarchy.consolidated else ""
         said = " ".join(part for part in (words.CONSOLIDATE, there, planned.sentence) if part)
-        return Planned(planned.lines, said, planned.undo, planned.final)
+        return PlannedAct(planned.lines, said, planned.undo, planned.final)
 
-    def do(self, place: Place, given: Mapping[str, str], report: Report, cancelled: Cancelled) -> Done:
+    def do(self, place: ActPlace, given: Mapping[str, str], report: Report, cancelled: IsCancelled) -> ActResult:
         hierarchy = place.hierarchy
         log: list[Operation] = []
         hierarchy.rehearse(log).consolidate(cancelled)
         keys = [each.key for each in log if each.act == "set"]
         before = {key: hierarchy.store.get_versioned(key) for key in keys}
         if hierarchy.consolidate(cancelled) is None:
-            return Done(place.path)
+            return ActResult(place.path)
         after = {key: hierarchy.store.get_versioned(key) for key in keys}
 
         def back(hierarchy: Hierarchy) -> str:
@@ -53,7 +62,7 @@ class Consolidate(Act):
                 _put_back(hierarchy, key, before[key], after[key])
             return place.path
 
-        return Done(place.path, undo=Undo(words.undoing(self.id, ""), back))
+        return ActResult(place.path, undo=Undo(words.undoing(self.id, ""), back))
 
 
 def _put_back(
@@ -77,7 +86,7 @@ class Convert(Act):
     writes_here = False
     roots = True
 
-    def fields(self, place: Place) -> Fields:
+    def fields(self, place: ActPlace) -> Fields:
         names = [name for name in written_dialects() if name != place.hierarchy.dialect.name]
         chosen = names[0]
         named = tuple((name, dialect_named(name).title) for name in names)
@@ -87,7 +96,7 @@ class Convert(Act):
         )
 
     @staticmethod
-    def _proposed(place: Place, dialect: str) -> str:
+    def _proposed(place: ActPlace, dialect: str) -> str:
         url = place.hierarchy.url
         here = os.path.split(path_of(url).rstrip(os.sep)) if url.startswith("file:") else None
         folder, name = here if here is not None else (os.path.expanduser("~"), "converted")
@@ -99,13 +108,13 @@ class Convert(Act):
                 break
         return target
 
-    def refused(self, place: Place, given: Mapping[str, str]) -> str:
+    def refused(self, place: ActPlace, given: Mapping[str, str]) -> str:
         return "" if given.get("to") else strings.NEW_PLACE
 
-    def mark(self, place: Place, given: Mapping[str, str]) -> tuple[str, str]:
+    def mark(self, place: ActPlace, given: Mapping[str, str]) -> tuple[str, str]:
         return words.FINAL_CONVERT, ""
 
-    def plan(self, place: Place, given: Mapping[str, str], cancelled: Cancelled) -> Planned:
+    def plan(self, place: ActPlace, given: Mapping[str, str], cancelled: IsCancelled) -> PlannedAct:
         made = self._plan(place, given)
         lines = [
             words.node_line(node.how, node.target, getattr(node.metadata, "shape", None), node.nbytes)
@@ -115,17 +124,17 @@ class Convert(Act):
             raise _Losses(made)
         said = words.converting(made.dialect.title, len(made.nodes), made.chunks, made.nbytes)
         undo, final = self.mark(place, given)
-        return Planned(tuple(lines), said, undo, final)
+        return PlannedAct(tuple(lines), said, undo, final)
 
-    def do(self, place: Place, given: Mapping[str, str], report: Report, cancelled: Cancelled) -> Done:
+    def do(self, place: ActPlace, given: Mapping[str, str], report: Report, cancelled: IsCancelled) -> ActResult:
         made = self._plan(place, given)
         result = convert.run(made, progress=progress_of(report), cancelled=cancelled)
         if result.cancelled:
-            return Done(place.path, sentence=strings.STOPPED)
-        return Done(place.path, sentence=words.written(made.destination))
+            return ActResult(place.path, sentence=strings.STOPPED)
+        return ActResult(place.path, sentence=words.written(made.destination))
 
     @staticmethod
-    def _plan(place: Place, given: Mapping[str, str]) -> convert.Plan:
+    def _plan(place: ActPlace, given: Mapping[str, str]) -> convert.ConversionPlan:
         target = os.path.expanduser(given["to"])
         return convert.plan(place.hierarchy, target, given["format"], path=place.path)
 
@@ -133,6 +142,6 @@ class Convert(Act):
 class _Losses(Conflict):
     """The losses of a conversion, raised as an error, because this action does not carry out a plan with losses."""
 
-    def __init__(self, plan: convert.Plan) -> None:
+    def __init__(self, plan: convert.ConversionPlan) -> None:
         shown = " ".join(str(loss) for loss in plan.losses[:5])
         super().__init__(f"{words.lost(len(plan.losses))} {shown}", store=plan.source.url)

@@ -53,7 +53,7 @@ _TERMINALS = (
 comes first."""
 
 
-class Session(Protocol):
+class ElsewhereSession(Protocol):
     """The members of a session (session.py) that Elsewhere uses."""
 
     owner: Owner
@@ -69,7 +69,7 @@ class Elsewhere:
     """Opens nodes of one session in other viewers. `open(viewer, done)` calls done(link, "") with a link for a browser,
     or done("", text) with a text for the clipboard."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ElsewhereSession) -> None:
         self._session = session
         self._server: LoopbackServer | None = None
 

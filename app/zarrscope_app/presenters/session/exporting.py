@@ -45,7 +45,7 @@ WHATS = (
 """The parts that can be exported: (id, name for a person)."""
 
 
-class Session(Protocol):
+class ExportingSession(Protocol):
     """The members of a session (session.py) that exports use."""
 
     owner: Owner
@@ -100,7 +100,7 @@ class ExportPresenter:
 
     changed = Signal()
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: ExportingSession) -> None:
         self._session = session
         self._ticket: Ticket | None = None
         self._prepared: Prepared | None = None
@@ -198,13 +198,13 @@ class ExportPresenter:
             return lambda: prepared_picture(picture, target)
         if what == "region":
             selection, level = region_on_screen(session)
-            return lambda: prepared_values(export.Source.of(node, level, selection), target, chosen)
+            return lambda: prepared_values(export.ExportSource.of(node, level, selection), target, chosen)
         if what == "table":
             cut = session.values.cut()
-            return lambda: prepared_values(export.Source.of(node, 0, cut), target, chosen)
+            return lambda: prepared_values(export.ExportSource.of(node, 0, cut), target, chosen)
         if chosen.id == "zarr":
             return lambda: prepared_copy(hierarchy, node.path, target)
-        return lambda: prepared_values(export.Source.of(node), target, chosen)
+        return lambda: prepared_values(export.ExportSource.of(node), target, chosen)
 
     def run(self, overwrite: bool = False) -> int | None:
         """Starts the prepared export, as a job. Returns its number, or None if there is nothing to start."""
@@ -246,7 +246,7 @@ def written(target: str) -> str:
     return f"Written: {strings.clean(target, 200)}{size}."
 
 
-def region_on_screen(session: Session) -> tuple[tuple[Any, ...], int]:
+def region_on_screen(session: ExportingSession) -> tuple[tuple[Any, ...], int]:
     """(selection in elements of the finest level, level) of the displayed part: all channels."""
     picture = session.slice
     image, state = picture.image, picture.state
@@ -275,7 +275,7 @@ def prepared_picture(picture: npt.NDArray[np.uint8], target: str) -> Prepared:
         need_tifffile()
 
     def work(report: Report, cancelled: Callable[[], bool], overwrite: bool) -> bool:
-        with export.Target(target, overwrite=overwrite) as place:
+        with export.ExportTarget(target, overwrite=overwrite) as place:
             if tiff:
                 import tifffile
 
@@ -291,7 +291,7 @@ def prepared_picture(picture: npt.NDArray[np.uint8], target: str) -> Prepared:
     return Prepared(f"{strings.count(width)} × {strings.count(height)} pixels · at most {nbytes}", work)
 
 
-def prepared_values(source: export.Source, target: str, format: Format) -> Prepared:
+def prepared_values(source: export.ExportSource, target: str, format: Format) -> Prepared:
     """Prepares to write values to a file. Reads one block to estimate the time."""
     plan = export.plan(source, target, format)
     seconds = export.estimate(plan)
@@ -316,7 +316,7 @@ def values_text(plan: export.ExportPlan, seconds: float | None = None) -> str:
 def prepared_copy(hierarchy: Hierarchy, path: str, target: str) -> Prepared:
     """Prepares to copy a node, and everything beneath it, to a new Zarr hierarchy: in the same format, or in Zarr v3 if
     zarrscope does not write that format."""
-    place = export.Target(target, folder=True)
+    place = export.ExportTarget(target, folder=True)
     try:
         plan = convert.plan(hierarchy, os.fspath(place.path), hierarchy.dialect.name, path=path)
     except Unsupported:
@@ -328,10 +328,10 @@ def prepared_copy(hierarchy: Hierarchy, path: str, target: str) -> Prepared:
         )
 
     def work(report: Report, cancelled: Callable[[], bool], overwrite: bool) -> bool:
-        def progress(state: convert.Progress) -> None:
+        def progress(state: convert.ConversionProgress) -> None:
             report(state.done / max(1, state.total), strings.clean(state.path, 60))
 
-        with export.Target(target, folder=True) as place:
+        with export.ExportTarget(target, folder=True) as place:
             again = convert.plan(hierarchy, os.fspath(place.part), plan.dialect.name, path=path)
             convert.run(again, progress=progress, cancelled=cancelled)
             if cancelled():

@@ -25,7 +25,7 @@ MOST_IMAGES = 200
 """The most images whose settings are remembered; those displayed longest ago are dropped."""
 
 
-class Store(Protocol):
+class TextStorage(Protocol):
     """Stores small private texts by name; they outlive the process."""
 
     def load(self, name: str) -> str | None: ...
@@ -39,7 +39,7 @@ class LastLooks:
 
     NAME = "looks"
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: TextStorage) -> None:
         self._store = store
 
     def _all(self) -> dict[str, Any]:

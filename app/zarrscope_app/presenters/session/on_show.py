@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
     from zarrscope_app.presenters.session.session import Session
 
-Span = int | tuple[int, int]
+IndexSpan = int | tuple[int, int]
 
 
 def array_on_show(session: Session) -> Array | None:
@@ -63,7 +63,7 @@ def code_on_show(session: Session) -> str:
     return f"{opened}[{cut or '()'}]"
 
 
-def selection_on_show(session: Session) -> dict[str, Span]:
+def selection_on_show(session: Session) -> dict[str, IndexSpan]:
     """For a measured region axis → (start, stop); for a pinned pixel axis → index; {} if there is neither."""
     state = session.slice.state
     names = {axis.role: axis for axis in state.axes}

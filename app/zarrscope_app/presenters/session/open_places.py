@@ -7,7 +7,7 @@ from collections.abc import Callable
 from zarrscope.errors.confidential import public
 from zarrscope.stores.address import absolute_address
 from zarrscope_app.presenters.coalesce import Post
-from zarrscope_app.presenters.session.opening import Target
+from zarrscope_app.presenters.session.opening import OpenTarget
 from zarrscope_app.presenters.session.session import Session
 from zarrscope_app.presenters.tree.presenter import TreePresenter
 from zarrscope_app.presenters.tree.roots import RootsPresenter
@@ -27,7 +27,7 @@ class OpenPlaces:
         self._hierarchies: dict[Session, object] = {}
         self._roots = RootsPresenter(lambda tree: brought(next(s for s in sessions if s.tree is tree)))
 
-    def open(self, target: Target, url: str, *, writable: bool = False) -> Session:
+    def open(self, target: OpenTarget, url: str, *, writable: bool = False) -> Session:
         """Opens a hierarchy. The object `target.held` stays alive as long as the session."""
         session = Session(
             url,

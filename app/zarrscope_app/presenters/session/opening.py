@@ -126,7 +126,7 @@ def open_place(
     )
 
 
-class Target(NamedTuple):
+class OpenTarget(NamedTuple):
     """An address to open when zarrscope starts, such as the one on its command line."""
 
     url: str
@@ -138,21 +138,21 @@ class Target(NamedTuple):
     missing_is_fill: bool = False
 
 
-def target_of(value: Any, path: str | None = None) -> Target:
-    """The Target for an address, an open hierarchy or node, or any object that zarrscope.open accepts. Opens nothing.
+def target_of(value: Any, path: str | None = None) -> OpenTarget:
+    """The target for an address, an open hierarchy or node, or any object that zarrscope.open accepts. Opens nothing.
 
     Raises TypeError for anything else.
     """
     if isinstance(value, str | os.PathLike):
-        return Target(value if isinstance(value, str) else path_text(value), path)
+        return OpenTarget(value if isinstance(value, str) else path_text(value), path)
     hierarchy = value if isinstance(value, Hierarchy) else getattr(value, "hierarchy", None)
     if isinstance(hierarchy, Hierarchy):
         store = hierarchy.store
         path = path or (None if value is hierarchy else value.path)
-        return Target(hierarchy.url, path, store, bool(store.allow_outside), bool(store.assumes))
+        return OpenTarget(hierarchy.url, path, store, bool(store.allow_outside), bool(store.assumes))
     try:
         given = place_of(value, "r")
     except Refused as error:
         raise TypeError(str(error)) from error
     url = given.store.url if given.store is not None else given.address
-    return Target(url, path or (None if given.path == "/" else given.path), given.store)
+    return OpenTarget(url, path or (None if given.path == "/" else given.path), given.store)

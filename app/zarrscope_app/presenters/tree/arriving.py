@@ -21,7 +21,7 @@ from zarrscope.model.node_path import natural
 from zarrscope.runtime.tuning import CHILDREN_AT_ONCE
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.node_details import group_icon
-from zarrscope_app.presenters.tree.names import Block, Names, merged
+from zarrscope_app.presenters.tree.names import NameBlock, Names, merged
 
 SMALL = 256
 """For a group of at most this many children, names and documents are read before rows are sent."""
@@ -31,7 +31,7 @@ them."""
 LONGEST = 2.0
 """Seconds after which even a batch of a few names is sent."""
 KINDS: tuple[Literal["group", "array"] | None, ...] = (None, "group", "array")
-"""The kinds of nodes by the numbers that stand for them in `Batch.kinds`; None: not known yet."""
+"""The kinds of nodes by the numbers that stand for them in `ArrivedNames.kinds`; None: not known yet."""
 
 
 class Seen(NamedTuple):
@@ -49,10 +49,10 @@ class Seen(NamedTuple):
 
 
 @frozen
-class Batch:
+class ArrivedNames:
     """A batch of new names in the order of their arrival, and the natural order of all names so far."""
 
-    names: Block
+    names: NameBlock
     kinds: bytes
     order: array[int]
     seen: dict[int, Seen] = field(default_factory=dict)
@@ -65,7 +65,7 @@ Inspected = dict[int, Seen | None]
 """The results of reading the documents of names, by position among all children; None for a name that is not a node."""
 
 
-class Listed(Protocol):
+class ListableGroup(Protocol):
     """The interface of a group for listing its children."""
 
     def list_names(self, cancelled: Callable[[], bool]) -> Iterator[Child]: ...
@@ -83,8 +83,8 @@ class Arrivals:
 
     def __init__(
         self,
-        group: Listed,
-        send: Callable[[Batch | Inspected], None],
+        group: ListableGroup,
+        send: Callable[[ArrivedNames | Inspected], None],
         cancelled: Callable[[], bool],
         *,
         patient: bool,
@@ -147,15 +147,15 @@ class Arrivals:
             return
         names = [child.name for child in children]
         first = len(self._keys)
-        self._keys.extend(Block.of([natural(name) for name in names]))
+        self._keys.extend(NameBlock.of([natural(name) for name in names]))
         self._order = merged(self._order, range(first, len(self._keys)), self._keys.__getitem__)
         kinds = bytes(KINDS.index(child.kind) for child in children)
         origins = {first + i: child.origin for i, child in enumerate(children) if child.origin}
         self.indexed = self.indexed or "index" in origins.values()
-        self._send(Batch(Block.of(names), kinds, self._order, seen or {}, origins))
+        self._send(ArrivedNames(NameBlock.of(names), kinds, self._order, seen or {}, origins))
 
 
-def inspected(group: Listed, asked: Sequence[tuple[int, Child]], cancelled: Callable[[], bool]) -> Inspected:
+def inspected(group: ListableGroup, asked: Sequence[tuple[int, Child]], cancelled: Callable[[], bool]) -> Inspected:
     """Reads the documents of some children, given as (position, child). Runs in a worker."""
     found = {child.name: Seen.of(child) for child in group.inspect([child for _, child in asked], cancelled)}
     return {} if cancelled() else {place: found.get(child.name) for place, child in asked}

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from zarrscope.dialects import Child
 from zarrscope.model.node_path import natural
 from zarrscope.runtime.threads import Ticket
-from zarrscope_app.presenters.tree.arriving import KINDS, Batch, Inspected, Seen
+from zarrscope_app.presenters.tree.arriving import KINDS, ArrivedNames, Inspected, Seen
 from zarrscope_app.presenters.tree.names import Names
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ class Branch:
             return self.order[at]
         return None
 
-    def take(self, batch: Batch, first_id: int) -> None:
+    def take(self, batch: ArrivedNames, first_id: int) -> None:
         """Adds a batch of children that arrived."""
         self.ids.append((len(self.names), first_id))
         self.names.extend(batch.names)

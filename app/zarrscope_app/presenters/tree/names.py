@@ -19,7 +19,7 @@ SORTED_AT_ONCE = 4096
 
 
 @frozen
-class Block:
+class NameBlock:
     """A batch of names: `text` joins them with slashes, which no name contains; `starts` are the offsets of the names
     in `text`."""
 
@@ -27,7 +27,7 @@ class Block:
     starts: array[int]
 
     @classmethod
-    def of(cls, names: Sequence[str]) -> Block:
+    def of(cls, names: Sequence[str]) -> NameBlock:
         """Makes a block of `names`."""
         ends = accumulate(len(name) + 1 for name in names)
         return cls("/".join(names), array("Q", [0, *ends][:-1]))
@@ -42,7 +42,7 @@ class Names:
     """Names by position, in the order of their arrival."""
 
     def __init__(self) -> None:
-        self._blocks: list[Block] = []
+        self._blocks: list[NameBlock] = []
         self._firsts: list[int] = []
         self._count = 0
 
@@ -53,7 +53,7 @@ class Names:
         at = bisect_right(self._firsts, place) - 1
         return self._blocks[at].name(place - self._firsts[at])
 
-    def extend(self, block: Block) -> None:
+    def extend(self, block: NameBlock) -> None:
         """Adds a batch without copying its names, so the time does not depend on its size."""
         if block.starts:
             self._blocks.append(block)
@@ -77,11 +77,11 @@ class Names:
         return work
 
 
-def mark(block: Block, needle: str, first: int, marks: bytearray) -> None:
+def mark(block: NameBlock, needle: str, first: int, marks: bytearray) -> None:
     """Sets a byte for each name of the block that contains `needle`; `first` is the position of its first name."""
     text, starts = block.text.casefold(), block.starts
     if len(text) != len(block.text):  # case folding has changed the length ("ß" becomes "ss") and with it the offsets
-        starts = Block.of(text.split("/")).starts
+        starts = NameBlock.of(text.split("/")).starts
     for match in re.finditer(re.escape(needle) + "[^/]*", text):
         marks[first + bisect_right(starts, match.start()) - 1] = 1
 

@@ -10,7 +10,7 @@ from zarrscope_app.presenters.tree import tree_text
 from zarrscope_app.presenters.tree.arriving import Seen
 from zarrscope_app.presenters.tree.branch import Branch
 from zarrscope_app.presenters.tree.inspection import Inspection, Search
-from zarrscope_app.presenters.tree.rows import ROOT, Row, RowState
+from zarrscope_app.presenters.tree.rows import ROOT, RowState, TreeRow
 
 
 class PaintedRows:
@@ -31,7 +31,7 @@ class PaintedRows:
         self.asks: Callable[[], bool] = lambda: False
         """A function: whether the session can ask the person for other credentials."""
 
-    def row(self, branch: Branch, child: int) -> Row:
+    def row(self, branch: Branch, child: int) -> TreeRow:
         """The row of a child."""
         path = branch.child_path(child)
         below = branch.below.get(child)
@@ -40,7 +40,7 @@ class PaintedRows:
         if seen is None:
             self._inspection.want(branch, child)
             seen = Seen(kind, "", kind or "unknown", "")
-        return Row(
+        return TreeRow(
             id=branch.child_id(child),
             parent=branch.id,
             path=path,
@@ -60,9 +60,9 @@ class PaintedRows:
             origin=tree_text.ORIGINS[branch.origins.get(child, "")],
         )
 
-    def root(self, root: Branch) -> Row:
+    def root(self, root: Branch) -> TreeRow:
         """The row of the root."""
-        return Row(
+        return TreeRow(
             id=ROOT,
             parent=-1,
             path="/",

@@ -24,13 +24,13 @@ from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.tree import tree_text
-from zarrscope_app.presenters.tree.arriving import Arrivals, Batch, Inspected, Seen
+from zarrscope_app.presenters.tree.arriving import Arrivals, ArrivedNames, Inspected, Seen
 from zarrscope_app.presenters.tree.branch import Branch
 from zarrscope_app.presenters.tree.inspection import Inspection, Search
-from zarrscope_app.presenters.tree.names import Block, merged
+from zarrscope_app.presenters.tree.names import NameBlock, merged
 from zarrscope_app.presenters.tree.painted import PaintedRows, is_expandable
 from zarrscope_app.presenters.tree.reach import Reach, parts_of
-from zarrscope_app.presenters.tree.rows import ROOT, Row
+from zarrscope_app.presenters.tree.rows import ROOT, TreeRow
 
 if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
@@ -115,7 +115,7 @@ class TreePresenter:
         self._painted.dirty = paths
 
     # ------------------------------------------------------------------ reading
-    def row(self, id: int) -> Row:
+    def row(self, id: int) -> TreeRow:
         """One row. Raises KeyError for an id that no longer exists (after a refresh)."""
         if id == ROOT:
             return self._painted.root(self._root)
@@ -127,7 +127,7 @@ class TreePresenter:
         branch = self._branches.get(id)
         return len(branch.shown(self._search.needle)) if branch else 0
 
-    def rows(self, id: int, start: int, stop: int) -> list[Row]:
+    def rows(self, id: int, start: int, stop: int) -> list[TreeRow]:
         """The children from `start` to `stop` - 1 in natural order ("img2" before "img10")."""
         branch = self._branches.get(id)
         return (
@@ -181,7 +181,7 @@ class TreePresenter:
         """The number of rows of `flat`: the root and everything beneath expanded rows."""
         return 1 + self._root.size(self._search.needle)
 
-    def flat(self, start: int, stop: int) -> list[Row]:
+    def flat(self, start: int, stop: int) -> list[TreeRow]:
         """The tree as one list, depth first, with the children of expanded rows only."""
         found: list[tuple[Branch, int]] = []
         self._root.flatten(self._search.needle, 1, max(0, start), stop, found)
@@ -373,7 +373,7 @@ class TreePresenter:
         # If a store cannot list, only children named by image metadata are found; there may be more.
         told = hierarchy.store.listable or hierarchy.consolidated
 
-        def send(came: Batch | Inspected) -> None:
+        def send(came: ArrivedNames | Inspected) -> None:
             self._owner.post(lambda: self._arrived(branch, came))
 
         def work(cancelled: Callable[[], bool]) -> str | None:
@@ -405,10 +405,10 @@ class TreePresenter:
 
         branch.ticket = self._owner.fetch(work, done)
 
-    def _arrived(self, branch: Branch, came: Batch | Inspected) -> None:
+    def _arrived(self, branch: Branch, came: ArrivedNames | Inspected) -> None:
         if branch.dead or branch.ticket is None:
             return
-        if isinstance(came, Batch):
+        if isinstance(came, ArrivedNames):
             self._take(branch, came)
             self._search.begin(branch)
         else:
@@ -420,13 +420,13 @@ class TreePresenter:
     def _add(self, branch: Branch, child: Child) -> None:
         """Adds a child whose name the person typed."""
         first = len(branch.names)
-        block = Block.of([child.name])
+        block = NameBlock.of([child.name])
         keys = {first: natural(child.name)}
         order = merged(branch.order, [first], lambda k: keys[k] if k == first else natural(branch.names[k]))
-        self._take(branch, Batch(block, bytes(1), order, {first: Seen.of(child)}))
+        self._take(branch, ArrivedNames(block, bytes(1), order, {first: Seen.of(child)}))
         branch.origins[first] = "typed"
 
-    def _take(self, branch: Branch, batch: Batch) -> None:
+    def _take(self, branch: Branch, batch: ArrivedNames) -> None:
         self._starts.append(self._next)
         self._blocks.append((branch, len(branch.names)))
         branch.take(batch, self._next)

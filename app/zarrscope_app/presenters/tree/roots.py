@@ -15,7 +15,7 @@ from functools import partial
 from psygnal import Signal
 
 from zarrscope_app.presenters.tree.presenter import TreePresenter
-from zarrscope_app.presenters.tree.rows import ROOT, Row, RowState
+from zarrscope_app.presenters.tree.rows import ROOT, RowState, TreeRow
 
 _SHIFT = 34
 _OWN = (1 << _SHIFT) - 1
@@ -78,7 +78,7 @@ class RootsPresenter:
         return self._numbers[id >> _SHIFT], id & _OWN
 
     # ------------------------------------------------------------------ reading
-    def row(self, id: int) -> Row:
+    def row(self, id: int) -> TreeRow:
         """One row. Raises KeyError for an id that no longer exists."""
         if id == ROOT:
             return _HIDDEN
@@ -86,7 +86,7 @@ class RootsPresenter:
         return self._row(id >> _SHIFT, tree.row(own))
 
     @staticmethod
-    def _row(number: int, row: Row) -> Row:
+    def _row(number: int, row: TreeRow) -> TreeRow:
         above = ROOT if row.parent < 0 else _joined(number, row.parent)
         return replace(row, id=_joined(number, row.id), parent=above)
 
@@ -103,7 +103,7 @@ class RootsPresenter:
         tree = self._numbers.get(id >> _SHIFT)
         return [_joined(id >> _SHIFT, own) for own in tree.ids(id & _OWN, start, stop)] if tree is not None else []
 
-    def rows(self, id: int, start: int, stop: int) -> list[Row]:
+    def rows(self, id: int, start: int, stop: int) -> list[TreeRow]:
         """The children from `start` to `stop` - 1."""
         return [self.row(child) for child in self.ids(id, start, stop)]
 
@@ -143,9 +143,9 @@ class RootsPresenter:
         """The number of rows of `flat`: the roots and everything beneath expanded rows."""
         return sum(tree.flat_count for tree in self._numbers.values())
 
-    def flat(self, start: int, stop: int) -> list[Row]:
+    def flat(self, start: int, stop: int) -> list[TreeRow]:
         """The trees as one list, depth first, with the children of expanded rows only."""
-        found: list[Row] = []
+        found: list[TreeRow] = []
         at = 0
         for number, tree in self._numbers.items():
             count = tree.flat_count
@@ -220,7 +220,7 @@ def _joined(number: int, id: int) -> int:
     return number << _SHIFT | id
 
 
-_HIDDEN = Row(
+_HIDDEN = TreeRow(
     id=ROOT,
     parent=-1,
     path="",

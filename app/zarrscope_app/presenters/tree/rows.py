@@ -19,7 +19,7 @@ class RowState(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TreeRow:
     id: int
     parent: int
     """The id of the parent's row; -1 for the root."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.commands import command
 from zarrscope_app.presenters.tree.arriving import SMALL
-from zarrscope_app.presenters.tree.rows import Row
+from zarrscope_app.presenters.tree.rows import TreeRow
 
 FILTERING = "Filtering…"
 ORIGINS = {
@@ -28,7 +28,7 @@ def more_above(n: int) -> str:
     return f"{strings.count(n)} more above"
 
 
-def note(row: Row) -> str:
+def note(row: TreeRow) -> str:
     """The line beneath a row about its children. If the row offers a command, the line begins with the label of the
     command, which a click starts."""
     return f"{command(row.offer).label} {row.sentence}" if row.offer else row.sentence

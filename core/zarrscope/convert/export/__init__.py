@@ -10,8 +10,8 @@ end. An existing file is overwritten only on request, an existing Zarr never.
 """
 
 from zarrscope.convert.export.formats import FORMATS, ExportPlan, Format, format_of, plan
-from zarrscope.convert.export.source import Source
-from zarrscope.convert.export.target import Target
+from zarrscope.convert.export.source import ExportSource
+from zarrscope.convert.export.target import ExportTarget
 from zarrscope.convert.export.writing import estimate, run
 
-__all__ = ["FORMATS", "ExportPlan", "Format", "Source", "Target", "estimate", "format_of", "plan", "run"]
+__all__ = ["FORMATS", "ExportPlan", "ExportSource", "ExportTarget", "Format", "estimate", "format_of", "plan", "run"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from zarrscope.convert.export.source import Source
+from zarrscope.convert.export.source import ExportSource
 from zarrscope.errors import Refused, Unsupported
 
 
@@ -59,7 +59,7 @@ class ExportPlan:
     compressed.
     """
 
-    source: Source
+    source: ExportSource
     format: Format
     target: str
     letters: str
@@ -82,7 +82,7 @@ def format_of(target: str, id: str | None = None) -> Format:
     raise Refused(f"No format is known for {name!r}", advice=f"Give the name one of these endings: {endings}.")
 
 
-def plan(source: Source, target: str, format: Format | None = None) -> ExportPlan:
+def plan(source: ExportSource, target: str, format: Format | None = None) -> ExportPlan:
     """Plans the export of values. Reads nothing.
 
     Raises Refused if the format cannot hold the values, Unsupported if a package is missing.
@@ -122,7 +122,7 @@ def need_tifffile() -> None:
         )
 
 
-def tiff_letters(source: Source, notes: list[str]) -> str:
+def tiff_letters(source: ExportSource, notes: list[str]) -> str:
     """Chooses T, Z, C, Y or X for each axis of the values. Raises Refused for fewer than two axes or more than five."""
     axes = source.axes
     if len(axes) < 2:
@@ -166,7 +166,7 @@ def tiff_dtype(dtype: np.dtype[Any], format: str, notes: list[str]) -> np.dtype[
     return dtype.newbyteorder("=")
 
 
-def micrometers(source: Source, axis: int) -> float | None:
+def micrometers(source: ExportSource, axis: int) -> float | None:
     """The size of a pixel along an axis; None if the metadata give no unit of length."""
     unit = source.axes[axis].unit
     return source.scale[axis] * MICROMETERS[unit] if unit in MICROMETERS else None

@@ -23,7 +23,7 @@ BLOCK_BYTES = 1 << 25
 
 
 @dataclass(frozen=True)
-class Part:
+class ExportedAxis:
     """The selection on one axis: `count` elements from `start` in steps of `step`. `kept`: the result has the axis."""
 
     start: int
@@ -37,11 +37,11 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Source:
+class ExportSource:
     """Values to export. `axes`, `scale` and `translation` have one item per axis of the result, in the axes' units."""
 
     array: Array
-    parts: tuple[Part, ...]
+    parts: tuple[ExportedAxis, ...]
     axes: tuple[Axis, ...]
     scale: tuple[float, ...]
     translation: tuple[float, ...]
@@ -54,7 +54,7 @@ class Source:
     """Whether all elements are selected: of an array, or of the finest level of an image."""
 
     @classmethod
-    def of(cls, node: Group | Array, level: int = 0, selection: Sequence[Any] = ()) -> Source:
+    def of(cls, node: Group | Array, level: int = 0, selection: Sequence[Any] = ()) -> ExportSource:
         """The values of a node. `selection` holds integers, slices and `...`, as in numpy, in elements of the finest
         level.
 
@@ -74,7 +74,7 @@ class Source:
             raise found.array.problem
         return found._cut(_complete(selection, len(found.parts)), image.levels[level] if image is not None else None)
 
-    def _cut(self, chosen: Sequence[Any], level: Level | None) -> Source:
+    def _cut(self, chosen: Sequence[Any], level: Level | None) -> ExportSource:
         parts = tuple(
             _part(item, length, factor, axis.name)
             for item, length, factor, axis in zip(
@@ -140,19 +140,21 @@ class Source:
             yield tuple((low, min(low + side, length)) for low, side, length in zip(corner, sides, shape, strict=True))
 
 
-def _of_array(array: Array) -> Source:
+def _of_array(array: Array) -> ExportSource:
     names = array.dimension_names or [None] * array.ndim
     axes = tuple(Axis(name or f"axis_{i}", "") for i, name in enumerate(names))
-    whole = tuple(Part(0, 1, n) for n in array.shape)
+    whole = tuple(ExportedAxis(0, 1, n) for n in array.shape)
     ones = (1.0,) * array.ndim
-    return Source(array, whole, axes, ones, (0.0,) * array.ndim, (), array.name or "array", array.path, array, True)
+    return ExportSource(
+        array, whole, axes, ones, (0.0,) * array.ndim, (), array.name or "array", array.path, array, True
+    )
 
 
-def _of_level(node: Group | Array, image: Image, level: Level) -> Source:
+def _of_level(node: Group | Array, image: Image, level: Level) -> ExportSource:
     stated = image.multiscale is not None and bool(image.multiscale.channels)
-    return Source(
+    return ExportSource(
         level.array,
-        tuple(Part(0, 1, n) for n in level.shape),
+        tuple(ExportedAxis(0, 1, n) for n in level.shape),
         tuple(image.axes),
         tuple(level.scale),
         tuple(level.translation),
@@ -175,13 +177,13 @@ def _complete(selection: Sequence[Any], rank: int) -> list[Any]:
     return given + [slice(None)] * (rank - len(given))
 
 
-def _part(item: Any, length: int, factor: float, axis: str) -> Part:
+def _part(item: Any, length: int, factor: float, axis: str) -> ExportedAxis:
     """Converts an index or slice of the finest level to a level whose elements span `factor` of the finest elements."""
     if isinstance(item, int | np.integer):
         whole = max(1, round(length * factor))
         if not -whole <= item < whole:
             raise Refused(f"Index {item} is outside axis {axis}, which has {whole:,} elements")
-        return Part(min(int(item % whole / factor), length - 1), 1, 1, kept=False)
+        return ExportedAxis(min(int(item % whole / factor), length - 1), 1, 1, kept=False)
     if not isinstance(item, slice):
         raise Refused(f"Axis {axis} takes an index or a range")
     start, stop, step = item.indices(max(1, round(length * factor)) if length else 0)
@@ -189,4 +191,4 @@ def _part(item: Any, length: int, factor: float, axis: str) -> Part:
         raise Refused(f"The range of axis {axis} runs backwards")
     low = min(int(start / factor), length)
     high = min(length, max(low + (stop > start), round(stop / factor)))
-    return Part(low, step, max(0, -(-(high - low) // step)))
+    return ExportedAxis(low, step, max(0, -(-(high - low) // step)))

@@ -11,8 +11,8 @@ from types import TracebackType
 from zarrscope.errors import Conflict, NotFound
 
 
-class Target:
-    """`with Target(path) as target: write to target.part; target.done()`. Without `done`, the file is removed."""
+class ExportTarget:
+    """`with ExportTarget(path) as target: write to target.part; target.done()`. Without `done`, the file is removed."""
 
     def __init__(self, path: str | os.PathLike[str], *, overwrite: bool = False, folder: bool = False) -> None:
         """Raises NotFound if there is no folder to write into, Conflict if the path exists already."""
@@ -30,7 +30,7 @@ class Target:
             )
             raise Conflict(f"{self.path} exists already", advice=advice)
 
-    def __enter__(self) -> Target:
+    def __enter__(self) -> ExportTarget:
         if self._folder:  # a new path in the folder, because a hierarchy can only be created at an unused path
             self._holder = Path(tempfile.mkdtemp(dir=self.path.parent, prefix=f".{self.path.name}-"))
             self.part = self._holder / self.path.name

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zarrscope.convert.export.formats import ExportPlan, micrometers, tiff_dtype
-from zarrscope.convert.export.source import Source
+from zarrscope.convert.export.source import ExportSource
 
 PLANE_BYTES = 1 << 27
 """Larger planes are written in tiles, so that no complete plane is in memory."""
@@ -158,7 +158,7 @@ def _rgba(color: tuple[int, int, int] | None) -> int:
     return value - (1 << 32) if value >= 1 << 31 else value
 
 
-def _labels(source: Source, plan: ExportPlan, letters: str, names: list[str]) -> list[str]:
+def _labels(source: ExportSource, plan: ExportPlan, letters: str, names: list[str]) -> list[str]:
     """The name of the channel of each plane, which ImageJ shows above the picture."""
     lead = [plan.letters.index(letter) if letter in plan.letters else -1 for letter in letters[:-2]]
     ranges = [range(source.shape[axis]) if axis >= 0 else range(1) for axis in lead]

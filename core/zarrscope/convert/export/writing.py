@@ -14,18 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zarrscope.convert.export.formats import ExportPlan
-from zarrscope.convert.export.source import Source
-from zarrscope.convert.export.target import Target
+from zarrscope.convert.export.source import ExportSource
+from zarrscope.convert.export.target import ExportTarget
 from zarrscope.convert.export.tiff import write_tiff
 from zarrscope.convert.export.zarr_node import write_zarr
 from zarrscope.model.storage import never
 
-Progress = Callable[[int, int], object]
+ReportProgress = Callable[[int, int], object]
 """progress(bytes of values that are done, bytes of all values)."""
-Block = tuple[tuple[tuple[int, int], ...], NDArray[Any]]
+ValueBlock = tuple[tuple[tuple[int, int], ...], NDArray[Any]]
 
 
-class Stopped(Exception):
+class ExportStopped(Exception):
     """The export was cancelled; no part of it is left."""
 
 
@@ -47,14 +47,14 @@ def run(
     *,
     overwrite: bool = False,
     cancelled: Callable[[], bool] = never,
-    progress: Progress = lambda done, total: None,
+    progress: ReportProgress = lambda done, total: None,
 ) -> bool:
     """Writes the target. Returns False if it was cancelled; then no file is left. Blocks until the target is complete.
 
     Raises Conflict if the target's name is taken, NotFound if its folder does not exist, and the errors of reading. If
     it fails, no part of a file is left.
     """
-    target = Target(plan.target, overwrite=overwrite, folder=plan.format.id == "zarr")
+    target = ExportTarget(plan.target, overwrite=overwrite, folder=plan.format.id == "zarr")
     write = {
         "tiff": write_tiff,
         "ome-tiff": write_tiff,
@@ -69,25 +69,25 @@ def run(
                 return False
             target.done()
             return True
-    except Stopped:
+    except ExportStopped:
         return False
 
 
 def _read(
-    source: Source, cancelled: Callable[[], bool], progress: Progress, blocks: Iterator[Any] | None = None
-) -> Iterator[Block]:
-    """Yields (region, values) for each block and reports progress. Raises Stopped."""
+    source: ExportSource, cancelled: Callable[[], bool], progress: ReportProgress, blocks: Iterator[Any] | None = None
+) -> Iterator[ValueBlock]:
+    """Yields (region, values) for each block and reports progress. Raises ExportStopped."""
     done = 0
     for region in blocks if blocks is not None else source.blocks():
         if cancelled():
-            raise Stopped
+            raise ExportStopped
         values = source.read(region)
         yield region, values
         done += values.nbytes
         progress(done, source.nbytes)
 
 
-def _write_npy(plan: ExportPlan, path: str, read: Callable[[], Iterator[Block]]) -> None:
+def _write_npy(plan: ExportPlan, path: str, read: Callable[[], Iterator[ValueBlock]]) -> None:
     source = plan.source
     if source.dtype == object:
         values = np.empty(source.shape, object)
@@ -111,7 +111,7 @@ def _write_npy(plan: ExportPlan, path: str, read: Callable[[], Iterator[Block]])
     del values
 
 
-def _write_csv(plan: ExportPlan, path: str, read: Callable[[], Iterator[Block]]) -> None:
+def _write_csv(plan: ExportPlan, path: str, read: Callable[[], Iterator[ValueBlock]]) -> None:
     """Writes values of up to two axes as rows and columns. With more axes, each row has one value and its index. Each
     field of a structured data type gets a column.
     """
@@ -133,7 +133,7 @@ def _write_csv(plan: ExportPlan, path: str, read: Callable[[], Iterator[Block]])
                 writer.writerow([cell(value) for value in line])
 
 
-def read_rows(source: Source, read: Callable[..., Iterator[Block]]) -> Iterator[Block]:
+def read_rows(source: ExportSource, read: Callable[..., Iterator[ValueBlock]]) -> Iterator[ValueBlock]:
     """Like `read`, in blocks of whole rows."""
     if len(source.shape) < 2:
         return read()

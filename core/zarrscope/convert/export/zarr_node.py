@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from zarrscope.convert.export.formats import ExportPlan
-from zarrscope.convert.export.source import Source
+from zarrscope.convert.export.source import ExportSource
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.view.image import Channel
 
@@ -36,14 +36,14 @@ def write_zarr(plan: ExportPlan, path: str, read: Callable[..., Iterator[Any]]) 
             array[tuple(slice(*span) for span in region) or ...] = values
 
 
-def _is_image(source: Source) -> bool:
+def _is_image(source: ExportSource) -> bool:
     """Whether to write an OME-Zarr image: the source is an image with two or more axes of space, and its values are
     numbers."""
     spaces = [axis for axis in source.axes if axis.type == "space"]
     return len(spaces) >= 2 and source.node.kind == "group" and source.dtype.kind in "buif"
 
 
-def _chunks(source: Source) -> tuple[int, ...] | None:
+def _chunks(source: ExportSource) -> tuple[int, ...] | None:
     """The chunk shape of the source, at most as large as the region."""
     sides = [
         max(1, min(width, part.count))
@@ -53,7 +53,7 @@ def _chunks(source: Source) -> tuple[int, ...] | None:
     return tuple(sides) if sides else None
 
 
-def _ome(source: Source) -> dict[str, Any]:
+def _ome(source: ExportSource) -> dict[str, Any]:
     axes: list[dict[str, Any]] = []
     for axis in source.axes:
         told: dict[str, Any] = {"name": axis.name}

@@ -6,13 +6,13 @@ import os
 
 from zarrscope.errors import NotFound, Refused, Unsupported
 from zarrscope.stores.local.paths import path_of
-from zarrscope.stores.registry import Mode, Options
+from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.store import Store
 
 ARCHIVES = (".zip", ".ozx")
 
 
-def open_path(url: str, mode: Mode, options: Options) -> Store:
+def open_path(url: str, mode: Mode, options: StoreOptions) -> Store:
     """The store for the folder or archive at a file:// address. `mode`: see `StoreKind.opener`."""
     path = path_of(url)
     folder = os.path.isdir(path)

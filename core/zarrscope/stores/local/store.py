@@ -27,7 +27,7 @@ from zarrscope.errors import Conflict, OutsideLink, Refused, Unreadable, Unsuppo
 from zarrscope.model.buffers import Arena
 from zarrscope.model.storage import Buffer, ByteRange, Entry, ScannedChild, Version
 from zarrscope.runtime.tuning import FOLDERS_AT_ONCE, SYSTEM_CALL_BYTES
-from zarrscope.stores.backend import Backend, Listed
+from zarrscope.stores.backend import Backend, BackendEntry
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.local.children import NO_FOLLOW, OPEN, look_into
 from zarrscope.stores.local.failures import DENIED, NOTHING_THERE, broken_link, failure
@@ -253,10 +253,10 @@ class LocalStore(Store):
     def _list_prefix(self, prefix: str) -> Iterator[str]:
         return (key for key, is_folder, error in self._walk(prefix) if not is_folder and error is None)
 
-    def _list_with_folders(self, prefix: str) -> Iterator[Listed]:
+    def _list_with_folders(self, prefix: str) -> Iterator[BackendEntry]:
         return self._walk(prefix, strict=True)
 
-    def _walk(self, prefix: str, strict: bool = False) -> Iterator[Listed]:
+    def _walk(self, prefix: str, strict: bool = False) -> Iterator[BackendEntry]:
         """Lists keys and folders. A broken link is listed with an error if `strict`, and as a key otherwise; reading
         that key fails."""
         pending: list[tuple[str, str, tuple[tuple[int, int], ...]]] = [(self._folder(prefix), prefix, ())]
@@ -278,15 +278,15 @@ class LocalStore(Store):
                     try:
                         self._check_inside(entry.path, key)
                     except OutsideLink as error:
-                        yield Listed(key, False, error)
+                        yield BackendEntry(key, False, error)
                         continue
                 if _is_folder(entry):
-                    yield Listed(key, True)
+                    yield BackendEntry(key, True)
                     pending.append((entry.path, key + "/", (*above, here)))
                 elif strict and entry.is_symlink() and not os.path.exists(entry.path):
-                    yield Listed(key, False, broken_link(entry.path, store=self.url, key=key))
+                    yield BackendEntry(key, False, broken_link(entry.path, store=self.url, key=key))
                 else:
-                    yield Listed(key)
+                    yield BackendEntry(key)
 
     def _scan_children(
         self, prefix: str, names: Sequence[str], read: bool, limit: int | None = None

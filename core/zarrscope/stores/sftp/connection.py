@@ -16,9 +16,9 @@ from weakref import WeakSet, WeakValueDictionary
 
 from zarrscope.errors import Unreadable, ZarrscopeError
 from zarrscope.errors.confidential import cause
-from zarrscope.runtime.pool import Pool, Priority
+from zarrscope.runtime.pool import Priority, ThreadPool
 from zarrscope.stores.network import Network
-from zarrscope.stores.sftp.login import Login, connect
+from zarrscope.stores.sftp.login import HostLogin, connect
 
 if TYPE_CHECKING:
     from paramiko import SFTPClient, SSHClient
@@ -49,17 +49,17 @@ class _Session:
         return not self.over and transport is not None and transport.is_active()
 
 
-class Connection:
+class SFTPConnection:
     """The connection of one login: it lends channels, and logs in again if the session has ended."""
 
-    def __init__(self, login: Login, network: Network) -> None:
+    def __init__(self, login: HostLogin, network: Network) -> None:
         self.login, self.network = login, network
         self._changed = threading.Condition()
         self._session: _Session | None = None
         self._connecting = False
         self._closed = 0
         """The number of times that the connection was closed. A request that was running meanwhile is not repeated."""
-        self._pool = Pool("sftp", CHANNELS, 0)
+        self._pool = ThreadPool("sftp", CHANNELS, 0)
         self.users: WeakSet[Any] = WeakSet()
 
     def submit(self, act: Callable[[SFTPClient], T], repeat: Callable[[], bool] = lambda: True) -> Future[T]:
@@ -226,19 +226,19 @@ class Connection:
             self._end(session)
 
 
-_connections: WeakValueDictionary[Hashable, Connection] = WeakValueDictionary()
+_connections: WeakValueDictionary[Hashable, SFTPConnection] = WeakValueDictionary()
 _guard = threading.Lock()
 _inherited: list[object] = []
 """The sessions of the parent process after a fork. They are never closed here, because paramiko would send bytes to the
 server in the middle of the parent's messages."""
 
 
-def shared(login: Login, network: Network) -> Connection:
+def shared(login: HostLogin, network: Network) -> SFTPConnection:
     """The connection that all stores with this login and these network settings share."""
     with _guard:
         found = _connections.get((login, network))
         if found is None:
-            found = _connections[login, network] = Connection(login, network)
+            found = _connections[login, network] = SFTPConnection(login, network)
         return found
 
 
@@ -247,7 +247,7 @@ def _after_fork() -> None:
     _guard = threading.Lock()
     for connection in [*_connections.values()]:
         _inherited.append(connection._session)
-        Connection.__init__(connection, connection.login, connection.network)
+        SFTPConnection.__init__(connection, connection.login, connection.network)
 
 
 if hasattr(os, "register_at_fork"):

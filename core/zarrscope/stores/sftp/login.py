@@ -36,7 +36,7 @@ OPTIONS = (
 
 
 @frozen
-class Login:
+class HostLogin:
     """The settings for logging in to a host."""
 
     name: str
@@ -54,7 +54,7 @@ class Login:
     """The command that connects to the host (ProxyCommand, ProxyJump); None: a direct connection."""
 
 
-def login_of(url: str, options: Mapping[str, Any]) -> Login:
+def login_of(url: str, options: Mapping[str, Any]) -> HostLogin:
     """The login for an address and options. Raises Refused for an unknown option."""
     unknown = sorted(options.keys() - set(OPTIONS))
     if unknown:
@@ -75,7 +75,7 @@ def login_of(url: str, options: Mapping[str, Any]) -> Login:
     password = options.get("password") or (unquote(parts.password) if parts.password else None)
     host = str(ours.get("hostname", told))
     port = int(port or ours.get("port", 22))
-    return Login(
+    return HostLogin(
         name=told,
         host=host,
         port=port,
@@ -164,7 +164,7 @@ def _through(command: str) -> Proxied:
     return found
 
 
-def connect(login: Login, patience: float) -> SSHClient:
+def connect(login: HostLogin, patience: float) -> SSHClient:
     """Connects and logs in; returns a paramiko.SSHClient. No step takes longer than `patience` seconds.
 
     Raises Refused (the host's key is unknown or has changed), Denied (the host refuses the login), Unreadable.
@@ -206,7 +206,7 @@ def connect(login: Login, patience: float) -> SSHClient:
     return client
 
 
-def _unknown(login: Login, name: str, key: PKey) -> Refused:
+def _unknown(login: HostLogin, name: str, key: PKey) -> Refused:
     line = shlex.quote(f"{name} {key.get_name()} {key.get_base64()}")
     return Refused(
         f"The host {login.name} is not known: its key is {key.get_name()} {key.fingerprint}",
@@ -215,7 +215,7 @@ def _unknown(login: Login, name: str, key: PKey) -> Refused:
     )
 
 
-def _failed(login: Login, error: Exception) -> ZarrscopeError:
+def _failed(login: HostLogin, error: Exception) -> ZarrscopeError:
     import paramiko
 
     where = login.name if login.port == 22 else f"{login.name}:{login.port}"

@@ -31,7 +31,7 @@ from zarrscope.model.storage import ABSENT, Buffer, ByteRange, Entry, Version
 from zarrscope.runtime.interrupts import LOOK_SECONDS, check
 from zarrscope.stores.local.temporaries import is_temporary, new_name
 from zarrscope.stores.network import CHANCE, network, others
-from zarrscope.stores.registry import Mode, Options
+from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.remote import RemoteStore
 from zarrscope.stores.sftp import files
 from zarrscope.stores.sftp.connection import CHANNELS, shared
@@ -334,6 +334,6 @@ class SFTPStore(RemoteStore):
                 future.cancel()
 
 
-def open_sftp(url: str, mode: Mode, options: Options) -> Store:
+def open_sftp(url: str, mode: Mode, options: StoreOptions) -> Store:
     """The store at `url`."""
     return SFTPStore(url, writable=mode != "r", **(options or {}))

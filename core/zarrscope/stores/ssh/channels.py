@@ -21,8 +21,8 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from zarrscope.errors import ZarrscopeError
-from zarrscope.stores.ssh.connection import Connection, WaitCancelled, wait
-from zarrscope.stores.ssh.frames import Frame, rebuilt
+from zarrscope.stores.ssh.connection import SSHConnection, WaitCancelled, wait
+from zarrscope.stores.ssh.frames import MessageFrame, rebuilt
 
 MOST_CHANNELS = 4
 """The most channels of a connection, the first one included; an OpenSSH server allows ten by default."""
@@ -93,20 +93,20 @@ class Channels:
 
     def __init__(
         self,
-        first: Connection,
-        open_further: Callable[[], Connection] | None = None,
+        first: SSHConnection,
+        open_further: Callable[[], SSHConnection] | None = None,
         close: Callable[[], None] = lambda: None,
     ) -> None:
         self.first = first
         self._open_further, self._close = open_further, close
-        self._further: list[Connection] = []
+        self._further: list[SSHConnection] = []
         self._guard = threading.Lock()
         self._ended = False
         self.opening: threading.Thread | None = None
         """The thread that opens further channels; None until `note_read` starts it."""
 
     @property
-    def alive(self) -> list[Connection]:
+    def alive(self) -> list[SSHConnection]:
         with self._guard:
             return [self.first, *(each for each in self._further if each.alive)]
 
@@ -148,13 +148,13 @@ class Channels:
 
 
 def ask_divided(
-    channels: Sequence[Connection],
+    channels: Sequence[SSHConnection],
     heads: Sequence[Mapping[str, Any]],
     cancelled: Callable[[], bool],
-) -> Iterator[tuple[int, Frame]]:
+) -> Iterator[tuple[int, MessageFrame]]:
     """Sends one request on each channel, and yields the answers as they arrive: (index of the channel, frame). Ends
     early once `cancelled()` is true. Raises ConnectionEnded if a channel ended, and the errors of the other machine."""
-    answers: queue.SimpleQueue[tuple[int, Frame | None]] = queue.SimpleQueue()
+    answers: queue.SimpleQueue[tuple[int, MessageFrame | None]] = queue.SimpleQueue()
     asked: dict[int, int] = {}
     try:
         for at, (channel, head) in enumerate(zip(channels, heads, strict=True)):
@@ -184,8 +184,8 @@ def ask_divided(
 class _Numbered:
     """Puts the answers of one channel into the queue that all channels share, together with its index."""
 
-    def __init__(self, answers: queue.SimpleQueue[tuple[int, Frame | None]], number: int) -> None:
+    def __init__(self, answers: queue.SimpleQueue[tuple[int, MessageFrame | None]], number: int) -> None:
         self._answers, self._number = answers, number
 
-    def put(self, frame: Frame | None) -> None:
+    def put(self, frame: MessageFrame | None) -> None:
         self._answers.put((self._number, frame))

@@ -27,8 +27,8 @@ from zarrscope.errors import Unreadable, Unsupported, ZarrscopeError
 from zarrscope.model.storage import Answer, Buffer, ByteRange, Entry, Request, ScannedChild, Version
 from zarrscope.stores.network import network
 from zarrscope.stores.ssh.channels import Channels, ask_divided, shared_login
-from zarrscope.stores.ssh.connection import Connection, ConnectionEnded, NotInstalled, wait
-from zarrscope.stores.ssh.frames import Frame, range_told, rebuilt
+from zarrscope.stores.ssh.connection import ConnectionEnded, NotInstalled, SSHConnection, wait
+from zarrscope.stores.ssh.frames import MessageFrame, range_told, rebuilt
 from zarrscope.stores.store import Store
 
 FAR_COMMAND = (
@@ -126,7 +126,7 @@ class SSHStore(Store):
         except Exception:  # the interpreter is shutting down
             pass
 
-    def _connection(self) -> Connection:
+    def _connection(self) -> SSHConnection:
         return self._channels().first
 
     def _channels(self) -> Channels:
@@ -145,8 +145,8 @@ class SSHStore(Store):
         login = shared_login(self._program, self._destination)
         further = self._arguments[len(self._program) :]
 
-        def opened(options: Sequence[str]) -> Connection:
-            return Connection(self._host, (*self._program, *options, *further), self._timeout)
+        def opened(options: Sequence[str]) -> SSHConnection:
+            return SSHConnection(self._host, (*self._program, *options, *further), self._timeout)
 
         if login is None:
             return Channels(opened(()))
@@ -156,7 +156,7 @@ class SSHStore(Store):
             login.forget()
             raise
 
-    def _head(self, connection: Connection, op: str, told: Mapping[str, Any]) -> dict[str, Any]:
+    def _head(self, connection: SSHConnection, op: str, told: Mapping[str, Any]) -> dict[str, Any]:
         place = {"root": self._root, "writable": self._mode != "r", "follow_links": self.allow_outside}
         head = {"op": op, "mode": self._mode, **place, **told}
         for held, arguments, number in reversed(getattr(_holding, "locks", ())):
@@ -178,7 +178,7 @@ class SSHStore(Store):
         cancelled: Callable[[], bool] | None = None,
         *,
         again: bool = True,
-    ) -> Iterator[Frame]:
+    ) -> Iterator[MessageFrame]:
         """Yields the answers to a request. `again`: the request only reads, so it may be repeated if the connection
         ends before an answer came."""
         try:
@@ -197,13 +197,13 @@ class SSHStore(Store):
             error.store = error.store or self.url
             raise
 
-    def _one(self, op: str, told: Mapping[str, Any], body: bytes = b"", *, again: bool = True) -> Frame:
-        found = Frame({})
+    def _one(self, op: str, told: Mapping[str, Any], body: bytes = b"", *, again: bool = True) -> MessageFrame:
+        found = MessageFrame({})
         for frame in self._ask(op, told, body, again=again):
             found = frame
         return found
 
-    def _lively(self) -> Connection:
+    def _lively(self) -> SSHConnection:
         """The connection. If nothing came from it for long, it may have broken; then a request checks that it is
         alive."""
         if time.monotonic() - self._connection().lived > _FRESH_SECONDS:
@@ -215,7 +215,7 @@ class SSHStore(Store):
                 pass
         return self._connection()
 
-    def _write(self, op: str, told: Mapping[str, Any], body: bytes = b"") -> Frame:
+    def _write(self, op: str, told: Mapping[str, Any], body: bytes = b"") -> MessageFrame:
         """Sends a request that changes data. It is never repeated."""
         self._lively()
         try:
@@ -255,11 +255,11 @@ class SSHStore(Store):
 
     def _divided(
         self,
-        channels: Sequence[Connection],
+        channels: Sequence[SSHConnection],
         requests: Mapping[int, Request],
         cancelled: Callable[[], bool],
         limit: int | None,
-    ) -> Iterator[tuple[int, Frame]]:
+    ) -> Iterator[tuple[int, MessageFrame]]:
         """Yields the answers to numbered requests, which are divided evenly among the channels."""
         numbers = [*requests]
         parts = [part for at in range(len(channels)) if (part := numbers[at :: len(channels)])]
@@ -321,7 +321,7 @@ class SSHStore(Store):
     @contextmanager
     def _held(self, key: str) -> Iterator[None]:
         connection = self._lively()
-        waiting: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
+        waiting: queue.SimpleQueue[MessageFrame | None] = queue.SimpleQueue()
         number = connection.send(self._head(connection, "lock", {"key": key}), b"", waiting)
         held = (connection, self._arguments, number)
         try:

@@ -24,7 +24,7 @@ except ImportError:  # Windows
 
 from zarrscope.errors import Unreadable, Unsupported, ZarrscopeError
 from zarrscope.runtime.interrupts import LOOK_SECONDS, check
-from zarrscope.stores.ssh.frames import MAGIC, PROTOCOL, Frame, Readable, read_frame, rebuilt, write_frame
+from zarrscope.stores.ssh.frames import MAGIC, PROTOCOL, FramePipe, MessageFrame, read_frame, rebuilt, write_frame
 
 NOT_THERE = 127
 PIPE_BYTES = 1 << 20
@@ -59,7 +59,7 @@ class _Noticed:
 class Sink(Protocol):
     """Takes the answers to a request, and None when the connection ends."""
 
-    def put(self, frame: Frame | None, /) -> None: ...
+    def put(self, frame: MessageFrame | None, /) -> None: ...
 
 
 class ConnectionEnded(Unreadable):
@@ -74,7 +74,7 @@ class NotInstalled(Unsupported):
     """zarrscope is not installed on the other machine."""
 
 
-class Connection:
+class SSHConnection:
     """One ssh process and the requests that wait for its answers. `timeout`: seconds that the other side may be
     silent."""
 
@@ -100,7 +100,7 @@ class Connection:
         self._waiting: dict[int, Sink] = {}
         self._guard = threading.Lock()
         self._next = 0
-        self._ready: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
+        self._ready: queue.SimpleQueue[MessageFrame | None] = queue.SimpleQueue()
         self.alive = True
         self._greeting, self._sending = True, 0
         self._hearing = threading.Thread(target=self._hear, name="zarrscope-ssh-errors", daemon=True)
@@ -178,7 +178,7 @@ class Connection:
             self._guard.release()
         return True
 
-    def _pass_on(self, file: Readable) -> None:
+    def _pass_on(self, file: FramePipe) -> None:
         if _skip_to(file, MAGIC):
             self._ready.put(read_frame(file))
             while (frame := read_frame(file)) is not None:
@@ -211,10 +211,10 @@ class Connection:
 
     def ask(
         self, head: Mapping[str, Any], body: bytes = b"", cancelled: Callable[[], bool] | None = None
-    ) -> Iterator[Frame]:
+    ) -> Iterator[MessageFrame]:
         """Sends a request, and yields the answers as they arrive. Ends early once `cancelled()` is true. Raises the
         error that the other side sends."""
-        waiting: queue.SimpleQueue[Frame | None] = queue.SimpleQueue()
+        waiting: queue.SimpleQueue[MessageFrame | None] = queue.SimpleQueue()
         began = time.monotonic()
         number = self.send(head, body, waiting)
         begun = over = False
@@ -311,7 +311,7 @@ def wait(answers: queue.SimpleQueue[_Answer], cancelled: Callable[[], bool] | No
                 raise WaitCancelled from None
 
 
-def _skip_to(file: Readable, mark: bytes) -> bool:
+def _skip_to(file: FramePipe, mark: bytes) -> bool:
     """Reads up to the end of `mark`, which may follow the output of login scripts. Returns False if the input ends
     without it."""
     seen = b""

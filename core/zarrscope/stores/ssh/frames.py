@@ -31,13 +31,13 @@ _TOLD = ("message", "key", "pointer", "advice", "feature", "codec", "size", "lim
 of the frame."""
 
 
-class Readable(Protocol):
+class FramePipe(Protocol):
     """A pipe from which frames are read."""
 
     def read(self, count: int, /) -> bytes: ...
 
 
-class Frame(NamedTuple):
+class MessageFrame(NamedTuple):
     """A message between the two sides: the head as a dict, and the body."""
 
     head: dict[str, Any]
@@ -58,7 +58,7 @@ def write_frame(
         taken()
 
 
-def read_frame(file: Readable) -> Frame | None:
+def read_frame(file: FramePipe) -> MessageFrame | None:
     """Reads the next frame; None at the end. Raises Unreadable for bytes that are not a frame."""
     start = _exactly(file, _LENGTHS.size)
     if not start:
@@ -76,10 +76,10 @@ def read_frame(file: Readable) -> Frame | None:
         told = json.loads(text)
     except ValueError as error:
         raise Unreadable("The other machine did not answer in the protocol of zarrscope") from error
-    return Frame(told, value)
+    return MessageFrame(told, value)
 
 
-def _exactly(file: Readable, length: int) -> bytes:
+def _exactly(file: FramePipe, length: int) -> bytes:
     """Reads `length` bytes, or fewer if the input ends."""
     parts = []
     while length:
@@ -91,14 +91,14 @@ def _exactly(file: Readable, length: int) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def described(error: ZarrscopeError) -> Frame:
+def described(error: ZarrscopeError) -> MessageFrame:
     """The frame that describes an error."""
     told = {name: getattr(error, name) for name in _TOLD if getattr(error, name, None) is not None}
     theirs = getattr(error, "theirs", None)
-    return Frame({"error": type(error).__name__, "told": told, "theirs": theirs is not None}, theirs or b"")
+    return MessageFrame({"error": type(error).__name__, "told": told, "theirs": theirs is not None}, theirs or b"")
 
 
-def rebuilt(frame: Frame, store: str) -> ZarrscopeError:
+def rebuilt(frame: MessageFrame, store: str) -> ZarrscopeError:
     """The error that a frame describes, as an error of the store `store`."""
     kind = getattr(errors, str(frame.head["error"]), Unreadable)
     if not (isinstance(kind, type) and issubclass(kind, ZarrscopeError)):

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO
 from zarrscope.errors import Unreadable, Unsupported, ZarrscopeError
 from zarrscope.model.storage import ScannedChild, Version
 from zarrscope.stores.address import open_store
-from zarrscope.stores.ssh.frames import MAGIC, PROTOCOL, Frame, described, range_read, read_frame, write_frame
+from zarrscope.stores.ssh.frames import MAGIC, PROTOCOL, MessageFrame, described, range_read, read_frame, write_frame
 from zarrscope.stores.store import Store
 
 AT_ONCE = 16
@@ -28,7 +28,7 @@ AT_ONCE = 16
 ENTRIES = 500
 """The most names in one frame of a listing."""
 
-Answers = Iterator[Frame]
+AnswerFrames = Iterator[MessageFrame]
 
 
 def serve(source: BinaryIO, sink: BinaryIO, version: str) -> None:
@@ -43,7 +43,7 @@ class _Serving:
         self._opening = threading.Lock()
         self._stores: dict[tuple[str, bool, bool], Store] = {}
         self._cancelled: set[int] = set()
-        self._locks: dict[int, queue.SimpleQueue[tuple[int, Frame] | None]] = {}
+        self._locks: dict[int, queue.SimpleQueue[tuple[int, MessageFrame] | None]] = {}
         """The queue of requests for each lock that is held or waited for, by the id of the request for the lock. None
         in the queue releases the lock."""
 
@@ -81,7 +81,7 @@ class _Serving:
         for store in self._stores.values():
             store.close()
 
-    def _answer(self, number: int, frame: Frame) -> None:
+    def _answer(self, number: int, frame: MessageFrame) -> None:
         try:
             for head, body in self._operation(frame)(frame, number):
                 self._send({**head, "id": number}, body)
@@ -105,8 +105,8 @@ class _Serving:
         except OSError:  # the client has disconnected, so the input ends too
             pass
 
-    def _operation(self, frame: Frame) -> Callable[[Frame, int], Answers]:
-        found: Callable[[Frame, int], Answers] | None = getattr(self, f"_op_{frame.head['op']}", None)
+    def _operation(self, frame: MessageFrame) -> Callable[[MessageFrame, int], AnswerFrames]:
+        found: Callable[[MessageFrame, int], AnswerFrames] | None = getattr(self, f"_op_{frame.head['op']}", None)
         if found is None:
             raise Unsupported(
                 f"zarrscope on the other machine does not know the operation {frame.head['op']!r}",
@@ -115,7 +115,7 @@ class _Serving:
             )
         return found
 
-    def _store(self, frame: Frame, *, anew: bool = False) -> Store:
+    def _store(self, frame: MessageFrame, *, anew: bool = False) -> Store:
         head = frame.head
         root, writable, follow = str(head["root"]), bool(head["writable"]), bool(head.get("follow_links"))
         with self._opening:
@@ -127,81 +127,83 @@ class _Serving:
         return found
 
     # ------------------------------------------------------------------ operations
-    def _op_open(self, frame: Frame, number: int) -> Answers:
+    def _op_open(self, frame: MessageFrame, number: int) -> AnswerFrames:
         store = self._store(frame, anew=frame.head["mode"] == "w-")
-        yield Frame({"listable": store.listable, "writable": store.writable, "scans": store.bulk.scans_children})
+        yield MessageFrame({"listable": store.listable, "writable": store.writable, "scans": store.bulk.scans_children})
 
-    def _op_get(self, frame: Frame, number: int) -> Answers:
+    def _op_get(self, frame: MessageFrame, number: int) -> AnswerFrames:
         value = self._store(frame).get(frame.head["key"], range_read(frame.head["part"]), frame.head["limit"])
-        yield Frame({"absent": value is None}, value or b"")
+        yield MessageFrame({"absent": value is None}, value or b"")
 
-    def _op_get_many(self, frame: Frame, number: int) -> Answers:
+    def _op_get_many(self, frame: MessageFrame, number: int) -> AnswerFrames:
         requests = [(key, range_read(part)) for key, part in frame.head["requests"]]
         store = self._store(frame)
         for i, answer in store.get_many(requests, lambda: number in self._cancelled, frame.head["limit"]):
             if isinstance(answer, ZarrscopeError):
                 head, body = described(answer)
-                yield Frame({**head, "i": i}, body)
+                yield MessageFrame({**head, "i": i}, body)
             else:
-                yield Frame({"i": i, "absent": answer is None}, answer or b"")
+                yield MessageFrame({"i": i, "absent": answer is None}, answer or b"")
 
-    def _op_get_versioned(self, frame: Frame, number: int) -> Answers:
+    def _op_get_versioned(self, frame: MessageFrame, number: int) -> AnswerFrames:
         found = self._store(frame).get_versioned(frame.head["key"], frame.head["limit"])
-        yield Frame({"version": None if found is None else found[1].token}, b"" if found is None else found[0])
+        yield MessageFrame({"version": None if found is None else found[1].token}, b"" if found is None else found[0])
 
-    def _op_list_dir(self, frame: Frame, number: int) -> Answers:
+    def _op_list_dir(self, frame: MessageFrame, number: int) -> AnswerFrames:
         rest = self._store(frame).list_dir(frame.head["prefix"])
         while some := list(islice(rest, ENTRIES)):
-            yield Frame({"entries": some})
+            yield MessageFrame({"entries": some})
 
-    def _op_list_prefix(self, frame: Frame, number: int) -> Answers:
+    def _op_list_prefix(self, frame: MessageFrame, number: int) -> AnswerFrames:
         rest = self._store(frame).list_prefix(frame.head["prefix"])
         while some := list(islice(rest, ENTRIES)):
-            yield Frame({"keys": some})
+            yield MessageFrame({"keys": some})
 
-    def _op_scan_children(self, frame: Frame, number: int) -> Answers:
+    def _op_scan_children(self, frame: MessageFrame, number: int) -> AnswerFrames:
         head = frame.head
         for found in self._store(frame).bulk.scan_children(
             head["prefix"], head["names"], read=head["read"], limit=head["limit"]
         ):
             yield _found(found)
 
-    def _op_set(self, frame: Frame, number: int) -> Answers:
+    def _op_set(self, frame: MessageFrame, number: int) -> AnswerFrames:
         expect = frame.head["expect"]
         version = self._store(frame).set(frame.head["key"], frame.body, None if expect is None else Version(expect))
-        yield Frame({"version": version.token})
+        yield MessageFrame({"version": version.token})
 
-    def _op_put(self, frame: Frame, number: int) -> Answers:
+    def _op_put(self, frame: MessageFrame, number: int) -> AnswerFrames:
         self._store(frame).bulk.put(frame.head["key"], frame.body)
-        yield Frame({})
+        yield MessageFrame({})
 
-    def _op_flush(self, frame: Frame, number: int) -> Answers:
+    def _op_flush(self, frame: MessageFrame, number: int) -> AnswerFrames:
         self._store(frame).flush()
-        yield Frame({})
+        yield MessageFrame({})
 
-    def _op_erase(self, frame: Frame, number: int) -> Answers:
+    def _op_erase(self, frame: MessageFrame, number: int) -> AnswerFrames:
         self._store(frame).erase_values(frame.head["keys"])
-        yield Frame({})
+        yield MessageFrame({})
 
-    def _op_erase_prefix(self, frame: Frame, number: int) -> Answers:
+    def _op_erase_prefix(self, frame: MessageFrame, number: int) -> AnswerFrames:
         self._store(frame).erase_prefix(frame.head["prefix"])
-        yield Frame({})
+        yield MessageFrame({})
 
-    def _op_size_of(self, frame: Frame, number: int) -> Answers:
-        yield Frame({"size": self._store(frame).bulk.size_of(frame.head["key"])})
+    def _op_size_of(self, frame: MessageFrame, number: int) -> AnswerFrames:
+        yield MessageFrame({"size": self._store(frame).bulk.size_of(frame.head["key"])})
 
-    def _op_lock(self, frame: Frame, number: int) -> Answers:
+    def _op_lock(self, frame: MessageFrame, number: int) -> AnswerFrames:
         todo = self._locks.get(number)
         if todo is None:  # the client released the lock before this thread began
             return
         with self._store(frame).lock(frame.head["key"]):
-            yield Frame({"held": True})
+            yield MessageFrame({"held": True})
             while (asked := todo.get()) is not None:
                 self._answer(*asked)
 
 
-def _found(found: ScannedChild) -> Frame:
+def _found(found: ScannedChild) -> MessageFrame:
     if isinstance(found.value, ZarrscopeError):
         head, body = described(found.value)
-        return Frame({**head, "name": found.name, "holds": found.document}, body)
-    return Frame({"name": found.name, "holds": found.document, "absent": found.value is None}, found.value or b"")
+        return MessageFrame({**head, "name": found.name, "holds": found.document}, body)
+    return MessageFrame(
+        {"name": found.name, "holds": found.document, "absent": found.value is None}, found.value or b""
+    )

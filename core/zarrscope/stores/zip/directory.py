@@ -31,7 +31,7 @@ MORE16, MORE32 = 0xFFFF, 0xFFFFFFFF
 IN_UTF8 = 0x800
 
 
-class Member(NamedTuple):
+class ArchiveMember(NamedTuple):
     """One entry. `offset`: the offset of its local header in the file; `record`: its record in the directory."""
 
     name: str
@@ -61,7 +61,7 @@ class Directory:
     `shift`: the number of bytes before the archive in its file, by which all its offsets are too small.
     """
 
-    members: tuple[Member, ...]
+    members: tuple[ArchiveMember, ...]
     comment: bytes
     start: int
     end: int
@@ -129,7 +129,7 @@ def _ended_at(ranges: Ranges, tail: bytes, from_: int, at: int) -> Directory | N
     return Directory(members, comment, start, end, stop, shift, data, is_64)
 
 
-def _members(data: bytes, shift: int) -> tuple[Member, ...] | None:
+def _members(data: bytes, shift: int) -> tuple[ArchiveMember, ...] | None:
     """The entries that the records in `data` describe; None if these are not records of a directory."""
     found = []
     at, size = 0, len(data)
@@ -159,7 +159,7 @@ def _members(data: bytes, shift: int) -> tuple[Member, ...] | None:
         except UnicodeDecodeError:
             name = raw.decode("utf-8", "replace") + "\0"  # a NUL makes it no valid key, so it is listed as refused
         record = data[at:stop]
-        found.append(Member(name, named, method, flags, crc, packed, unpacked, extra, offset + shift, record))
+        found.append(ArchiveMember(name, named, method, flags, crc, packed, unpacked, extra, offset + shift, record))
         at = stop
     return tuple(found)
 

@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 from zarrscope.errors import Refused, Unreadable, Unsupported
 from zarrscope.model.storage import ByteRange
 from zarrscope.stores.keys import check_key, too_large
-from zarrscope.stores.zip.directory import LOCAL, LOCAL_RECORD, Directory, Member
-from zarrscope.stores.zip.ranges import Ranges, Span
+from zarrscope.stores.zip.directory import LOCAL, LOCAL_RECORD, ArchiveMember, Directory
+from zarrscope.stores.zip.ranges import ArchiveSpan, Ranges
 
 COPY = "Copy it again from where it came from."
 _ENCRYPTED = 0x1
@@ -25,17 +25,17 @@ _TO_SPARE = 64
 _PASSED_OVER = 1 << 16
 """A part that begins before this offset of an entry is read in one range with the header, to save a request."""
 
-Steps: TypeAlias = Generator[list[Span], list[bytes], bytes]
+ReadSteps: TypeAlias = Generator[list[ArchiveSpan], list[bytes], bytes]
 """Reads one value: yields the spans that it needs, receives their bytes, and returns the value."""
 
 
 @dataclass
-class Index:
+class DirectoryIndex:
     """The directory of an archive as a lookup table."""
 
     directory: Directory
     ranges: Ranges
-    entries: dict[str, Member] = field(default_factory=dict)
+    entries: dict[str, ArchiveMember] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
     refused: tuple[str, ...] = ()
     duplicates: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class Index:
     """Offset of an entry → offset of its bytes, as far as known."""
 
     @classmethod
-    def of(cls, directory: Directory, ranges: Ranges) -> Index:
+    def of(cls, directory: Directory, ranges: Ranges) -> DirectoryIndex:
         index = cls(directory, ranges)
         refused, duplicates = [], []
         for member in directory.members:
@@ -62,7 +62,9 @@ class Index:
         return index
 
 
-def value_of(index: Index, member: Member, part: ByteRange | None, limit: int | None, inflate_limit: int) -> Steps:
+def value_of(
+    index: DirectoryIndex, member: ArchiveMember, part: ByteRange | None, limit: int | None, inflate_limit: int
+) -> ReadSteps:
     """The value, or a part of it; at most `limit` bytes if that is given. Decompression stops at `inflate_limit`."""
     if member.flags & _ENCRYPTED:
         raise Unsupported("The entry is encrypted", feature="zip encryption", advice="Unpack it with its password.")
@@ -84,7 +86,7 @@ def value_of(index: Index, member: Member, part: ByteRange | None, limit: int | 
     return value[start:stop]
 
 
-def _packed(index: Index, member: Member, first: int, last: int) -> Steps:
+def _packed(index: DirectoryIndex, member: ArchiveMember, first: int, last: int) -> ReadSteps:
     """The bytes `first` to `last` of an entry, as stored."""
     ranges, end = index.ranges, index.ranges.size
     begin = index.begins.get(member.offset)
@@ -92,17 +94,17 @@ def _packed(index: Index, member: Member, first: int, last: int) -> Steps:
     if begin is None and not (offset >= 0 and offset + LOCAL_RECORD.size <= end):
         raise _misplaced()
     if begin is None:
-        header = Span(offset, LOCAL_RECORD.size)
+        header = ArchiveSpan(offset, LOCAL_RECORD.size)
         beyond = min(end, likely + last + _TO_SPARE)
         if not ranges.remote or last == first:
             (head,) = yield [header]
             body, at = b"", 0
         elif first <= _PASSED_OVER:
-            (body,) = yield [Span(offset, max(LOCAL_RECORD.size, beyond - offset))]
+            (body,) = yield [ArchiveSpan(offset, max(LOCAL_RECORD.size, beyond - offset))]
             head, at = body[: LOCAL_RECORD.size], offset
         else:
             at = min(likely + first, end)
-            head, body = yield [header, Span(at, beyond - at)]
+            head, body = yield [header, ArchiveSpan(at, beyond - at)]
         if head[:4] != LOCAL:
             raise _misplaced()
         named, extra = LOCAL_RECORD.unpack(head)[-2:]
@@ -114,11 +116,11 @@ def _packed(index: Index, member: Member, first: int, last: int) -> Steps:
             return body[begin + first - at : begin + last - at]
     if last == first:
         return b""
-    (body,) = yield [Span(begin + first, last - first)]
+    (body,) = yield [ArchiveSpan(begin + first, last - first)]
     return body
 
 
-def _inflater(member: Member, limit: int) -> Callable[[bytes], bytes]:
+def _inflater(member: ArchiveMember, limit: int) -> Callable[[bytes], bytes]:
     if member.size > limit:
         raise Refused(
             f"The compressed entry would take {member.size:,} bytes; at most {limit:,} are unpacked",
@@ -148,7 +150,7 @@ def _inflater(member: Member, limit: int) -> Callable[[bytes], bytes]:
     return inflate
 
 
-def _check_crc(value: bytes, member: Member) -> None:
+def _check_crc(value: bytes, member: ArchiveMember) -> None:
     if zlib.crc32(value) != member.crc:
         raise Unreadable("The archive is damaged: an entry's checksum does not match", advice=COPY)
 

@@ -6,12 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from zarrscope.stores.zip.directory import Directory, Member
+from zarrscope.stores.zip.directory import ArchiveMember, Directory
 
 ROOT = "zarr.json"
 
 
-def json_first(members: Sequence[Member]) -> list[Member]:
+def json_first(members: Sequence[ArchiveMember]) -> list[ArchiveMember]:
     """The members with the root's document first, then the documents of other nodes from the top down,
     then the rest."""
     return sorted(members, key=lambda member: _rank(member.name))

@@ -13,7 +13,15 @@ from zarrscope.errors import Unreadable, Unsupported
 from zarrscope.model.frozen import frozen
 from zarrscope.stores.local.replace import flush, keep, rename_over, sync_folder, write
 from zarrscope.stores.local.temporaries import begin
-from zarrscope.stores.zip.directory import CENTRAL_RECORD, LOCAL, LOCAL_RECORD, MORE32, Member, end_records, parse
+from zarrscope.stores.zip.directory import (
+    CENTRAL_RECORD,
+    LOCAL,
+    LOCAL_RECORD,
+    MORE32,
+    ArchiveMember,
+    end_records,
+    parse,
+)
 from zarrscope.stores.zip.order import ROOT, comment_of, is_ome, json_first
 from zarrscope.stores.zip.ranges import LocalRanges, exactly, state_of
 from zarrscope.stores.zip.store import ZipStore
@@ -89,7 +97,7 @@ def _repack(path: str, ranges: LocalRanges, dry_run: bool) -> Repacked:
     return result
 
 
-def _copy(handle: int, ranges: LocalRanges, member: Member) -> None:
+def _copy(handle: int, ranges: LocalRanges, member: ArchiveMember) -> None:
     head = exactly(ranges, member.offset, LOCAL_RECORD.size)
     if head[:4] != LOCAL:
         raise Unreadable("The archive is damaged: an entry does not begin where its directory says", key=member.name)
@@ -102,7 +110,7 @@ def _copy(handle: int, ranges: LocalRanges, member: Member) -> None:
         at += length
 
 
-def _moved(member: Member, offset: int) -> tuple[bytes, bytes]:
+def _moved(member: ArchiveMember, offset: int) -> tuple[bytes, bytes]:
     """The local header and the directory record of an entry at its new `offset`."""
     if member.flags & _ENCRYPTED:
         raise Unsupported("The entry is encrypted", feature="zip encryption", key=member.name)

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from zarrscope.stores.remote import RemoteStore
 
 
-class Span(NamedTuple):
+class ArchiveSpan(NamedTuple):
     """A range of bytes in the archive."""
 
     offset: int
     length: int
 
 
-State: TypeAlias = tuple[int, int, int, int]
+ArchiveState: TypeAlias = tuple[int, int, int, int]
 
 
-def state_of(found: os.stat_result) -> State:
+def state_of(found: os.stat_result) -> ArchiveState:
     """A value that changes when the file is changed, as far as the system reports it."""
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
@@ -36,7 +36,7 @@ class Ranges:
     """A file that is read at offsets, from any thread."""
 
     size = 0
-    state: State | None = None
+    state: ArchiveState | None = None
     """For a local file: a value that changes when the file changes."""
     remote = False
     """Whether each read costs a round trip, so that many parallel reads cost as much as one."""
@@ -46,7 +46,7 @@ class Ranges:
         raise NotImplementedError  # each kind of file reads in its own way
 
     def read_many(
-        self, spans: Sequence[Span], cancelled: Callable[[], bool] = never
+        self, spans: Sequence[ArchiveSpan], cancelled: Callable[[], bool] = never
     ) -> Iterator[tuple[int, bytes | ZarrscopeError]]:
         """(index, bytes or error) of each span, in order of completion. Ends early once `cancelled()` is true."""
         for i, (offset, length) in enumerate(spans):
@@ -156,7 +156,7 @@ class RemoteFile(Ranges):
         return value
 
     def read_many(
-        self, spans: Sequence[Span], cancelled: Callable[[], bool] = never
+        self, spans: Sequence[ArchiveSpan], cancelled: Callable[[], bool] = never
     ) -> Iterator[tuple[int, bytes | ZarrscopeError]]:
         asked = []
         for i, (offset, length) in enumerate(spans):

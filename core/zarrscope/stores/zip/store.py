@@ -29,9 +29,9 @@ from zarrscope.stores.local.paths import file_url
 from zarrscope.stores.local.replace import flush
 from zarrscope.stores.store import Store
 from zarrscope.stores.zip.directory import EMPTY, parse
-from zarrscope.stores.zip.entry import Index, Steps, value_of
+from zarrscope.stores.zip.entry import DirectoryIndex, ReadSteps, value_of
 from zarrscope.stores.zip.order import arrangement
-from zarrscope.stores.zip.ranges import LocalRanges, Ranges, RemoteFile, Span, State, state_of
+from zarrscope.stores.zip.ranges import ArchiveSpan, ArchiveState, LocalRanges, Ranges, RemoteFile, state_of
 from zarrscope.stores.zip.writing import append_entries, changed, create, locked_folder, settle_at_exit
 
 INFLATE_LIMIT = 1 << 28
@@ -68,7 +68,7 @@ class ZipStore(Store):
         self._pending_bytes = 0
         self._writing = threading.RLock()
         self._appending = False
-        self._index: Index | None = None
+        self._index: DirectoryIndex | None = None
         self._lock = threading.RLock()
 
     @property
@@ -87,7 +87,7 @@ class ZipStore(Store):
         return self._indexed().duplicates
 
     # ------------------------------------------------------------------ the archive
-    def _indexed(self) -> Index:
+    def _indexed(self) -> DirectoryIndex:
         """The current directory. That of a local archive is read again if the file has changed; while a writer has not
         finished it, the former one is returned."""
         with self._lock:
@@ -103,23 +103,23 @@ class ZipStore(Store):
                     self._index = self._read_index(self._open())
             return self._index
 
-    def _stat(self) -> State | None:
+    def _stat(self) -> ArchiveState | None:
         try:
             return state_of(os.stat(self._path or ""))
         except OSError:
             return None
 
-    def _up_to_date(self) -> Index:
+    def _up_to_date(self) -> DirectoryIndex:
         """The directory with all values from `put`."""
         if self._pending:
             self._settle()
         return self._indexed()
 
-    def _read_index(self, ranges: Ranges) -> Index:
+    def _read_index(self, ranges: Ranges) -> DirectoryIndex:
         try:
             if self.writable and not ranges.size:
-                return Index.of(EMPTY, ranges)
-            return Index.of(parse(ranges, further=self._path is not None), ranges)
+                return DirectoryIndex.of(EMPTY, ranges)
+            return DirectoryIndex.of(parse(ranges, further=self._path is not None), ranges)
         except ZarrscopeError as error:
             raise error.located(store=self.url) from error.__cause__
         except (OSError, MemoryError, OverflowError) as error:
@@ -159,7 +159,7 @@ class ZipStore(Store):
             return
         pending = self._pending  # read before the directory: a value that leaves it is then in the directory
         index = self._indexed()
-        waiting: list[tuple[int, Steps, list[Span]]] = []
+        waiting: list[tuple[int, ReadSteps, list[ArchiveSpan]]] = []
         for i, (key, part) in enumerate(requests):
             put = pending.get(key)
             if put is not None:
@@ -180,7 +180,7 @@ class ZipStore(Store):
             owners = [n for n, (_, _, needs) in enumerate(waiting) for _ in needs]
             firsts = [owners.index(n) for n in range(len(waiting))] if len(spans) != len(waiting) else None
             came: list[dict[int, bytes]] = [{} for _ in waiting]
-            again: list[tuple[int, Steps, list[Span]]] = []
+            again: list[tuple[int, ReadSteps, list[ArchiveSpan]]] = []
             failed: set[int] = set()
             for j, found in index.ranges.read_many(spans, cancelled):
                 n = owners[j]
@@ -204,7 +204,7 @@ class ZipStore(Store):
                 return
             waiting = again
 
-    def _step(self, steps: Steps, pieces: list[bytes] | None, key: str) -> tuple[Answer, list[Span] | None]:
+    def _step(self, steps: ReadSteps, pieces: list[bytes] | None, key: str) -> tuple[Answer, list[ArchiveSpan] | None]:
         """One step of an answer: (value or error, None), or (None, the spans to read next)."""
         try:
             return None, next(steps) if pieces is None else steps.send(pieces)
@@ -315,7 +315,7 @@ class ZipStore(Store):
         except OSError as error:
             raise failure(error, "written", store=self.url, key=key) from error
 
-    def _prepared(self, path: str, key: str, added: Mapping[str, bytes], expect: Version | None) -> Index:
+    def _prepared(self, path: str, key: str, added: Mapping[str, bytes], expect: Version | None) -> DirectoryIndex:
         """The directory of the archive, after checking that it has the expected version and can take the new names."""
         with self._lock:
             if self._index is not None and self._stat() != self._index.ranges.state:
@@ -332,7 +332,9 @@ class ZipStore(Store):
                 self._index = index = self._read_index(self._open())
         return index
 
-    def _append(self, path: str, index: Index, added: Mapping[str, bytes], removed: Set[str], lasting: bool) -> None:
+    def _append(
+        self, path: str, index: DirectoryIndex, added: Mapping[str, bytes], removed: Set[str], lasting: bool
+    ) -> None:
         handle = os.open(path, READ_WRITE)
         self._appending = True  # meanwhile readers in this process need not check for changes
         try:
@@ -346,7 +348,7 @@ class ZipStore(Store):
             self._appending = False
             os.close(handle)
 
-    def _check_name(self, index: Index, name: str) -> None:
+    def _check_name(self, index: DirectoryIndex, name: str) -> None:
         """Raises Refused if a name is the folder of another: an archive with both cannot be unpacked."""
         if name in index.entries:
             return

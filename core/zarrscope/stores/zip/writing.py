@@ -39,8 +39,8 @@ from zarrscope.stores.zip.directory import (
     LOCAL_RECORD,
     MORE32,
     REACH,
+    ArchiveMember,
     Directory,
-    Member,
     end_records,
 )
 
@@ -52,7 +52,7 @@ _LEFT = (LOCAL, CENTRAL, END, END64, bytes(4))
 """How bytes may begin that an interrupted write left after the end of an archive."""
 _PERMISSIONS = 0o100644 << 16
 
-Order: TypeAlias = Callable[[Sequence[Member]], Sequence[Member]]
+Order: TypeAlias = Callable[[Sequence[ArchiveMember]], Sequence[ArchiveMember]]
 WriteAt: TypeAlias = Callable[[int, bytes], None]
 
 
@@ -190,7 +190,7 @@ def changed() -> Conflict:
     )
 
 
-def entry(name: str, value: bytes, offset: int, shift: int = 0) -> tuple[bytes, Member]:
+def entry(name: str, value: bytes, offset: int, shift: int = 0) -> tuple[bytes, ArchiveMember]:
     """The local header of a new entry at `offset` of the file, which its stored bytes follow; and its
     directory record."""
     raw = name.encode()
@@ -211,7 +211,7 @@ def entry(name: str, value: bytes, offset: int, shift: int = 0) -> tuple[bytes, 
         0, 0, 0, _PERMISSIONS, min(place, MORE32),
     )  # fmt: skip
     record += raw + central_extra
-    member = Member(name, len(raw), 0, flags, crc, size, size, len(central_extra), offset, record)
+    member = ArchiveMember(name, len(raw), 0, flags, crc, size, size, len(central_extra), offset, record)
     return header + raw + extra, member
 
 

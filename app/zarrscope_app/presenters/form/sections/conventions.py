@@ -10,7 +10,7 @@ from zarrscope.errors import Refused
 from zarrscope.ome.pixel_size import positive
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
-from zarrscope_app.presenters.form.sections.members import Member, kind_of, mapping_at, member_section
+from zarrscope_app.presenters.form.sections.members import SectionMember, kind_of, mapping_at, member_section
 from zarrscope_app.presenters.form.sections.model import Subject
 
 CF_OF_ARRAYS = (
@@ -25,7 +25,7 @@ def _top(subject: Subject) -> Mapping[str, Any]:
     return subject.attributes if isinstance(subject.attributes, Mapping) else {}
 
 
-def _cf(subject: Subject) -> list[Member]:
+def _cf(subject: Subject) -> list[SectionMember]:
     """The members of the CF section: of an array that has a member typical of CF, or of a group whose `Conventions`
     name CF."""
     top = _top(subject)
@@ -36,17 +36,17 @@ def _cf(subject: Subject) -> list[Member]:
         names = CF_OF_GROUPS
     elif not _SIGNS & top.keys() or _resolutions(subject):
         return []
-    return [Member(name, name, f"/{name}", top[name]) for name in names if kind_of(top.get(name)) is not None]
+    return [SectionMember(name, name, f"/{name}", top[name]) for name in names if kind_of(top.get(name)) is not None]
 
 
-def _dimensions(subject: Subject) -> list[Member]:
+def _dimensions(subject: Subject) -> list[SectionMember]:
     names = _top(subject).get("_ARRAY_DIMENSIONS")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         return []
-    return [Member(str(i), words.dimension(i), f"/_ARRAY_DIMENSIONS/{i}", name) for i, name in enumerate(names)]
+    return [SectionMember(str(i), words.dimension(i), f"/_ARRAY_DIMENSIONS/{i}", name) for i, name in enumerate(names)]
 
 
-def _resolutions(subject: Subject) -> list[Member]:
+def _resolutions(subject: Subject) -> list[SectionMember]:
     """`resolution` and `units` of N5 viewer, `pixelResolution` of BigDataViewer: x first, as in N5."""
     top = _top(subject)
     axes = held if isinstance(held := top.get("axes"), list) else []
@@ -62,12 +62,14 @@ def _resolutions(subject: Subject) -> list[Member]:
             continue
         for i, size in enumerate(sizes):
             row = axes[i] if i < len(axes) and isinstance(axes[i], str) else _axis(i, len(sizes))
-            found.append(Member(row, words.pixel_size_of(row), f"{pointer}/{i}", size, check=_size))
+            found.append(SectionMember(row, words.pixel_size_of(row), f"{pointer}/{i}", size, check=_size))
             units = top.get("units")
             if pointer == "/resolution" and isinstance(units, list) and i < len(units) and isinstance(units[i], str):
-                found.append(Member(row, words.unit_of(row), f"/units/{i}", units[i], choices=words.N5_UNITS))
+                found.append(SectionMember(row, words.unit_of(row), f"/units/{i}", units[i], choices=words.N5_UNITS))
     if nested is not None and isinstance(nested.get("unit"), str) and found:
-        found.append(Member(words.UNIT, words.UNIT, "/pixelResolution/unit", nested["unit"], choices=words.N5_UNITS))
+        found.append(
+            SectionMember(words.UNIT, words.UNIT, "/pixelResolution/unit", nested["unit"], choices=words.N5_UNITS)
+        )
     return found
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.form.sections.members import Member, kind_of, member_section
+from zarrscope_app.presenters.form.sections.members import SectionMember, kind_of, member_section
 from zarrscope_app.presenters.form.sections.model import Subject
 
 TITLE = "GeoZarr"
@@ -29,10 +29,10 @@ _LISTS = {
 _LONG = {"proj:wkt2": "WKT 2", "proj:projjson": "PROJJSON"}
 
 
-def _listed(subject: Subject) -> list[Member]:
+def _listed(subject: Subject) -> list[SectionMember]:
     top = subject.attributes if isinstance(subject.attributes, Mapping) else {}
     found = [
-        Member(label, label, f"/{name}", top[name])
+        SectionMember(label, label, f"/{name}", top[name])
         for name, label in _TEXTS.items()
         if kind_of(top.get(name)) is not None and (name != "crs" or "spatial:bbox" in top)
     ]
@@ -41,7 +41,9 @@ def _listed(subject: Subject) -> list[Member]:
         if not isinstance(values, list) or not 0 < len(values) <= len(parts):
             continue
         if all(kind_of(value) is not None for value in values):
-            found += [Member(label, f"{label}: {parts[i]}", f"/{name}/{i}", value) for i, value in enumerate(values)]
+            found += [
+                SectionMember(label, f"{label}: {parts[i]}", f"/{name}/{i}", value) for i, value in enumerate(values)
+            ]
     return found
 
 

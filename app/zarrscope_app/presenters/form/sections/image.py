@@ -10,7 +10,7 @@ from zarrscope.ome.metadata import block
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.sections.model import MOST_ROWS, Section, Subject, is_image, make_field
-from zarrscope_app.presenters.form.view_models import Field, Row
+from zarrscope_app.presenters.form.view_models import Field, FormRow
 
 
 def _text(value: Any) -> str:
@@ -18,11 +18,11 @@ def _text(value: Any) -> str:
 
 
 # ---------------------------------------------------------------------- name
-def _name_rows(subject: Subject) -> list[Row]:
+def _name_rows(subject: Subject) -> list[FormRow]:
     if not is_image(subject):
         return []
     name = multiscale(subject.attributes).get("name")
-    return [Row(words.NAME, (make_field("name", words.NAME, _text(name), words.NAME),), "")]
+    return [FormRow(words.NAME, (make_field("name", words.NAME, _text(name), words.NAME),), "")]
 
 
 def _name_edits(subject: Subject, parts: Sequence[str], text: str) -> list[Edit]:
@@ -35,7 +35,7 @@ def _name_notes(subject: Subject) -> list[str]:
 
 
 # ---------------------------------------------------------------------- axes
-def _axis_rows(subject: Subject) -> list[Row]:
+def _axis_rows(subject: Subject) -> list[FormRow]:
     if not is_image(subject):
         return []
     rows = []
@@ -43,7 +43,7 @@ def _axis_rows(subject: Subject) -> list[Row]:
         if isinstance(axis, Mapping):
             name = _text(axis.get("name"))
             rows.append(
-                Row(
+                FormRow(
                     str(i),
                     (
                         make_field(f"axis/{i}/name", words.axis(i), name, words.AXIS_NAME),
@@ -69,7 +69,7 @@ def _axis_edits(subject: Subject, parts: Sequence[str], text: str) -> list[Edit]
 
 
 # ---------------------------------------------------------------------- channels
-def _channel_rows(subject: Subject) -> list[Row]:
+def _channel_rows(subject: Subject) -> list[FormRow]:
     if not is_image(subject):
         return []
     omero = block(subject.attributes)[0].get("omero")
@@ -78,7 +78,7 @@ def _channel_rows(subject: Subject) -> list[Row]:
     if not listed and subject.around.channels < 2:
         return []
     count = min(max(len(listed), subject.around.channels), MOST_ROWS)
-    return [Row(str(i), _channel(i, listed[i] if i < len(listed) else None), "") for i in range(count)]
+    return [FormRow(str(i), _channel(i, listed[i] if i < len(listed) else None), "") for i in range(count)]
 
 
 def _channel(i: int, held: Any) -> tuple[Field, ...]:

@@ -9,9 +9,9 @@ from zarrscope.jsondoc.document import pointer_of
 from zarrscope.ome.edits import Edit, base_of, colour_digits
 from zarrscope.ome.metadata import block
 from zarrscope_app.presenters.form import words
-from zarrscope_app.presenters.form.sections.members import Member, kind_of, mapping_at, member_section
+from zarrscope_app.presenters.form.sections.members import SectionMember, kind_of, mapping_at, member_section
 from zarrscope_app.presenters.form.sections.model import MOST_ROWS, Section, Subject, make_field
-from zarrscope_app.presenters.form.view_models import Row
+from zarrscope_app.presenters.form.view_models import FormRow
 
 MOST_PROPERTIES = 6
 """The most properties of one label that are shown side by side."""
@@ -36,9 +36,9 @@ def _colours(subject: Subject) -> list[tuple[int, Any, list[int]]]:
     return found
 
 
-def _rows(subject: Subject) -> list[Row]:
+def _rows(subject: Subject) -> list[FormRow]:
     return [
-        Row(
+        FormRow(
             words.label(value),
             (make_field(f"label/{place}", words.label(value), _hex(rgba), words.COLOUR, editor="colour"),),
             words.opacity(rgba[3]) if rgba[3] != 255 else "",
@@ -62,13 +62,13 @@ def _notes(subject: Subject) -> list[str]:
     return [words.more_rows(more)] if more > 0 else []
 
 
-def _properties(subject: Subject) -> list[Member]:
+def _properties(subject: Subject) -> list[SectionMember]:
     found = []
     for place, item in _listed(subject, "properties"):
         at = f"{base_of(subject.attributes)}/image-label/properties/{place}"
         row = words.label(item.get("label-value"))
         plain = [name for name, value in item.items() if name != "label-value" and kind_of(value) is not None]
-        found += [Member(row, name, at + pointer_of([name]), item[name]) for name in plain[:MOST_PROPERTIES]]
+        found += [SectionMember(row, name, at + pointer_of([name]), item[name]) for name in plain[:MOST_PROPERTIES]]
     return found
 
 

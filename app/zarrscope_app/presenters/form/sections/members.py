@@ -12,13 +12,13 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.field_editors import Editor
 from zarrscope_app.presenters.form.sections.model import MOST_ROWS, Section, Subject, make_field
-from zarrscope_app.presenters.form.view_models import Field, FieldKind, Row
+from zarrscope_app.presenters.form.view_models import Field, FieldKind, FormRow
 
 Notes = Callable[[Subject], Sequence[str]]
 
 
 @frozen
-class Member:
+class SectionMember:
     """A text, number or boolean at a pointer within the attributes. Members of one `row` are shown side by side."""
 
     row: str
@@ -40,17 +40,17 @@ def kind_of(value: Any) -> FieldKind | None:
 
 
 def member_section(
-    id: str, title: str, listed: Callable[[Subject], Sequence[Member]], notes: Notes = lambda subject: ()
+    id: str, title: str, listed: Callable[[Subject], Sequence[SectionMember]], notes: Notes = lambda subject: ()
 ) -> Section:
     """A section of the members that `listed` returns; it is left out if there are none."""
 
-    def rows(subject: Subject) -> list[Row]:
+    def rows(subject: Subject) -> list[FormRow]:
         found: dict[str, list[Any]] = {}
         for place, member in enumerate(listed(subject)):
             if len(found) >= MOST_ROWS and member.row not in found:
                 break
             found.setdefault(member.row, []).append(_field(f"{id}/{place}", member))
-        return [Row(strings.clean(label, 60), tuple(fields)) for label, fields in found.items()]
+        return [FormRow(strings.clean(label, 60), tuple(fields)) for label, fields in found.items()]
 
     def edits(subject: Subject, parts: Sequence[str], text: str) -> list[Edit]:
         member = listed(subject)[int(parts[1])]
@@ -68,7 +68,7 @@ def member_section(
     return Section(id, title, rows, edits, told)
 
 
-def _field(id: str, member: Member) -> Field:
+def _field(id: str, member: SectionMember) -> Field:
     kind = kind_of(member.value) or "text"
     text = strings.exact(member.value, 10_000) if kind != "text" else str(member.value)
     editor: Editor = "check" if kind == "bool" else "choice" if member.choices else "line"

@@ -12,7 +12,7 @@ from zarrscope.ome.edits import Edit
 from zarrscope.ome.metadata import Axis, block, has_multiscales, multiscales, resolve
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.field_editors import Editor
-from zarrscope_app.presenters.form.view_models import Field, FieldKind, Row
+from zarrscope_app.presenters.form.view_models import Field, FieldKind, FormRow
 
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
@@ -61,7 +61,7 @@ class Section:
 
     id: str
     title: str
-    rows: Callable[[Subject], Sequence[Row]]
+    rows: Callable[[Subject], Sequence[FormRow]]
     edits: Callable[[Subject, Sequence[str], str], Sequence[Edit]]
     """(subject, the parts of a field's id, the typed text) → the edits. Raises Refused."""
     notes: Callable[[Subject], Sequence[str]] = lambda subject: ()

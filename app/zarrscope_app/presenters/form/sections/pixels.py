@@ -11,7 +11,7 @@ from zarrscope.ome.validate import UNITS
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.sections.model import Section, Subject, is_image, make_field
-from zarrscope_app.presenters.form.view_models import Row
+from zarrscope_app.presenters.form.view_models import FormRow
 
 PLANE = ("y", "x")
 
@@ -41,7 +41,7 @@ def is_linked(subject: Subject, sizes: PixelSizes) -> bool:
     return equal if subject.linked is None else subject.linked
 
 
-def _rows(subject: Subject) -> list[Row]:
+def _rows(subject: Subject) -> list[FormRow]:
     sizes = _sizes(subject)
     if sizes is None or sizes.obstacle:
         return []
@@ -68,11 +68,11 @@ def _rows(subject: Subject) -> list[Row]:
                     summary=strings.joined(axis.unit or words.NO_UNIT, told if told != axis.unit else ""),
                 )
             )
-        rows.append(Row(strings.clean(axis.name, 60), tuple(fields), _extent(subject, sizes, i)))
+        rows.append(FormRow(strings.clean(axis.name, 60), tuple(fields), _extent(subject, sizes, i)))
     if _plane(sizes):
         linked = "true" if is_linked(subject, sizes) else "false"
         rows.append(
-            Row("", (make_field("linked", words.LINKED, linked, words.LINKED, kind="bool", editor="check"),), "")
+            FormRow("", (make_field("linked", words.LINKED, linked, words.LINKED, kind="bool", editor="check"),), "")
         )
     return rows
 

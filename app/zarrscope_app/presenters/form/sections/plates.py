@@ -8,7 +8,7 @@ from typing import Any
 from zarrscope.ome.edits import base_of
 from zarrscope.ome.metadata import block
 from zarrscope_app.presenters.form import words
-from zarrscope_app.presenters.form.sections.members import Member, kind_of, mapping_at, member_section
+from zarrscope_app.presenters.form.sections.members import SectionMember, kind_of, mapping_at, member_section
 from zarrscope_app.presenters.form.sections.model import Subject
 
 _SHOWN = ("name", "description", "maximumfieldcount", "starttime", "endtime")
@@ -23,17 +23,17 @@ def _objects(owner: Mapping[str, Any] | None, name: str) -> list[tuple[int, Mapp
     return [(i, item) for i, item in enumerate(held if isinstance(held, list) else ()) if isinstance(item, Mapping)]
 
 
-def _plate(subject: Subject) -> list[Member]:
+def _plate(subject: Subject) -> list[SectionMember]:
     plate = mapping_at(_ome(subject), "plate")
     if plate is None:
         return []
     at = f"{base_of(subject.attributes)}/plate"
     name = plate.get("name", "")
-    found = [Member(words.NAME, words.PLATE_NAME, f"{at}/name", name)] if isinstance(name, str) else []
+    found = [SectionMember(words.NAME, words.PLATE_NAME, f"{at}/name", name)] if isinstance(name, str) else []
     for place, item in _objects(plate, "acquisitions"):
         row = words.acquisition(item.get("id", place))
         found += [
-            Member(row, member, f"{at}/acquisitions/{place}/{member}", item[member])
+            SectionMember(row, member, f"{at}/acquisitions/{place}/{member}", item[member])
             for member in _SHOWN
             if kind_of(item.get(member)) is not None
         ]
@@ -47,10 +47,10 @@ def _plate_notes(subject: Subject) -> list[str]:
     return [words.plate(*(len(_objects(plate, name)) for name in ("rows", "columns", "wells"))), words.WELL_NAMES]
 
 
-def _well(subject: Subject) -> list[Member]:
+def _well(subject: Subject) -> list[SectionMember]:
     at = f"{base_of(subject.attributes)}/well/images" if isinstance(subject.attributes, Mapping) else ""
     return [
-        Member(
+        SectionMember(
             words.field(str(item.get("path", place))),
             words.ACQUISITION,
             f"{at}/{place}/acquisition",
