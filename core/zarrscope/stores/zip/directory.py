@@ -1,8 +1,8 @@
-"""The directory of a zip archive: parses it, and writes it (PKWARE APPNOTE 6.3.10, sections 4.3.7 to 4.3.16).
+"""Parses and writes the central directory of a zip archive (PKWARE APPNOTE 6.3.10, sections 4.3.7 to 4.3.16).
 
-It is found as other programs find it: by the last end record in the last 64 KiB. An end record that is cut off, or that
-has no directory, is skipped, because an interrupted write leaves such records (writing.py). A local file is searched
-further back, because an interrupted write may have left many bytes.
+As in other programs, the last end record in the last 64 KiB of the file leads to the directory. An end record that is
+cut off, or that has no directory before it, is skipped, because an interrupted write leaves such records (writing.py).
+In a local file the search continues further back, because an interrupted write may have left many bytes.
 """
 
 from __future__ import annotations
@@ -23,16 +23,19 @@ END_RECORD = struct.Struct("<4s4H2LH")
 END64_RECORD = struct.Struct("<4sQ2H2L4Q")
 LOCATOR_RECORD = struct.Struct("<4sLQL")
 REACH = 0xFFFF + END_RECORD.size
-"""The number of last bytes of a file in which the end record is searched."""
+"""The number of bytes at the end of a file in which the end record is searched for."""
 FURTHER = 1 << 28
-"""The number of last bytes of a local file in which an end record is searched that is not in the last REACH bytes."""
+"""The number of bytes at the end of a local file in which an end record is searched for, if the last REACH bytes
+contain none."""
 MORE16, MORE32 = 0xFFFF, 0xFFFFFFFF
-"""The values of fields of 16 and 32 bits whose number does not fit, and is stored in a field of 64 bits."""
+"""The value of a 16-bit or 32-bit field if its number does not fit: the number is then in a 64-bit field."""
 IN_UTF8 = 0x800
 
 
 class ArchiveMember(NamedTuple):
-    """One entry. `offset`: the offset of its local header in the file; `record`: its record in the directory."""
+    """One entry of an archive. `packed`, `size`: its compressed and its decompressed size; `raw_name`, `extra`: the
+    lengths of its name and its extra data in the directory, in bytes; `offset`: the offset of its local header in the
+    file; `record`: its record in the directory."""
 
     name: str
     raw_name: int
@@ -47,7 +50,7 @@ class ArchiveMember(NamedTuple):
 
     @property
     def likely_begin(self) -> int:
-        """The offset of the entry's bytes if its local header is as long as the directory suggests."""
+        """The offset of the entry's bytes if its local header has the same name and extra data as the directory."""
         return self.offset + LOCAL_RECORD.size + self.raw_name + self.extra
 
 
@@ -56,9 +59,10 @@ class Directory:
     """The central directory of an archive.
 
     `start`: the offset of the directory in the file; `end`: the offset of its end record; `stop`: the end of the
-    archive.
+    archive; `data`: the bytes of the directory; `is_64`: whether it has an end record of Zip64.
 
-    `shift`: the number of bytes before the archive in its file, by which all its offsets are too small.
+    `shift`: the number of other bytes before the archive in its file. All offsets that the archive states are too small
+    by this number.
     """
 
     members: tuple[ArchiveMember, ...]
@@ -76,7 +80,8 @@ EMPTY = Directory((), b"", 0, 0, 0, 0, b"", False)
 
 
 def parse(ranges: Ranges, *, further: bool = False) -> Directory:
-    """The directory of an archive. `further`: searches the end record in the last FURTHER bytes. Raises Unreadable."""
+    """Finds and parses the directory of an archive. `further`: searches for its end record in the last FURTHER bytes.
+    Raises Unreadable if there is none, Unsupported if the archive continues in other files."""
     from_ = max(0, ranges.size - REACH)
     tail = exactly(ranges, from_, ranges.size - from_) if ranges.size else b""
     found = _last(ranges, tail, from_, nested=True)
@@ -92,7 +97,8 @@ def parse(ranges: Ranges, *, further: bool = False) -> Directory:
 
 
 def _last(ranges: Ranges, tail: bytes, from_: int, *, nested: bool) -> Directory | None:
-    """The directory of the last usable end record in `tail`. `nested`: accepts one with bytes before the archive."""
+    """The directory of the last valid end record in `tail`, which begins at the offset `from_` of the file. `nested`:
+    the archive may have other bytes before it in the file."""
     at = len(tail)
     while (at := tail.rfind(END, 0, at)) >= 0:
         found = _ended_at(ranges, tail, from_, at)
@@ -130,7 +136,7 @@ def _ended_at(ranges: Ranges, tail: bytes, from_: int, at: int) -> Directory | N
 
 
 def _members(data: bytes, shift: int) -> tuple[ArchiveMember, ...] | None:
-    """The entries that the records in `data` describe; None if these are not records of a directory."""
+    """The entries of a directory, from its bytes `data`; None if these are not the records of a directory."""
     found = []
     at, size = 0, len(data)
     header, unpack = CENTRAL_RECORD.size, CENTRAL_RECORD.unpack_from
@@ -157,7 +163,7 @@ def _members(data: bytes, shift: int) -> tuple[ArchiveMember, ...] | None:
         try:
             name = raw.decode() if flags & IN_UTF8 or raw.isascii() else raw.decode("cp437")
         except UnicodeDecodeError:
-            name = raw.decode("utf-8", "replace") + "\0"  # a NUL makes it no valid key, so it is listed as refused
+            name = raw.decode("utf-8", "replace") + "\0"  # a key with a NUL is not valid, so the name is refused
         record = data[at:stop]
         found.append(ArchiveMember(name, named, method, flags, crc, packed, unpacked, extra, offset + shift, record))
         at = stop
@@ -165,7 +171,8 @@ def _members(data: bytes, shift: int) -> tuple[ArchiveMember, ...] | None:
 
 
 def _numbers(extra: bytes) -> Iterator[int] | None:
-    """The 64-bit numbers in the extra field, for sizes and offsets that need more than 32 bits."""
+    """The 64-bit numbers in the extra data of an entry, for sizes and offsets that need more than 32 bits; None if it
+    has no such field."""
     at = 0
     while at + 4 <= len(extra):
         kind, size = struct.unpack_from("<HH", extra, at)
@@ -179,13 +186,14 @@ def _numbers(extra: bytes) -> Iterator[int] | None:
 def _damaged(why: str) -> Unreadable:
     return Unreadable(
         f"The archive is damaged: {why}",
-        advice="Copy or download it again; a broken-off copy lacks the directory at its end.",
+        advice="Copy or download it again: an incomplete copy lacks the directory at its end.",
     )
 
 
-# ---------------------------------------------------------------------- making
+# ---------------------------------------------------------------------- writing
 def end_records(count: int, size: int, start: int, comment: bytes, *, shift: int = 0, always_64: bool = False) -> bytes:
-    """The records at the end of an archive, after a directory of `size` bytes at offset `start` of the file."""
+    """The records at the end of an archive, which follow a directory of `count` entries and `size` bytes at the offset
+    `start` of the file. `always_64`: a Zip64 end record is written even if it is not needed."""
     offset = start - shift
     more = b""
     if always_64 or count >= MORE16 or size >= MORE32 or offset >= MORE32:

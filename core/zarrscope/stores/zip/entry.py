@@ -1,7 +1,8 @@
-"""Looks up the entries of an archive, and reads an entry: decompresses its bytes and checks size and CRC (spec E.8).
+"""Looks up the entries of an archive, and reads them: decompresses their bytes, and checks size and CRC (spec E.8).
 
-Only an entry's local header shows where its bytes begin, because it may be longer than the directory suggests. For a
-remote archive header and bytes are requested in one range, with some extra bytes, and many entries at once.
+Only the local header of an entry shows where the entry's bytes begin, because the header may be longer than the
+directory suggests. In a remote archive the header and the bytes are therefore requested in one range that is a little
+longer than expected. Many entries are requested in parallel.
 """
 
 from __future__ import annotations
@@ -18,15 +19,16 @@ from zarrscope.stores.keys import check_key, too_large
 from zarrscope.stores.zip.directory import LOCAL, LOCAL_RECORD, ArchiveMember, Directory
 from zarrscope.stores.zip.ranges import ArchiveSpan, Ranges
 
-COPY = "Copy it again from where it came from."
+COPY = "Copy the archive again from its source."
 _ENCRYPTED = 0x1
 _TO_SPARE = 64
-"""Bytes by which a local header may be longer than expected: fields for times and owners take up to 40."""
+"""The number of bytes that are requested in addition, because a local header may be longer than expected: fields for
+times and owners take up to 40 bytes."""
 _PASSED_OVER = 1 << 16
-"""A part that begins before this offset of an entry is read in one range with the header, to save a request."""
+"""A part that begins before this offset in an entry is read in one range with the header, to save a request."""
 
 ReadSteps: TypeAlias = Generator[list[ArchiveSpan], list[bytes], bytes]
-"""Reads one value: yields the spans that it needs, receives their bytes, and returns the value."""
+"""A generator that reads one value: it yields the spans that it needs, receives their bytes, and returns the value."""
 
 
 @dataclass
@@ -40,7 +42,7 @@ class DirectoryIndex:
     refused: tuple[str, ...] = ()
     duplicates: tuple[str, ...] = ()
     begins: dict[int, int] = field(default_factory=dict)
-    """Offset of an entry → offset of its bytes, as far as known."""
+    """The offset of an entry's bytes, by the offset of its local header, for the headers that have been read."""
 
     @classmethod
     def of(cls, directory: Directory, ranges: Ranges) -> DirectoryIndex:
@@ -65,7 +67,8 @@ class DirectoryIndex:
 def value_of(
     index: DirectoryIndex, member: ArchiveMember, part: ByteRange | None, limit: int | None, inflate_limit: int
 ) -> ReadSteps:
-    """The value, or a part of it; at most `limit` bytes if that is given. Decompression stops at `inflate_limit`."""
+    """Reads the value of an entry, or a part of it. Raises TooLarge if that has more than `limit` bytes, and Refused if
+    a compressed entry declares more than `inflate_limit` bytes."""
     if member.flags & _ENCRYPTED:
         raise Unsupported("The entry is encrypted", feature="zip encryption", advice="Unpack it with its password.")
     start, stop = (0, member.size) if part is None else part.span(member.size)
@@ -73,7 +76,7 @@ def value_of(
         raise too_large(stop - start, limit)
     stored = member.method == zipfile.ZIP_STORED
     if stored and member.packed != member.size:
-        raise Unreadable("The archive is damaged: a stored entry has two sizes", advice=COPY)
+        raise Unreadable("The archive is damaged: it states two sizes for an uncompressed entry", advice=COPY)
     inflate = None if stored else _inflater(member, inflate_limit)
     first, last = (start, stop) if stored else (0, member.packed)
     packed = yield from _packed(index, member, first, last)
@@ -87,7 +90,7 @@ def value_of(
 
 
 def _packed(index: DirectoryIndex, member: ArchiveMember, first: int, last: int) -> ReadSteps:
-    """The bytes `first` to `last` of an entry, as stored."""
+    """Reads the bytes from `first` to `last` of an entry, without decompressing them."""
     ranges, end = index.ranges, index.ranges.size
     begin = index.begins.get(member.offset)
     offset, likely = member.offset, member.likely_begin
@@ -110,7 +113,7 @@ def _packed(index: DirectoryIndex, member: ArchiveMember, first: int, last: int)
         named, extra = LOCAL_RECORD.unpack(head)[-2:]
         begin = offset + LOCAL_RECORD.size + named + extra
         if begin + member.packed > end:
-            raise Unreadable("The archive is damaged: an entry reaches beyond its end", advice=COPY)
+            raise Unreadable("The archive is damaged: an entry extends beyond the end of the file", advice=COPY)
         index.begins[offset] = begin
         if body and at <= begin + first and begin + last <= at + len(body):
             return body[begin + first - at : begin + last - at]
@@ -123,7 +126,7 @@ def _packed(index: DirectoryIndex, member: ArchiveMember, first: int, last: int)
 def _inflater(member: ArchiveMember, limit: int) -> Callable[[bytes], bytes]:
     if member.size > limit:
         raise Refused(
-            f"The compressed entry would take {member.size:,} bytes; at most {limit:,} are unpacked",
+            f"The compressed entry would take {member.size:,} bytes; at most {limit:,} are decompressed",
             advice="Store large entries without compression, as .ozx files do.",
         )
     inflater: Any
@@ -144,7 +147,9 @@ def _inflater(member: ArchiveMember, limit: int) -> Callable[[bytes], bytes]:
     def inflate(packed: bytes) -> bytes:
         value: bytes = inflater.decompress(packed, member.size + 1)
         if len(value) != member.size:
-            raise Unreadable(f"The entry does not unpack to the {member.size:,} bytes that it declares", advice=COPY)
+            raise Unreadable(
+                f"The entry does not decompress to the {member.size:,} bytes that it declares", advice=COPY
+            )
         return value
 
     return inflate

@@ -12,8 +12,8 @@ ROOT = "zarr.json"
 
 
 def json_first(members: Sequence[ArchiveMember]) -> list[ArchiveMember]:
-    """The members with the root's document first, then the documents of other nodes from the top down,
-    then the rest."""
+    """The members in the order of RFC-9: the document of the root first, then the documents of other nodes from the top
+    down, then all others."""
     return sorted(members, key=lambda member: _rank(member.name))
 
 
@@ -26,14 +26,15 @@ def is_document(name: str) -> bool:
 
 
 def is_ome(path: str, comment: bytes) -> bool:
-    """Whether an archive follows RFC-9, by its name or its comment."""
+    """Whether an archive has to follow RFC-9, by its name or its comment."""
     return path.lower().endswith(".ozx") or _said(comment) is not None
 
 
 def comment_of(comment: bytes, root: bytes | None) -> bytes:
-    """The comment of an archive whose documents come first. `root`: the root's document, if it is known.
+    """The comment for an archive in the order of RFC-9, from its present `comment`. `root`: the document of the root,
+    if it is known.
 
-    A comment that is not from OME stays as it is.
+    A comment that is not of OME-Zarr stays as it is.
     """
     said = _said(comment)
     if comment and said is None:
@@ -50,14 +51,15 @@ def comment_of(comment: bytes, root: bytes | None) -> bytes:
 
 
 def arrangement(path: str, directory: Directory, added: Mapping[str, bytes]) -> dict[str, Any]:
-    """Chooses how entries are added to an archive: the order of its directory, and its comment."""
+    """The arguments of `append_entries` for an archive that follows RFC-9: the order of its directory, and its comment;
+    none for other archives."""
     if not is_ome(path, directory.comment):
         return {}
     return {"order": json_first, "comment": comment_of(directory.comment, added.get(ROOT))}
 
 
 def _said(comment: bytes) -> dict[str, Any] | None:
-    """The OME part of the comment; None if it has none."""
+    """The member "ome" of a comment; None if the comment has none."""
     try:
         ome = json.loads(comment)["ome"]
     except (ValueError, TypeError, KeyError, RecursionError):
@@ -66,7 +68,7 @@ def _said(comment: bytes) -> dict[str, Any] | None:
 
 
 def _version(document: bytes) -> str | None:
-    """The version of OME-Zarr that the root's document names."""
+    """The version of OME-Zarr that the document of the root states; None if it states none."""
     try:
         version = json.loads(document)["attributes"]["ome"]["version"]
     except (ValueError, TypeError, KeyError, RecursionError):

@@ -1,6 +1,8 @@
-"""Writes a zip archive again without erased and replaced entries, in the order that RFC-9 of OME-Zarr requires.
+"""Compacts a zip archive: writes it again without erased and replaced entries. An .ozx archive gets the order that
+RFC-9 of OME-Zarr requires.
 
-Entries keep their stored bytes. The new archive is written beside the old one and renamed over it at the end.
+The bytes of entries are copied as they are stored. The new archive is written beside the old one, and renamed over it
+at the end.
 """
 
 from __future__ import annotations
@@ -33,8 +35,8 @@ _ENCRYPTED, _SIZES_FOLLOW = 0x1, 0x8
 
 @frozen
 class Repacked:
-    """The result of repacking, or of its dry run: the number of entries, and the size of the archive
-    before and after."""
+    """The result of repacking, or of its dry run: the number of entries, and the size of the archive before and after,
+    in bytes."""
 
     entries: int
     before: int
@@ -42,10 +44,10 @@ class Repacked:
 
 
 def repack(path: str, *, dry_run: bool = False) -> Repacked:
-    """Compacts the archive at `path`; with `dry_run` it only reports the result.
+    """Compacts the archive at `path`; with `dry_run` it only returns the result that this would have.
 
-    Raises Conflict when another program changed it meanwhile, Unreadable, Unsupported, OSError; the archive is then
-    unchanged.
+    Raises Conflict if another program changed the archive meanwhile, Unreadable, Unsupported, OSError; in all these
+    cases it has not changed the archive.
     """
     path = os.path.realpath(path)
     with locked_folder(os.path.dirname(path)):
@@ -111,7 +113,7 @@ def _copy(handle: int, ranges: LocalRanges, member: ArchiveMember) -> None:
 
 
 def _moved(member: ArchiveMember, offset: int) -> tuple[bytes, bytes]:
-    """The local header and the directory record of an entry at its new `offset`."""
+    """The local header and the directory record of an entry whose local header moves to `offset`."""
     if member.flags & _ENCRYPTED:
         raise Unsupported("The entry is encrypted", feature="zip encryption", key=member.name)
     fields = list(CENTRAL_RECORD.unpack_from(member.record))
@@ -142,7 +144,7 @@ def _numbers(numbers: list[int]) -> bytes:
 
 
 def _without_numbers(extra: bytes) -> bytes:
-    """An extra field without the field of 64-bit numbers."""
+    """The extra data of an entry without the field of 64-bit sizes and offsets."""
     kept, at = b"", 0
     while at + 4 <= len(extra):
         kind, size = struct.unpack_from("<HH", extra, at)

@@ -1,4 +1,4 @@
-"""Files that are read at offsets, such as the file of an archive."""
+"""Files of archives, which are read at offsets: local, remote, or of a ZipFile object."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ArchiveSpan(NamedTuple):
-    """A range of bytes in the archive."""
+    """A range of bytes in the file."""
 
     offset: int
     length: int
@@ -39,16 +39,17 @@ class Ranges:
     state: ArchiveState | None = None
     """For a local file: a value that changes when the file changes."""
     remote = False
-    """Whether each read costs a round trip, so that many parallel reads cost as much as one."""
+    """Whether each read costs a round trip. Parallel reads then take as long as one."""
 
     def read_at(self, offset: int, length: int) -> bytes:
-        """Reads bytes at an offset: fewer if the file ends before, or if the system returns fewer at once."""
+        """Reads up to `length` bytes: fewer at the end of the file, or if the system returns fewer in one call."""
         raise NotImplementedError  # each kind of file reads in its own way
 
     def read_many(
         self, spans: Sequence[ArchiveSpan], cancelled: Callable[[], bool] = never
     ) -> Iterator[tuple[int, bytes | ZarrscopeError]]:
-        """(index, bytes or error) of each span, in order of completion. Ends early once `cancelled()` is true."""
+        """Reads several spans. Yields (index of the span, bytes or error) in order of completion. Ends early once
+        `cancelled()` is true."""
         for i, (offset, length) in enumerate(spans):
             if cancelled():
                 return
@@ -64,7 +65,7 @@ class Ranges:
 
 
 def exactly(ranges: Ranges, offset: int, length: int) -> bytes:
-    """All `length` bytes. Raises Unreadable if the file ends before."""
+    """Reads exactly `length` bytes. Raises Unreadable if the file ends before."""
     pieces = []
     while length > 0:
         piece = ranges.read_at(offset, min(length, 1 << 30))
@@ -100,13 +101,14 @@ class LocalRanges(Ranges):
             os.close(handle)
 
     def __del__(self) -> None:
-        """Closes the file when the last reader is gone, though the store may already use another one."""
+        """Closes the file when nothing reads it any more. Until then it stays open, even if the store has opened a
+        newer one."""
         if getattr(self, "_handle", -1) >= 0:
             self.close()
 
 
 class GivenRanges(Ranges):
-    """The file of a ZipFile, which its opener closes."""
+    """The file of a zipfile.ZipFile, which is closed by the caller that opened it."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
@@ -121,7 +123,7 @@ class GivenRanges(Ranges):
         return file
 
     def read_at(self, offset: int, length: int) -> bytes:
-        with self._lock:  # ZipFile's own readers take this lock, because they share one file position
+        with self._lock:  # the ZipFile takes this lock, too, whenever it moves the file position
             file = self._file()
             file.seek(offset)
             return bytes(file.read(length))
@@ -131,10 +133,10 @@ class GivenRanges(Ranges):
 
 
 class RemoteFile(Ranges):
-    """A remote file, such as an archive that ZipStore opens, read by ranges. It is the value of `store` at the key "".
+    """A remote file, which is read by ranges: the value of `store` at the key "".
 
-    The end of the file, which contains an archive's directory, is read first, together with the size: by one request if
-    the server supports ranges from the end, by two if not.
+    The end of the file, where an archive has its directory, is read first, together with the size. That takes one
+    request if the server supports ranges from the end, and two if not.
     """
 
     remote = True
@@ -178,7 +180,7 @@ class RemoteFile(Ranges):
         return value if len(value) == length else Unreadable("The archive ends within an entry", store=self._store.url)
 
     def renew(self, other: RemoteFile) -> bool:
-        """Takes over the credentials of `other` if that is the same, unchanged file. Returns whether it did."""
+        """Takes over the credentials of `other` if that is the same file, unchanged. Returns whether it did."""
         same = (self.size, self._tail) == (other.size, other._tail)
         return same and self._store._renew(other._store)
 

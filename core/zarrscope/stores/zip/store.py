@@ -1,12 +1,13 @@
 """The entries of a .zip or .ozx archive as keys (spec B "Zip store", E.8, F.24).
 
-Guarantees beyond store.py: uncompressed entries are read by range; entries whose names could leave the archive are
-neither listed nor read (`refused` has them); of two entries with one name the last counts; an entry never decompresses
-beyond its declared size nor beyond `limit`; whole entries are checked against their CRC. Safe from any thread.
+It gives these guarantees beyond those of store.py: Parts of uncompressed entries are read by range. Entries whose names
+are not valid keys, because they could leave the archive, are neither listed nor read (`refused` has their names). Of
+entries with the same name, the last counts. An entry is never decompressed beyond its declared size or beyond `limit`.
+A value that is read as a whole is checked against its CRC. The store may be used from any thread.
 
-A local archive is written by appending (writing.py): a set, an erase and a flush each happen completely or not at all.
-Values from `put` wait in memory until the next set, erase or flush, until there are enough of them, or until `close` or
-the end of the program; other processes see them after that.
+A local archive is written by appending (writing.py): each set, erase and flush takes effect completely or not at all.
+Values from `put` wait in memory, and are written at the next set, erase, flush or `close`, at the end of the program,
+or when enough bytes wait; other processes see them only then.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ from zarrscope.stores.zip.writing import append_entries, changed, create, locked
 INFLATE_LIMIT = 1 << 28
 READ_WRITE = os.O_RDWR | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 _AFTER_SLASH = "0"
-"""The character after "/": the first name after all names beneath "a/" is "a0"."""
+"""The character after "/": "a0" comes in order after all names that begin with "a/"."""
 
 
 class ZipStore(Store):
-    """The archive at a path, or one that is read through `Ranges` (then `url` is its address).
+    """The archive at a path, or an archive that is read through `Ranges`, whose address is `url`.
 
-    `limit`: the largest decompressed size of an entry, in bytes. `sync` waits at each set until the data are on disk.
+    `limit`: the largest decompressed size of an entry, in bytes. With `sync`, a set waits until the data are on disk.
     """
 
     def __init__(
@@ -63,8 +64,8 @@ class ZipStore(Store):
         self.writable = writable and self._path is not None
         self.sync = sync
         self._pending: dict[str, bytes] = {}
-        """Values from `put` that are not yet in the archive. The mapping is replaced, never changed, while others may
-        read it."""
+        """Values from `put` that are not yet in the archive. They are removed by replacing the whole mapping, so that a
+        reader in another thread still finds them in the old one."""
         self._pending_bytes = 0
         self._writing = threading.RLock()
         self._appending = False
@@ -78,7 +79,7 @@ class ZipStore(Store):
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """Names of entries that are not keys, because they could lead out of the archive."""
+        """Names of entries that are not valid keys, for example because they could lead out of the archive."""
         return self._indexed().refused
 
     @property
@@ -88,8 +89,8 @@ class ZipStore(Store):
 
     # ------------------------------------------------------------------ the archive
     def _indexed(self) -> DirectoryIndex:
-        """The current directory. That of a local archive is read again if the file has changed; while a writer has not
-        finished it, the former one is returned."""
+        """The current directory. The directory of a local archive is read again if the file has changed. If that fails,
+        because another program is writing the file, the previous directory is returned."""
         with self._lock:
             if self._index is None:
                 self._index = self._read_index(self._ranges or self._open())
@@ -110,7 +111,7 @@ class ZipStore(Store):
             return None
 
     def _up_to_date(self) -> DirectoryIndex:
-        """The directory with all values from `put`."""
+        """Writes the values from `put` that wait, and returns the directory."""
         if self._pending:
             self._settle()
         return self._indexed()
@@ -154,10 +155,11 @@ class ZipStore(Store):
     def _answers(
         self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None
     ) -> Iterator[tuple[int, Answer]]:
-        """Answers requests in rounds. Each round reads, in parallel, all bytes that are known to be needed by then."""
+        """Answers requests in rounds. Each round reads in parallel all bytes that are then known to be needed: first
+        the local headers, then the bytes of the entries."""
         if cancelled():
             return
-        pending = self._pending  # read before the directory: a value that leaves it is then in the directory
+        pending = self._pending  # taken before the directory: a value that is no longer in it is in the directory
         index = self._indexed()
         waiting: list[tuple[int, ReadSteps, list[ArchiveSpan]]] = []
         for i, (key, part) in enumerate(requests):
@@ -205,7 +207,8 @@ class ZipStore(Store):
             waiting = again
 
     def _step(self, steps: ReadSteps, pieces: list[bytes] | None, key: str) -> tuple[Answer, list[ArchiveSpan] | None]:
-        """One step of an answer: (value or error, None), or (None, the spans to read next)."""
+        """Continues reading one value with the bytes `pieces` (None at first). Returns (value or error, None) at the
+        end, else (None, the spans to read next)."""
         try:
             return None, next(steps) if pieces is None else steps.send(pieces)
         except StopIteration as done:
@@ -214,7 +217,7 @@ class ZipStore(Store):
         except ZarrscopeError as error:
             return error.located(store=self.url, key=key), None
         except (OSError, ValueError, EOFError, zlib.error, struct.error, MemoryError) as error:
-            failed = Unreadable(f"The archive's entry cannot be read: {error}", store=self.url, key=key)
+            failed = Unreadable(f"The entry in the archive cannot be read: {error}", store=self.url, key=key)
             failed.__cause__ = error
             return failed, None
 
@@ -249,8 +252,8 @@ class ZipStore(Store):
         return Version.of(value)
 
     def _put(self, key: str, parts: Sequence[Buffer]) -> None:
-        """Keeps the value in memory until there are enough, because each append writes a new directory, which for a
-        long archive is larger than a chunk."""
+        """Keeps the value in memory until enough bytes wait. Each append writes a new directory, which is larger than a
+        chunk if the archive has many entries."""
         value = b"".join(parts)
         with self._writing:
             if not self._pending:
@@ -272,7 +275,7 @@ class ZipStore(Store):
                 os.close(handle)
 
     def _settle(self) -> None:
-        """Writes the values from `put`. If that fails, they are kept for the next attempt."""
+        """Writes the values from `put` that wait. If that fails, they are kept for the next attempt."""
         with self._writing:
             if self._pending:
                 self._commit(next(iter(self._pending)), self._pending, frozenset(), None, lasting=False)
@@ -298,7 +301,7 @@ class ZipStore(Store):
         *,
         expect: Version | None = None,
     ) -> None:
-        """Adds and removes entries in one step, together with the waiting values from `put`."""
+        """Writes the values from `put` that wait, then adds and removes entries in one step."""
         with self._writing:
             self._settle()
             self._commit(key, added, removed, expect, lasting=self.sync)
@@ -316,10 +319,11 @@ class ZipStore(Store):
             raise failure(error, "written", store=self.url, key=key) from error
 
     def _prepared(self, path: str, key: str, added: Mapping[str, bytes], expect: Version | None) -> DirectoryIndex:
-        """The directory of the archive, after checking that it has the expected version and can take the new names."""
+        """Checks that `key` has the expected version and that the new names are possible, makes the archive if it is
+        missing, and returns its directory."""
         with self._lock:
             if self._index is not None and self._stat() != self._index.ranges.state:
-                self._index = None  # nothing is appended to a damaged archive
+                self._index = None  # read it again, without falling back: nothing is appended to a damaged archive
         index = self._indexed()
         if expect is not None:
             value = self._get(key, None)
@@ -336,7 +340,7 @@ class ZipStore(Store):
         self, path: str, index: DirectoryIndex, added: Mapping[str, bytes], removed: Set[str], lasting: bool
     ) -> None:
         handle = os.open(path, READ_WRITE)
-        self._appending = True  # meanwhile readers in this process need not check for changes
+        self._appending = True  # readers in this process then do not check whether the file has changed
         try:
             if state_of(os.fstat(handle)) != index.ranges.state:
                 raise changed()
@@ -349,7 +353,7 @@ class ZipStore(Store):
             os.close(handle)
 
     def _check_name(self, index: DirectoryIndex, name: str) -> None:
-        """Raises Refused if a name is the folder of another: an archive with both cannot be unpacked."""
+        """Raises Refused if one of the names would be both a file and a folder: such an archive cannot be unpacked."""
         if name in index.entries:
             return
         at = bisect_left(index.names, name + "/")

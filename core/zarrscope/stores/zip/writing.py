@@ -1,14 +1,16 @@
 """Appends to a zip archive: writes new entries, then a new directory, after the old content (APPNOTE 4.3).
 
-Bytes that the old directory uses are never overwritten, so programs that have the file open can continue to read. The
-four bytes that mark the new end record are written last, in one piece; until then the old content is valid. Readers
-must find the old end record during the write, but they search only the last 64 KiB. So a longer write puts copies of
-the old directory between its pieces, at most that far apart, each completed in the same way (`_stones`). A directory of
-more than 30 KiB (about 400 entries) is too long for that: if such a write is killed, other programs report a damaged
-archive, while zarrscope finds the old directory further back. The next write by zarrscope removes the remains.
+Bytes to which the old directory refers are never overwritten, so programs that have the file open can continue to read.
+The signature of the new end record (four bytes) is written last, in one piece; until then the old directory is valid.
 
-If another program without zarrscope's locks writes into the file at the same time, this is noticed before the last four
-bytes are written; only a write between that check and these four bytes is lost.
+During the write, readers must find the old end record, but they search only the last 64 KiB of the file. Therefore a
+longer write puts copies of the old directory between the new entries, at most 64 KiB apart (`_stones`); the signature
+of each copy's end record is written last, too. A directory of more than 30 KiB (about 400 entries) is too long for
+that. If such a write is killed, other programs report a damaged archive, while zarrscope finds the old directory
+further back. The next write by zarrscope removes the incomplete bytes.
+
+If another program, which ignores zarrscope's locks, writes into the file at the same time, this is noticed before the
+last four bytes are written; only a write between that check and these four bytes is lost.
 """
 
 from __future__ import annotations
@@ -47,9 +49,9 @@ from zarrscope.stores.zip.directory import (
 STEP = REACH - 32
 """The most bytes that are written between two end records."""
 LONGEST = 30_000
-"""A longer directory, in bytes, is not copied between the parts of a long write (see above)."""
+"""A directory of more bytes is not copied between the entries of a long write (see above)."""
 _LEFT = (LOCAL, CENTRAL, END, END64, bytes(4))
-"""How bytes may begin that an interrupted write left after the end of an archive."""
+"""The first bytes that an interrupted write can have left after the end of an archive."""
 _PERMISSIONS = 0o100644 << 16
 
 Order: TypeAlias = Callable[[Sequence[ArchiveMember]], Sequence[ArchiveMember]]
@@ -67,10 +69,10 @@ def append_entries(
     comment: bytes | None = None,
     lasting: bool = True,
 ) -> None:
-    """Adds and removes entries of the archive that `handle` has open and `old` describes.
+    """Adds and removes entries of an archive. `handle` is a descriptor of its open file, `old` its directory.
 
-    `order` arranges the entries of the directory. Raises Conflict when another program wrote into the file, OSError;
-    the archive is then unchanged.
+    `order` sorts the entries of the new directory. With `lasting` it waits until the data are on disk. Raises Conflict
+    if another program wrote into the file, OSError; in both cases the archive is unchanged.
     """
     size = os.fstat(handle).st_size
     if size > old.stop:
@@ -89,8 +91,8 @@ def _remove_left(handle: int, old: Directory) -> None:
     begun = read_at(handle, old.stop, 4)
     if not any(mark.startswith(begun) for mark in _LEFT):
         raise Refused(
-            "Bytes that do not belong to the archive follow its end",
-            advice="zarrscope repack makes an archive without it.",
+            "The file has other bytes after the end of the archive",
+            advice="zarrscope repack makes an archive without them.",
         )
     os.ftruncate(handle, old.stop)
 
@@ -136,8 +138,9 @@ def _append(
 
 
 def _stones(write: WriteAt, old: Directory, pieces: Sequence[bytes], target: int) -> tuple[int, int]:
-    """Writes `pieces`, which end at `target`, with copies of the old directory between them, at most STEP apart.
-    Returns the beginning and the end of the last copy's end record."""
+    """Writes `pieces`, which begin at the end of the old archive and end at the offset `target`, in steps. Before each
+    step it writes a copy of the old directory behind the bytes of that step, so that end records are at most STEP bytes
+    apart. Returns the offsets at which the last copy's end record begins and ends."""
     count, length = len(old.members), len(old.data)
     size = length + 128 + len(old.comment)
     written, last, stop = old.stop, old.end, old.stop
@@ -154,7 +157,8 @@ def _stones(write: WriteAt, old: Directory, pieces: Sequence[bytes], target: int
 
 
 def _fill(write: WriteAt, pieces: Sequence[bytes], start: int, from_: int, to: int) -> None:
-    """Writes the bytes from `from_` to `to` of consecutive pieces, the first of which begins at `start`."""
+    """Writes the bytes of the file from `from_` to `to`. They are parts of consecutive `pieces`, the first of which
+    begins at the offset `start`."""
     for piece in pieces:
         stop = start + len(piece)
         if from_ < stop and start < to:
@@ -164,15 +168,16 @@ def _fill(write: WriteAt, pieces: Sequence[bytes], start: int, from_: int, to: i
 
 
 def _aligned(start: int, length: int, count: int, comment: bytes, old: Directory) -> int:
-    """The first offset from `start` on, at which a directory can begin so that the four bytes that mark its end record
-    do not cross a disk sector."""
+    """The first offset from `start` on at which a directory may begin: the signature of its end record must not cross
+    the border of a disk sector, so that it is written in one piece."""
     tail = end_records(count, length, start, comment, shift=old.shift, always_64=old.is_64)
     mark = start + length + tail.rindex(END, 0, len(tail) - len(comment))
     return start + -mark % 4
 
 
 def _check_unchanged(handle: int, path: str, old: Directory, size: int) -> None:
-    """Raises Conflict if the file was replaced, or another program wrote into it."""
+    """Raises Conflict if the file at `path` was replaced, or another program wrote into it. `size`: the size that the
+    file must have."""
     try:
         same = os.path.samestat(os.stat(path), os.fstat(handle))
     except FileNotFoundError:
@@ -183,7 +188,7 @@ def _check_unchanged(handle: int, path: str, old: Directory, size: int) -> None:
 
 
 def changed() -> Conflict:
-    """The error if another program changed the archive at the same time."""
+    """The error for an archive that another program changed at the same time."""
     return Conflict(
         "Another program changed the archive meanwhile",
         advice="Its changes were kept. Open the archive again, then save again.",
@@ -191,8 +196,7 @@ def changed() -> Conflict:
 
 
 def entry(name: str, value: bytes, offset: int, shift: int = 0) -> tuple[bytes, ArchiveMember]:
-    """The local header of a new entry at `offset` of the file, which its stored bytes follow; and its
-    directory record."""
+    """The local header of a new, uncompressed entry at the offset `offset` of the file, and its ArchiveMember."""
     raw = name.encode()
     flags = 0 if raw.isascii() else IN_UTF8
     size, crc = len(value), zlib.crc32(value)
@@ -236,7 +240,7 @@ def writer(handle: int) -> WriteAt:
 
 
 def read_at(handle: int, offset: int, length: int) -> bytes:
-    """Bytes of an open file, fewer if it ends before."""
+    """Reads `length` bytes of an open file, or fewer if it ends before."""
     os.lseek(handle, offset, os.SEEK_SET)
     pieces = []
     while length > 0 and (piece := os.read(handle, min(length, SYSTEM_CALL_BYTES))):
@@ -247,7 +251,7 @@ def read_at(handle: int, offset: int, length: int) -> bytes:
 
 # ---------------------------------------------------------------------- files
 def create(path: str, ome: bool) -> None:
-    """Makes an archive without entries, unless the path is taken. Raises OSError."""
+    """Creates an archive without entries. Raises Conflict if a file with content exists at `path`, OSError."""
     folder = os.path.dirname(path)
     unfinished, handle = begin(folder)
     try:
@@ -280,7 +284,7 @@ _waiting: WeakSet[Settling] = WeakSet()
 
 
 def settle_at_exit(store: Settling) -> None:
-    """Registers the store, so that waiting values from `put` are written when the process ends."""
+    """Registers a store whose values from `put` are still waiting, so that they are written when the process ends."""
     _waiting.add(store)
 
 
@@ -294,4 +298,4 @@ def _settle_all() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_waiting.clear)  # the parent process writes the waiting values
+    os.register_at_fork(after_in_child=_waiting.clear)  # only the parent process writes the waiting values
