@@ -103,6 +103,83 @@ def test_the_first_failure_is_raised_and_nothing_begins_after_it() -> None:
     assert len(list(inner.list())) == stored
 
 
+class Precondition:
+    """A precondition that is met, or fails with `error`, when `answer` is set."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error, self.asked, self.answer = error, threading.Event(), threading.Event()
+
+    def __call__(self) -> None:
+        self.asked.set()
+        assert self.answer.wait(60)
+        if self.error is not None:
+            raise self.error
+
+
+def test_values_are_taken_but_not_stored_before_the_precondition_is_met() -> None:
+    inner, precondition = MemoryStore(), Precondition()
+    with far(Wrapper(inner)).bulk.puts(precondition) as puts:
+        for i in range(PUTS_AT_ONCE - 1):  # none of them waits
+            puts.put(f"c/{i}", [b"x"])
+        assert precondition.asked.wait(60)
+        assert list(inner.list()) == []
+        precondition.answer.set()
+        puts.checked()
+    assert len(list(inner.list())) == PUTS_AT_ONCE - 1
+
+
+def test_a_failed_precondition_stores_nothing() -> None:
+    inner, precondition = MemoryStore(), Precondition(Unreadable("the array was erased"))
+
+    def work() -> None:
+        with far(Wrapper(inner)).bulk.puts(precondition) as puts:
+            puts.put("a", [b"x"])
+            puts.add(partial(inner.set, "b", b"x"))
+            precondition.answer.set()
+            with pytest.raises(Unreadable, match="erased"):
+                puts.checked()
+            puts.put("c", [b"x"])
+
+    with pytest.raises(Unreadable, match="erased"):
+        work()
+    assert list(inner.list()) == []
+
+
+def test_more_values_than_may_be_held_wait_for_the_precondition() -> None:
+    inner, precondition = MemoryStore(), Precondition()
+    taken: list[int] = []
+
+    def work() -> None:
+        with far(Wrapper(inner)).bulk.puts(precondition) as puts:
+            for i in range(MANY):
+                puts.put(f"c/{i}", [b"x"])
+                taken.append(i)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    assert precondition.asked.wait(60)
+    thread.join(0.2)
+    assert len(taken) < PUTS_AT_ONCE
+    precondition.answer.set()
+    thread.join(60)
+    assert len(list(inner.list())) == MANY
+
+
+def test_a_local_store_checks_first() -> None:
+    store, order = MemoryStore(), list[str]()
+    with store.bulk.puts(lambda: order.append("checked")) as puts:
+        order.append("block")
+        puts.put("a", [b"x"])
+    assert order == ["checked", "block"]
+    with pytest.raises(Unreadable), store.bulk.puts(partial(_fail, Unreadable("gone"))):
+        order.append("not reached")
+    assert len(order) == 2
+
+
+def _fail(error: Exception) -> None:
+    raise error
+
+
 def test_a_failure_of_the_last_one_is_raised_at_the_end() -> None:
     store = far(Faults(MemoryStore(), FaultRule()))
     with pytest.raises(Unreadable), store.bulk.puts() as puts:

@@ -51,7 +51,6 @@ def write(
 ) -> None:
     """Stores `values`, broadcast to the selection. Raises the errors that Array.__setitem__ lists."""
     array.need_writing()
-    array.need_unchanged(writing=True)
     grid = array.metadata.grid
     pipeline = array.grid_chunk_pipeline(grid.chunk_shape)
     array.check_size(grid.chunk_shape)
@@ -61,7 +60,7 @@ def write(
     alone = selection.size <= prod(pipeline.spec.shape) and shard_of(pipeline) is None
     scratch = _ArenaPool(array)
 
-    with array.store.bulk.puts() as puts:
+    with array.store.bulk.puts(partial(array.need_unchanged, writing=True)) as puts:
 
         def work() -> Iterator[Callable[[], None]]:
             for piece in selection.chunk_selections(edges):
@@ -239,6 +238,7 @@ class _ChunkWriter:
     # ------------------------------------------------------------------ a part of it
     def change(self) -> None:
         store, key = self.array.store, self.key
+        self.puts.checked()
         with store.lock(key):
             for _ in range(ATTEMPTS):
                 found = store.get_versioned(key, self.array.locator.max_stored_size)

@@ -173,8 +173,14 @@ class BulkOperations:
         self._store._need_writing(key)
         self._store._put(check_key(key), parts)
 
-    def puts(self) -> Puts:
+    def puts(self, precondition: Callable[[], object] | None = None) -> Puts:
         """Stores many values as `put` does, in parallel if each takes a round trip.
+
+        Parameters
+        ----------
+        precondition : callable, optional
+            Nothing is stored before it has returned. If it raises, nothing is stored, and its error is raised. For a
+            remote store it runs on another thread, while the caller prepares values.
 
         Returns
         -------
@@ -196,7 +202,7 @@ class BulkOperations:
         b'value'
         """
         self._store._need_writing("")
-        return Puts(self._store)
+        return Puts(self._store, precondition)
 
     @uninterrupted
     def size_of(self, key: str) -> int | None:

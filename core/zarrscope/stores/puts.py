@@ -8,6 +8,9 @@ returns.
 
 A store with an event loop needs no thread for each value (`_begin_put`), and states how many values may be stored in
 parallel (bench "s3 write": 128 values at 30 ms a request take 70 ms instead of 200, and half of the processor time).
+
+A precondition may be checked before the first value is stored. In a remote store this takes a round trip, during which
+the caller encodes: values are held meanwhile, within the same bounds, and dropped if the precondition fails.
 """
 
 from __future__ import annotations
@@ -48,8 +51,8 @@ class Puts:
     """`with Puts(store) as puts: puts.put(key, value) …`: at the end of the block all values are stored, or the first
     error is raised."""
 
-    def __init__(self, store: PutTarget) -> None:
-        self._store = store
+    def __init__(self, store: PutTarget, precondition: Callable[[], object] | None = None) -> None:
+        self._store, self._precondition = store, precondition
         self._beside = store.remote
         self._changed = threading.Condition()
         self._running = 0
@@ -60,6 +63,8 @@ class Puts:
         """The functions that cancel the requests on the store's event loop, by number; None until a function is
         known."""
         self._numbers = count()
+        self._held: list[Callable[[], object]] | None = None
+        """The functions that store the values held until the precondition is checked; None if that is not running."""
         self._over = False
         self._error: BaseException | None = None
         operation = current()
@@ -85,7 +90,38 @@ class Puts:
             return
         with self._changed:
             self._enter(size, PUTS_AT_ONCE)
-        _pool.put(Priority.NOW, partial(self._do, act, size))
+        self._once_checked(partial(_pool.put, Priority.NOW, partial(self._do, act, size)))
+
+    def checked(self) -> None:
+        """Waits until the precondition is checked. Raises its error, or the first error of earlier values."""
+        with self._changed:
+            while self._held is not None:
+                self._changed.wait(LOOK_SECONDS)
+                check()
+            if self._error is not None:
+                raise self._error
+
+    def _once_checked(self, start: Callable[[], object]) -> None:
+        with self._changed:
+            if self._held is not None:
+                self._held.append(start)
+                return
+        start()
+
+    def _check(self, precondition: Callable[[], object]) -> None:
+        failed: BaseException | None = None
+        try:
+            with adopt(self._operation):
+                precondition()
+        except BaseException as error:  # raised later, in the thread of the `with` block
+            failed = error
+        with self._changed:
+            self._error = self._error or failed
+            held, self._held = self._held or [], None
+            self._changed.notify_all()
+        for start in held:
+            start()
+        self._ended(0, None, None)
 
     def _begin(self, key: str, value: bytes, most: int) -> None:
         """Stores the value on the event loop of the store."""
@@ -93,6 +129,12 @@ class Puts:
             self._enter(len(value), most)
             number = next(self._numbers)
             self._begun[number] = None
+        self._once_checked(partial(self._begin_now, key, value, number))
+
+    def _begin_now(self, key: str, value: bytes, number: int) -> None:
+        if self._error is not None or self._over:
+            self._ended(len(value), number, None)
+            return
         try:
             cancel = self._store._begin_put(key, value, partial(self._ended, len(value), number))
         except BaseException as error:  # raised later, in the thread of the `with` block, like every other failure
@@ -142,6 +184,11 @@ class Puts:
                 self._changed.notify_all()
 
     def __enter__(self) -> Puts:
+        if self._precondition is not None and not self._beside:
+            self._precondition()
+        elif self._precondition is not None:
+            self._held, self._running = [], 1
+            _pool.put(Priority.NOW, partial(self._check, self._precondition))
         return self
 
     def __exit__(
