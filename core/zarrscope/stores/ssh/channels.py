@@ -17,7 +17,6 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 from zarrscope.errors import ZarrscopeError
@@ -177,8 +176,7 @@ def ask_divided(
     finally:
         for at, number in asked.items():
             channels[at].forget(number)
-            with suppress(OSError):
-                channels[at].send({"op": "cancel"}, number=number)
+            channels[at].send({"op": "cancel"}, number=number)
 
 
 class _Numbered:
