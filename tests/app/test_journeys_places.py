@@ -6,6 +6,7 @@ hosts add is tried by contracts.journeys.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from zarrscope.errors import Unreadable
 from zarrscope.runtime.threads import Mailbox
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.registry import STORES
+from zarrscope.stores.ssh.client import SSHStore
 from zarrscope.stores.store import Store
 from zarrscope.stores.wrappers import Wrapper
 from zarrscope_app.presenters import ROOT, EditStatus, RowState, Session
@@ -117,3 +119,48 @@ def travel(journey: Looking, fail: Callable[..., None], writable: bool) -> None:
     session.edit.save()
     journey.until(lambda: session.edit.state.status is EditStatus.CLEAN)
     assert session.hierarchy["/more/inside"].attributes == {"stain": "DAPI"}
+
+
+DISTANT = [kind for kind in PLACES if kind in ("http", "s3", "gs", "abfs", "redis", "ssh", "sftp")]
+
+
+def silence(place: Any, store: Store) -> tuple[Callable[[], object], Callable[[], object]]:
+    """What makes the far side of a store silent, and what lets it speak again."""
+    if place.wire is not None:
+        return place.wire.hold, lambda: (place.wire.cut(), place.wire.release())  # what was held is never answered
+    assert isinstance(store, SSHStore), "only ssh is tried without a network"
+    far = store._connection()._process
+    return lambda: far.send_signal(signal.SIGSTOP), lambda: far.send_signal(signal.SIGCONT)
+
+
+@pytest.mark.parametrize("kind", DISTANT)
+def test_a_silent_store_is_named_and_need_not_be_waited_for(
+    kind: str, services: Services, values: dict[str, bytes], tmp_path: Path, mailbox: Mailbox
+) -> None:
+    with PLACES[kind](tmp_path, services, values) as place:
+        if place.wire is None and kind != "ssh":
+            pytest.skip(f"no server for {kind}: packaging/check --servers installs it")
+        session = Session(
+            place.address, mailbox, opener=lambda url, mode="r", **o: zarrscope.open(place.opened(mode), mode, **o)
+        )
+        journey = Looking(session, mailbox)
+        try:
+            journey.look()
+            assert session.hierarchy is not None
+            hold, speak = silence(place, session.hierarchy.store)
+            hold()
+            try:
+                journey.go(2)
+                journey.until(lambda: "a/c/2/" in session.slice.frame.over)
+                assert session.waiting.startswith("Waiting ")
+                assert session.waiting in session.state.status_text
+                assert session.stop_waiting()
+                journey.until(journey.failed)
+                assert not session.waiting
+                assert "Stopped after" in session.slice.frame.over
+            finally:
+                speak()
+            journey.picture.retry()
+            journey.shows(2)
+        finally:
+            session.close()

@@ -31,6 +31,7 @@ def place(widget: Host) -> dict[str, Any]:
         "cleared": widget.cleared,
         "turn": widget.turn,
         "several": len(widget.urls) > 1,
+        "waiting": bool(session.waiting),
         "jobs": plain(session.jobs.items),
     }
 

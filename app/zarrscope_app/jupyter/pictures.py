@@ -138,7 +138,8 @@ class TileStream:
         tiles = {_name(tile): tile for tile in frame.tiles if tile.rgb is not None}
         told = {
             "shape": list(frame.shape), "aspect": frame.aspect, "sentence": frame.sentence, "blocked": frame.blocked,
-            "loading": frame.loading, "failed": frame.failed, "level": frame.level, **plain(about),
+            "loading": frame.loading, "failed": frame.failed, "level": frame.level, "over": frame.over,
+            **plain(about),
         }  # fmt: skip
         order = list(tiles)
         message: dict[str, Any] = {"view": self._view}

@@ -131,7 +131,7 @@ class MetadataPresenter:
                 self._set(replace(self._state, documents=outcome.value or (), loading=False))
 
         self._set(replace(self._state, loading=True))
-        self._ticket = self._owner.fetch(work, done)
+        self._ticket = self._owner.read(work, done)
 
     def text(self) -> str:
         """The whole description as plain text, for the clipboard."""

@@ -39,6 +39,7 @@ NOTEBOOK = {
     "row-from": "Row",
     "column-from": "Column",
     "chunk-list-stop": "Stop listing",
+    "stop-waiting": "Stop",
     "chunk-legend": "Darker: larger",
     "plate-open": "Open",
     "snippets": "Open in code",

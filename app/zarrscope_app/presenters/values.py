@@ -264,7 +264,7 @@ class ValuesPresenter:
             else:
                 done(outcome.get(), "")
 
-        self._owner.fetch(work, came)
+        self._owner.read(work, came)
 
     def show(self, row_axis: str, column_axis: str) -> None:
         """Shows these axes as rows and columns; with `column_axis` "" a cut along one axis. If both names are equal,

@@ -349,6 +349,8 @@ class Keyboard:
             edit_outside(self)
         elif event.key == "ctrl+x":
             self.stop_job()
+        elif event.key == "escape":
+            self.session.stop_waiting()
         elif character in ("n", "N") and self._sought and self.app.focus_below is self.app.tree_lines:
             self.next_match(1 if character == "n" else -1)
         elif character == "\\":

@@ -118,7 +118,7 @@ class PictureWidget(Painter, Widget, can_focus=True):
             picture[y, x] = 255 - picture[y, x] // 2
         before, after = self._grid, cells_of(picture, self.look)
         frame = self.session.slice.frame
-        if frame.failed:  # the status line is too short for the reason why tiles failed
+        if frame.failed or self.session.waiting:  # the status line is too short for the reason
             written_over(after, frame.over)
         self._grid = after
         if before is None or before.shape != after.shape:

@@ -20,6 +20,7 @@ from zarrscope.model.storage import Answer, never
 from zarrscope.nodes.detect import documents_at
 from zarrscope.runtime.interrupts import uninterrupted, wait
 from zarrscope.runtime.tuning import DOCUMENT_BYTES as MOST_BYTES
+from zarrscope.runtime.waits import asking, waiting
 from zarrscope.stores.store import Store
 
 EACH = 200
@@ -48,7 +49,8 @@ class DocumentCache:
             if mine:
                 self._fetch(mine, answers, cancelled)
             for came in others:
-                wait(came.wait)
+                with asking(self.store.url, missing[0]), waiting():
+                    wait(came.wait)
             if cancelled():
                 break
         return answers

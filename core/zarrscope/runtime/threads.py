@@ -29,57 +29,21 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 from zarrscope.runtime.cpu import cores
 from zarrscope.runtime.interrupts import LOOK_SECONDS, Interrupted, adopt, check, current, stop, uninterrupted
 from zarrscope.runtime.pool import Priority as Priority
 from zarrscope.runtime.pool import ThreadPool, log, pools
+from zarrscope.runtime.tickets import JobResult as JobResult
+from zarrscope.runtime.tickets import Ticket as Ticket
 from zarrscope.runtime.tuning import FETCH_THREADS, FILE_THREADS
+from zarrscope.runtime.waits import PendingRequest, ReadJob, running
 
 Post = Callable[[Callable[[], None]], object]
 """Runs a callable on the owner's thread soon, in the order of the calls. Never blocks."""
 
 T = TypeVar("T")
-
-
-class JobResult(NamedTuple, Generic[T]):
-    """The result of a job: its value, or the error that it raised."""
-
-    value: T | None = None
-    error: BaseException | None = None
-
-    def get(self) -> T:
-        """Returns the value, or raises the error."""
-        if self.error is not None:
-            raise self.error
-        return self.value  # type: ignore[return-value]  # a job without an error has a T, which may be None
-
-
-class Ticket:
-    """A handle on a future result. Call `cancel` on the owner's thread; all callbacks run there."""
-
-    def __init__(self) -> None:
-        self._cancelled = False
-        self._finished = False
-
-    @property
-    def cancelled(self) -> bool:
-        return self._cancelled
-
-    @property
-    def finished(self) -> bool:
-        """Whether the last callback was made."""
-        return self._finished
-
-    def cancel(self) -> None:
-        """Cancels the job: no callback is made after this. A queued job is dropped; a running one sees `cancelled()`
-        become true."""
-        self._cancelled = True
-
-    def is_cancelled(self) -> bool:
-        return self._cancelled
-
 
 _backgrounds: weakref.WeakSet[Background] = weakref.WeakSet()
 
@@ -234,6 +198,8 @@ class Owner:
         self._post = post
         self._tickets: set[Ticket] = set()
         self._closed = False
+        self.began: Callable[[], object] = lambda: None
+        """Called when work was submitted."""
 
     def fetch(self, work: Callable[..., T], done: Callable[[JobResult[T]], None], priority: int = 1) -> Ticket:
         """Runs `work()`, or `work(cancelled)` if it has a parameter of that name, on the pool that waits for stores.
@@ -241,6 +207,26 @@ class Owner:
         `done(outcome)` is called on the owner's thread, unless the ticket was cancelled by then.
         """
         return self._submit(self.background.fetch_pool, work, done, priority)
+
+    def read(self, work: Callable[..., T], done: Callable[[JobResult[T]], None], priority: int = 1) -> Ticket:
+        """As `fetch`, for work that only reads: cancelling the ticket, or `stop`, also ends the thread's wait for a
+        store, and cancels the request."""
+        return self._submit(self.background.fetch_pool, work, done, priority, ReadJob())
+
+    @property
+    def busy(self) -> bool:
+        """Whether any work has been submitted that is not done."""
+        return any(not isinstance(ticket, _TimerTicket) for ticket in [*self._tickets])
+
+    def waits(self) -> list[PendingRequest]:
+        """The requests that a person waits for, the longest wait first."""
+        found = (ticket.waiting for ticket in [*self._tickets])
+        return sorted((each for each in found if each is not None), key=lambda each: each.since)
+
+    def stop(self, error: Callable[[PendingRequest | None], BaseException]) -> bool:
+        """Ends all reading for which a person waits, like a failure: each callback gets the error that `error` makes
+        for it. Returns False if there was none."""
+        return sum([ticket.stop(error(ticket.waiting)) for ticket in [*self._tickets]]) > 0
 
     def decode(self, work: Callable[..., T], done: Callable[[JobResult[T]], None], priority: int = 1) -> Ticket:
         """Runs `work` on the pool that keeps the cores busy: it should compute without waiting.
@@ -285,6 +271,8 @@ class Owner:
             ticket.cancel()
         else:
             self._tickets.add(ticket)
+            if not isinstance(ticket, _TimerTicket):
+                self.began()
 
     def release(self, ticket: Ticket) -> None:
         self._tickets.discard(ticket)
@@ -299,16 +287,21 @@ class Owner:
 
     @uninterrupted
     def _submit(
-        self, pool: ThreadPool, work: Callable[..., T], done: Callable[[JobResult[T]], None], priority: int
+        self,
+        pool: ThreadPool,
+        work: Callable[..., T],
+        done: Callable[[JobResult[T]], None],
+        priority: int,
+        job: ReadJob | None = None,
     ) -> Ticket:
-        ticket = _JobTicket(self)
+        ticket = _JobTicket(self, job)
         self.adopt(ticket)
         if ticket.cancelled:
             return ticket
         takes_cancelled = _takes_cancelled(work)
 
         def deliver(outcome: JobResult[T]) -> None:
-            if not ticket.cancelled:
+            if not (ticket.cancelled or ticket.finished):
                 ticket.finish()
                 done(outcome)
 
@@ -316,13 +309,14 @@ class Owner:
             if ticket.cancelled:
                 return
             try:
-                outcome = JobResult(work(ticket.is_cancelled) if takes_cancelled else work())
+                with running(job):
+                    outcome = JobResult(work(ticket.is_cancelled) if takes_cancelled else work())
             except BaseException as error:
                 outcome = JobResult(error=error)
-            if not ticket.cancelled:
+            if not ticket.cancelled and not (job is not None and job.stopped):
                 self.post(lambda: deliver(outcome))
 
-        ticket.run = run
+        ticket.run, ticket.fail = run, lambda error: self.post(lambda: deliver(JobResult(error=error)))
         pool.put(priority, ticket)
         return ticket
 
@@ -350,10 +344,12 @@ class _TimerTicket(Ticket):
 
 
 class _JobTicket(Ticket):
-    def __init__(self, owner: Owner) -> None:
+    def __init__(self, owner: Owner, job: ReadJob | None = None) -> None:
         super().__init__()
-        self._owner = owner
+        self._owner, self._job = owner, job
         self.run: Callable[[], None] | None = None
+        self.fail: Callable[[BaseException], object] = lambda _: None
+        """Has the callback called with an error."""
 
     def __call__(self) -> None:
         run, self.run = self.run, None
@@ -369,6 +365,24 @@ class _JobTicket(Ticket):
             self._cancelled = True
             self.run = None  # frees the job's data now; its entry stays in the queue until its turn
             self._owner.release(self)
+            if self._job is not None:
+                self._job.stop()
+
+    def is_cancelled(self) -> bool:
+        return self._cancelled or (self._job is not None and self._job.stopped)
+
+    @property
+    def waiting(self) -> PendingRequest | None:
+        stopped = self._job is None or self._job.stopped or self._finished
+        return None if stopped or self._job is None else self._job.waiting
+
+    def stop(self, error: BaseException) -> bool:
+        if self._job is None or self._cancelled or self._finished or self._job.stopped:
+            return False
+        self._job.stop()
+        self.run = None
+        self.fail(error)
+        return True
 
 
 def _takes_cancelled(work: Callable[..., Any]) -> bool:

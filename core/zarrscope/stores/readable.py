@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope.model.storage import Answer, ByteRange, Entry, Request, Version, never
 from zarrscope.runtime.interrupts import uninterrupted, uninterrupted_steps
+from zarrscope.runtime.waits import asking, current_job, naming
 from zarrscope.stores.backend import Backend
 from zarrscope.stores.keys import check_key, check_prefix, too_large
+
+_NOTHING = nullcontext()
 
 
 class ReadableStore(Backend):
@@ -20,6 +24,10 @@ class ReadableStore(Backend):
     >>> MemoryStore({"a/b": b"value"}).get("a/b")
     b'value'
     """
+
+    def _labelling(self, key: str) -> AbstractContextManager[object]:
+        """Names a request of a remote store to the job that makes it (runtime/waits.py)."""
+        return asking(self.url, key) if self.remote else _NOTHING
 
     # ------------------------------------------------------------------ reading
     @uninterrupted
@@ -54,7 +62,8 @@ class ReadableStore(Backend):
         >>> MemoryStore({"a": b"value"}).get("a", ByteRange(1, 3))
         b'alu'
         """
-        value = self._get(check_key(key), part, limit)
+        with self._labelling(key):
+            value = self._get(check_key(key), part, limit)
         if limit is not None and value is not None and len(value) > limit:
             raise too_large(len(value), limit).located(store=self.url, key=key)
         return value
@@ -129,7 +138,10 @@ class ReadableStore(Backend):
         """
         for key, _ in requests:
             check_key(key)
-        yield from self._get_many_within(requests, cancelled, limit)
+        found = self._get_many_within(requests, cancelled, limit)
+        if self.remote and current_job() is not None:
+            found = naming(self.url, [key for key, _ in requests], found)
+        yield from found
 
     @uninterrupted
     def get_versioned(self, key: str, limit: int | None = None) -> tuple[bytes, Version] | None:
@@ -163,7 +175,8 @@ class ReadableStore(Backend):
         >>> store.get("a")
         b'12'
         """
-        found = self._get_versioned(check_key(key), limit)
+        with self._labelling(key):
+            found = self._get_versioned(check_key(key), limit)
         if limit is not None and found is not None and len(found[0]) > limit:
             raise too_large(len(found[0]), limit).located(store=self.url, key=key)
         return found
@@ -218,7 +231,8 @@ class ReadableStore(Backend):
         ['a/b']
         """
         self._need_listing()
-        yield from self._list_prefix(check_prefix(prefix))
+        with self._labelling(prefix):
+            yield from self._list_prefix(check_prefix(prefix))
 
     def list_dir(self, prefix: str) -> Iterator[Entry]:
         """Streams the names of keys and prefixes directly beneath `prefix`, each once.
@@ -247,4 +261,5 @@ class ReadableStore(Backend):
         [('a', True), ('c', False)]
         """
         self._need_listing()
-        yield from self._list_dir(check_prefix(prefix))
+        with self._labelling(prefix):
+            yield from self._list_dir(check_prefix(prefix))

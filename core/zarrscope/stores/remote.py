@@ -28,6 +28,7 @@ from zarrscope.errors import Denied, Unreadable, ZarrscopeError
 from zarrscope.model.storage import Answer, ByteRange, Request
 from zarrscope.runtime.interrupts import LOOK_SECONDS, check
 from zarrscope.runtime.tuning import FEWEST_IN_FLIGHT, IN_FLIGHT
+from zarrscope.runtime.waits import waiting
 from zarrscope.stores.backend import Backend
 from zarrscope.stores.network import SETTINGS, Network
 from zarrscope.stores.puts import WhenDone
@@ -244,12 +245,11 @@ class RemoteStore(Store):
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
-            while True:
+            with waiting():
                 # With a time-out, because on Windows nothing interrupts a wait without one.
-                done, _ = concurrent.futures.wait([future], LOOK_SECONDS)
-                if done:
-                    return future.result()
-                check()  # lets the user interrupt, because the server may never answer
+                while not concurrent.futures.wait([future], LOOK_SECONDS).done:
+                    check()  # lets the user interrupt, because the server may never answer
+            return future.result()
         finally:
             future.cancel()
 
@@ -284,15 +284,16 @@ class RemoteStore(Store):
         running = asyncio.run_coroutine_threadsafe(all_of_it(), self._loop)
         try:
             for _ in requests:
-                while True:
-                    check()
-                    if cancelled():
-                        return
-                    try:
-                        answer = answers.get(timeout=LOOK_SECONDS)
-                        break
-                    except queue.Empty:
-                        continue
+                with waiting():
+                    while True:
+                        check()
+                        if cancelled():
+                            return
+                        try:
+                            answer = answers.get(timeout=LOOK_SECONDS)
+                            break
+                        except queue.Empty:
+                            continue
                 yield answer
         finally:
             running.cancel()

@@ -325,6 +325,19 @@ class ChunkLoader:
             ticket.entries.clear()
             ticket.arrived.clear()
 
+    @uninterrupted
+    def _give_up(self, ticket: ChunkTicket, error: ZarrscopeError) -> None:
+        """Delivers `error` for the chunks that have not arrived, and cancels their requests."""
+        with self._lock:
+            left = [*ticket.entries]
+            for entry in left:
+                entry.watchers.remove(ticket)
+                self._leave(entry)
+            ticket.entries.clear()
+            tell = ticket.arrive([ChunkResult(entry.index, FAILED, error=error) for entry in left])
+        if tell:
+            self._tell(ticket)
+
     def _leave(self, entry: PendingChunk) -> None:
         """Records that one request does not want the chunk any more. When no request wants it, its bytes are dropped,
         so that no thread decodes them. Called under the lock."""

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable
 from enum import Enum, auto
 from typing import Protocol
 
 from zarrscope.chunkio.watchers import ArrayIdentity
+from zarrscope.errors import ZarrscopeError
 from zarrscope.model.selection import ChunkIndex
 from zarrscope.nodes.array import Array
 from zarrscope.runtime.interrupts import uninterrupted
 from zarrscope.runtime.threads import Background, Owner, Priority, Ticket
+from zarrscope.runtime.waits import PendingRequest
 from zarrscope.view.cache import ChunkResult
 
 LoaderKey = tuple[ArrayIdentity, ChunkIndex]
@@ -63,6 +66,8 @@ class Loader(Protocol):
 
     def _abandon(self, ticket: ChunkTicket) -> None: ...
 
+    def _give_up(self, ticket: ChunkTicket, error: ZarrscopeError) -> None: ...
+
 
 class ChunkTicket(Ticket):
     """One request: the chunks that have arrived for it and wait for the owner's thread."""
@@ -81,6 +86,8 @@ class ChunkTicket(Ticket):
         self.left = 0
         self.arrived: list[ChunkResult] = []
         self.posted = False
+        self.since = time.monotonic()
+        """The time since which no chunk of this request has arrived."""
 
     @uninterrupted
     def cancel(self) -> None:
@@ -90,9 +97,25 @@ class ChunkTicket(Ticket):
             self.loader._abandon(self)
             self.loader.background.release_prefetch(self)
 
+    @property
+    def waiting(self) -> PendingRequest | None:
+        entries = [entry for entry in [*self.entries] if entry.priority <= Priority.VISIBLE]
+        if self._cancelled or not entries:
+            return None
+        first = next((entry for entry in entries if entry.stage is Stage.FETCHING), entries[0])
+        return PendingRequest(first.array.store.url, first.array._stored.locator.key(first.index), self.since)
+
+    @uninterrupted
+    def stop(self, error: BaseException) -> bool:
+        if self.waiting is None or not isinstance(error, ZarrscopeError):
+            return False
+        self.loader._give_up(self, error)
+        return True
+
     def arrive(self, results: Iterable[ChunkResult]) -> bool:
         """Adds loaded chunks, under the loader's lock. Returns True when the owner must be notified."""
         self.arrived += results
+        self.since = time.monotonic()
         first, self.posted = not self.posted, True
         return first
 

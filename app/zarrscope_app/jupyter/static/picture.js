@@ -104,7 +104,7 @@ function makeStage(ui, id) {
     ui.line.tell("painted", id);
   }
   function say() {
-    const sentence = frame.blocked || frame.sentence || "";
+    const sentence = frame.blocked || frame.over || frame.sentence || "";
     refill(over, sentence, frame.blocked ? el("button", { onclick: () => ui.line.send("slice.load_anyway") }, ui.words.load) : "");
   }
   function spot(event) {

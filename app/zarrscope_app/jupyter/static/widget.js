@@ -21,9 +21,10 @@ function render({ model, el: root }) {
   const head = el("div", { class: "zs-head" }), errorBar = el("div", { class: "zs-error-bar", role: "alert" }), question = el("div", { class: "zs-question", style: "display: none" });
   const tabs = el("div", { class: "zs-tabs", role: "tablist" }), pane = el("div", { class: "zs-pane" }), over = el("div", { class: "zs-pane zs-dialog", hidden: true });
   const probe = el("span", { class: "probe" }), jobs = el("span", { class: "zs-jobs" }), status = el("span", { class: "zs-quiet" });
+  const stop = el("button", { style: "display: none", "data-stop": "1", onclick: () => ui.line.send("session.stop_waiting") });
   const tree = makeTree(ui), sliders = makeSliders(ui), display = makeDisplay(ui), form = makeForm(ui), panes = makePanes(ui);
   ui.box = el("div", { class: "zs", tabindex: "0", "data-lm-suppress-shortcuts": "true" }, head, errorBar, question, deadBar,
-    el("div", { class: "zs-body" }, tree.node, el("div", { class: "zs-main" }, tabs, pane, over)), el("div", { class: "zs-foot" }, probe, jobs, status));
+    el("div", { class: "zs-body" }, tree.node, el("div", { class: "zs-main" }, tabs, pane, over)), el("div", { class: "zs-foot" }, probe, jobs, status, stop));
   const box = ui.box;
   deadBar.hidden = true;
   box.style.height = model.get("height") + "px";
@@ -105,6 +106,7 @@ function render({ model, el: root }) {
     paintJobs(s.jobs);
     paintExport(ui.export);
     status.textContent = ui.status;
+    stop.textContent = ui.words["stop-waiting"]; stop.style.display = s.waiting ? "" : "none";
     tree.paint();
     if (s.tab === "image") paintPicture();
     else if (ui.panel.tab !== s.tab) return;  // the content of the chosen tab has not arrived yet
@@ -145,6 +147,7 @@ function render({ model, el: root }) {
     else if (id) ui.line.send("command", id);
     else if (/^[1-9]$/.test(key)) ui.line.send("channel", +key);
     else if (/^[A-Z]$/.test(key)) ui.line.send("axis", key);
+    else if (key === "Escape" && ui.place.waiting) ui.line.send("session.stop_waiting");
     else if (key === "Escape") box.blur();
     else return;
     e.preventDefault(); e.stopPropagation();

@@ -331,7 +331,7 @@ class ChunksPresenter:
                 self._chosen = replace(chosen, items=(*chosen.items, inside))
             self._notify.soon()
 
-        self._owner.fetch(lambda: inner_chunks(array, index), done)
+        self._owner.read(lambda: inner_chunks(array, index), done)
 
     def check(self) -> None:
         """Reads and decodes the chosen chunk, even if it failed before."""
@@ -360,7 +360,7 @@ class ChunksPresenter:
             self._notify.soon()
 
         self._chosen = replace(chosen, sentence=strings.LOADING, failed=False)
-        self._owner.fetch(lambda: array[tuple(slice(*span) for span in spans)], done)
+        self._owner.read(lambda: array[tuple(slice(*span) for span in spans)], done)
         self._notify.soon()
 
     # ------------------------------------------------------------------ the snapshot

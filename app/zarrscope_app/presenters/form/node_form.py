@@ -88,7 +88,7 @@ class NodeForm:
             self._told()
             self.type_waiting()
 
-        self._loading = self._owner.fetch(work, done)
+        self._loading = self._owner.read(work, done)
 
     def stop_loading(self) -> None:
         """Stops loading, because the document is no longer needed."""

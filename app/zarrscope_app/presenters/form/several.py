@@ -106,7 +106,7 @@ class SeveralForm:
                 self._soon(partial(self._set, id, text))
             self._told()
 
-        self._loading = self._owner.fetch(partial(read_nodes, hierarchy, paths, self._owner.background), done)
+        self._loading = self._owner.read(partial(read_nodes, hierarchy, paths, self._owner.background), done)
         self._told()
 
     def leave(self) -> bool:

@@ -87,7 +87,7 @@ class Blend:
                 self._say(strings.problem(outcome.error or RuntimeError()).headline)
 
         self._cancel()
-        self._opening = owner.fetch(opened, done)
+        self._opening = owner.read(opened, done)
 
     def _cancel(self) -> None:
         if self._opening is not None:

@@ -176,7 +176,7 @@ class Measuring:
             self.measurement = replace(begun, rows=rows, progress=None, sentence=sentence, low_text=low, high_text=high)
             self._changed()
 
-        self._ticket = self._owner.fetch(run, done)
+        self._ticket = self._owner.read(run, done)
         self._changed()
 
     def _progress(self, of: Measurement, progress: float) -> None:

@@ -187,7 +187,7 @@ class OverviewPresenter:
                 self._draw(place)
             self._notify.soon()
 
-        self._tickets[place.path] = self._owner.fetch(work, done)
+        self._tickets[place.path] = self._owner.read(work, done)
 
     def _draw(self, place: _Place) -> None:
         """Draws a thumbnail in the common contrast. If the thumbnail widens the common contrast, all thumbnails are

@@ -44,6 +44,7 @@ from zarrscope_app.presenters.image.probing import Prober
 from zarrscope_app.presenters.image.projection import Projection
 from zarrscope_app.presenters.image.saved_view import KeepsView, shows_the_same
 from zarrscope_app.presenters.image.tile_manager import TileManager
+from zarrscope_app.presenters.image.told_waits import TellsWaits
 from zarrscope_app.presenters.image.view_models import Frame, LinePlot, Rect, ScaleBar, SliceState
 from zarrscope_app.presenters.node_details import NodeDetails
 from zarrscope_app.presenters.values import Probe
@@ -54,7 +55,7 @@ READOUT_CHANNELS = 8
 """If an image has at most this many channels, the readout shows all of them, otherwise only the visible ones."""
 
 
-class SlicePresenter(KeepsView, Navigation, Display):
+class SlicePresenter(KeepsView, Navigation, Display, TellsWaits):
     """The picture of one image in a session. Call all methods on the host's thread. None waits for the store; each
     makes a new `state` at once."""
 
@@ -111,7 +112,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
         self._level = 0
         self._blocked = ""
         self._anyway = False
-        self._pending = False
+        self._pending, self._waiting = False, ""
         self._ahead_of: Any = None
         self._before_alone = ()
         self._contrast.clear()
@@ -189,8 +190,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
     def update_image(self, image: Image) -> bool:
         """Updates the displayed image after its metadata changed, and keeps the person's settings. Returns False if the
         values or axes are other ones; call `set_image` then."""
-        old = self._image
-        if old is None or self._y < 0 or not shows_the_same(old, image):
+        if (old := self._image) is None or self._y < 0 or not shows_the_same(old, image):
             return False
         self._image = image
         if not self._own:
@@ -249,7 +249,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
             loading,
             len(failures),
             self._blocked or late or words.tiles(loading, len(failures)),
-            late or ("" if loading else words.unread(failures, len(self._tiles.tiles))),
+            words.over(late, self._waiting) if loading else late or words.unread(failures, len(self._tiles.tiles)),
             self._blocked,
             aspect(image, self._y, self._x),
         )
@@ -299,8 +299,8 @@ class SlicePresenter(KeepsView, Navigation, Display):
 
     def fit(self, pixels: tuple[int, int]) -> None:
         """Shows the whole plane in (height, width) pixels of the screen."""
-        height, width = self.frame.shape
-        self.viewport((0.0, 0.0, float(height), float(width)), pixels)
+        height, width = map(float, self.frame.shape)
+        self.viewport((0.0, 0.0, height, width), pixels)
 
     def lock_level(self, level: int | None) -> None:
         """Sets the level to show; None shows the level that fits the zoom."""
@@ -374,8 +374,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
         axis, direction = self._travel
         if axis < 0 or self._image is None or self._blocked:
             return
-        ahead = list(self._index)
-        ahead[axis] += direction
+        (ahead := list(self._index))[axis] += direction
         here = (list(self._index), self._rect)
         if not 0 <= ahead[axis] < self._image.shape[axis] or self._ahead_of == here:
             return
@@ -420,8 +419,7 @@ class SlicePresenter(KeepsView, Navigation, Display):
 
     def unpin(self) -> None:
         """Unpins the pixel; no pixel is read out until the cursor moves."""
-        self._pin = self._cursor = None
-        self._prober.clear()
+        self._unpin()
         self._refresh()
 
     def _unpin(self) -> None:

@@ -216,7 +216,7 @@ class Solid:
             self._draw()
 
         owner, loader = self.main.background
-        self._reading = owner.fetch(lambda: tuple(_read(loader.read, wanted)), done)
+        self._reading = owner.read(lambda: tuple(_read(loader.read, wanted)), done)
 
     # ------------------------------------------------------------------ drawing
     def _draw(self) -> None:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import Unsupported
 from zarrscope.runtime.threads import JobResult, Owner, Priority, Ticket
+from zarrscope.runtime.waits import PendingRequest
 from zarrscope.view.loader import ChunkLoader, ChunkResult, ChunkState
 from zarrscope.view.render import Picture, Plane
 from zarrscope_app.presenters import strings
@@ -163,9 +164,6 @@ class TileManager:
             self._preview.cancel()
             self._preview = None
         self._tiles, self._order, self._wanted = {}, [], {}
-        self._drop_tickets()
-
-    def _drop_tickets(self) -> None:
         for ticket in (*self._tickets, *self._ahead):
             ticket.cancel()
         self._tickets, self._ahead = [], []
@@ -345,12 +343,8 @@ class TileManager:
             if not found or tile.rgb is None or settings == self._settings:
                 self._versions += 1
                 tile.rgb, tile.version, tile.settings, tile.fresh, tile.shown = (
-                    picture,
-                    self._versions,
-                    settings,
-                    True,
-                    None,
-                )
+                    picture, self._versions, settings, True, None,
+                )  # fmt: skip
                 tile.sharp, tile.drawn, tile.bare, tile.former = True, place, bare, None
             if not tile.waiting and self._outdated(tile):
                 self._paint(tile)
@@ -394,6 +388,11 @@ class TileManager:
     @property
     def loading(self) -> int:
         return sum(not tile.fresh for tile in self._order)
+
+    @property
+    def waits(self) -> list[PendingRequest]:
+        """The requests for chunks that have not been answered."""
+        return [wait for ticket in self._tickets if (wait := ticket.waiting) is not None]
 
     @property
     def failures(self) -> list[words.Failure]:

@@ -225,6 +225,12 @@ def late(axes: Sequence[tuple[str, int, int]]) -> str:
     return f"{shown} is shown; {wanted} is loading"
 
 
+def over(late: str, waiting: str) -> str:
+    """The sentence over a picture that is incomplete: `late` about the shown plane, `waiting` about a chunk that does
+    not come."""
+    return f"{late}. {waiting}" if late and waiting else late or waiting
+
+
 class Failure(NamedTuple):
     """The errors of a tile, summed up."""
 

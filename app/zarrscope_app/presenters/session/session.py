@@ -8,6 +8,7 @@ A session opens in the background. `state` is a frozen snapshot; the signal `cha
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,7 @@ from zarrscope_app.presenters.session.several import SelectsSeveral
 from zarrscope_app.presenters.session.tabs import Tabs
 from zarrscope_app.presenters.session.taken_view import changes_of_view
 from zarrscope_app.presenters.session.view_models import SessionState, SessionStatus, crumbs, facts_of, place_name
+from zarrscope_app.presenters.session.waiting import WaitsForStores
 from zarrscope_app.presenters.tree.presenter import TreePresenter
 from zarrscope_app.presenters.values import ValuesPresenter
 
@@ -54,7 +56,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
 
 
-class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSeveral):
+class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSeveral, WaitsForStores):
     """One opened hierarchy with its presenters. `url` may name a node in the store. `state` shows all failures."""
 
     changed = Signal()
@@ -115,6 +117,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self.nodes = NodesPresenter(self)
         self.export = ExportPresenter(self)
         self.elsewhere = Elsewhere(self)
+        self._watch_waits()
         self.tree.set_name(self.name)
         self.edit.changed.connect(self._edited)
         self.edit.saved.connect(self._read_again)
@@ -138,7 +141,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self._status, self._shown_problem = SessionStatus.OPENING, self._reported
         opening, opener, url = self._opening, self._opener, self.url
         again, self._shown = self._shown, ""
-        self._stop()
+        self._end_opening()
 
         def done(outcome: JobResult[tuple[Any, str, Any]]) -> None:
             self._ticket = None
@@ -173,7 +176,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
                 see_what_grew(hierarchy, again)
             return hierarchy, hierarchy.initial_path, kind_and_icon(hierarchy.root)
 
-        self._ticket = self.owner.fetch(work, done)
+        self._ticket = self.owner.read(work, done)
         self._refresh()
 
     def _hold(self, *urls: str) -> None:
@@ -185,7 +188,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         for url in held:
             self.loader.closed(url)
 
-    def _stop(self) -> None:
+    def _end_opening(self) -> None:
         if self._ticket is not None:
             self._ticket.cancel()
             self._ticket = None
@@ -201,10 +204,10 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
 
     def reload(self) -> None:
         """Reads everything again (F5). Unsaved changes stay; saving compares them with the stored documents."""
+        self._ask_anew()
         if self._hierarchy is not None:
             self._wanted = self._path
-        node = self._node
-        if node is not None:
+        if (node := self._node) is not None:
             self._view = (self._path, self._settings_on_show())
             arrays = self._arrays(node)
             self._shown = arrays[0].path if arrays else node.path
@@ -272,10 +275,8 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self.slice.clear()
         self._hold()
         if self._hierarchy is not None:
-            try:
+            with suppress(ZarrscopeError):
                 self._hierarchy.store.close()
-            except ZarrscopeError:
-                pass
 
     # ------------------------------------------------------------------ selecting
     def select(self, path: str) -> None:
@@ -306,7 +307,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         if self._status is SessionStatus.OPENING or hierarchy is None:  # the node is read once the hierarchy is open
             self._refresh()
             return
-        self._stop()
+        self._end_opening()
         self._passable = self._falls_back = False
         self._shown_problem = self._reported
 
@@ -321,7 +322,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
                 self._show(outcome.value)
             self._refresh()
 
-        self._ticket = self.owner.fetch(lambda: read_details(hierarchy, path), done)
+        self._ticket = self.owner.read(lambda: read_details(hierarchy, path), done)
         self._refresh()
 
     def _show(self, found: NodeDetails) -> None:
@@ -383,7 +384,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
                 self.slice.restore(view)
             self._refresh()
 
-        self.owner.fetch(lambda: read_details(hierarchy, path), done)
+        self.owner.read(lambda: read_details(hierarchy, path), done)
 
     def _show_labels(self, node: Group | Array, image: Image) -> None:
         hierarchy = self._hierarchy
@@ -395,7 +396,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
                 self._labels_came()
 
         if hierarchy is not None:
-            self.owner.fetch(lambda: labels_of(hierarchy, image), done)
+            self.owner.read(lambda: labels_of(hierarchy, image), done)
 
     def set_tab(self, tab: str) -> None:
         if self.tabs.bring(tab):
@@ -409,8 +410,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self._travel(1)
 
     def _travel(self, by: int) -> None:
-        path = self._history.travel(by)
-        if path is not None:
+        if (path := self._history.travel(by)) is not None:
             self._select(path)
 
     # ------------------------------------------------------------------ the snapshot
@@ -435,7 +435,6 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         hierarchy = self._hierarchy
         facts = facts_of(hierarchy, self._version, self._opening.lenient, self._changing.sentence)
         unsaved = strings.changes(self.edit.unsaved)
-        frame = self.slice.frame
         opening = self._status is SessionStatus.OPENING
         return SessionState(
             self._status,
@@ -455,11 +454,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
             bool(hierarchy is not None and hierarchy.writable),
             self._offers(),
             unsaved,
-            strings.joined(
-                self.slice.state.level_text if len(self.slice.state.levels) > 1 and self.tabs.front == "image" else "",
-                frame.sentence if frame.blocked or frame.tiles else strings.tiles_loading(frame.loading),
-                f"✎ {unsaved}" if unsaved else "",
-            ),
+            self._status_text(unsaved),
         )
 
     def _offers(self) -> tuple[str, ...]:

@@ -35,4 +35,4 @@ class SelectsSeveral(SessionPart):
             self.edit.show_several(outcome.value)
             self.set_tab("attributes")
 
-        self._matching = self.owner.fetch(partial(matching, hierarchy, pattern), done)
+        self._matching = self.owner.read(partial(matching, hierarchy, pattern), done)

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, insort
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from zarrscope.dialects import Child
 from zarrscope.model.node_path import natural
 from zarrscope.runtime.threads import Ticket
+from zarrscope.runtime.waits import PendingRequest
+from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.tree.arriving import KINDS, ArrivedNames, Inspected, Seen
 from zarrscope_app.presenters.tree.names import Names
 
@@ -222,3 +224,17 @@ class Branch:
                 else:
                     at = below.flatten(needle, at, start, stop, found)
         return at
+
+
+def changed_waits(
+    branches: Iterable[Branch], sentence: Callable[[PendingRequest | None], str], opening: str
+) -> Iterator[Branch]:
+    """Sets the sentences of loading branches, and yields those that got another one. `sentence`: makes the sentence
+    about a request, "" for a short wait; `opening`: the sentence of the root while the hierarchy is being opened."""
+    for branch in branches:
+        if branch.state == "loading":
+            ticket = branch.ticket
+            told = opening or strings.OPENING if ticket is None else sentence(ticket.waiting) or strings.LOADING
+            if branch.sentence != told:
+                branch.sentence = told
+                yield branch

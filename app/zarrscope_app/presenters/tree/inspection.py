@@ -66,7 +66,7 @@ class Inspection:
             if branch.wanted:
                 self._inspect(branch)
 
-        branch.looking = self._owner.fetch(work, done)
+        branch.looking = self._owner.read(work, done)
 
 
 class Search:

@@ -25,7 +25,7 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.tree import tree_text
 from zarrscope_app.presenters.tree.arriving import Arrivals, ArrivedNames, Inspected, Seen
-from zarrscope_app.presenters.tree.branch import Branch
+from zarrscope_app.presenters.tree.branch import Branch, changed_waits
 from zarrscope_app.presenters.tree.inspection import Inspection, Search
 from zarrscope_app.presenters.tree.names import NameBlock, merged
 from zarrscope_app.presenters.tree.painted import PaintedRows, is_expandable
@@ -34,7 +34,7 @@ from zarrscope_app.presenters.tree.rows import ROOT, TreeRow
 
 if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
-
+    from zarrscope.runtime.waits import PendingRequest
 
 UNFOLDED = 8
 """The most groups, each the only child of the one above, that are expanded together with the group above them, because
@@ -59,6 +59,7 @@ class TreePresenter:
         self._inspection = Inspection(owner, self._touch)
         self._search = Search(owner, self._touch)
         self._painted = PaintedRows(self._inspection, self._search)
+        self.stop_others: Callable[[], bool] = lambda: False
         self._clear()
 
     def _clear(self) -> None:
@@ -92,6 +93,11 @@ class TreePresenter:
     def fail(self, sentence: str) -> None:
         """Shows the sentence in place of the rows, because the hierarchy could not be opened."""
         self._settle(self._root, "failed", sentence, retry=False)
+
+    def tell_waits(self, sentence: Callable[[PendingRequest | None], str], opening: str) -> None:
+        """Says for which requests rows wait (`sentence`), and for which the opening waits; "" for short waits."""
+        for branch in changed_waits(self._branches.values(), sentence, opening):
+            self._touch(branch.id)
 
     def set_name(self, name: str) -> None:
         self._painted.name = name
@@ -129,12 +135,8 @@ class TreePresenter:
 
     def rows(self, id: int, start: int, stop: int) -> list[TreeRow]:
         """The children from `start` to `stop` - 1 in natural order ("img2" before "img10")."""
-        branch = self._branches.get(id)
-        return (
-            [self._painted.row(branch, k) for k in branch.shown(self._search.needle)[max(0, start) : stop]]
-            if branch
-            else []
-        )
+        shown = branch.shown(self._search.needle)[max(0, start) : stop] if (branch := self._branches.get(id)) else ()
+        return [self._painted.row(branch, k) for k in shown] if branch else []
 
     def position(self, id: int) -> int:
         """The position of a row among the children of its parent; -1 if the filter hides it."""
@@ -198,14 +200,16 @@ class TreePresenter:
         return self.flat_place(branch.id) + 1 + branch.rows_before(child, self._search.needle)
 
     def cancel_around(self, id: int) -> bool:
-        """Stops the loading of a row, or of the nearest loading group above it. Returns False if there is none."""
+        """Stops the loading of a row, or of the nearest loading group above it, and all else for which the session
+        waits. Returns False if there is nothing."""
         while id >= ROOT:
             branch = self._branches.get(id)
             if branch is not None and branch.ticket is not None:
                 self.cancel(id)
+                self.stop_others()
                 return True
             id = self._whose(id)[0].id if id != ROOT else ROOT - 1
-        return False
+        return self.stop_others()
 
     def in_front(self, id: int) -> bool:
         """Whether the row belongs to the hierarchy in front: always True, because this tree has one hierarchy.
@@ -357,7 +361,7 @@ class TreePresenter:
                 self._reach.advance(self._root, self._branches)
             self._touch(branch.id)
 
-        self._owner.fetch(work, done)
+        self._owner.read(work, done)
 
     @property
     def finds(self) -> bool:
@@ -403,7 +407,7 @@ class TreePresenter:
                 sentence = outcome.value or ("" if branch.order else strings.EMPTY_GROUP)
                 self._settle(branch, "ready", sentence, retry=False)
 
-        branch.ticket = self._owner.fetch(work, done)
+        branch.ticket = self._owner.read(work, done)
 
     def _arrived(self, branch: Branch, came: ArrivedNames | Inspected) -> None:
         if branch.dead or branch.ticket is None:

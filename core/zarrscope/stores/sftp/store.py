@@ -29,6 +29,7 @@ from zarrscope.errors import Conflict, Refused, Unreadable, ZarrscopeError
 from zarrscope.errors.confidential import conceal, public_options
 from zarrscope.model.storage import ABSENT, Buffer, ByteRange, Entry, Version
 from zarrscope.runtime.interrupts import LOOK_SECONDS, check
+from zarrscope.runtime.waits import waiting
 from zarrscope.stores.local.temporaries import is_temporary, new_name
 from zarrscope.stores.network import CHANCE, network, others
 from zarrscope.stores.registry import Mode, StoreOptions
@@ -98,8 +99,9 @@ class SFTPStore(RemoteStore):
             future.cancel()
 
     def _result(self, future: Future[T], key: str, what: str) -> T:
-        while not wait_for([future], LOOK_SECONDS).done:
-            check()  # lets the user interrupt, because the server may never answer
+        with waiting():
+            while not wait_for([future], LOOK_SECONDS).done:
+                check()  # lets the user interrupt, because the server may never answer
         try:
             return future.result()
         except ZarrscopeError as error:

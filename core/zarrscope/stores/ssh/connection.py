@@ -24,6 +24,7 @@ except ImportError:  # Windows
 
 from zarrscope.errors import Unreadable, Unsupported, ZarrscopeError
 from zarrscope.runtime.interrupts import LOOK_SECONDS, check
+from zarrscope.runtime.waits import waiting
 from zarrscope.stores.ssh.frames import MAGIC, PROTOCOL, FramePipe, MessageFrame, read_frame, rebuilt, write_frame
 
 NOT_THERE = 127
@@ -302,13 +303,14 @@ _Answer = TypeVar("_Answer")
 
 def wait(answers: queue.SimpleQueue[_Answer], cancelled: Callable[[], bool] | None = None) -> _Answer:
     """Waits for the next answer. Raises WaitCancelled once `cancelled()` is true."""
-    while True:
-        try:
-            return answers.get(timeout=LOOK_SECONDS)
-        except queue.Empty:
-            check()  # lets the user interrupt, because the other side may never answer
-            if cancelled is not None and cancelled():
-                raise WaitCancelled from None
+    with waiting():
+        while True:
+            try:
+                return answers.get(timeout=LOOK_SECONDS)
+            except queue.Empty:
+                check()  # lets the user interrupt, because the other side may never answer
+                if cancelled is not None and cancelled():
+                    raise WaitCancelled from None
 
 
 def _skip_to(file: FramePipe, mark: bytes) -> bool:

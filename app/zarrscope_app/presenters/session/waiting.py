@@ -1,0 +1,110 @@
+"""The requests for which a session waits: after a second it tells which one, to which place and for how long; all can
+be stopped at once, and a refresh in the meantime asks anew.
+
+A stopped request counts as failed: its row, tile or table says so, and offers to read it again.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from typing import TYPE_CHECKING
+
+from zarrscope.runtime.threads import Ticket
+from zarrscope.runtime.waits import PendingRequest
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.session import waiting_words as words
+from zarrscope_app.presenters.session.part import SessionPart
+from zarrscope_app.presenters.session.view_models import SessionStatus
+
+if TYPE_CHECKING:
+    from zarrscope_app.presenters.session.tabs import Tabs
+    from zarrscope_app.presenters.tree.presenter import TreePresenter
+
+EVERY_SECONDS = 1.0
+"""The time between two looks at the requests that have not been answered."""
+LONG_SECONDS = 0.9
+"""A request that was not answered for this time is told; shorter waits are usual."""
+
+
+class WaitsForStores(SessionPart):
+    """Part of a session: what it waits for."""
+
+    tabs: Tabs
+    tree: TreePresenter
+    _asked_anew = ""
+    """The sentence about the requests that a refresh has cancelled, until the hierarchy is open again."""
+    _next_look: Ticket | None = None
+    _status: SessionStatus
+
+    def _watch_waits(self) -> None:
+        """Begins to look for long waits whenever something is read. The tree's Esc stops all of them."""
+        self.owner.began, self.tree.stop_others = self._look_later, self.stop_waiting
+
+    def _look_later(self) -> None:
+        if self._next_look is None:
+            self._next_look = self.owner.later(EVERY_SECONDS, self._look_at_waits)
+
+    def _look_at_waits(self) -> None:
+        self._next_look = None
+        if self.owner.busy:
+            self._look_later()
+        self.tree.tell_waits(self._sentence, self.waiting)
+        self.slice.tell_wait(self._sentence)
+        self._refresh()
+
+    def _long_waits(self) -> list[PendingRequest]:
+        """The requests that have not been answered for a while, the longest wait first."""
+        hierarchy, before = self.hierarchy, time.monotonic() - LONG_SECONDS
+        unnamed = hierarchy is None or hierarchy.store.remote  # a job that names no place may just compute
+        return [each for each in self.owner.waits() if each.since < before and (each.place or unnamed)]
+
+    def _sentence(self, wait: PendingRequest | None) -> str:
+        """The sentence about a wait; "" for a short one."""
+        if wait is None or wait not in self._long_waits():
+            return ""
+        return words.waiting(wait.place or self.url, wait.key, time.monotonic() - wait.since)
+
+    @property
+    def waiting(self) -> str:
+        """The sentence about the longest wait, "Waiting 3 s for zarr.json from host · Esc stops"; "" if all requests
+        are answered soon."""
+        waits = self._long_waits()
+        return self._sentence(waits[0]) if waits else ""
+
+    def _status_text(self, unsaved: str) -> str:
+        """The right part of the status bar: level, tiles loading, requests without an answer, changes."""
+        shown, frame = self.slice.state, self.slice.frame
+        opening = self._status is SessionStatus.OPENING
+        return strings.joined(
+            shown.level_text if len(shown.levels) > 1 and self.tabs.front == "image" else "",
+            frame.sentence if frame.blocked or frame.tiles else strings.tiles_loading(frame.loading),
+            self._asked_anew if opening else "",
+            self.waiting,
+            f"✎ {unsaved}" if unsaved else "",
+        )
+
+    def stop_waiting(self) -> bool:
+        """Cancels all requests of which a person sees that they are not answered yet. Returns False if there are none.
+        Jobs that write are not stopped."""
+        stopped = self.owner.stop(self._stopped)
+        if stopped:
+            self._refresh()
+        return stopped
+
+    def _stopped(self, wait: PendingRequest | None) -> BaseException:
+        place, key = (wait.place, wait.key) if wait is not None else ("", "")
+        return words.stopped(place or self.url, key, time.monotonic() - wait.since if wait is not None else 0.0)
+
+    def _ask_anew(self) -> None:
+        """Cancels the requests that have not been answered, because everything is read again."""
+        waits = self._long_waits()
+        self._asked_anew = ""
+        self._end_opening()
+        if waits:
+            self._asked_anew = words.asked_anew(time.monotonic() - waits[0].since)
+            self.owner.stop(self._stopped)
+
+    @abstractmethod
+    def _end_opening(self) -> None:
+        """Cancels the opening of the hierarchy or of the selected node."""

@@ -1,0 +1,131 @@
+"""Names the request that a job of a thread pool waits for, so that a front end can show it; and stops such a job.
+
+A job that only reads runs within `running(job)`. A store that is asked for a value sets the label (`asking`), and the
+places that block until an answer comes mark that time (`waiting`). Both do nothing in threads without a job.
+`ReadJob.stop` ends the wait of the thread as an interrupt does (interrupts.py), and the store cancels its request then.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from signal import SIGINT
+from typing import NamedTuple, TypeVar
+
+from zarrscope.runtime.interrupts import InterruptibleOperation, adopt
+
+T = TypeVar("T")
+_here = threading.local()
+
+
+class PendingRequest(NamedTuple):
+    """A request that has not been answered."""
+
+    place: str
+    """The address of the store; "" if the job did not name it."""
+    key: str
+    """The key or prefix that was requested; "" if the job did not name it."""
+    since: float
+    """The time of `time.monotonic` since which nothing came."""
+
+
+class ReadJob:
+    """A job that only reads: it names the request that it waits for, and can be stopped."""
+
+    __slots__ = ("_asked", "_began", "_operation", "_since")
+
+    def __init__(self) -> None:
+        self._operation = InterruptibleOperation(installed=False)
+        self._asked = ("", "")
+        self._began: float | None = None
+        self._since: float | None = None
+        """The time since which the thread waits; 0 while it computes; None if it never told that it waits."""
+
+    def stop(self) -> None:
+        """Ends the next wait of the job's thread, or the present one."""
+        self._operation.signal = SIGINT
+
+    @property
+    def stopped(self) -> bool:
+        return bool(self._operation.signal)
+
+    @property
+    def waiting(self) -> PendingRequest | None:
+        """The request that the job waits for; None while it computes, or has not started. If its store does not tell
+        when it waits, the job counts as waiting since it began."""
+        since = self._began if self._since is None else self._since
+        return PendingRequest(*self._asked, since) if since else None
+
+    def _wait(self, since: float | None) -> float | None:
+        former, self._since = self._since, since
+        return former
+
+
+def current_job() -> ReadJob | None:
+    """The job that this thread runs; None for a thread without a stoppable job."""
+    found: ReadJob | None = getattr(_here, "job", None)
+    return found
+
+
+@contextmanager
+def running(job: ReadJob | None) -> Iterator[None]:
+    """Makes `job` the job of this thread within the block; None: the block is not stoppable."""
+    if job is None:
+        yield
+        return
+    _here.job, job._began = job, time.monotonic()
+    try:
+        with adopt(job._operation):
+            yield
+    finally:
+        _here.job = job._began = None
+
+
+class asking:
+    """`with asking(place, key): …` sets the names of the request that is made within the block."""
+
+    __slots__ = ("_asked", "_former", "_job")
+
+    def __init__(self, place: str, key: str) -> None:
+        self._job, self._asked = current_job(), (place, key)
+
+    def __enter__(self) -> None:
+        if self._job is not None:
+            self._former, self._job._asked = self._job._asked, self._asked
+
+    def __exit__(self, *_: object) -> None:
+        if self._job is not None:
+            self._job._asked = self._former
+
+
+class waiting:
+    """`with waiting(): …` marks the time in which the thread waits for an answer."""
+
+    __slots__ = ("_job",)
+
+    def __init__(self) -> None:
+        self._job = current_job()
+
+    def __enter__(self) -> None:
+        if self._job is not None:
+            self._job._wait(time.monotonic())
+
+    def __exit__(self, *_: object) -> None:
+        if self._job is not None:
+            self._job._wait(0.0)
+
+
+def naming(place: str, keys: Sequence[str], answers: Iterator[tuple[int, T]]) -> Iterator[tuple[int, T]]:
+    """Passes answers on, given as (position in `keys`, answer). While the next one is awaited, the first key without an
+    answer is named."""
+    left = dict(enumerate(keys))
+    while left:
+        with asking(place, next(iter(left.values()))):
+            found = next(answers, None)
+        if found is None:
+            return
+        left.pop(found[0], None)
+        yield found
+    yield from answers
