@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import getpass
+import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -316,6 +318,24 @@ def test_a_login_that_the_user_shares_is_used_as_configured(sshd: list[str], far
     assert not any("ControlPath" in str(each._process.args) for each in found)
     store.close()
     Path(folder).rmdir()
+
+
+@pytest.mark.needs("sshd")
+def test_a_program_that_ends_without_closing_leaves_no_folder(sshd: list[str], far: SSHStore) -> None:
+    script = (
+        "import sys, json; from zarrscope.stores.ssh.client import SSHStore; "
+        "store = SSHStore(sys.argv[1], ssh=json.loads(sys.argv[2]), command=sys.argv[3]); print(store.get('c/1')[:1])"
+    )
+    arguments = [far.url, json.dumps(sshd), COMMAND]
+    folder = tempfile.mkdtemp(prefix="zs-")  # the path of a socket must be short
+    done = subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        env={**os.environ, "TMPDIR": folder},
+        capture_output=True,
+        timeout=120,
+    )
+    assert done.stdout == b"b'\\x01'\n", done.stderr
+    os.rmdir(folder)  # it is empty
 
 
 @pytest.mark.needs("sshd")

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -44,8 +45,9 @@ class SharedLogin(NamedTuple):
     further: tuple[str, ...]
     folder: str | None = None
 
-    def forget(self) -> None:
-        if self.folder is not None:
+    def forget(self, process: int | None = None) -> None:
+        """Removes the folder. `process`: the only process that may do so, because a fork has its exit handlers, too."""
+        if self.folder is not None and process in (None, os.getpid()):
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
@@ -94,10 +96,12 @@ class Channels:
         self,
         first: SSHConnection,
         open_further: Callable[[], SSHConnection] | None = None,
-        close: Callable[[], None] = lambda: None,
+        login: SharedLogin | None = None,
     ) -> None:
         self.first = first
-        self._open_further, self._close = open_further, close
+        self._open_further = open_further
+        # Called at the latest when the interpreter exits.
+        self._forget = None if login is None else weakref.finalize(self, login.forget, os.getpid())
         self._further: list[SSHConnection] = []
         self._guard = threading.Lock()
         self._ended = False
@@ -143,7 +147,8 @@ class Channels:
         for each in further:
             each.end()
         self.first.end()
-        self._close()
+        if self._forget is not None:
+            self._forget()
 
 
 def ask_divided(

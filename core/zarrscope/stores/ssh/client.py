@@ -151,7 +151,7 @@ class SSHStore(Store):
         if login is None:
             return Channels(opened(()))
         try:
-            return Channels(opened(login.first), lambda: opened(login.further), login.forget)
+            return Channels(opened(login.first), lambda: opened(login.further), login)
         except BaseException:  # also when cancelled
             login.forget()
             raise
