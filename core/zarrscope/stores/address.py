@@ -132,11 +132,12 @@ def address_with(text: str, options: Mapping[str, Any]) -> str:
 
 
 def open_store(url: str, mode: Mode = "r", options: StoreOptions = None, *, follow_links: bool = False) -> Store:
-    """The store at `url`: an `Address.store_url`, or any text for `split_address` that names no node inside.
+    """Opens the store at `url`, which is an `Address.store_url` or any text for `split_address`. If it also names a
+    node, the result is the part of the store beneath that node.
 
-    "r" opens it read-only; the other modes allow writing: "r+" needs an existing store, "a" does not, "w-" needs a new
-    one. `options` are for remote stores: the settings of network.Network, and the options of the bucket's file system.
-    Raises NotFound, Unsupported, Refused.
+    With the mode "r" the store is read-only. The other modes allow writing: for "r+" the store must exist, for "a" it
+    need not, and for "w-" it must not. `options` are for remote stores: the settings of network.Network, and the
+    options of the bucket's file system. Raises NotFound, Unsupported, Refused.
     """
     address = split_address(url)
     store = store_at(address.store_url, mode, options, follow_links=follow_links)
@@ -149,8 +150,8 @@ def open_store(url: str, mode: Mode = "r", options: StoreOptions = None, *, foll
 
 
 def parents(address: Address) -> Iterator[Address]:
-    """Yields `address`, then addresses of the same node with shorter store URLs and longer node paths: ("…/x.zarr/a",
-    ""), ("…/x.zarr", "a") …"""
+    """Yields `address`, then addresses of the same node with shorter store URLs and longer node paths: first
+    ("…/x.zarr/a", ""), then ("…/x.zarr", "a"), and so on."""
     yield address
     url, node = address.store_url, address.node_path
     for _ in range(_MOST_PARENTS):
@@ -239,7 +240,7 @@ def _placed(place: StorePlace) -> Address:
 
 
 def _other_s3(scheme: str, rest: str) -> Address:
-    """Neuroglancer's s3+https://host/bucket/key: a server with the protocol of S3."""
+    """The address for Neuroglancer's form s3+https://host/bucket/key, which names a server with the protocol of S3."""
     host, _, key = rest.partition("/")
     bare, options = cut_options(f"s3://{key}")
     address = _bucket("s3", bare[5:] + options, need_kind("s3", rest))

@@ -80,7 +80,7 @@ def parse(text: str, *, windows: bool = False) -> Parts:
     Examples
     --------
     >>> parse("'~/x.zarr::images'").steps
-    (Step(kind='node', path='images'),)
+    (AddressStep(kind='node', path='images'),)
     >>> parse("https://host/x.zip|zip:a|zarr3:b").dialect
     'v3'
     """

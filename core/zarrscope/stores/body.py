@@ -251,7 +251,7 @@ def _length_of_part(response: ClientResponse, part: ByteRange) -> int | None:
     else:
         right = first == part.start and (part.length is None or last + 1 <= part.start + part.length)
     if not right:
-        wanted = f"the last {part.length:,}" if part.start is None else f"those from {part.start:,}"
+        wanted = f"the last {part.length:,} bytes" if part.start is None else f"the bytes from {part.start:,}"
         if part.length is not None and part.start is not None:
             wanted += f" to {part.start + part.length - 1:,}"
         raise Unreadable(f"The server sent bytes from {first:,} to {last:,}, but the request was for {wanted}")

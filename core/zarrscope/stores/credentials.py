@@ -55,7 +55,7 @@ class Service:
     title: str
     place: Callable[[str], tuple[str, str, dict[str, Any]]]
     names: Mapping[str, str]
-    """Other names of obstore's settings → obstore's own names."""
+    """obstore's own names of settings, by the other names that options may use for them."""
     logins: Callable[[dict[str, Any]], Iterator[BucketLogin]]
     host: str
     """The address of the service if no endpoint is given. Names of settings in braces stand for their values."""

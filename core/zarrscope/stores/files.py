@@ -107,7 +107,7 @@ class FileOperations:
 
         Yields
         ------
-        Listed
+        BackendEntry
             A key; a folder; or neither, such as a broken link, with an error that gives the reason.
 
         Raises

@@ -422,7 +422,7 @@ def _advice(status: int) -> str:
     if status == 403:
         return "Access is denied: check the address, and whether you may read it."
     if status == 429:
-        return "The server is asked too often: wait a minute, then try again."
+        return "The server gets too many requests: wait a minute, then try again."
     return "Wait, then try again." if status >= 500 else "Check the address."
 
 

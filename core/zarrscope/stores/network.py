@@ -39,7 +39,8 @@ class Network:
     min_speed: float = 64.0
     """Bytes per second. A value that arrives more slowly than this for `timeout` seconds is given up. 0: no limit."""
     missing_is_fill: bool = False
-    """Whether denied values are treated as absent if the store gives the same answer for both."""
+    """Whether a denied value is treated as absent if the store gives the same answer for denied and for absent
+    values."""
 
     def pause_after(self, attempt: int) -> float:
         """Seconds to wait after this attempt, varied at random so that many readers do not try again all at once."""

@@ -104,7 +104,8 @@ def _is(value: Any, package: str, *names: str) -> bool:
 
 # ------------------------------------------------------------------ stores
 def _folder(root: str, what: str, mode: Mode) -> Store:
-    """A folder on this computer as a LocalStore, which writes atomically and has locks."""
+    """Opens a folder on this computer as a LocalStore, which writes atomically and has locks. `what`: the kind of
+    object that was given."""
     if root in ("", "/"):
         raise Refused(f"The {what} names no folder", advice="Pass the path of the folder itself.")
     from zarrscope.stores.address import open_store
@@ -232,7 +233,7 @@ def _store_key(array: Any) -> str:
 
 
 def _arrays_of(data: Any) -> Iterator[Any]:
-    """The arrays of zarr-python that lie beneath xarray's wrappers and dask's graphs."""
+    """The arrays of zarr-python inside xarray's wrappers and dask's graphs."""
     for _ in range(_MOST_LAYERS):
         if _is(data, "zarr", "Array", "AsyncArray"):
             yield data

@@ -60,8 +60,8 @@ class Puts:
         self._queued = 0
         """The number of threads that wait until their value may be stored."""
         self._begun: dict[int, Callable[[], object] | None] = {}
-        """The functions that cancel the requests on the store's event loop, by number; None until a function is
-        known."""
+        """For each value that is being stored on the store's event loop, by a number, the function that cancels its
+        request; None until `_begin_put` has returned it."""
         self._numbers = count()
         self._held: list[Callable[[], object]] | None = None
         """The functions that store the values held until the precondition is checked; None if that is not running."""

@@ -145,7 +145,7 @@ class ReadableStore(Backend):
 
     @uninterrupted
     def get_versioned(self, key: str, limit: int | None = None) -> tuple[bytes, Version] | None:
-        """The value and its version, from the same moment.
+        """The value, and the version of this same value.
 
         Parameters
         ----------

@@ -1,10 +1,10 @@
 """Reference files of kerchunk as a store, read-only: reference://::address-of-the-file.
 
-A reference file is a JSON file, or a folder of parquet files. For each key it names the file, and the range of bytes in
-that file, that hold the value (https://fsspec.github.io/kerchunk/spec.html). fsspec's ReferenceFileSystem resolves
-these references. A reference may name a web server or a bucket. It may name a file of this computer only if that lies
-beneath the folder of the reference file; with `allow_outside`, which also permits symbolic links out of a store, any
-file. Relative names start at the folder of the reference file.
+A reference file is a JSON file, or a folder of parquet files. For each key it names another file and the range of bytes
+in it that is the value (https://fsspec.github.io/kerchunk/spec.html). fsspec's ReferenceFileSystem resolves these
+references. A reference may lead to a web server or a bucket. It may lead to a file of this computer only if that file
+is beneath the folder of the reference file, unless `allow_outside` is set, which also permits symbolic links out of a
+store. Relative names start at the folder of the reference file.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class ReferenceStore(FsspecStore):
 
     def _options_of(self, scheme: str) -> dict[str, Any]:
         """The options for the file system of a scheme."""
-        if scheme in ("http", "https"):  # fsspec would wait for five minutes
+        if scheme in ("http", "https"):  # without a time-out of its own, fsspec waits five minutes for an answer
             import aiohttp
 
             silent = self._timeout

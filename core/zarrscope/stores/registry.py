@@ -108,8 +108,8 @@ _openers: dict[str, StoreOpener] = {}
 
 
 def _imported(named: str) -> StoreOpener:
-    """The object that "module:function" names. It is cached, because a second import takes a twentieth of the time in
-    which a hierarchy is opened."""
+    """The function that "module:function" names. It is cached: importing it again would add a twentieth to the time
+    that opening a hierarchy takes."""
     found = _openers.get(named)
     if found is None:
         module, _, name = named.partition(":")

@@ -64,7 +64,7 @@ class SQLiteStore(Store):
                 yield self._open
             except sqlite3.Error as error:
                 raise Unreadable(
-                    f"The database does not answer: {error}",
+                    f"The database failed: {error}",
                     store=self.url,
                     key=key,
                     advice="It may be damaged, locked by another program, or not a database of Zarr.",

@@ -4,11 +4,11 @@ The operations here first check keys and prefixes, so no backend ever gets a key
 then they call the methods that a concrete store overrides (backend.py). Operations on many values are in `bulk`
 (bulk.py), and those that only stores of files have are in `files` (files.py).
 
-Guarantees, tested by tests/contracts/store.py for every store, wrapper and transformer: An absent value is None, never
-an error and never b"". Absence is known, never assumed: a store that cannot determine it raises Unreadable. A set is
-atomic: a reader sees the old value or the new one, never a part. A set with `expect` changes the value only if its
-stored version is still `expect`. list_dir streams one level. A value larger than the reader's `limit` is not read:
-Unreadable is raised.
+These guarantees are tested by tests/contracts/store.py for every store, wrapper and transformer: An absent value is
+None, never an error and never b"". None means that the value is certainly absent: a store that cannot know it raises
+Unreadable. A set is atomic: a reader sees the old value or the new one, never a part. A set with `expect` changes the
+value only if its stored version is still `expect`. list_dir streams one level. A value larger than the reader's `limit`
+is not read: Unreadable is raised.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def _look_into(
     limit: int | None,
 ) -> ScannedChild:
     """Does the work of `look_into` for one entry. `at`: a descriptor of the folder that contains it, or None. `link`:
-    leaves it to `get`, because it is a link or links cannot be noticed here."""
+    whether to leave the entry to `get`, because it is a link, or because this system cannot refuse links."""
     path = entry.path if at is None else entry.name
     value: ZarrscopeError | None = None
     for name in names:

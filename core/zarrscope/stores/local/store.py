@@ -94,7 +94,7 @@ class LocalStore(Store):
         self.allow_outside = allow_outside
         self.sync = sync
         self._spelling_ignored: bool | None = None
-        """None: not known yet, see `_ignores_spelling`."""
+        """The result of `_ignores_spelling`; None: not known yet."""
 
     # ------------------------------------------------------------------ paths
     def _path(self, key: str) -> str:

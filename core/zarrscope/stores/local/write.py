@@ -190,7 +190,7 @@ def _supersede(store: Folder, unfinished: str, path: str, key: str, expect: Vers
         "Another program has the file open for writing, or keeps replacing it",
         store=store.url,
         key=key,
-        advice="Nothing was changed. Close it there, then save again.",
+        advice="Nothing was changed. Close the file in that program, then save again.",
     )
 
 

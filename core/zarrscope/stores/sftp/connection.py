@@ -126,7 +126,7 @@ class SFTPConnection:
 
     # ------------------------------------------------------------------ channels
     def _borrow(self) -> tuple[_Session, SFTPClient]:
-        """Takes a channel that is not in use: a free one or a new one; waits if there are too many."""
+        """Takes a free channel, or opens one. Waits if all channels that the server allows are in use."""
         while True:
             session = self._connected()
             with self._changed:

@@ -40,7 +40,8 @@ _connections: dict[tuple[str, ...], Channels] = {}
 _users: dict[tuple[str, ...], int] = {}
 _guard = threading.RLock()  # reentrant: the garbage collector may close a store in this thread
 _holding = threading.local()
-"""`locks`: (connection, number) of each remote lock that this thread holds, the innermost last."""
+"""`locks`: (connection, arguments of ssh, id of the request) for each remote lock that this thread holds, the innermost
+last."""
 _FRESH_SECONDS = 15.0
 """If the connection received something within this time, it counts as alive, and a write does not check it first."""
 

@@ -41,7 +41,7 @@ def _enlarge(pipe: IO[bytes] | None) -> None:
     """Enlarges a pipe, so that ssh can go on writing into it while other threads hold Python's global lock."""
     change = getattr(fcntl, "F_SETPIPE_SZ", None)
     if change is not None and pipe is not None:
-        with suppress(OSError):  # a limit of the system
+        with suppress(OSError):  # the system may limit the size of pipes
             fcntl.fcntl(pipe, change, PIPE_BYTES)
 
 

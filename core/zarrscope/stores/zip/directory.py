@@ -125,7 +125,11 @@ def _ended_at(ranges: Ranges, tail: bytes, from_: int, at: int) -> Directory | N
     if start < 0 or shift < 0:
         return None
     if disk or first_disk:
-        raise Unsupported("The archive continues in other files", feature="zip in several parts", advice="Join them.")
+        raise Unsupported(
+            "The archive continues in other files",
+            feature="zip in several parts",
+            advice="Join the parts into one file.",
+        )
     data = exactly(ranges, start, size) if size else b""
     comment = tail[at + END_RECORD.size :][:comment_size]
     members = _members(data, shift)
