@@ -153,7 +153,7 @@ def test_it_is_a_row_like_the_others(install: Install, session: Callable[[], Ses
     ("text", "said"),
     [
         ("1 / 0", "does not load: ZeroDivisionError"),
-        ("BAD = 3", "which is not a FieldEditor"),
+        ("BAD = 3", "it is no FieldEditor"),
         ("from example_field import *\nBAD = FieldEditor('x', 'x', lambda place: True, 'wheel')", "known editor"),
         (
             "from example_field import *\nBAD = FieldEditor('x', 'x', lambda place: place.none, 'line')",

@@ -105,7 +105,7 @@ class Seat:
         return line
 
     def rest(self, happened: Callable[[], object] = lambda: True) -> None:
-        """Until something happened, and nothing is under way any more."""
+        """Waits until `happened()` is true and no picture is being loaded or sent."""
         widget, shown = self.widget, self.widget.session.slice
 
         def quiet() -> bool:

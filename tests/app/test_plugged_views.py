@@ -66,7 +66,7 @@ def test_it_is_a_row_like_the_others(install: Install, opened: Callable[[str], S
 BROKEN = {
     "does not load": ("raise RuntimeError('half installed')", "VIEW", "does not load: RuntimeError: half installed"),
     "is not there": ("", "VIEW", "does not load: AttributeError"),
-    "is no view": ("VIEW = 5", "VIEW", "which is not a View"),
+    "is no view": ("VIEW = 5", "VIEW", "it is no View"),
     "predicate fails": (
         "from example_view import *\nVIEW = View('x', 'X', lambda details: details.nothing, Sizes)",
         "VIEW",
@@ -116,7 +116,7 @@ def test_a_name_that_is_built_in_stays_so(install: Install, opened: Callable[[st
     install("example-view", "[zarrscope.views]\ninfo = example_view:SIZES\n", "example_view")
     session = opened("/a")
     assert [item.headline for item in session.problems.items] == [
-        'A package adds the view "info", whose name is built in.'
+        'The view "info" that a package adds is not shown: a built-in view has this name.'
     ]
     assert session.metadata.text().startswith("a\n")
 

@@ -1,4 +1,4 @@
-"""What a terminal can, from its answers and its environment; pictures in few colours; `zarrscope show`."""
+"""The abilities of a terminal are found from its answers and environment; pictures in few colours; `zarrscope show`."""
 
 from __future__ import annotations
 

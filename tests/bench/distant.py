@@ -1,10 +1,11 @@
-"""A bucket of S3 that answers late: what bench.latency serves, in the words of S3, and what is put there.
+"""A server with the interface of S3 that answers late.
 
     with Bucket(folder) as bucket:
         bucket.delay(0.03)
         read(f"s3://{bucket.name}/store?{bucket.options}")
 
-It reads the folder, keeps what is put in memory, takes every signature, and lists only what was put.
+It serves the files of the folder. Values that are put are kept in memory, and only these are listed. Signatures are not
+checked.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Every codec setting, data type, fill value and layout that is written, read and rewritten by others."""
+"""Other implementations read and rewrite all codec settings, data types, fill values and layouts of zarrscope."""
 
 from __future__ import annotations
 

@@ -30,7 +30,9 @@ LAYER_COMMANDS = (
         "Contrast and colours into the metadata…",
         "Puts the display settings of the layers into the form of their node. Nothing is written before you save.",
     ),
-    LayerCommand("copy-view", "Copy view", "One text to send, that opens the same view in every host."),
+    LayerCommand(
+        "copy-view", "Copy view", "A text that opens this view in napari, the window, the terminal or a notebook."
+    ),
 )
 
 KEYS = {

@@ -465,14 +465,14 @@ def fell_back(name: str, advice: str, path: str) -> Problem:
 
 def no_view(name: str, built_in: bool) -> str:
     """The reason why a view of another distribution is not shown."""
-    what = "whose name is built in" if built_in else "which is not a View, or has a name other than a-z, 0-9, - and _"
-    return f'A package adds the view "{clean(name, 60)}", {what}'
+    why = "a built-in view has this name" if built_in else "it is no View, or its name is not of a-z 0-9 - _"
+    return f'The view "{clean(name, 60)}" that a package adds is not shown: {why}'
 
 
 def no_field(name: str, built_in: bool) -> str:
     """The reason why a form field of another distribution is not used."""
-    what = "whose name is built in" if built_in else "which is not a FieldEditor with a known editor"
-    return f'A package adds the form field "{clean(name, 60)}", {what}'
+    why = "a built-in form field has this name" if built_in else "it is no FieldEditor with a known editor"
+    return f'The form field "{clean(name, 60)}" that a package adds is not used: {why}'
 
 
 def proposals(label: str, choices: Sequence[str]) -> str:

@@ -138,7 +138,7 @@ def write_patch(
                     f"Somebody else changed the edited elements of {level.path} meanwhile",
                     store=level.array.store.url,
                     key=level.path,
-                    advice=f"{done} of {total} chunks are written. Plan again, to compare with the values stored now.",
+                    advice=f"{done} of {total} chunks are written. Start again, to compare with the present values.",
                 )
             level.array[piece.region] = piece.values
             done += 1

@@ -1,4 +1,5 @@
-"""Parses documents of Zarr v3 into canonical metadata, member by member (v3.py has the keys and writes documents).
+"""Parses documents of Zarr v3 into canonical metadata, member by member (v3.py states under which keys
+documents and chunks are stored, and writes documents).
 
 Specification: https://zarr-specs.readthedocs.io/en/latest/v3/core/index.html (v3.0 and v3.1), ZEP 9 phase 2 for
 `extensions`; spec A.7 (forms of early writers), A.8.

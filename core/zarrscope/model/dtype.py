@@ -31,10 +31,11 @@ MAX_FIELDS = 4096
 
 @frozen
 class DataType:
-    """The data type of an array: `name` as v3 spells it; `code` is the dtype of decoded values, or numpy's type string
-    of it, None if zarrscope does not support the type.
+    """The data type of an array. `name` is spelled as in Zarr v3.
 
-    `itemsize` is the stored size of one element in bytes, 0 when it varies (string, bytes: `numpy` is object).
+    `code` describes decoded values: by numpy's type string where that is enough, so that numpy need not be imported,
+    else by a dtype; it is None if zarrscope does not support the type. `itemsize` is the stored size of one element in
+    bytes; for texts and bytes it is 0, because it varies, and their elements are Python objects.
     `configuration` is the type's configuration as canonical JSON text ("" when it has none), so that the type is
     hashable.
     """

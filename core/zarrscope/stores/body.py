@@ -2,8 +2,8 @@
 
 The server is not trusted: a body may never end, or arrive at one byte per second. It may be compressed although that
 was not requested, and grow a million times when it is decompressed. It may be another part of the value than the
-requested one. The size is limited by the caller's `limit`, else by MOST or MOST_UNTOLD; the time by `Network.timeout`
-and `min_speed`.
+requested one. The size is limited by the caller's `limit`, else by MOST if the server announces a length, else
+by MOST_UNTOLD; the time by `Network.timeout` and `min_speed`.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def read_sized(
     except BaseException:
         file.close()
         raise
-    # The handle is closed without waiting for the server's confirmation.
+    # The handle is closed when `file` is garbage-collected, without waiting for the server's confirmation.
     if len(value) < stop - start:
         raise Unreadable(
             f"The file ended after {len(value):,} of {stop - start:,} bytes while it was read",

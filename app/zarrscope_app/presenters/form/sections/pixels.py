@@ -33,7 +33,7 @@ def _names(sizes: PixelSizes) -> list[str]:
 
 
 def is_linked(subject: Subject, sizes: PixelSizes) -> bool:
-    """Whether a size typed for y also applies to x: if both are equal, unless the person has unlinked them."""
+    """Whether a size typed for y also applies to x: as the person chose, else if both are equal."""
     plane = _plane(sizes)
     if not plane:
         return False
