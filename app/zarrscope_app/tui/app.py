@@ -350,15 +350,11 @@ class Explorer(App[int]):
 
     def _foot(self) -> None:
         focused = self.focus_below
-        where = (
-            "input"
-            if isinstance(focused, InputLine)
-            else "tree"
-            if focused is self.tree_lines
-            else self.session.state.tab
-        )
-        # A proposed text hides the placeholder, which names the text that is asked for.
-        asked = f"   {focused.placeholder}" if isinstance(focused, InputLine) else ""
+        where = "tree" if focused is self.tree_lines else self.session.state.tab
+        asked = ""
+        if isinstance(focused, InputLine):
+            # A proposed text hides the placeholder, which names the text that is asked for.
+            where, asked = "input", f"   {focused.placeholder}"
         self._say("footer", f" {self.terminal.spelled(FOOTERS.get(where, FOOTERS['info']))}{asked}")
 
     def on_descendant_focus(self, _: events.DescendantFocus) -> None:
