@@ -58,7 +58,7 @@ class SFTPConnection:
         self._session: _Session | None = None
         self._connecting = False
         self._closed = 0
-        """The number of times that the connection was closed. A request that was running meanwhile is not repeated."""
+        """The number of times that the connection was closed. A request that was running then is not repeated."""
         self._pool = ThreadPool("sftp", CHANNELS, 0)
         self.users: WeakSet[Any] = WeakSet()
 

@@ -46,7 +46,8 @@ class SharedLogin(NamedTuple):
     folder: str | None = None
 
     def forget(self, process: int | None = None) -> None:
-        """Removes the folder. `process`: the only process that may do so, because a fork has its exit handlers, too."""
+        """Removes the folder. `process`: the id of the only process that may do so, because a forked process runs the
+        same exit handlers."""
         if self.folder is not None and process in (None, os.getpid()):
             shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -100,7 +101,7 @@ class Channels:
     ) -> None:
         self.first = first
         self._open_further = open_further
-        # Called at the latest when the interpreter exits.
+        # If `end` does not call this function, it runs when the interpreter exits.
         self._forget = None if login is None else weakref.finalize(self, login.forget, os.getpid())
         self._further: list[SSHConnection] = []
         self._guard = threading.Lock()
