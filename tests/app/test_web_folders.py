@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,10 +30,12 @@ class Served(NamedTuple):
 
 
 @contextmanager
-def serving(folder: Path, denied: str = "", page: bytes = b"") -> Iterator[Served]:
+def serving(folder: Path, denied: str = "", page: bytes = b"", together: str = "", number: int = 0) -> Iterator[Served]:
     """The folder by Python's web server. Names that begin with `denied` are answered with 403; `page`, if given, stands
-    in place of each index."""
+    in place of each index. The first `number` paths in which `together` occurs are answered only when all of them have
+    been requested; if that does not happen, with 503."""
     asked: list[str] = []
+    all_there, came = threading.Event(), count(1)
 
     class Handler(SimpleHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
@@ -39,6 +43,12 @@ def serving(folder: Path, denied: str = "", page: bytes = b"") -> Iterator[Serve
 
         def do_GET(self) -> None:
             asked.append(self.path)
+            if together and re.search(together, self.path):
+                if next(came) >= number:
+                    all_there.set()
+                if not all_there.wait(20):
+                    self.send_error(503)
+                    return
             if denied and self.path.startswith(f"/{denied}"):
                 self.send_error(403)
             else:
@@ -153,3 +163,38 @@ def test_a_page_full_of_links_costs_a_bounded_number_of_requests(tmp_path: Path)
         with pytest.raises(zarrscope.NotFound):
             zarrscope.open(served.url)
         assert len(served.asked) < 500
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    """Forty plain folders, each with a hierarchy one level further down, and one that is empty."""
+    made = tmp_path / "data"
+    for i in range(40):
+        zarrscope.open(made / f"p{i:02}" / "x.zarr", "w-")
+    (made / "nothing").mkdir()
+    return made
+
+
+def test_plain_folders_are_searched_side_by_side(plain: Path) -> None:
+    """One after the other, the first eight indexes of folders would never be requested together."""
+    with serving(plain, together=r"^/p\d+/$", number=8) as served, zarrscope.open(served.url) as h:
+        found = [(child.name, child.kind) for child in h.root.children()]
+        assert sorted(found) == [(f"p{i:02}", "group") for i in range(40)]
+
+
+def test_plain_folders_arrive_while_others_are_searched(plain: Path) -> None:
+    with serving(plain) as served, zarrscope.open(served.url) as h:
+        children = h.root.children()
+        next(children)
+        assert sum(path.endswith("/") for path in served.asked) < 30
+
+
+def test_a_search_that_is_cancelled_asks_no_further(plain: Path) -> None:
+    with serving(plain) as served, zarrscope.open(served.url) as h:
+        stopped: list[bool] = []
+        children = h.root.children(lambda: bool(stopped))
+        next(children)
+        stopped.append(True)
+        before = len(served.asked)
+        assert len(list(children)) < 20
+        assert len(served.asked) == before

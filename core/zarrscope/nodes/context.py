@@ -36,6 +36,8 @@ from zarrscope.nodes.detect import (
     keys_beneath,
     not_zarr,
 )
+from zarrscope.runtime.threads import shared
+from zarrscope.runtime.tuning import SEARCHED_AT_ONCE
 from zarrscope.stores.store import Store
 
 # Methods import modules that only they need, so that opening and reading stay quick.
@@ -355,32 +357,51 @@ class NodeContext:
             return None
         return self._ruled(Node(path, group, {}, warnings))
 
+    @property
+    def searches(self) -> bool:
+        """Whether each folder without documents is searched for nodes, at the cost of some requests."""
+        return self.store.remote and len(self.dialects) > 1
+
     def has_nodes(self, path: str) -> bool:
         """Whether there are nodes anywhere beneath `path`, as far as a search of limited size finds. Raises the first
-        error of the search if it finds none."""
+        error of the search if it finds none. The folders of a remote store are searched several at once."""
         queue, names = [path], PlainFolder.names
+        left = PlainFolder.searched_far if self.store.remote else PlainFolder.searched
         failed: ZarrscopeError | None = None
-        for _ in range(PlainFolder.searched_far if self.store.remote else PlainFolder.searched):
-            if not queue:
-                break
-            here = queue.pop(0)
-            try:
-                found = islice(self.dialect.children(here, islice(self._entries(here), 1000)), min(100, names))
-                below = [join_path(here, child.name) for child in found]
-            except Unreadable as error:  # one closed folder must not hide the nodes of all others
+        while queue and left:
+            now = queue[: min(left, SEARCHED_AT_ONCE if self.store.remote else 1)]
+            left -= len(now)
+            found: dict[str, tuple[bool, list[str], ZarrscopeError | None]] = {}
+            most = min(100, names // len(now))
+
+            def search(here: str) -> None:
+                found[here] = self._search(here, most)  # noqa: B023 -- the loop waits for it
+
+            shared().share(now, search, len(now), waits=True)
+            queue = queue[len(now) :]
+            for there, below, error in (found[here] for here in now):
+                if there:
+                    return True
                 failed = failed or error
-                continue
-            keys = self.store.bulk.filter_existing([key for child in below for key in self.keys_of(child)])
-            answers = self.answers(keys).items()
-            if any(isinstance(answer, bytes) for _, answer in answers):
-                return True
-            errors = ((key, each) for key, each in answers if isinstance(each, ZarrscopeError))
-            failed = failed or next((each.located(store=self.url, key=key) for key, each in errors), None)
-            names -= 0 if self.store.listable else len(below)
-            queue += below
+                names -= 0 if self.store.listable else len(below)
+                queue += below
         if failed is not None:
             raise failed
         return False
+
+    def _search(self, here: str, most: int) -> tuple[bool, list[str], ZarrscopeError | None]:
+        """Whether there are nodes directly beneath a path, the paths of its first `most` folders, and the first
+        error."""
+        try:
+            found = islice(self.dialect.children(here, islice(self._entries(here), 1000)), most)
+            below = [join_path(here, child.name) for child in found]
+        except Unreadable as error:  # one closed folder must not hide the nodes of all others
+            return False, [], error
+        keys = self.store.bulk.filter_existing([key for child in below for key in self.keys_of(child)])
+        answers = self.answers(keys).items()
+        errors = ((key, each) for key, each in answers if isinstance(each, ZarrscopeError))
+        failed = next((each.located(store=self.url, key=key) for key, each in errors), None)
+        return any(isinstance(answer, bytes) for _, answer in answers), below, failed
 
     def _entries(self, path: str) -> Iterator[Entry]:
         """The entries beneath a group, from a listing or from the index page of a web server."""

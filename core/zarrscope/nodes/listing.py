@@ -21,7 +21,8 @@ from zarrscope.model.node_path import clean_path, close_to, join_path
 from zarrscope.model.storage import Entry, ScannedChild, never
 from zarrscope.nodes.declared import named_beneath
 from zarrscope.nodes.detect import document_limit, fetch
-from zarrscope.runtime.tuning import CHILDREN_AT_ONCE
+from zarrscope.runtime.threads import shared
+from zarrscope.runtime.tuning import CHILDREN_AT_ONCE, SEARCHED_AT_ONCE
 
 if TYPE_CHECKING:
     from zarrscope.nodes.consolidated_metadata import ConsolidatedMetadata
@@ -242,6 +243,7 @@ def _with_kinds(
         elif answer is not None:
             documents[key] = answer
     own, look = hierarchy.prefers_own, partial(_look, hierarchy, path)
+    plain: list[str] = []
     for child in batch:
         if cancelled():
             return
@@ -257,9 +259,29 @@ def _with_kinds(
         if denied and not held:
             yield Child(child.name, error=denied[0])
             continue
+        if not held and hierarchy.searches:
+            plain.append(child.name)
+            continue
         made = _child(hierarchy, path, child.name, held)
         if made is not None:
             yield made
+    yield from _searched(hierarchy, path, plain, cancelled)
+
+
+def _searched(
+    hierarchy: NodeContext, path: str, names: Sequence[str], cancelled: Callable[[], bool]
+) -> Iterator[Child]:
+    """Those of these folders beneath which there are nodes, as groups; several are searched at once."""
+    made: dict[str, Child | None] = {}
+
+    def search(name: str) -> None:
+        if not cancelled():
+            made[name] = _child(hierarchy, path, name, {})
+
+    for first in range(0, len(names), SEARCHED_AT_ONCE):
+        now = names[first : first + SEARCHED_AT_ONCE]
+        shared().share(now, search, len(now), waits=True)
+        yield from (found for name in now if (found := made.get(name)) is not None)
 
 
 def _child(

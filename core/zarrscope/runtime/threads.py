@@ -90,13 +90,15 @@ class Background:
         return Owner(self, post)
 
     @uninterrupted
-    def share(self, items: Iterable[T], work: Callable[[T], object], threads: int | None = None) -> None:
+    def share(
+        self, items: Iterable[T], work: Callable[[T], object], threads: int | None = None, *, waits: bool = False
+    ) -> None:
         """Runs `work` on every item in this thread and, if that is faster, also in decode threads; returns when all are
         done.
 
         All take their items from one iterator under one lock, so `items` may be a generator that fetches. The first
         error stops the rest and is raised here. `threads` counts the caller; the default is the number of available
-        cores.
+        cores. `waits`: the work waits for a store, so threads of the pool for that help.
         """
         iterator = iter(items)
         helpers = (threads or self.decode_threads) - 1
@@ -107,7 +109,7 @@ class Background:
             return
         loop = _SharedLoop(iterator, work)
         for _ in range(helpers):
-            self.decode_pool.put(Priority.NOW, loop.help)
+            (self.fetch_pool if waits else self.decode_pool).put(Priority.NOW, loop.help)
         loop.finish()
 
 

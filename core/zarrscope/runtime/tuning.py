@@ -122,6 +122,9 @@ may take a few MiB of memory."""
 FOLDERS_AT_ONCE = 16
 """Folders that are scanned before the first result is passed on. Not measured: no file handle stays open while the
 caller handles a result."""
+SEARCHED_AT_ONCE = 16
+"""Folders of a remote place that are searched for hierarchies in parallel. Not measured: each search takes some rounds
+of requests."""
 CHILDREN_AT_ONCE = 64
 """Children whose documents are fetched, or that are opened, in parallel (bench listing, and round trips of http)."""
 
