@@ -46,6 +46,40 @@ def imported(*arguments: str, **variables: str) -> set[str]:
     return set(done.stderr.split())
 
 
+PLANE = """
+import re, sys
+asked, compiled = re.compile, set()
+def counted(pattern, flags=0):
+    compiled.add(sys._getframe(1).f_globals["__name__"])
+    return asked(pattern, flags)
+re.compile = counted
+import zarrscope
+assert zarrscope.open(sys.argv[1])["/0"][0].shape == (64, 64)
+print(*(name for name in compiled if name.startswith("zarrscope")))
+print(*sys.modules)
+"""
+"""Opens a folder and reads a plane. Prints the modules that compiled a regular expression, and all modules."""
+
+
+@pytest.fixture(scope="module")
+def plane(store: Path) -> tuple[set[str], set[str]]:
+    """(modules that compiled a regular expression, all imported modules) of a program that reads a plane."""
+    done = subprocess.run(
+        [sys.executable, "-c", PLANE, str(store)], capture_output=True, text=True, timeout=120, check=True
+    )
+    compiled, modules = done.stdout.splitlines()
+    return set(compiled.split()), set(modules.split())
+
+
+def test_reading_a_plane_compiles_only_the_patterns_that_it_uses(plane: tuple[set[str], set[str]]) -> None:
+    """Compiling one takes up to 0.6 ms: longer than opening an array."""
+    assert plane[0] <= {"zarrscope.stores.keys", "zarrscope.stores.local.paths"}
+
+
+def test_reading_a_plane_imports_no_names_for_annotations_only(plane: tuple[set[str], set[str]]) -> None:
+    assert "numpy.typing" not in plane[1]
+
+
 def of_verbs(modules: set[str]) -> set[str]:
     """Those that hold verbs."""
     return {f"zarrscope_app.cli.{verb.module}" for verb in VERBS.values()} & modules

@@ -13,7 +13,6 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zarrscope.errors import Refused
 from zarrscope.model.selection import Selection
@@ -21,6 +20,8 @@ from zarrscope.runtime import memory
 from zarrscope.runtime.tuning import ZEROED_BYTES
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from zarrscope.chunkio.source import ArraySource
 
 

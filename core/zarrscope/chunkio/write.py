@@ -24,7 +24,6 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from zarrscope.chunkio.stored_chunks import stored_chunks
 from zarrscope.codecs.sharding import shard_of
@@ -37,6 +36,8 @@ from zarrscope.runtime.threads import shared
 from zarrscope.runtime.tuning import SLAB_BYTES
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
     from zarrscope.chunkio.source import ArraySource
     from zarrscope.codecs import CodecPipeline
     from zarrscope.codecs.sharding import Shard

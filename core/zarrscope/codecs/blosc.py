@@ -18,10 +18,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 from struct import pack, unpack_from
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zarrscope.codecs import cblosc
 from zarrscope.codecs.codec import Buffer, BytesSpec, BytesToBytes, Octets, codec
@@ -30,6 +29,9 @@ from zarrscope.codecs.settings import CodecSettings
 from zarrscope.errors import Unsupported, ZarrscopeError
 from zarrscope.model.buffers import Arena, RangeReadable
 from zarrscope.runtime.tuning import BLOSC_HEAD
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 STORED = 2
 """The bit in the header's flags that marks a chunk stored uncompressed, without blocks."""

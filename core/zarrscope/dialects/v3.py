@@ -56,8 +56,8 @@ from zarrscope.runtime.tuning import ALIKE_BYTES, ALIKE_DOCUMENTS
 DOCUMENT = "zarr.json"
 _CONSOLIDATED = b"consolidated_metadata"
 _KINDS = ["array", "group"]
-_STATED = re.compile(rb'"node_type"\s*:\s*"(array|group)"')
-_CHUNK = re.compile(r"c/?|[0-9]+(\.[0-9]+)*/?")
+_STATED = rb'"node_type"\s*:\s*"(array|group)"'
+_CHUNK = r"c/?|[0-9]+(\.[0-9]+)*/?"
 """Matches names beneath an array: the folder "c" of its chunks, its only chunk "c", or chunk keys as in v2."""
 
 
@@ -163,19 +163,21 @@ class V3(Dialect):
     def guessed(self, path: str, documents: Mapping[str, StoredDocument], beneath: Collection[str]) -> NodeKind:
         text = text_of(documents, prefix_of(path) + DOCUMENT)
         if b"consolidated_metadata" not in text:  # copies of other documents state kinds, too
-            if (stated := _STATED.search(text)) is not None:
+            if (stated := re.search(_STATED, text)) is not None:
                 return "array" if stated[1] == b"array" else "group"
             if b'"chunk_grid"' in text:
                 return "array"
         if any(key.endswith("/" + DOCUMENT) for key in beneath):
             return "group"
-        return "array" if any(_CHUNK.fullmatch(key) for key in beneath) else "group"
+        return "array" if any(re.fullmatch(_CHUNK, key) for key in beneath) else "group"
 
     def recognize_broken(self, documents: Mapping[str, bytes], beneath: Collection[str]) -> Detected | None:
         text = documents.get(DOCUMENT)
         if text is None:
             return None
-        told = _STATED.search(text) or any(key.endswith("/" + DOCUMENT) or _CHUNK.fullmatch(key) for key in beneath)
+        told = re.search(_STATED, text) or any(
+            key.endswith("/" + DOCUMENT) or re.fullmatch(_CHUNK, key) for key in beneath
+        )
         return Detected(self) if told else None
 
     def consolidated(self, documents: Mapping[str, StoredDocument]) -> dict[str, StoredDocument] | None:

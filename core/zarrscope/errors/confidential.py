@@ -30,15 +30,14 @@ _NAMED_BY_USER = ("sftp", "ssh", "abfs", "abfss", "az", "s3", "s3a", "gs", "gcs"
 _SHORTEST = 6
 """Shorter values are not removed from sentences of other libraries, because they might be words."""
 
-_whole = re.compile(r"\A(\s*[A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?\Z", re.DOTALL)
+# Not compiled here: `re` does so when they are first used, and the address of a plain path needs none of them.
+_WHOLE = r"(?s)\A(\s*[A-Za-z][A-Za-z0-9+.-]*)://([^/?#]*)([^?#]*)(\?[^#]*)?(#.*)?\Z"
 # A scheme is limited to 31 characters: with an unlimited one, the search would try the rest of the text from each
 # letter, which takes a minute per megabyte. Only the end of a longer scheme is matched.
-_in_text = re.compile(
-    r"([A-Za-z][A-Za-z0-9+.-]{0,30})://([^\s/?#'\"<>]*)([^\s?#'\"<>]*)(\?[^\s#'\"<>]*)?(#[^\s'\"<>]*)?"
-)
-_confidential = re.compile("key|secret|token|passw|pwd|sas|sig|cred|connection_string|auth", re.IGNORECASE).search
-_apart = re.compile(r"(::|\||(?:zarr|zarr2|zarr3|n5)://(?=[A-Za-z][A-Za-z0-9+.-]*://))")
-_mark = re.compile(r"\*\*\*\d*\Z")
+_IN_TEXT = r"([A-Za-z][A-Za-z0-9+.-]{0,30})://([^\s/?#'\"<>]*)([^\s?#'\"<>]*)(\?[^\s#'\"<>]*)?(#[^\s'\"<>]*)?"
+_CONFIDENTIAL = "(?i)key|secret|token|passw|pwd|sas|sig|cred|connection_string|auth"
+_APART = r"(::|\||(?:zarr|zarr2|zarr3|n5)://(?=[A-Za-z][A-Za-z0-9+.-]*://))"
+_MARK = r"\*\*\*\d*\Z"
 
 _marks: dict[tuple[str, str, str], str] = {}
 """(host, parameter, value) → mark."""
@@ -52,14 +51,14 @@ def public(address: str) -> str:
     """Returns an address with marks in place of passwords and keys, which this process remembers."""
     if "://" not in address or address.startswith("file://"):
         return address
-    return "".join(_whole.sub(_hidden, part) for part in _apart.split(address))
+    return "".join(re.sub(_WHOLE, _hidden, part) for part in re.split(_APART, address))
 
 
 def private(address: str) -> str:
     """Restores the whole address from a public one. Raises KeyError if this process does not know the removed parts."""
     if MARK not in address or "://" not in address or address.startswith("file://"):
         return address
-    return "".join(_whole.sub(_revealed, part) for part in _apart.split(address))
+    return "".join(re.sub(_WHOLE, _revealed, part) for part in re.split(_APART, address))
 
 
 def without_numbers(address: str) -> str:
@@ -70,7 +69,7 @@ def without_numbers(address: str) -> str:
 def scrub(text: str) -> str:
     """Removes the confidential parts of addresses from a sentence, such as the error message of another library."""
     if "://" in text:
-        text = _in_text.sub(_hidden, text)
+        text = re.sub(_IN_TEXT, _hidden, text)
     for value in sorted(_known, key=len, reverse=True) if _known else ():
         if value in text:
             text = text.replace(value, MARK)
@@ -92,7 +91,7 @@ def conceal(options: Mapping[str, object]) -> None:
     for name, value in options.items():
         if isinstance(value, Mapping):
             conceal(value)
-        elif isinstance(value, str) and _confidential(name) and len(value) >= _SHORTEST:
+        elif isinstance(value, str) and re.search(_CONFIDENTIAL, name) and len(value) >= _SHORTEST:
             _known.add(value)
 
 
@@ -101,7 +100,7 @@ def public_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: public_options(value) if isinstance(value, Mapping) else value
         for name, value in options.items()
-        if isinstance(value, Mapping) or not _confidential(name)
+        if isinstance(value, Mapping) or not re.search(_CONFIDENTIAL, name)
     }
 
 
@@ -135,7 +134,8 @@ def _replaced(found: re.Match[str], replace: Callable[[str, str, str], str]) -> 
     if at:
         name, colon, password = user.partition(":")
         if colon:
-            if not password or _mark.match(name) or password.startswith("x-") or kind.startswith(("s3", "gs", "gcs")):
+            names_key = kind.startswith(("s3", "gs", "gcs"))
+            if names_key or not password or password.startswith("x-") or re.match(_MARK, name):
                 name = replace(place, "user", name)  # the user part holds a token, or the name of a key
             user = f"{name}:{replace(place, 'password', password)}"
         elif kind not in _NAMED_BY_USER:
@@ -154,7 +154,7 @@ def _replaced(found: re.Match[str], replace: Callable[[str, str, str], str]) -> 
 
 
 def _taken_out(place: str, name: str, value: str) -> str:
-    if not value or _mark.match(value):
+    if not value or re.match(_MARK, value):
         return value
     found = _marks.get((place, name, value))
     if found is None:
@@ -168,7 +168,7 @@ def _taken_out(place: str, name: str, value: str) -> str:
 
 
 def _given_back(place: str, name: str, value: str) -> str:
-    if not _mark.match(value):
+    if not re.match(_MARK, value):
         return value
     if (place, name, value) not in _values:
         _look_up()

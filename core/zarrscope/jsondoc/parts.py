@@ -8,9 +8,12 @@ part is parsed when it is needed. The text must be valid JSON.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _PIECE = 1 << 20
 _STEPS = np.zeros(256, np.int8)

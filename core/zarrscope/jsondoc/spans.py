@@ -10,15 +10,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, NoReturn, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zarrscope.errors import BadMetadata
 from zarrscope.jsondoc.grammar import BEYOND, BOM, LITERALS, LONG, MAX_DEPTH, TWICE, fail, integer
 from zarrscope.jsondoc.parts import separators
 from zarrscope.model.frozen import frozen
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _SPACE = re.compile(r"[ \t\n\r]*+")
 _STRING_PART = re.compile(r'"[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*+)*+')

@@ -30,9 +30,6 @@ def join_path(path: str, name: str) -> str:
     return f"{path.rstrip('/')}/{name}"
 
 
-_DIGITS = re.compile(r"[0-9]+")
-
-
 def natural(name: str) -> str:
     """A sort key for the order that people expect ("img2" before "img10", ignoring case); it differs for different
     names.
@@ -42,7 +39,7 @@ def natural(name: str) -> str:
         digits = match.group().lstrip("0")
         return f"0{chr(33 + len(digits))}{digits}"
 
-    return f"{_DIGITS.sub(number, name.casefold())}\0{name}"
+    return f"{re.sub('[0-9]+', number, name.casefold())}\0{name}"
 
 
 def declared_paths(attributes: Mapping[str, Any]) -> Iterator[str]:

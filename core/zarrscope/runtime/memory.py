@@ -12,12 +12,15 @@ from __future__ import annotations
 import mmap
 import sys
 import threading
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zarrscope.runtime.process import is_owned
 from zarrscope.runtime.tuning import KEPT_BYTES, KEPT_FROM
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def take(size: int) -> NDArray[np.uint8] | None:

@@ -70,8 +70,7 @@ REFERENCES = (".json", ".parq", ".parquet")
 _MOST_PARENTS = 32
 _PREFIXES = {"v2": "zarr2", "v3": "zarr3", "n5": "n5"}
 """Neuroglancer's names of the dialects that an address can state."""
-_ODD = re.compile(r"[\0:|~$%\"'`<>“”„‘’«»]|\s$|^\s").search
-"""Matches text that parsing may split or change, unless it is used as a path."""
+_ODD = frozenset("\0:|~$%\"'`<>“”„‘’«»")
 
 
 def split_address(text: str) -> Address:
@@ -80,9 +79,9 @@ def split_address(text: str) -> Address:
     An existing path is used as that path, even if it contains "::", "|" or spaces. Raises Refused for text that is not
     an address, Unsupported for a scheme that zarrscope cannot open.
     """
-    if not _ODD(text) and text:
+    if text and not _is_odd(text):
         return _local(text)
-    if text.startswith("file:///") and not _ODD(text, 5):
+    if text.startswith("file:///") and not _is_odd(text[5:]):
         return _local(path_of(text))
     from zarrscope.stores.address_text import cleaned, parts_of
 
@@ -105,6 +104,11 @@ def split_address(text: str) -> Address:
             case _:
                 address = Address(address.store_url, _join(address.node_path, _node(step.path)))
     return Address(address.store_url, address.node_path, parts.dialect, parts.remarks)
+
+
+def _is_odd(text: str) -> bool:
+    """Whether parsing may split or change the text, unless it is used as a path."""
+    return not _ODD.isdisjoint(text) or text[:1].isspace() or text[-1:].isspace()
 
 
 def absolute_address(text: str) -> str:
@@ -189,7 +193,7 @@ def _path_first(text: str) -> Address | None:
     parts = text.split("::")
     for n in range(len(parts), 0, -1):
         place = "::".join(parts[:n])
-        if (n == len(parts) or _ODD(place)) and place.strip() and os.path.lexists(place):
+        if (n == len(parts) or _is_odd(place)) and place.strip() and os.path.lexists(place):
             address = _local(place)
             return Address(
                 address.store_url, _join(address.node_path, *map(_node, parts[n:])), remarks=_path_remark(place)

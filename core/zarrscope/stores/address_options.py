@@ -18,7 +18,7 @@ OPTIONS = ("anon", "profile", "endpoint", "region", "backend")
 BUCKETS = frozenset({"s3", "s3a", "gs", "gcs", "az", "abfs", "abfss"})
 """The schemes whose addresses may contain options."""
 _NAMES = "|".join(OPTIONS)
-_AT_END = re.compile(rf"\?((?:{_NAMES})=[^&?]*(?:&(?:{_NAMES})=[^&?]*)*)\Z")
+_AT_END = rf"\?((?:{_NAMES})=[^&?]*(?:&(?:{_NAMES})=[^&?]*)*)\Z"
 
 
 def split_options(url: str) -> tuple[str, dict[str, Any]]:
@@ -71,7 +71,7 @@ def with_options(url: str, options: Mapping[str, Any]) -> str:
 
 def cut_options(url: str) -> tuple[str, str]:
     """(address, "?options") of a bucket; "" if the address has no options."""
-    found = _AT_END.search(url) if "?" in url and url.partition("://")[0].lower() in BUCKETS else None
+    found = re.search(_AT_END, url) if "?" in url and url.partition("://")[0].lower() in BUCKETS else None
     return (url, "") if found is None else (url[: found.start()], found[0])
 
 

@@ -10,16 +10,18 @@ import os
 from collections import OrderedDict
 from collections.abc import Iterable
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from zarrscope.chunkio.watchers import ArrayIdentity
 from zarrscope.errors import ZarrscopeError
 from zarrscope.model.frozen import frozen
 from zarrscope.model.selection import ChunkIndex
 from zarrscope.runtime.tuning import VIEW_BYTES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class ChunkState(Enum):

@@ -27,10 +27,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import islice, product
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import zarrscope.view.cache as caches
 from zarrscope.chunkio.watchers import ArrayIdentity, watchers
@@ -45,6 +44,9 @@ from zarrscope.runtime.threads import shared as shared_background
 from zarrscope.runtime.tuning import VIEW_BYTES
 from zarrscope.view.cache import FAILED, FILL, PRESENT, ChunkCache, ChunkResult, ChunkState
 from zarrscope.view.pending import ChunkTicket, LoaderKey, PendingChunk, Stage
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = [
     "FAILED", "FILL", "NEARBY", "PRESENT", "VIEW_BYTES", "VISIBLE",

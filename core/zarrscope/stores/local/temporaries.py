@@ -33,7 +33,7 @@ STALE = 3600.0
 """Seconds after which a temporary file counts as left over on systems without locks; also the seconds between two
 sweeps."""
 
-_NAME = re.compile(r"\.zs-[0-9a-f]{16}\.partial|\.nfs[0-9a-f]{24}")
+_NAME = r"\.zs-[0-9a-f]{16}\.partial|\.nfs[0-9a-f]{24}"
 _swept: Memo[float] = Memo(FOLDERS_REMEMBERED)
 _series = os.urandom(5).hex()
 _counted = count()
@@ -41,7 +41,7 @@ _counted = count()
 
 def is_temporary(name: str) -> bool:
     """Whether a file or folder of this name is temporary, and therefore neither a key nor a prefix."""
-    return name.startswith((".zs-", ".nfs")) and _NAME.fullmatch(name) is not None
+    return name.startswith((".zs-", ".nfs")) and re.fullmatch(_NAME, name) is not None
 
 
 def new_name(folder: str) -> str:
