@@ -76,6 +76,20 @@ def test_reading_a_plane_compiles_only_the_patterns_that_it_uses(plane: tuple[se
     assert plane[0] <= {"zarrscope.stores.keys", "zarrscope.stores.local.paths"}
 
 
+CHANGING = frozenset(
+    """convert check export executors dialects.v2 dialects.n5 dialects.drafts nodes.create nodes.edit nodes.move
+    nodes.trash nodes.consolidated nodes.declared model.scattered runtime.memory chunkio.write stores.puts
+    stores.objects stores.wrappers stores.dry_run stores.zip stores.http stores.remote stores.ssh stores.sftp
+    stores.local.write stores.local.changes stores.local.locks stores.local.temporaries stores.local.removal
+    stores.local.replace stores.local.rename stores.local.exchange""".split()
+)
+"""Modules of the engine that neither opening a folder nor reading a plane needs."""
+
+
+def test_reading_a_plane_imports_nothing_that_only_other_acts_need(plane: tuple[set[str], set[str]]) -> None:
+    assert not {f"zarrscope.{name}" for name in CHANGING} & plane[1]
+
+
 def test_reading_a_plane_imports_no_names_for_annotations_only(plane: tuple[set[str], set[str]]) -> None:
     assert "numpy.typing" not in plane[1]
 

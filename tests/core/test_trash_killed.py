@@ -18,8 +18,8 @@ from contracts.operations import NAMES, example, is_whole
 from zarrscope.errors import Conflict
 from zarrscope.model.storage import Version
 from zarrscope.nodes import trash
+from zarrscope.stores.local.names import is_temporary
 from zarrscope.stores.local.store import LocalStore
-from zarrscope.stores.local.temporaries import is_temporary
 
 KILLS = int(os.environ.get("ZARRSCOPE_KILLS", "2"))
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from zarrscope.errors import Refused
 from zarrscope.model.selection import Selection
-from zarrscope.runtime import memory
+from zarrscope.runtime.process import is_owned
 from zarrscope.runtime.tuning import ZEROED_BYTES
 
 if TYPE_CHECKING:
@@ -53,9 +53,12 @@ def allocate_result(array: ArraySource, selection: Selection) -> tuple[NDArray[A
 
 
 def _memory_for(shape: tuple[int, ...], dtype: np.dtype[Any], size: int, zero: bool) -> tuple[NDArray[Any], bool]:
-    kept = None if dtype.hasobject else memory.take(size)
-    if kept is not None:
-        return kept.view(dtype).reshape(shape), False
+    if is_owned() and not dtype.hasobject:
+        from zarrscope.runtime import memory
+
+        kept = memory.take(size)
+        if kept is not None:
+            return kept.view(dtype).reshape(shape), False
     zeroed = zero and size >= ZEROED_BYTES
     return (np.zeros if zeroed else np.empty)(shape, dtype), zeroed
 

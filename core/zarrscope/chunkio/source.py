@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from zarrscope.chunkio.locator import EncodedChunk, Fetched, Locator
 from zarrscope.errors import ZarrscopeError
 from zarrscope.model.metadata import ArrayMetadata
-from zarrscope.model.scattered import CoordinateSelection, OrthogonalSelection
 from zarrscope.model.selection import ChunkIndex, Selection
 from zarrscope.model.storage import Buffer, never
 from zarrscope.stores.store import Store
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zarrscope.codecs import CodecPipeline
+    from zarrscope.model.scattered import CoordinateSelection, OrthogonalSelection
 
 
 class ArraySource(Protocol):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from weakref import WeakSet
 
-from zarrscope.chunkio.source import ArraySource
+if TYPE_CHECKING:
+    from zarrscope.chunkio.source import ArraySource
 
 
 class Watcher(Protocol):

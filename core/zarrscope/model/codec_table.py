@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from importlib.util import find_spec
 from typing import Any, Literal
 
 from zarrscope.errors import Unsupported
@@ -85,6 +84,8 @@ install one meanwhile."""
 def _is_there(package: str) -> bool:
     if package in _there and sys.modules.get(package, package) is not None:
         return True
+    from importlib.util import find_spec
+
     found = find_spec(package) is not None
     if found:
         _there.add(package)

@@ -19,7 +19,6 @@ from zarrscope.errors import Denied, NotFound, TooLarge, ZarrscopeError
 from zarrscope.model.metadata import ArrayMetadata, GroupMetadata
 from zarrscope.model.node_path import clean_path, close_to, join_path
 from zarrscope.model.storage import Entry, ScannedChild, never
-from zarrscope.nodes.declared import named_beneath
 from zarrscope.nodes.detect import document_limit, fetch
 from zarrscope.runtime.threads import shared
 from zarrscope.runtime.tuning import CHILDREN_AT_ONCE, SEARCHED_AT_ONCE
@@ -223,6 +222,8 @@ def _undocumented(hierarchy: NodeContext, path: str, name: str, names: tuple[str
 def _found_beneath(hierarchy: NodeContext, path: str) -> Iterator[Child]:
     if hierarchy.store.listable:
         return hierarchy.dialect.children(path, hierarchy.store.list_dir(hierarchy.dialect.listing(path)))
+    from zarrscope.nodes.declared import named_beneath
+
     return named_beneath(hierarchy, path)
 
 

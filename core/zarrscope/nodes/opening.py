@@ -17,14 +17,13 @@ from zarrscope.nodes.context import NodeContext
 from zarrscope.nodes.detect import PlainFolder, found_in, look_above, not_zarr
 from zarrscope.nodes.group import Group
 from zarrscope.nodes.hierarchy import Hierarchy
-from zarrscope.stores.objects import Given, place_of
 from zarrscope.stores.registry import Mode
 from zarrscope.stores.store import Store
-from zarrscope.stores.wrappers import PrefixStore
 
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
     from zarrscope.stores.address import Address
+    from zarrscope.stores.objects import Given
 
 ASSUMED = "Denied values are taken as missing, because the server does not distinguish the two"
 
@@ -95,16 +94,20 @@ def open(
     """
     if mode not in ("r", "r+", "a", "w-"):
         raise Refused(f"There is no mode {mode!r}", advice="The modes are r, r+, a and w-.")
-    given = place_of(url, mode)
-    if given.store is not None:
-        if document_limit is not None:
-            given.store.document_limit = document_limit
-        if follow_links:
-            given.store.allow_outside = True
-        return _at_node(given, given.store, mode, (dialect, lenient, consolidated, fallbacks))
+    if not isinstance(url, str):
+        from zarrscope.stores.objects import place_of
+
+        given = place_of(url, mode)
+        if given.store is not None:
+            if document_limit is not None:
+                given.store.document_limit = document_limit
+            if follow_links:
+                given.store.allow_outside = True
+            return _at_node(given, given.store, mode, (dialect, lenient, consolidated, fallbacks))
+        url = given.address
     from zarrscope.stores.address import split_address, store_at
 
-    address = split_address(given.address)
+    address = split_address(url)
     try:
         store = store_at(address.store_url, mode, storage_options, follow_links=follow_links)
         store.document_limit = document_limit
@@ -266,6 +269,8 @@ def _at_node(given: Given, store: Store, mode: Mode, how: tuple[str | None, bool
             if given.path in found:
                 found.initial_path = given.path
                 return found
+    from zarrscope.stores.wrappers import PrefixStore
+
     beneath = PrefixStore(store, given.path.strip("/") + "/")
     return _opened(beneath, mode, *how)
 

@@ -19,7 +19,6 @@ from zarrscope.chunkio.watchers import ArrayIdentity, watchers
 from zarrscope.errors import BadChunk, Refused, Unsupported, ZarrscopeError
 from zarrscope.model.metadata import ArrayMetadata, ChunkKeys, pointer_in_document
 from zarrscope.model.plugins import transformed
-from zarrscope.model.scattered import CoordinateSelection, OrthogonalSelection
 from zarrscope.model.selection import ChunkIndex, Edges, Selection
 from zarrscope.model.storage import Buffer, ByteRange, never
 from zarrscope.runtime.interrupts import uninterrupted, uninterrupted_steps
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from zarrscope.codecs import CodecPipeline
+    from zarrscope.model.scattered import CoordinateSelection, OrthogonalSelection
     from zarrscope.nodes.context import NodeContext
     from zarrscope.nodes.opened import Opened
 

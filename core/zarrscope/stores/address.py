@@ -25,7 +25,6 @@ from zarrscope.stores.local.opening import ARCHIVES, looks_zipped, open_archive
 from zarrscope.stores.local.paths import file_url, path_of
 from zarrscope.stores.registry import Mode, StoreKind, StoreOptions, need_kind
 from zarrscope.stores.store import Store
-from zarrscope.stores.whole_address import whole_address
 
 if TYPE_CHECKING:
     from zarrscope.stores.address_text import StorePlace
@@ -84,6 +83,7 @@ def split_address(text: str) -> Address:
     if text.startswith("file:///") and not _is_odd(text[5:]):
         return _local(path_of(text))
     from zarrscope.stores.address_text import cleaned, parts_of
+    from zarrscope.stores.whole_address import whole_address
 
     if (found := _path_first(text)) is not None:
         return found
@@ -412,8 +412,6 @@ def _above(url: str) -> tuple[str, str] | None:
 # ---------------------------------------------------------------------- opening
 def store_at(url: str, mode: Mode = "r", options: StoreOptions = None, *, follow_links: bool = False) -> Store:
     """Opens the store at an `Address.store_url` from `split_address`. Raises the errors of `open_store`."""
-    from zarrscope.stores.wrappers import PrefixStore, ReadOnlyStore
-
     scheme, inner, outer = _chain_parts(url)
     if outer:
         if scheme == "zip":
@@ -423,15 +421,26 @@ def store_at(url: str, mode: Mode = "r", options: StoreOptions = None, *, follow
         if follow_links:
             store.allow_outside = True
         if inner:
+            from zarrscope.stores.wrappers import PrefixStore
+
             store = PrefixStore(store, inner + "/", url=url)
-        return ReadOnlyStore(store) if mode == "r" and store.writable else store
+        return _as_asked(store, mode)
     kind = _kind(url)
     if kind.archives and _is_archive(url):
         return _archive(url, mode, options)
     store = kind.open(url, mode, options)
     if follow_links:
         store.allow_outside = True
-    return ReadOnlyStore(store) if mode == "r" and store.writable else store
+    return _as_asked(store, mode)
+
+
+def _as_asked(store: Store, mode: Mode) -> Store:
+    """The store, which cannot be written if it was opened for reading."""
+    if mode != "r" or not store.writable:
+        return store
+    from zarrscope.stores.wrappers import ReadOnlyStore
+
+    return ReadOnlyStore(store)
 
 
 def _archive(url: str, mode: Mode, options: StoreOptions) -> Store:

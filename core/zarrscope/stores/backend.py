@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from zarrscope.errors import Conflict, ReadOnly, Refused, Unsupported, ZarrscopeError
 from zarrscope.errors.confidential import PublicAddress
@@ -20,8 +20,10 @@ from zarrscope.model.storage import ABSENT, Answer, Buffer, ByteRange, Entry, Re
 from zarrscope.runtime.keyed_locks import KeyedLocks
 from zarrscope.runtime.tuning import SCANNED_AT_ONCE
 from zarrscope.stores.keys import too_large
-from zarrscope.stores.puts import Puts, WhenDone
 from zarrscope.stores.value_reader import Reader
+
+if TYPE_CHECKING:
+    from zarrscope.stores.puts import WhenDone
 
 _locks = KeyedLocks()
 
@@ -225,6 +227,8 @@ class Backend:
         self, source: Backend, pairs: Sequence[tuple[str, str]], cancelled: Callable[[], bool]
     ) -> Iterator[tuple[str, int | None]]:
         copied = []
+        from zarrscope.stores.puts import Puts
+
         with Puts(self) as puts:
             for i, answer in source._get_many([(key, None) for key, _ in pairs], cancelled):
                 if isinstance(answer, ZarrscopeError):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from zarrscope.model.buffers import Arena
 from zarrscope.model.storage import Buffer, ScannedChild, never
@@ -16,8 +17,10 @@ from zarrscope.runtime.interrupts import steps, uninterrupted, uninterrupted_ste
 from zarrscope.runtime.tuning import FOLDERS_AT_ONCE, VALUES_AT_ONCE
 from zarrscope.stores.backend import Backend
 from zarrscope.stores.keys import check_key, check_prefix
-from zarrscope.stores.puts import Puts
 from zarrscope.stores.value_reader import Reader
+
+if TYPE_CHECKING:
+    from zarrscope.stores.puts import Puts
 
 
 class BulkOperations:
@@ -202,6 +205,8 @@ class BulkOperations:
         b'value'
         """
         self._store._need_writing("")
+        from zarrscope.stores.puts import Puts
+
         return Puts(self._store, precondition)
 
     @uninterrupted

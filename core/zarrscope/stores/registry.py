@@ -7,9 +7,8 @@ value a `StoreKind`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, Literal, TypeAlias
 
 from zarrscope.errors import Unsupported, ZarrscopeError
@@ -81,7 +80,7 @@ class StoreKind:
     def open(self, url: str, mode: Mode, options: StoreOptions) -> Store:
         """Opens the store. Raises Unsupported if a needed package is not installed, or the package that adds this kind
         of store fails."""
-        missing = [name for name in self.needs if find_spec(name) is None]
+        missing = _missing(self.needs) if self.needs else ()
         if missing:
             raise Unsupported(
                 f"Addresses that begin with {url.partition('://')[0]}:// need {' and '.join(missing)}, "
@@ -102,6 +101,12 @@ class StoreKind:
                 raise
             raise failing("stores", self.scheme, error) from error
         return found
+
+
+def _missing(packages: Sequence[str]) -> list[str]:
+    from importlib.util import find_spec
+
+    return [name for name in packages if find_spec(name) is None]
 
 
 _openers: dict[str, StoreOpener] = {}

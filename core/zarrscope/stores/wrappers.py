@@ -14,12 +14,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from zarrscope.errors import Unreadable, ZarrscopeError
 from zarrscope.model.storage import Answer, Buffer, ByteRange, Entry, Request, Version
 from zarrscope.stores.backend import Backend, BackendEntry
-from zarrscope.stores.puts import WhenDone
 from zarrscope.stores.store import Store
+
+if TYPE_CHECKING:
+    from zarrscope.stores.puts import WhenDone
 
 
 class Wrapper(Store):

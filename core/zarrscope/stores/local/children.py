@@ -10,10 +10,13 @@ import os
 import stat
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope.model.storage import ByteRange, ScannedChild
-from zarrscope.stores.local.folder import Folder
+
+if TYPE_CHECKING:
+    from zarrscope.stores.local.folder import Folder
 
 OPEN = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)
 NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)

@@ -13,6 +13,9 @@ class Folder(Readable, Protocol):
     """A store whose values are the files beneath a folder."""
 
     root: str
+    sync: bool
+    _base: str
+    """`root` in the form that the system accepts at any length."""
     allow_outside: bool
     _positional: bool
     _by_handle: bool
@@ -24,6 +27,9 @@ class Folder(Readable, Protocol):
 
     def _path(self, key: str) -> str:
         """The path of the file of a key. Raises Refused if a folder in the path is a link out of the root."""
+
+    def _folder(self, prefix: str) -> str:
+        """The folder of a prefix, with the same checks as for a key."""
 
     def _check_inside(self, path: str, key: str) -> None:
         """Raises Refused if a link leads out of the folder."""

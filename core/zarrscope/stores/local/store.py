@@ -20,7 +20,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager
 from itertools import islice
 
 from zarrscope.errors import Conflict, OutsideLink, Refused, Unreadable, Unsupported, ZarrscopeError
@@ -31,30 +31,12 @@ from zarrscope.stores.backend import Backend, BackendEntry
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.local.children import NO_FOLLOW, OPEN, look_into
 from zarrscope.stores.local.failures import DENIED, NOTHING_THERE, broken_link, failure
-from zarrscope.stores.local.locks import folder_lock, key_lock
+from zarrscope.stores.local.names import is_link, is_temporary
 from zarrscope.stores.local.paths import extended, file_url, plain, real_path
-from zarrscope.stores.local.removal import removal_at_the_end, remove_folder
-from zarrscope.stores.local.rename import movable, move_folder
-from zarrscope.stores.local.replace import make_folders, patiently
-from zarrscope.stores.local.spelling import (
-    ONE_NAME,
-    check_spelling,
-    check_windows_name,
-    stored_spelling,
-    takes_another_case,
-)
-from zarrscope.stores.local.temporaries import (
-    is_link,
-    is_stale_temporary,
-    is_temporary,
-    only_temporaries,
-    remove,
-    stale_temporaries,
-)
-from zarrscope.stores.local.write import put
 from zarrscope.stores.store import Store
 from zarrscope.stores.value_reader import Reader
 
+# Methods that change something import the modules that only they need, so that reading a folder stays quick.
 _LINK_ITSELF = {"follow_symlinks": False} if os.access in os.supports_follow_symlinks else {}
 
 
@@ -107,6 +89,8 @@ class LocalStore(Store):
             raise Refused(f"The key {key!r} cannot be the name of a file", key=key) from None
         for name in key.split("/"):
             if self._windows:
+                from zarrscope.stores.local.spelling import check_windows_name
+
                 check_windows_name(name)
             if path is not self._stem and not self.allow_outside and is_link(path):
                 self._check_link(path, key)
@@ -310,10 +294,14 @@ class LocalStore(Store):
 
     # ------------------------------------------------------------------ writing
     def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
+        from zarrscope.stores.local.write import put
+
         put(self, key, (value,), expect, lasting=self.sync)
         return Version.of(value)
 
     def _put(self, key: str, parts: Sequence[Buffer]) -> None:
+        from zarrscope.stores.local.write import put
+
         put(self, key, parts, None, lasting=False)
 
     def _flush(self) -> None:
@@ -321,83 +309,29 @@ class LocalStore(Store):
             os.sync()
 
     def _lock_key(self, key: str) -> AbstractContextManager[object]:
-        return key_lock(f"{self._base}{os.sep}{key}") if key else self._changing()
+        if key:
+            from zarrscope.stores.local.locks import key_lock
 
-    @contextmanager
-    def _changing(self) -> Iterator[None]:
-        """Holds the lock for adding, moving and removing nodes. Folders that are removed meanwhile disappear at once,
-        but their files are deleted when the lock has been released, because that may take long."""
-        with removal_at_the_end(), ExitStack() as held:
-            made = self._enter(held)
-            try:
-                yield
-            finally:
-                if made:  # if nothing was stored, remove the folders that were made
-                    folder = self._base
-                    with suppress(OSError):
-                        for _ in made:
-                            os.rmdir(folder)
-                            folder = os.path.dirname(folder)
+            return key_lock(f"{self._base}{os.sep}{key}")
+        from zarrscope.stores.local.changes import changing
 
-    def _enter(self, held: ExitStack) -> list[str]:
-        """Acquires the lock of the root folder, which is made if it is missing. Returns the result of make_folders."""
-        for attempt in range(20):
-            try:
-                made = make_folders(self._base)
-                held.enter_context(folder_lock(self._base, on_folder=self._lock_on_folder))
-                return made
-            except ZarrscopeError:
-                raise
-            except OSError as error:
-                # Another process, which held the lock before, has removed the folder.
-                if not isinstance(error, FileNotFoundError) or attempt == 19:
-                    raise self._failure(error, "", "written") from error
-        raise AssertionError("unreachable")
+        return changing(self)
 
     def _stale_temporaries(self, prefix: str) -> Iterator[str]:
+        from zarrscope.stores.local.temporaries import stale_temporaries
+
         for path in stale_temporaries(self._folder(prefix)):
             yield os.path.relpath(path, self._base).replace(os.sep, "/")
 
     def _erase(self, key: str) -> None:
-        path = self._path(key)
-        if is_temporary(os.path.basename(path)):
-            return
-        if ONE_NAME:
-            check_spelling(path, key.count("/") + 1, store=self.url, key=key)
-        folder = os.path.dirname(path)
-        try:
-            with folder_lock(folder, on_folder=self._lock_on_folder, shared=True):
-                if os.path.isdir(path) and not is_link(path):
-                    return
-                patiently(lambda: os.unlink(path), lambda: os.access(path, os.W_OK))
-        except ZarrscopeError:
-            raise
-        except OSError as error:
-            if error.errno in NOTHING_THERE:
-                return
-            raise self._failure(error, key, "removed") from error
-        self._prune(folder)
+        from zarrscope.stores.local.changes import erase
+
+        erase(self, key)
 
     def _erase_prefix(self, prefix: str) -> None:
-        folder = self._folder(prefix)
-        if ONE_NAME and prefix:
-            check_spelling(folder, prefix.count("/"), store=self.url, key=prefix)
-        try:
-            if prefix and is_link(folder):
-                os.unlink(folder)
-            elif prefix:
-                remove_folder(folder, self._base, sync=self.sync)
-            else:
-                with os.scandir(folder) as entries:
-                    for entry in list(entries):
-                        if entry.is_dir(follow_symlinks=False) and not is_temporary(entry.name):
-                            remove_folder(entry.path, self._base, sync=self.sync)
-                        elif not is_temporary(entry.name) or is_stale_temporary(entry.path):
-                            remove(entry.path)
-        except OSError as error:
-            if error.errno not in NOTHING_THERE:
-                raise self._failure(error, prefix, "removed") from error
-        self._prune(os.path.dirname(folder) if prefix else folder)
+        from zarrscope.stores.local.changes import erase_prefix
+
+        erase_prefix(self, prefix)
 
     def _size_of(self, key: str) -> int | None:
         path = self._path(key)
@@ -409,11 +343,15 @@ class LocalStore(Store):
 
     def _ignores_spelling(self) -> bool:
         if self._spelling_ignored is None:
+            from zarrscope.stores.local.spelling import takes_another_case
+
             documents = ("zarr.json", ".zgroup", ".zarray", "attributes.json", "meta")
             self._spelling_ignored = takes_another_case(self._folder(""), documents)
         return self._spelling_ignored
 
     def _spelled(self, key: str) -> str:
+        from zarrscope.stores.local.spelling import stored_spelling
+
         return stored_spelling(self._folder(""), key)
 
     def _links(self, key: str) -> int:
@@ -427,10 +365,14 @@ class LocalStore(Store):
         return self._folder(prefix)
 
     def _can_move_prefix(self, source: Backend, prefix: str, to: str) -> bool:
+        from zarrscope.stores.local.rename import movable
+
         folder = source._folder_of(prefix)
         return folder is not None and bool(prefix and to) and movable(folder, self._folder(to))
 
     def _move_prefix(self, source: Backend, prefix: str, to: str) -> None:
+        from zarrscope.stores.local.rename import move_folder
+
         folder = source._folder_of(prefix)
         if folder is None or not prefix or not to:
             super()._move_prefix(source, prefix, to)
@@ -447,20 +389,9 @@ class LocalStore(Store):
         source._moved_away(prefix)
 
     def _moved_away(self, prefix: str) -> None:
-        self._prune(os.path.dirname(self._folder(prefix)))
+        from zarrscope.stores.local.changes import prune
 
-    def _prune(self, folder: str) -> None:
-        """Removes `folder` if it is empty, then the folders above it that became empty, but never the root."""
-        while folder != self._base and folder.startswith(self._stem + os.sep):
-            try:
-                os.rmdir(folder)
-            except FileNotFoundError:
-                pass
-            except OSError:
-                if not only_temporaries(folder):
-                    return
-                continue
-            folder = os.path.dirname(folder)
+        prune(self, os.path.dirname(self._folder(prefix)))
 
 
 def _is_folder(entry: os.DirEntry[str]) -> bool:

@@ -16,7 +16,6 @@ them.
 from __future__ import annotations
 
 import os
-import re
 import stat
 import time
 from collections.abc import Iterator
@@ -27,21 +26,16 @@ from zarrscope.runtime.interrupts import check
 from zarrscope.runtime.memo import Memo
 from zarrscope.runtime.tuning import FOLDERS_REMEMBERED, SWEPT_NAMES
 from zarrscope.stores.local.locks import mark, unused
+from zarrscope.stores.local.names import is_link, is_temporary
 
 GRACE = 60.0
 STALE = 3600.0
 """Seconds after which a temporary file counts as left over on systems without locks; also the seconds between two
 sweeps."""
 
-_NAME = r"\.zs-[0-9a-f]{16}\.partial|\.nfs[0-9a-f]{24}"
 _swept: Memo[float] = Memo(FOLDERS_REMEMBERED)
 _series = os.urandom(5).hex()
 _counted = count()
-
-
-def is_temporary(name: str) -> bool:
-    """Whether a file or folder of this name is temporary, and therefore neither a key nor a prefix."""
-    return name.startswith((".zs-", ".nfs")) and re.fullmatch(_NAME, name) is not None
 
 
 def new_name(folder: str) -> str:
@@ -144,12 +138,3 @@ def remove_beneath(folder: str) -> None:
     for each in reversed(folders[1:]):
         with suppress(FileNotFoundError):
             os.rmdir(each)
-
-
-def is_link(path: str) -> bool:
-    try:
-        found = os.lstat(path)
-    except (OSError, ValueError):
-        return False
-    # A junction of Windows leads to another folder, as a symbolic link does.
-    return stat.S_ISLNK(found.st_mode) or getattr(found, "st_reparse_tag", 0) == 0xA0000003

@@ -19,9 +19,10 @@ from zarrscope.model.storage import ABSENT, Buffer, ByteRange, Version
 from zarrscope.stores.local.exchange import PIECE, Changed, replace_expected
 from zarrscope.stores.local.linux import nameless
 from zarrscope.stores.local.locks import folder_lock, mark
+from zarrscope.stores.local.names import is_link, is_temporary
 from zarrscope.stores.local.replace import flush, keep, make_folders, rename_over, sync_folder, write
 from zarrscope.stores.local.spelling import ONE_NAME, check_spelling
-from zarrscope.stores.local.temporaries import begin, is_link, is_temporary, new_name, sweep
+from zarrscope.stores.local.temporaries import begin, new_name, sweep
 
 if TYPE_CHECKING:
     from .folder import Folder

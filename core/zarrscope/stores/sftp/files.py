@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from zarrscope.errors import Denied, ReadOnly, Refused, Unreadable, Unsupported, ZarrscopeError
 from zarrscope.model.storage import ByteRange, Entry
 from zarrscope.stores.keys import too_large
-from zarrscope.stores.local.temporaries import is_temporary
+from zarrscope.stores.local.names import is_temporary
 from zarrscope.stores.sftp.connection import Left
 
 if TYPE_CHECKING:

@@ -30,7 +30,8 @@ from zarrscope.errors.confidential import conceal, public_options
 from zarrscope.model.storage import ABSENT, Buffer, ByteRange, Entry, Version
 from zarrscope.runtime.interrupts import LOOK_SECONDS, check
 from zarrscope.runtime.waits import waiting
-from zarrscope.stores.local.temporaries import is_temporary, new_name
+from zarrscope.stores.local.names import is_temporary
+from zarrscope.stores.local.temporaries import new_name
 from zarrscope.stores.network import CHANCE, network, others
 from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.remote import RemoteStore
