@@ -88,6 +88,22 @@ def test_names_say_what_a_file_is_about() -> None:
     assert not [p for p in _tracked() if p.suffix == ".py" and {*p.with_suffix("").parts} & vague]
 
 
+FOR_SPEED = re.compile(r"^_?([A-Z0-9_]*_)?(AT_ONCE|PAGE|PIECE|PIECES|IN_FLIGHT|GAP|THREADS)(_BYTES)? = [0-9(]", re.M)
+
+
+def test_numbers_chosen_for_speed_stand_in_one_file() -> None:
+    """How many things are handled at a time, and in pieces of what size: with their meaning in runtime/tuning.py."""
+    engine = machine.ROOT / "core" / "zarrscope"
+    found = {
+        path.relative_to(engine).as_posix(): [
+            each[0].partition(" ")[0] for each in FOR_SPEED.finditer(path.read_text("utf-8"))
+        ]
+        for path in sorted(engine.rglob("*.py"))
+    }
+    assert len(found.pop("runtime/tuning.py")) > 25
+    assert not {name: numbers for name, numbers in found.items() if numbers}
+
+
 SHARED_NAMES = {
     "Explorer": "what each host calls its outermost widget",
 }

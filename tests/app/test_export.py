@@ -131,7 +131,7 @@ def test_what_ome_tiff_cannot_hold_is_refused_and_tiff_can(tmp_path: Path, dtype
 
 @pytest.mark.parametrize("ending", [".tif", ".ome.tif"])
 def test_large_planes_are_written_in_tiles(tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("zarrscope.convert.export.tiff.PLANE_BYTES", 1000)
+    monkeypatch.setattr("zarrscope.convert.export.tiff.EXPORTED_PLANE_BYTES", 1000)
     monkeypatch.setattr("zarrscope.convert.export.tiff.TILE", 16)
     h = image(MemoryStore())
     source = export.ExportSource.of(h["/"], 0, (1, slice(None), 2))
@@ -172,7 +172,7 @@ def test_npy_is_what_numpy_loads(tmp_path: Path, dtype: Any) -> None:
 
 
 def test_npy_in_blocks_of_a_region_of_a_level(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("zarrscope.convert.export.source.BLOCK_BYTES", 3000)
+    monkeypatch.setattr("zarrscope.convert.export.source.EXPORTED_BYTES", 3000)
     h = image(MemoryStore())
     told: list[tuple[int, int]] = []
     source = export.ExportSource.of(h["/"], 1, (1, slice(0, 2), slice(None), slice(8, 40), slice(10, 90, 2)))
@@ -243,7 +243,7 @@ def test_zarr_is_an_image_that_zarr_python_opens_at_its_place(tmp_path: Path) ->
 # ---------------------------------------------------------------------- whole or not at all
 @pytest.mark.parametrize("name", ["a.tif", "a.ome.tif", "a.npy", "a.csv", "a.zarr"])
 def test_cancelled_or_failing_nothing_is_left(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("zarrscope.convert.export.source.BLOCK_BYTES", 3000)
+    monkeypatch.setattr("zarrscope.convert.export.source.EXPORTED_BYTES", 3000)
     store = MemoryStore()
     h = image(store)
     folder = tmp_path / "out"

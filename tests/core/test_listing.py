@@ -153,7 +153,7 @@ class SlowLevels:
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A store of a bucket of 1,500 names, and the gate before its listings."""
     obstore_store = pytest.importorskip("obstore.store")
-    monkeypatch.setattr(object_store, "LONG_LISTING", 0.01)
+    monkeypatch.setattr(object_store, "LONG_LISTING_SECONDS", 0.01)
     store: Any = GivenBucket(obstore_store.MemoryStore())
     for i in range(1500):
         store.set(f"g/n{i:04d}/zarr.json", b"{}")

@@ -104,7 +104,7 @@ def test_pieces_may_end_anywhere(piece: int, monkeypatch: pytest.MonkeyPatch) ->
 
     spelled = '["a,\\"],", [1, {"b\\\\": ","}], "\\\\\\",", {}, "\\\\", 5]'
     whole = separators(spelled, 0, len(spelled))
-    monkeypatch.setattr(parts, "_PIECE", piece)
+    monkeypatch.setattr(parts, "JSON_PIECE", piece)
     assert separators(spelled, 0, len(spelled)).tolist() == whole.tolist()
     assert len(whole) == 7
 

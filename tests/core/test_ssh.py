@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -22,6 +22,7 @@ import zarrscope
 from contracts.store import Writing
 from zarrscope.errors import Conflict, Unreadable
 from zarrscope.model.storage import ByteRange
+from zarrscope.runtime import tuning
 from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.ssh import channels, client
 from zarrscope.stores.ssh.client import SSHStore
@@ -196,8 +197,8 @@ VALUES = {f"c/{i}": bytes([i]) * 4096 for i in range(64)}
 @pytest.fixture
 def long_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every read is large, and every way long."""
-    monkeypatch.setattr(channels, "LONG_WAY_SECONDS", 0.0)
-    monkeypatch.setattr(channels, "LARGE_READ_BYTES", 1)
+    monkeypatch.setattr(channels, "SSH_LONG_WAY_SECONDS", 0.0)
+    monkeypatch.setattr(channels, "SSH_LARGE_READ_BYTES", 1)
 
 
 @pytest.fixture
@@ -231,7 +232,7 @@ def opened_channels(store: SSHStore) -> list[SSHConnection]:
 @pytest.mark.needs("sshd")
 def test_large_reads_are_divided_among_channels_of_one_login(far: SSHStore) -> None:
     found = opened_channels(far)
-    assert len(found) == channels.MOST_CHANNELS
+    assert len(found) == tuning.SSH_CHANNELS
     before = [each._next for each in found]
     assert read_all(far) == VALUES
     assert all(each._next > asked for each, asked in zip(found, before, strict=True)), "each channel was asked"
@@ -240,7 +241,7 @@ def test_large_reads_are_divided_among_channels_of_one_login(far: SSHStore) -> N
     )
     assert answers == {0: b"\1\1", 1: None, 2: b"\2"}
     # only the first one logged in: the others have no connection of their own
-    options = [" ".join(map(str, each._process.args)) for each in found]
+    options = [" ".join(cast("list[str]", each._process.args)) for each in found]
     assert ["ControlMaster=yes" in each for each in options] == [True, False, False, False]
     far.close()
     assert all(each._process.poll() is not None and all_closed(each._process) for each in found)
@@ -278,7 +279,7 @@ def test_one_channel_does_where_no_login_can_be_shared(
     for reason in ("windows", "another program"):
         with monkeypatch.context() as patch:
             if reason == "windows":
-                patch.setattr(channels.sys, "platform", "win32")
+                patch.setattr(sys, "platform", "win32")
             program = sshd if reason == "windows" else [*NEAR]
             assert channels.shared_login(program, ["--", "127.0.0.1"]) is None
     monkeypatch.setattr(client, "shared_login", lambda *_: None)
@@ -314,7 +315,7 @@ def test_a_login_that_the_user_shares_is_used_as_configured(sshd: list[str], far
     program = [str(config) if part == "none" else part for part in sshd]
     store = SSHStore(far.url, ssh=program, command=f"{COMMAND} # shared")
     found = opened_channels(store)
-    assert len(found) == channels.MOST_CHANNELS
+    assert len(found) == tuning.SSH_CHANNELS
     assert not any("ControlPath" in str(each._process.args) for each in found)
     store.close()
     Path(folder).rmdir()
@@ -340,7 +341,7 @@ def test_a_program_that_ends_without_closing_leaves_no_folder(sshd: list[str], f
 
 @pytest.mark.needs("sshd")
 def test_a_short_way_opens_no_further_channels(sshd: list[str], far: SSHStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(channels, "LONG_WAY_SECONDS", 60.0)
+    monkeypatch.setattr(channels, "SSH_LONG_WAY_SECONDS", 60.0)
     alone = SSHStore(far.url, ssh=sshd, command=f"{COMMAND} # short")
     assert len(opened_channels(alone)) == 1
     alone.close()

@@ -19,6 +19,7 @@ from zarrscope.chunkio.stored_chunks import index_at, index_of, number_of
 from zarrscope.errors import Unreadable
 from zarrscope.model.buffers import Arena
 from zarrscope.model.storage import ByteRange, never
+from zarrscope.runtime.tuning import LISTED_AT_ONCE
 
 if TYPE_CHECKING:
     from zarrscope.model.metadata import ChunkKeys
@@ -34,8 +35,6 @@ MOST_INNER = 1 << 16
 """The most inner chunks of one shard that are reported one by one."""
 UNKNOWN = -1
 """The size of a chunk if the store does not report it."""
-EVERY = 2048
-"""The number of keys that are listed between two reports of progress."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +134,7 @@ def take_inventory(
     taken = _Taken(grid, total)
     if array.store.listable:
         for count, (key, size) in enumerate(_keys(array, cancelled)):
-            if count % EVERY == 0:
+            if count % LISTED_AT_ONCE == 0:
                 progress(taken.present)
             taken.note(array, key, size)
     elif total <= MOST_ASKED:

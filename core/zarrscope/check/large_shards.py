@@ -19,6 +19,7 @@ from zarrscope.check.finding import Finding, failed_chunk
 from zarrscope.errors import BadChunk, ZarrscopeError
 from zarrscope.model.buffers import Arena
 from zarrscope.model.storage import ByteRange
+from zarrscope.runtime.tuning import CHECKED_GAP, CHECKED_INNER_CHUNKS, CHECKED_RANGE_BYTES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,12 +28,6 @@ if TYPE_CHECKING:
     from zarrscope.model.selection import ChunkIndex
     from zarrscope.nodes.array import Array
 
-AT_ONCE = 1024
-"""The number of inner chunks that are read at a time."""
-BLOCK = 8 << 20
-"""The number of bytes that are read at a time if they need not be decoded."""
-MAX_GAP = 8 << 10
-"""Inner chunks with a smaller gap between them, in bytes, are read as one range."""
 COMPARED = 1000
 """The most overlaps that are examined to find one with different bytes."""
 
@@ -149,8 +144,10 @@ class LargeShard:
         self, numbers: NDArray[Any], grid: ChunkIndex, per_inner: ChunkIndex, first: ChunkIndex
     ) -> Iterator[ChunkIndex]:
         """The first inner chunk of each of these entries."""
-        for at in range(0, len(numbers), AT_ONCE):
-            places = np.stack(np.unravel_index(numbers[at : at + AT_ONCE], grid), axis=1) * per_inner + first
+        for at in range(0, len(numbers), CHECKED_INNER_CHUNKS):
+            places = (
+                np.stack(np.unravel_index(numbers[at : at + CHECKED_INNER_CHUNKS], grid), axis=1) * per_inner + first
+            )
             yield from map(tuple, places.tolist())
 
     def _tell_overlaps(self, starts: NDArray[Any], ends: NDArray[Any], numbers: NDArray[Any], grid: ChunkIndex) -> None:
@@ -194,11 +191,12 @@ class LargeShard:
             starts, ends, numbers = starts[~right], ends[~right], numbers[~right]
         one = (1,) * len(first)
         inners = self._places(numbers, grid, one, first)
-        for at in range(0, len(numbers), AT_ONCE):
+        for at in range(0, len(numbers), CHECKED_INNER_CHUNKS):
             if self.is_full or self.cancelled():
                 break
             some = [
-                (int(a) + low, int(b) + low) for a, b in zip(starts[at:][:AT_ONCE], ends[at:][:AT_ONCE], strict=True)
+                (int(a) + low, int(b) + low)
+                for a, b in zip(starts[at:][:CHECKED_INNER_CHUNKS], ends[at:][:CHECKED_INNER_CHUNKS], strict=True)
             ]
             self._decode_some([next(inners) for _ in some], some)
             self._arena.clear()
@@ -225,14 +223,14 @@ class LargeShard:
         if not len(starts):
             return None
         reach = np.maximum.accumulate(ends)
-        breaks = np.flatnonzero(starts[1:] > reach[:-1] + np.uint64(MAX_GAP)) + 1
+        breaks = np.flatnonzero(starts[1:] > reach[:-1] + np.uint64(CHECKED_GAP)) + 1
         begins = [0, *breaks.tolist()]
         for begin, after in zip(begins, [*begins[1:], len(starts)], strict=True):
             at, stop = int(starts[begin]) + low, int(reach[after - 1]) + low
             while at < stop:
                 if self.cancelled():
                     return None
-                wanted = min(BLOCK, stop - at)
+                wanted = min(CHECKED_RANGE_BYTES, stop - at)
                 got = len(self._reader.part(ByteRange(at, wanted)) or b"")
                 self._arena.clear()
                 at += got

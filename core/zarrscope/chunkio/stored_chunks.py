@@ -17,13 +17,12 @@ import numpy as np
 from zarrscope.errors import Refused
 from zarrscope.model.selection import ChunkIndex
 from zarrscope.model.storage import never
+from zarrscope.runtime.tuning import VISITED_CHUNKS
 
 if TYPE_CHECKING:
     from zarrscope.chunkio.source import ArraySource
     from zarrscope.model.metadata import ChunkKeys
 
-MANY = 1 << 16
-"""A grid of at most this many chunks is visited without listing first."""
 MOST = 1 << 30
 """The most chunks that are visited in a store that cannot list."""
 
@@ -114,7 +113,7 @@ def stored_chunks(array: ArraySource, cancelled: Callable[[], bool] = never) -> 
     metadata = array.metadata
     extent = metadata.grid.grid_shape(array.shape)
     total = prod(extent)
-    if total <= MANY:
+    if total <= VISITED_CHUNKS:
         return None
     if not array.store.listable:
         if total > MOST:

@@ -39,6 +39,7 @@ from zarrscope.errors import BadChunk, BadMetadata
 from zarrscope.model.dtype import DataType, Fill
 from zarrscope.model.selection import ChunkIndex
 from zarrscope.model.storage import ByteRange
+from zarrscope.runtime.tuning import INDEX_ENTRIES_AT_ONCE, SPANS_AT_ONCE
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -51,14 +52,10 @@ NOWHERE = (1 << 64) - 1
 NAME = "sharding_indexed"
 
 
-_PIECE = 1 << 20
-"""The number of index entries that are processed at once: the intermediate arrays take ten times their memory."""
 _MOST_OVERLAPS = 1000
 """The most overlaps that are reported per shard."""
 
 
-SPANS_AT_ONCE = 1 << 16
-"""The number of byte ranges of inner chunks that are computed at once."""
 StoredSpan = tuple[int, int] | None
 """The byte range (start, stop) of an inner chunk in its shard; None if it is not stored."""
 
@@ -118,8 +115,8 @@ class ShardIndex:
         (`locate` raises the reason)."""
         pairs = region.reshape(-1, 2)
         good, bad = np.empty(len(pairs), bool), np.empty(len(pairs), bool)
-        for at in range(0, len(pairs), _PIECE):
-            here = slice(at, at + _PIECE)
+        for at in range(0, len(pairs), INDEX_ENTRIES_AT_ONCE):
+            here = slice(at, at + INDEX_ENTRIES_AT_ONCE)
             good[here], bad[here] = self._judged(pairs[here, 0], pairs[here, 1])
         return good, bad
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from zarrscope.chunkio.stored_chunks import MANY, MOST, blocks_touched, is_sparse, listed, stored_chunks
+from zarrscope.chunkio.stored_chunks import MOST, blocks_touched, is_sparse, listed, stored_chunks
 from zarrscope.chunkio.stored_chunks import ElementRanges as PresentSpans
 from zarrscope.convert.blocks import (
     ChunkRegion,
@@ -37,7 +37,7 @@ from zarrscope.model.selection import ChunkIndex
 from zarrscope.model.storage import ABSENT, ByteRange
 from zarrscope.nodes.array import Array
 from zarrscope.nodes.stored_array import StoredArray
-from zarrscope.runtime.tuning import REGION_BYTES, VALUES_AT_ONCE
+from zarrscope.runtime.tuning import REGION_BYTES, VALUES_AT_ONCE, VISITED_CHUNKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class ArrayWork:
         """
         metadata = self.target.metadata
         total = prod(metadata.grid.grid_shape(metadata.shape))
-        if total <= MANY:
+        if total <= VISITED_CHUNKS:
             return regions(metadata, self._region_shape())
         if not self._blank_alike:
             if total > MOST:

@@ -19,6 +19,7 @@ from typing import Any
 from zarrscope.errors import BadMetadata
 from zarrscope.jsondoc.grammar import BEYOND, BOM, LITERALS, LONG, MAX_DEPTH, TWICE, fail, integer, without_collection
 from zarrscope.runtime.lazy_numpy import np
+from zarrscope.runtime.tuning import JSON_PIECE
 
 NODE_LIMIT = 16 << 20
 """The largest document of a node, in bytes, unless the caller or ZARRSCOPE_DOCUMENT_LIMIT sets another limit."""
@@ -30,7 +31,6 @@ each takes some hundred bytes of memory after parsing."""
 _raised = 0
 """The highest limit that a caller has set: a document that could be read under it can be parsed, too."""
 
-_PIECE = 1 << 20
 _PLACES_LIMIT = 4 << 20
 """In larger documents, errors have no pointer: finding it would take longer than reading the document."""
 _NOTED_LIMIT = 1 << 20
@@ -297,8 +297,8 @@ def _may_be_deep(text: str) -> bool:
     depth = lowest = 0
     opening, closing = b"[{", b"]}"
     table = bytes(1 if c in opening else 255 if c in closing else 0 for c in range(256))
-    for at in range(0, len(text), _PIECE):
-        steps = np.frombuffer(text[at : at + _PIECE].encode("utf-8", "replace").translate(table), np.int8)
+    for at in range(0, len(text), JSON_PIECE):
+        steps = np.frombuffer(text[at : at + JSON_PIECE].encode("utf-8", "replace").translate(table), np.int8)
         depths = np.cumsum(steps, dtype=np.int32)
         if depth + int(np.max(depths, initial=0)) - lowest > MAX_DEPTH:
             return True

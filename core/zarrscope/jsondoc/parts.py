@@ -15,7 +15,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_PIECE = 1 << 20
+from zarrscope.runtime.tuning import JSON_PIECE
+
 _STEPS = np.zeros(256, np.int8)
 _STEPS[list(b"[{")] = 1
 _STEPS[list(b"]}")] = -1
@@ -27,7 +28,7 @@ def separators(text: str, start: int, stop: int) -> NDArray[np.int64]:
     found = [np.array([start])]
     depth, inside, at = 0, False, start + 1
     while at < stop - 1:
-        end = min(at + _PIECE, stop - 1)
+        end = min(at + JSON_PIECE, stop - 1)
         while text[end - 1] == "\\":  # a backslash and the character after it stay in one piece
             end += 1
         piece = text[at:end].encode("latin-1", "replace")  # one byte per character
@@ -69,7 +70,7 @@ def _longest(same: Callable[[int, int], bool], most: int) -> int:
     """The number of equal characters; `same(done, size)` compares `size` characters after the first `done`."""
     done = 0
     while done < most:
-        size = min(_PIECE, most - done)
+        size = min(JSON_PIECE, most - done)
         if not same(done, size):
             while size > 1:  # the first difference is in the first half, or else in the second
                 half = size // 2

@@ -37,17 +37,13 @@ from zarrscope.nodes.detect import (
     not_zarr,
 )
 from zarrscope.runtime.threads import shared
-from zarrscope.runtime.tuning import SEARCHED_AT_ONCE
+from zarrscope.runtime.tuning import LARGE_DOCUMENT, SEARCHED_AT_ONCE
 from zarrscope.stores.store import Store
 
 # Methods import modules that only they need, so that opening and reading stay quick.
 if TYPE_CHECKING:
     from zarrscope.nodes.consolidated_metadata import ConsolidatedMetadata
     from zarrscope.nodes.document_cache import DocumentCache
-
-
-_LARGE = 64 << 10
-"""Documents larger than this many bytes are kept in parsed form."""
 
 
 class HierarchyLike(Protocol):
@@ -124,7 +120,7 @@ class NodeContext:
         self._probed_documents: dict[str, bytes] | None = dict(documents)
         """The documents that detection fetched; the first opening of the root uses them."""
         self._parsed = {
-            key: each for key, each in documents.items() if isinstance(each, ParsedBytes) and len(each) > _LARGE
+            key: each for key, each in documents.items() if isinstance(each, ParsedBytes) and len(each) > LARGE_DOCUMENT
         }
         self._document_cache: DocumentCache | None = None
         if store.remote and not self.writable:

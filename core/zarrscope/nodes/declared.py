@@ -11,12 +11,10 @@ from zarrscope.dialects.defects import as_far_as_read
 from zarrscope.errors import Refused, ZarrscopeError
 from zarrscope.model.node_path import clean_path, declared_paths, join_path
 from zarrscope.model.storage import Entry
+from zarrscope.runtime.tuning import SERIES_AT_ONCE
 
 if TYPE_CHECKING:
     from zarrscope.nodes.context import NodeContext
-
-SERIES_AT_ONCE = 16
-"""Images of bioformats2raw that are requested in parallel if no document states their number."""
 
 
 def named_beneath(hierarchy: NodeContext, path: str) -> Iterator[Child]:

@@ -104,6 +104,51 @@ PUT_BYTES = 64 << 20
 """The most bytes, in total, of values that are sent in parallel. Not measured: they are held in memory."""
 FEWEST_IN_FLIGHT = 4
 """The fewest parallel requests after a server reported too many. Not measured."""
+SSH_PIPE_BYTES = 1 << 20
+"""The size of the pipe from ssh, if the system can change it. Reading values of 9 MB at 30 ms takes a tenth less time
+than with the usual 64 KiB (bench ssh)."""
+SSH_PIECE_BYTES = 64 << 10
+"""Bytes that are written to the pipe to ssh at a time. Not measured: the usual size of a pipe."""
+SSH_CHANNELS = 4
+"""The most channels of a connection over ssh, the first one included (bench ssh). An OpenSSH server allows ten by
+default."""
+SSH_LONG_WAY_SECONDS = 0.005
+"""Further channels are opened only if a round trip takes at least this time: on a shorter way one channel is fast
+enough (bench ssh)."""
+SSH_LARGE_READ_BYTES = 1 << 20
+"""Further channels are opened only after one read that fetched at least this number of bytes. Not measured."""
+SSH_AT_ONCE = 16
+"""The most requests that the far side of ssh handles in parallel. Not measured: a file server answers some tens."""
+SSH_PAGE = 500
+"""The most names in one message with a listing over ssh. Not measured: some ten kilobytes."""
+SFTP_CHANNELS = 8
+"""The most channels of one SFTP connection. Not measured: by default servers allow ten sessions (MaxSessions)."""
+SFTP_PIECE_BYTES = 4 << 20
+"""Bytes of read requests that are sent over SFTP before waiting for answers. Not measured: they are held in memory."""
+SFTP_PAGE = 200
+"""Names of a listing over SFTP that are passed on together. Not measured: the first should be shown early."""
+SFTP_REMOVED_AT_ONCE = 64
+"""Files that are removed in parallel over SFTP. Not measured: a few rounds of requests."""
+REDIS_AT_ONCE = 64
+"""The most values that are requested from Redis in one round trip. Not measured: they are held in memory."""
+REDIS_PAGE = 1000
+"""The number of keys that Redis examines for one answer of a listing. Not measured: the server serves nobody else
+meanwhile."""
+LMDB_PAGE = 1024
+"""The most keys of LMDB that are listed in one transaction. Not measured: a long one keeps LMDB from reusing pages."""
+SQLITE_PAGE = 256
+"""The most keys that one query returns when one level of an SQLite file is listed. Not measured."""
+LONG_LISTING_SECONDS = 0.4
+"""Seconds after which the listing of one level of a bucket counts as slow; the whole is then listed beside it. Not
+measured: a level of 4,000 names takes this long at 100 ms a request."""
+MULTIPART_BYTES = 64 << 20
+"""Values of more bytes are uploaded in parts, which the service combines in one step. Not measured: a failed part is
+sent again alone."""
+SERIES_AT_ONCE = 16
+"""Images of bioformats2raw that are requested in parallel if no document states their number. Not measured: most
+files hold a few."""
+ARCHIVE_PIECE_BYTES = 16 << 20
+"""Bytes that are copied at a time when an archive is written anew. Not measured: they are held in memory."""
 ARCHIVE_TAIL_BYTES = 1 << 17
 """Bytes that are read first from the end of a remote archive. Not measured: they include the directory of some
 1,500 entries, and a server of 10 MB/s sends them in half of a round trip."""
@@ -128,6 +173,16 @@ of requests."""
 CHILDREN_AT_ONCE = 64
 """Children whose documents are fetched, or that are opened, in parallel (bench listing, and round trips of http)."""
 
+# ---------------------------------------------------------------------------------------------- files and documents
+FILE_PIECE_BYTES = 1 << 20
+"""Bytes of a file that a comparison reads at a time. Not measured: they stay in the processor's cache."""
+JSON_PIECE = 1 << 20
+"""Characters of a long JSON text that are examined at a time. Not measured: numpy's intermediate arrays are a few times
+as large."""
+LARGE_DOCUMENT = 64 << 10
+"""Documents of more bytes are kept in parsed form from the opening of a hierarchy on. Not measured: smaller ones take
+less than a millisecond to parse again."""
+
 # ---------------------------------------------------------------------------------------------- whole arrays
 CHECKED_AT_ONCE = 256
 """Chunks (or shards) that `check` decodes between two reports of progress. Not measured: they take about a second."""
@@ -136,6 +191,21 @@ CHECKED_PARTS = 8
 batches together. Not measured."""
 CHECKED_INNER_CHUNKS = 1024
 """Inner chunks of a shard that are fetched at once. Not measured: their ranges are merged."""
+CHECKED_RANGE_BYTES = 8 << 20
+"""Bytes of a shard that are read at a time if they need not be decoded. Not measured."""
+CHECKED_GAP = 8 * 1024
+"""As LOCAL_GAP, for the inner chunks that `check` reads. Not measured."""
+LISTED_AT_ONCE = 2048
+"""Keys that `check` lists between two reports of progress. Not measured."""
+VISITED_CHUNKS = 1 << 16
+"""The chunks of a grid with at most this many are requested one by one, without a listing first. Not measured: a
+listing takes a request for each thousand names."""
+INDEX_ENTRIES_AT_ONCE = 1 << 20
+"""Entries of a shard's index that are processed at once. Not measured: the intermediate arrays take ten times their
+memory."""
+SPANS_AT_ONCE = 1 << 16
+"""Byte ranges of inner chunks that are computed at once. Not measured: Python's numbers take ten times the memory of
+numpy's."""
 CHECKED_BYTES = 512 << 20
 """The most decoded bytes of chunks that `check` holds at a time. Not measured: a laptop can spare this much."""
 COMPARED_BYTES = 16 << 20
@@ -143,6 +213,16 @@ COMPARED_BYTES = 16 << 20
 REGION_BYTES = 32 << 20
 """Bytes of a region that is converted at a time. Not measured: a region holds a few chunks and fits into a core's share
 of memory."""
+EXPORTED_BYTES = 32 << 20
+"""Bytes of values that an export reads at a time. Not measured: a few chunks."""
+EXPORTED_PLANE_BYTES = 128 << 20
+"""Larger planes are exported in tiles, so that no complete plane is in memory. Not measured."""
+EDITED_EDGE = 256
+"""The length of a block of edited values along the last two axes; along the others it is one element long. Not
+measured: a brush touches a few such blocks."""
+EDITED_BOX = 1 << 22
+"""The most elements in the bounding box of scattered positions for which the whole box is read through the cache. Not
+measured: four megabytes of bytes."""
 TASK_BYTES = 32 << 20
 """Bytes that one task of a cluster reads. Not measured: sending the task costs little in comparison."""
 TASKS_PER_THREAD = 2

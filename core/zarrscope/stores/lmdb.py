@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from zarrscope.errors import NotFound, Refused, Unreadable, ZarrscopeError
 from zarrscope.model.buffers import Arena
 from zarrscope.model.storage import Buffer, ByteRange, Entry, Version
+from zarrscope.runtime.tuning import LMDB_PAGE
 from zarrscope.stores.keys import check_key, too_large
 from zarrscope.stores.local.opening import nearest
 from zarrscope.stores.one_per_file import OnePerFile
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 RENEWED_SECONDS = 1.0
 """The age in seconds after which a Reader renews its transaction: LMDB cannot reuse old pages while a transaction
 lasts."""
-PAGE = 1024
-"""The most keys listed in one transaction, because a long read transaction keeps LMDB from reusing old pages."""
 MOST = 1 << 30 if sys.platform == "win32" else 1 << 40
 """Bytes of address space for the memory map, which is the largest size of a database. On Windows the file gets this
 size as soon as it is opened."""
@@ -250,7 +249,7 @@ class LMDBStore(Store):
             with self._transaction() as transaction:
                 cursor = transaction.cursor()
                 found = cursor.set_range(low) if low else cursor.first()
-                while found and len(page) < PAGE and bytes(cursor.key()).startswith(begins):
+                while found and len(page) < LMDB_PAGE and bytes(cursor.key()).startswith(begins):
                     page.append(bytes(cursor.key()))
                     found = cursor.next()
             if not page:
@@ -265,7 +264,7 @@ class LMDBStore(Store):
             with self._transaction() as transaction:
                 cursor = transaction.cursor()
                 found = cursor.set_range(low) if low else cursor.first()
-                while found and len(page) < PAGE:
+                while found and len(page) < LMDB_PAGE:
                     key = bytes(cursor.key())
                     if not key.startswith(begins):
                         break

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from zarrscope.errors import Conflict, Denied, NotFound, Refused, Unreadable, ZarrscopeError
 from zarrscope.errors.confidential import cause
 from zarrscope.model.storage import ABSENT, Buffer, ByteRange, Entry, Version
+from zarrscope.runtime.tuning import LONG_LISTING_SECONDS, MULTIPART_BYTES
 from zarrscope.stores.address_options import split_options
 from zarrscope.stores.body import begins_as_page
 from zarrscope.stores.keys import too_large
@@ -35,13 +36,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-LONG_LISTING = 0.4
-"""Seconds after which the listing of one level counts as slow. A level of 4,000 names takes this long at 100 ms a
-request."""
 _LONGEST = 1 << 40
 """An offset beyond the end of every value."""
-_WHOLE = 64 << 20
-"""Values of more bytes are uploaded in parts, which the service combines in one step."""
 
 
 class ObjectStore(BucketRequests):
@@ -134,7 +130,7 @@ class ObjectStore(BucketRequests):
             if not asked.length:
                 return b"", Version("")
             if "non-partial" in str(failed):
-                if size > _WHOLE:
+                if size > MULTIPART_BYTES:
                     raise
                 whole = await self._read(key, None, None)
                 return None if whole is None else (part.of(whole[0]), whole[1])
@@ -200,7 +196,7 @@ class ObjectStore(BucketRequests):
 
         async def listed(client: Client) -> Any:
             level = asyncio.ensure_future(self._obstore.list_with_delimiter_async(client, prefix.rstrip("/") or None))
-            done, _ = await asyncio.wait({level}, timeout=LONG_LISTING)
+            done, _ = await asyncio.wait({level}, timeout=LONG_LISTING_SECONDS)
             return level.result() if done else level
 
         found, told = self._listed(listed, prefix), set[str]()
@@ -283,7 +279,7 @@ class ObjectStore(BucketRequests):
             # Most services check the precondition themselves, but some accept and ignore it.
             await self._compare(key, expect)
             mode = "create" if expect == ABSENT else _conditions(expect)
-        multipart = len(value) > _WHOLE and expect is None
+        multipart = len(value) > MULTIPART_BYTES and expect is None
 
         async def put(client: Client) -> Any:
             return await self._obstore.put_async(client, key, value, mode=mode, use_multipart=multipart)

@@ -16,6 +16,7 @@ from typing import Any
 from zarrscope.errors import Conflict, Denied, Refused, Unreadable, ZarrscopeError
 from zarrscope.errors.confidential import cause, conceal
 from zarrscope.model.storage import Answer, ByteRange, Request, Version
+from zarrscope.runtime.tuning import REDIS_AT_ONCE, REDIS_PAGE
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.network import network, others
 from zarrscope.stores.registry import Mode, StoreOptions
@@ -23,9 +24,6 @@ from zarrscope.stores.store import Store
 from zarrscope.stores.whole_address import whole_address
 
 PREFIX = "zarr"
-AT_ONCE = 64
-"""The most values that are requested in one round trip."""
-_SCANNED = 1000
 
 
 class RedisStore(Store):
@@ -102,10 +100,10 @@ class RedisStore(Store):
     def _get_many(
         self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None = None
     ) -> Iterator[tuple[int, Answer]]:
-        for first in range(0, len(requests), AT_ONCE):
+        for first in range(0, len(requests), REDIS_AT_ONCE):
             if cancelled():
                 return
-            some = requests[first : first + AT_ONCE]
+            some = requests[first : first + REDIS_AT_ONCE]
             try:
                 with self._asking(some[0][0]):
                     answers = self._answers(some, limit)
@@ -160,7 +158,7 @@ class RedisStore(Store):
         while True:
             with self._asking(prefix) as client:
                 # Keys of every Redis type are listed: reading a value that is no string raises an error.
-                cursor, names = client.scan(cursor, match=pattern, count=_SCANNED)
+                cursor, names = client.scan(cursor, match=pattern, count=REDIS_PAGE)
             for name in names:
                 if name not in seen and name.startswith(start):
                     seen.add(name)

@@ -18,13 +18,12 @@ from urllib.parse import quote
 
 from zarrscope.errors import NotFound, Refused, Unreadable
 from zarrscope.model.storage import ByteRange, Entry, Version
+from zarrscope.runtime.tuning import SQLITE_PAGE
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.local.opening import nearest
 from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.store import Store
 
-PAGE = 256
-"""The most keys that one query returns when one level is listed."""
 WAIT = 30.0
 """Seconds to wait while another process has the database locked for writing."""
 _LAST = "\U0010ffff"
@@ -123,7 +122,7 @@ class SQLiteStore(Store):
 
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
         low, high = _range(prefix)
-        question = f"SELECT k, length(CAST(v AS BLOB)) FROM zarr WHERE k >= ? AND k < ? ORDER BY k LIMIT {PAGE}"
+        question = f"SELECT k, length(CAST(v AS BLOB)) FROM zarr WHERE k >= ? AND k < ? ORDER BY k LIMIT {SQLITE_PAGE}"
         while rows := self._rows(question, low, high):
             for key, size in rows:
                 name, slash, _ = key[len(prefix) :].partition("/")

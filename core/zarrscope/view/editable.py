@@ -17,17 +17,13 @@ import numpy as np
 from zarrscope.errors import Refused
 from zarrscope.errors.visible import visible
 from zarrscope.model.frozen import frozen
+from zarrscope.runtime.tuning import EDITED_BOX, EDITED_EDGE
 from zarrscope.view.lazy import AxisIndex, LazyView, ShownAs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from zarrscope.nodes.array import Array
-
-EDGE = 256
-"""The length of a block along the last two axes; along the others a block is one element long."""
-BOX_LIMIT = 1 << 22
-"""The most elements in the bounding box of scattered positions for which the whole box is read through the cache."""
 
 
 @frozen
@@ -50,7 +46,7 @@ class Edits:
     def __init__(self, shape: Sequence[int], dtype: np.dtype[Any]) -> None:
         self.shape, self.dtype = tuple(shape), dtype
         rank = len(self.shape)
-        limits = (1,) * (rank - 2) + (EDGE,) * min(rank, 2)
+        limits = (1,) * (rank - 2) + (EDITED_EDGE,) * min(rank, 2)
         self._size = tuple(max(1, min(limit, n)) for limit, n in zip(limits, self.shape, strict=True))
         self._blocks: dict[tuple[int, ...], EditedBlock] = {}
         self._lock = threading.Lock()
@@ -221,7 +217,7 @@ class EditableView(LazyView):
         if not pure or any(item.min() < 0 for item in every):
             return super()._points(items, lists)
         box = tuple(slice(int(item.min()), int(item.max()) + 1) for item in every)
-        if np.prod([part.stop - part.start for part in box], dtype=object) > BOX_LIMIT:
+        if np.prod([part.stop - part.start for part in box], dtype=object) > EDITED_BOX:
             return super()._points(items, lists)
         if any(part.stop > n for part, n in zip(box, self.shape, strict=True)):
             raise IndexError(f"a list names a position that a view of {self.shape} does not have")

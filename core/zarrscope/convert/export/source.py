@@ -12,14 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zarrscope.errors import NotFound, Refused
+from zarrscope.runtime.tuning import EXPORTED_BYTES
 from zarrscope.view.image import Axis, Channel, Image, Level, default_image
 
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
     from zarrscope.nodes.group import Group
-
-BLOCK_BYTES = 1 << 25
-"""Bytes that are read at a time."""
 
 
 @dataclass(frozen=True)
@@ -130,10 +128,10 @@ class ExportSource:
         ]
         itemsize = max(1, self.dtype.itemsize)
         for axis in range(len(shape)):  # cut the first axes first, so that blocks follow one another in the file
-            if prod(sides) * itemsize <= BLOCK_BYTES:
+            if prod(sides) * itemsize <= EXPORTED_BYTES:
                 break
             rest = prod(sides) // sides[axis] * itemsize
-            fit = max(1, BLOCK_BYTES // max(1, rest))
+            fit = max(1, EXPORTED_BYTES // max(1, rest))
             sides[axis] = min(sides[axis], max(fit // chunks[axis] * chunks[axis], min(fit, chunks[axis]), 1))
         starts = (range(0, length, side) for length, side in zip(shape, sides, strict=True))
         for corner in product(*starts):

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from zarrscope.convert.export.formats import ExportPlan, micrometers, tiff_dtype
 from zarrscope.convert.export.source import ExportSource
+from zarrscope.runtime.tuning import EXPORTED_PLANE_BYTES
 
-PLANE_BYTES = 1 << 27
-"""Larger planes are written in tiles, so that no complete plane is in memory."""
 TILE = 512
 BIG = 1 << 32
 """Above this size, less the margin ROOM for the header, a TIFF needs 64-bit offsets."""
@@ -43,7 +42,7 @@ def write_tiff(plan: ExportPlan, path: str, read: Callable[..., Iterator[Any]]) 
     source, ome = plan.source, plan.format.id == "ome-tiff"
     dtype = tiff_dtype(source.dtype, plan.format.id, [])
     nbytes = prod(source.shape) * dtype.itemsize
-    tiled = _plane_bytes(plan, dtype) > PLANE_BYTES
+    tiled = _plane_bytes(plan, dtype) > EXPORTED_PLANE_BYTES
     imagej = not ome and dtype.str in IMAGEJ and not tiled and nbytes < BIG - ROOM
     letters = IMAGEJ_ORDER if imagej else _order(plan.letters)
     shape = tuple(source.shape[plan.letters.index(letter)] if letter in plan.letters else 1 for letter in letters)

@@ -20,11 +20,10 @@ import time
 from contextlib import suppress
 
 from zarrscope.model.storage import Version
+from zarrscope.runtime.tuning import FILE_PIECE_BYTES
 from zarrscope.stores.local.linux import exchange, open_for_writing
 from zarrscope.stores.local.replace import rename_over
 
-PIECE = 1 << 20
-"""Bytes that a comparison reads at a time."""
 PATIENCE = 0.25
 """Seconds to wait until another program closes the file that it has open for writing."""
 _CANNOT = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EXDEV}
@@ -86,7 +85,7 @@ def _came_out(path: str, size: int, expected: Version) -> tuple[bool, bool]:
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode) or found.st_size != size:
             return False, busy
-        same = Version.of_pieces(lambda at: os.pread(handle, PIECE, at)) == expected
+        same = Version.of_pieces(lambda at: os.pread(handle, FILE_PIECE_BYTES, at)) == expected
         return same, busy
     finally:
         os.close(handle)

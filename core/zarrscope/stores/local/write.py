@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 from zarrscope.errors import Conflict, OutsideLink, ReadOnly, Refused, ZarrscopeError
 from zarrscope.model.storage import ABSENT, Buffer, ByteRange, Version
-from zarrscope.stores.local.exchange import PIECE, Changed, replace_expected
+from zarrscope.runtime.tuning import FILE_PIECE_BYTES
+from zarrscope.stores.local.exchange import Changed, replace_expected
 from zarrscope.stores.local.linux import nameless
 from zarrscope.stores.local.locks import folder_lock, mark
 from zarrscope.stores.local.names import is_link, is_temporary
@@ -212,7 +213,7 @@ def _version_of(store: Folder, handle: int, size: int, expect: Version) -> Versi
     try:
         if expect == ABSENT or not expect.may_have(size):
             return Version("theirs")
-        return Version.of_pieces(lambda at: store._read(handle, at, PIECE))
+        return Version.of_pieces(lambda at: store._read(handle, at, FILE_PIECE_BYTES))
     finally:
         os.close(handle)
 

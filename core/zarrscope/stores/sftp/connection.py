@@ -17,14 +17,13 @@ from weakref import WeakSet, WeakValueDictionary
 from zarrscope.errors import Unreadable, ZarrscopeError
 from zarrscope.errors.confidential import cause
 from zarrscope.runtime.pool import Priority, ThreadPool
+from zarrscope.runtime.tuning import SFTP_CHANNELS
 from zarrscope.stores.network import Network
 from zarrscope.stores.sftp.login import HostLogin, connect
 
 if TYPE_CHECKING:
     from paramiko import SFTPClient, SSHClient
 
-CHANNELS = 8
-"""The most channels. By default servers allow ten sessions per connection (MaxSessions)."""
 
 T = TypeVar("T")
 
@@ -40,7 +39,7 @@ class _Session:
         self.client = client
         self.free: list[SFTPClient] = []
         self.opened = 0
-        self.most = CHANNELS
+        self.most = SFTP_CHANNELS
         self.over = False
 
     @property
@@ -59,7 +58,7 @@ class SFTPConnection:
         self._connecting = False
         self._closed = 0
         """The number of times that the connection was closed. A request that was running then is not repeated."""
-        self._pool = ThreadPool("sftp", CHANNELS, 0)
+        self._pool = ThreadPool("sftp", SFTP_CHANNELS, 0)
         self.users: WeakSet[Any] = WeakSet()
 
     def submit(self, act: Callable[[SFTPClient], T], repeat: Callable[[], bool] = lambda: True) -> Future[T]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import Denied, ReadOnly, Refused, Unreadable, Unsupported, ZarrscopeError
 from zarrscope.model.storage import ByteRange, Entry
+from zarrscope.runtime.tuning import SFTP_PAGE, SFTP_PIECE_BYTES
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.local.names import is_temporary
 from zarrscope.stores.sftp.connection import Left
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
 
 REQUEST = 32768
 """The largest read request, in bytes, that all servers answer."""
-PIECE = 4 << 20
-"""Bytes of read requests that are sent before waiting for answers."""
-NAMES = 200
-"""The number of names of a listing that are passed on together."""
 ATTEMPTS = 20
 """The most attempts to make a folder and a file in it, while another program removes the folder again."""
 MARK_SECONDS = 60.0
@@ -79,9 +76,9 @@ def _bytes(file: SFTPFile, start: int, stop: int) -> bytes:
         file.seek(start)
         return bytes(file.read(stop - start))
     pieces = []
-    for at in range(start, stop, PIECE):
-        pieces += file.readv([(at, min(PIECE, stop - at))])
-        if len(pieces[-1]) < min(PIECE, stop - at):
+    for at in range(start, stop, SFTP_PIECE_BYTES):
+        pieces += file.readv([(at, min(SFTP_PIECE_BYTES, stop - at))])
+        if len(pieces[-1]) < min(SFTP_PIECE_BYTES, stop - at):
             break
     return b"".join(pieces)
 
@@ -133,14 +130,14 @@ def is_absent(channel: SFTPClient, path: str, error: OSError) -> bool:
 
 # ---------------------------------------------------------------------- listing
 def list_level(channel: SFTPClient, path: str, tell: Callable[[list[SFTPAttributes]], bool]) -> None:
-    """Calls `tell` with the attributes of the entries in a folder, NAMES at a time, until it returns False."""
+    """Calls `tell` with the attributes of the entries in a folder, SFTP_PAGE at a time, until it returns False."""
     some: list[SFTPAttributes] = []
     try:
         for each in channel.listdir_iter(path):
             if is_temporary(each.filename):
                 continue
             some.append(each)
-            if len(some) == NAMES:
+            if len(some) == SFTP_PAGE:
                 if not tell(some):
                     raise Left
                 some = []

@@ -29,6 +29,7 @@ from zarrscope.errors import Conflict, Refused, Unreadable, ZarrscopeError
 from zarrscope.errors.confidential import conceal, public_options
 from zarrscope.model.storage import ABSENT, Buffer, ByteRange, Entry, Version
 from zarrscope.runtime.interrupts import LOOK_SECONDS, check
+from zarrscope.runtime.tuning import SFTP_CHANNELS, SFTP_REMOVED_AT_ONCE
 from zarrscope.runtime.waits import waiting
 from zarrscope.stores.local.names import is_temporary
 from zarrscope.stores.local.temporaries import new_name
@@ -36,7 +37,7 @@ from zarrscope.stores.network import CHANCE, network, others
 from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.remote import RemoteStore
 from zarrscope.stores.sftp import files
-from zarrscope.stores.sftp.connection import CHANNELS, shared
+from zarrscope.stores.sftp.connection import shared
 from zarrscope.stores.sftp.login import login_of
 from zarrscope.stores.store import Store
 from zarrscope.stores.whole_address import whole_address
@@ -45,9 +46,6 @@ if TYPE_CHECKING:
     from paramiko import SFTPAttributes, SFTPClient
 
 T = TypeVar("T")
-
-REMOVED_AT_ONCE = 64
-"""The number of files that are removed in parallel."""
 
 
 class SFTPStore(RemoteStore):
@@ -204,7 +202,7 @@ class SFTPStore(RemoteStore):
         running: dict[Future[list[SFTPAttributes]], str] = {}
         try:
             while waiting or running:
-                while waiting and len(running) < CHANNELS:
+                while waiting and len(running) < SFTP_CHANNELS:
                     folder = waiting.pop()
                     running[self._submit(self._whole_level(folder))] = folder
                 done, _ = wait_for([*running], LOOK_SECONDS, FIRST_COMPLETED)
@@ -324,8 +322,8 @@ class SFTPStore(RemoteStore):
 
     def _erase_prefix(self, prefix: str) -> None:
         keys = [*self._list_prefix(prefix)]
-        for i in range(0, len(keys), REMOVED_AT_ONCE):
-            self._erased(keys[i : i + REMOVED_AT_ONCE])
+        for i in range(0, len(keys), SFTP_REMOVED_AT_ONCE):
+            self._erased(keys[i : i + SFTP_REMOVED_AT_ONCE])
 
     def _erased(self, keys: Sequence[str]) -> None:
         asked = [self._submit(partial(files.remove, path=self._path(key), root=self._root)) for key in keys]

@@ -21,16 +21,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from zarrscope.errors import ZarrscopeError
+from zarrscope.runtime.tuning import SSH_CHANNELS, SSH_LARGE_READ_BYTES, SSH_LONG_WAY_SECONDS
 from zarrscope.stores.ssh.connection import SSHConnection, WaitCancelled, wait
 from zarrscope.stores.ssh.frames import MessageFrame, rebuilt
 
-MOST_CHANNELS = 4
-"""The most channels of a connection, the first one included; an OpenSSH server allows ten by default."""
-LONG_WAY_SECONDS = 0.005
-"""Further channels are opened only if a round trip takes at least this time: on a shorter way one channel is fast
-enough."""
-LARGE_READ_BYTES = 1 << 20
-"""Further channels are opened only after one read that fetched at least this number of bytes."""
 _CONFIG_SECONDS = 5.0
 _PATH_BYTES = 80
 """The longest path for the socket of a shared login, in bytes: systems allow 104 to 108, and ssh appends 17 for a
@@ -118,7 +112,7 @@ class Channels:
         """Starts opening further channels if a read of `received` bytes was large enough and round trips are long. It
         does not wait for the channels."""
         quickest = self.first.round_trip
-        if received < LARGE_READ_BYTES or quickest is None or quickest < LONG_WAY_SECONDS:
+        if received < SSH_LARGE_READ_BYTES or quickest is None or quickest < SSH_LONG_WAY_SECONDS:
             return
         with self._guard:
             if self._ended or self.opening is not None or self._open_further is None:
@@ -128,7 +122,7 @@ class Channels:
 
     def _open(self) -> None:
         assert self._open_further is not None
-        for _ in range(MOST_CHANNELS - 1):
+        for _ in range(SSH_CHANNELS - 1):
             try:
                 channel = self._open_further()
             except ZarrscopeError:  # the server may allow no more channels: go on with those that exist

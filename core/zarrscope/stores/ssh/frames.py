@@ -19,12 +19,12 @@ from typing import IO, Any, NamedTuple, Protocol
 import zarrscope.errors as errors
 from zarrscope.errors import Unreadable, ZarrscopeError
 from zarrscope.model.storage import ByteRange
+from zarrscope.runtime.tuning import SSH_PIECE_BYTES
 
 PROTOCOL = 1
 MAGIC = b"\nzarrscope-frames\n"
 """The bytes before the first frame."""
 MAX_HEAD = 64 << 20
-_PIECE = 1 << 16
 _LENGTHS = struct.Struct(">IQ")
 _TOLD = ("message", "key", "pointer", "advice", "feature", "codec", "size", "limit", "untold")
 """The attributes of an error that the head of a frame contains. The receiver sets `store` itself; `theirs` is the body
@@ -53,8 +53,8 @@ def write_frame(
     if taken is None:
         file.write(body)
         return
-    for at in range(0, len(body), _PIECE):
-        file.write(body[at : at + _PIECE])
+    for at in range(0, len(body), SSH_PIECE_BYTES):
+        file.write(body[at : at + SSH_PIECE_BYTES])
         taken()
 
 

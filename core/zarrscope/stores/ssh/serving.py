@@ -19,14 +19,10 @@ from typing import Any, BinaryIO
 
 from zarrscope.errors import Unreadable, Unsupported, ZarrscopeError
 from zarrscope.model.storage import ScannedChild, Version
+from zarrscope.runtime.tuning import SSH_AT_ONCE, SSH_PAGE
 from zarrscope.stores.address import open_store
 from zarrscope.stores.ssh.frames import MAGIC, PROTOCOL, MessageFrame, described, range_read, read_frame, write_frame
 from zarrscope.stores.store import Store
-
-AT_ONCE = 16
-"""The most requests that are handled in parallel."""
-ENTRIES = 500
-"""The most names in one frame of a listing."""
 
 AnswerFrames = Iterator[MessageFrame]
 
@@ -52,7 +48,7 @@ class _Serving:
             self._sink.write(MAGIC)
             write_frame(self._sink, {"protocol": PROTOCOL, "version": version})
             self._sink.flush()
-        with ThreadPoolExecutor(AT_ONCE, "zarrscope-serve") as pool:
+        with ThreadPoolExecutor(SSH_AT_ONCE, "zarrscope-serve") as pool:
             try:
                 while (frame := read_frame(source)) is not None:
                     number, op = int(frame.head["id"]), frame.head["op"]
@@ -151,12 +147,12 @@ class _Serving:
 
     def _op_list_dir(self, frame: MessageFrame, number: int) -> AnswerFrames:
         rest = self._store(frame).list_dir(frame.head["prefix"])
-        while some := list(islice(rest, ENTRIES)):
+        while some := list(islice(rest, SSH_PAGE)):
             yield MessageFrame({"entries": some})
 
     def _op_list_prefix(self, frame: MessageFrame, number: int) -> AnswerFrames:
         rest = self._store(frame).list_prefix(frame.head["prefix"])
-        while some := list(islice(rest, ENTRIES)):
+        while some := list(islice(rest, SSH_PAGE)):
             yield MessageFrame({"keys": some})
 
     def _op_scan_children(self, frame: MessageFrame, number: int) -> AnswerFrames:

@@ -13,6 +13,7 @@ from contextlib import suppress
 
 from zarrscope.errors import Unreadable, Unsupported
 from zarrscope.model.frozen import frozen
+from zarrscope.runtime.tuning import ARCHIVE_PIECE_BYTES
 from zarrscope.stores.local.replace import flush, keep, rename_over, sync_folder, write
 from zarrscope.stores.local.temporaries import begin
 from zarrscope.stores.zip.directory import (
@@ -29,7 +30,6 @@ from zarrscope.stores.zip.ranges import LocalRanges, exactly, state_of
 from zarrscope.stores.zip.store import ZipStore
 from zarrscope.stores.zip.writing import changed, locked_folder
 
-_PIECE = 1 << 24
 _ENCRYPTED, _SIZES_FOLLOW = 0x1, 0x8
 
 
@@ -107,7 +107,7 @@ def _copy(handle: int, ranges: LocalRanges, member: ArchiveMember) -> None:
     at = member.offset + LOCAL_RECORD.size + named + extra
     stop = at + member.packed
     while at < stop:
-        length = min(_PIECE, stop - at)
+        length = min(ARCHIVE_PIECE_BYTES, stop - at)
         write(handle, (exactly(ranges, at, length),))
         at += length
 
