@@ -84,6 +84,24 @@ def test_zarr_python_reads_what_is_written(tmp_path: Path) -> None:
     np.testing.assert_array_equal(zarr.open_array(f"{path}/0", mode="r")[:, 1], VALUES // 2)
 
 
+@pytest.mark.parametrize("version", ["0.5", "0.4"])
+def test_napari_ome_zarr_shows_what_is_written(version: str, tmp_path: Path) -> None:
+    """The plug-in that most people have: the same values, positions, limits and colours."""
+    others = pytest.importorskip("napari_ome_zarr._reader")
+    target = str(tmp_path / "new.ome.zarr")
+    write_image(plan_image(target, [drawn(*layer) for layer in layers()], version), lambda _: None)
+    (data, image, _), (marked, labels, kind) = others.napari_get_reader(target)(target)
+    np.testing.assert_array_equal(np.asarray(data[0]), np.stack([VALUES, VALUES // 2], axis=1))
+    np.testing.assert_array_equal(np.asarray(marked[0]), (VALUES > 2000) * 7)
+    assert (len(data), kind) == (2, "labels")
+    assert image["contrast_limits"] == [[10, 90], [5, 60]]
+    assert [colormap.name for colormap in image["colormap"]] == ["red", "green"]
+    assert image["visible"] == [True, False]
+    for shown in (image, labels):
+        assert tuple(shown["scale"]) == PLACE["scale"]
+        assert shown["units"] == PLACE["units"]
+
+
 def test_napari_saves_layers_by_their_extension(make_napari_viewer: Any, tmp_path: Path) -> None:
     viewer = make_napari_viewer()
     viewer.add_image(VALUES[0, 0], name="photo")

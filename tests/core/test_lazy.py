@@ -242,3 +242,19 @@ def test_a_pickled_view_reads_the_same(tmp_path: Any) -> None:
     again = pickle.loads(pickle.dumps(view))
     np.testing.assert_array_equal(np.asarray(again), VALUES[[3, 1], None, ::-2])
     assert again.dtype == np.float32
+
+
+def test_dask_reads_the_blocks_of_a_view() -> None:
+    """Plug-ins call `from_array` on the data of a layer: the result is numbers, and only the blocks in use are read."""
+    da = pytest.importorskip("dask.array")
+    array, store = stored()
+    view = LazyView(array)
+    lazy = da.from_array(view, chunks=view.chunks)
+    assert not chunks_read(store)
+    highest = lazy[2, :4, :5].max().compute()
+    assert isinstance(highest, np.generic)
+    assert highest == VALUES[2, :4, :5].max()
+    assert chunks_read(store) == ["a/c/2/0/0"]
+    np.testing.assert_array_equal(da.asarray(view)[1].compute(), VALUES[1])
+    np.testing.assert_array_equal((da.from_array(view) + view).compute(), VALUES + VALUES)
+    assert type(np.stack([view, view])) is da.Array, "numpy finds the method on the type"

@@ -19,6 +19,23 @@ import numpy as np
 from zarrscope.runtime.tuning import LAZY_BLOCK_BYTES
 
 
+class _OnType:
+    """A special method that numpy finds, because it looks on the type, and that `hasattr(view, …)` does not find.
+
+    `dask.array.from_array` turns its blocks into numpy arrays only if they have neither `__array_function__` nor
+    `__array_ufunc__`. Otherwise it would take a part of the view for values, which compute to dask arrays again:
+    `compute()` would give no numbers.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    def __get__(self, instance: object, owner: type) -> Callable[..., Any]:
+        if instance is not None:
+            raise AttributeError(self._function.__name__)
+        return self._function
+
+
 class Computing(np.lib.mixins.NDArrayOperatorsMixin, ABC):
     """Gives an array class numpy's operators and functions, computed when needed.
 
@@ -68,9 +85,11 @@ class Computing(np.lib.mixins.NDArrayOperatorsMixin, ABC):
         """The method that `dask.array.asarray` calls on this object."""
         return self.lazy()
 
+    @_OnType
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         return _apply(getattr(ufunc, method), inputs, options, known=method == "__call__")
 
+    @_OnType
     def __array_function__(self, function: Any, types: Any, inputs: Any, options: Any) -> Any:
         return _apply(function, inputs, options, known=_dask_has(function))
 
