@@ -46,6 +46,8 @@ def session(place: str, mailbox: Mailbox, server: WebServer) -> Iterator[Session
 
 def test_the_words() -> None:
     assert words.waiting("http://ann@h:80/x", "zarr.json", 3.2) == "Waiting 3 s for zarr.json from h:80 · Esc stops"
+    long = words.waiting("http://h/x", "plates/first/A/1/0/c/0/1/2/33/444", 3)
+    assert long == "Waiting 3 s for …ates/first/A/1/0/c/0/1/2/33/444 from h · Esc stops"
     assert words.waiting("s3://pub/x.zarr?anon=1", "", 12) == "Waiting 12 s for s3://pub · Esc stops"
     assert words.host_of("ssh://ann@h/data") == "ssh://ann@h"
     assert words.host_of("zip://a::https://h/x.zip") == "h"

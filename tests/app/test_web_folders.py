@@ -165,6 +165,29 @@ def test_a_page_full_of_links_costs_a_bounded_number_of_requests(tmp_path: Path)
         assert len(served.asked) < 500
 
 
+def test_a_group_whose_index_names_what_its_metadata_name_is_listed(tmp_path: Path, mailbox: Mailbox) -> None:
+    """An image names its levels itself. It is not called unlistable where the index was read."""
+    with zarrscope.open(tmp_path / "x.zarr", "w-") as h:
+        axes = [{"name": name, "type": "space"} for name in "yx"]
+        scale = [{"type": "scale", "scale": [1, 1]}]
+        levels = [{"path": "0", "coordinateTransformations": scale}]
+        h.create_group("/image", {"ome": {"version": "0.5", "multiscales": [{"axes": axes, "datasets": levels}]}})
+        h.create_array("/image/0", shape=(4, 4), dtype="u1")
+    with serving(tmp_path) as served:
+        session = Session(f"{served.url}/x.zarr/", mailbox)
+        try:
+            tree = session.tree
+            mailbox.run_until(lambda: tree.row(ROOT).state is RowState.READY)
+            image = tree.find("/image")
+            assert image is not None
+            tree.expand(image)
+            mailbox.run_until(lambda: tree.row(image).state is RowState.READY)
+            assert tree.count(image) == 1
+            assert not tree.row(image).sentence
+        finally:
+            session.close()
+
+
 @pytest.fixture
 def plain(tmp_path: Path) -> Path:
     """Forty plain folders, each with a hierarchy one level further down, and one that is empty."""

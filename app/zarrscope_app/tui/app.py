@@ -328,8 +328,9 @@ class Explorer(App[int]):
         """The left part of the status line: a note on the thing under the cursor."""
         s = self.session
         row = self.tree_lines.row(self.tree_lines.cursor) if self.focus_below is self.tree_lines else None
-        if row is not None and (row.badge or row.sentence):
-            return row.badge or row.sentence
+        about = row.badge or row.sentence if row is not None else ""
+        if about and about != s.waiting:  # the right part says that
+            return about
         if s.jobs.items:
             job = s.jobs.items[-1]
             return words.job_line(job.name, job.progress, job.text) if job.state is JobState.RUNNING else job.sentence

@@ -114,6 +114,8 @@ class NodeContext:
         """The paths of nodes whose metadata came from a consolidated copy."""
         self.checked_groups: set[str] = set()
         """Groups that demand no unknown extension, so that they do not prevent writing beneath them."""
+        self.indexed: set[str] = set()
+        """Groups whose children the index of a web server names."""
         self.passed_over: dict[str, Unreadable] = {}
         """Node path → the error of a document that could not be read, if the other documents suffice to show the
         node."""

@@ -26,6 +26,7 @@ def named_beneath(hierarchy: NodeContext, path: str) -> Iterator[Child]:
         yield Child(name, origin="declared")
     index = hierarchy.store._named_folders(hierarchy.dialect.listing(path))
     if index is not None:
+        hierarchy.indexed.add(path)
         for child in hierarchy.dialect.children(path, (Entry(name, True) for name in index)):
             if child.name not in names:
                 child.origin = "index"

@@ -25,6 +25,8 @@ EVERY_SECONDS = 1.0
 """The time between two looks at the requests that have not been answered."""
 LONG_SECONDS = 0.9
 """A request that was not answered for this time is told; shorter waits are usual."""
+UNNAMED_SECONDS = 3.0
+"""The same for a job that named no request: it may also compute, or import modules."""
 
 
 class WaitsForStores(SessionPart):
@@ -55,9 +57,13 @@ class WaitsForStores(SessionPart):
 
     def _long_waits(self) -> list[PendingRequest]:
         """The requests that have not been answered for a while, the longest wait first."""
-        hierarchy, before = self.hierarchy, time.monotonic() - LONG_SECONDS
-        unnamed = hierarchy is None or hierarchy.store.remote  # a job that names no place may just compute
-        return [each for each in self.owner.waits() if each.since < before and (each.place or unnamed)]
+        hierarchy, now = self.hierarchy, time.monotonic()
+        unnamed = hierarchy is None or hierarchy.store.remote
+        return [
+            each
+            for each in self.owner.waits()
+            if now - each.since > (LONG_SECONDS if each.place else UNNAMED_SECONDS) and (each.place or unnamed)
+        ]
 
     def _sentence(self, wait: PendingRequest | None) -> str:
         """The sentence about a wait; "" for a short one."""

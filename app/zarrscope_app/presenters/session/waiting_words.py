@@ -7,10 +7,15 @@ import re
 from zarrscope.errors import Unreadable
 from zarrscope_app.presenters.strings import clean
 
+KEY_LENGTH = 32
+"""Of a longer key only the end is shown, which differs between the nodes and chunks of a hierarchy."""
+
 
 def waiting(url: str, key: str, seconds: float) -> str:
     """The sentence about a request without an answer: "Waiting 3 s for zarr.json from 10.0.0.1:8000 · Esc stops"."""
-    asked = f"{clean(key, 60)} from {host_of(url)}" if key else host_of(url)
+    shown = clean(key)
+    shown = shown if len(shown) <= KEY_LENGTH else f"…{shown[1 - KEY_LENGTH :]}"
+    asked = f"{shown} from {host_of(url)}" if key else host_of(url)
     return f"Waiting {seconds:.0f} s for {asked} · Esc stops"
 
 

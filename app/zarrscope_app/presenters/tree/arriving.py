@@ -92,8 +92,6 @@ class Arrivals:
         self._group, self._send, self._cancelled, self._patient = group, send, cancelled, patient
         self._keys = Names()
         self._order = array("I")
-        self.indexed = False
-        """Whether names came from the index of a web server, which lists all children."""
 
     def run(self) -> None:
         """Lists the children, and sends them in batches."""
@@ -151,7 +149,6 @@ class Arrivals:
         self._order = merged(self._order, range(first, len(self._keys)), self._keys.__getitem__)
         kinds = bytes(KINDS.index(child.kind) for child in children)
         origins = {first + i: child.origin for i, child in enumerate(children) if child.origin}
-        self.indexed = self.indexed or "index" in origins.values()
         self._send(ArrivedNames(NameBlock.of(names), kinds, self._order, seen or {}, origins))
 
 

@@ -20,6 +20,7 @@ from psygnal import Signal
 from zarrscope.dialects import Child
 from zarrscope.errors import Unsupported
 from zarrscope.model.node_path import natural
+from zarrscope.nodes.internals import node_context
 from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
@@ -387,13 +388,12 @@ class TreePresenter:
             self._owner.post(lambda: setattr(branch, "node", node))
             try:
                 patient = not hierarchy.store.remote or not hierarchy.store.listable or hierarchy.consolidated
-                arrivals = Arrivals(node, send, cancelled, patient=patient)
-                arrivals.run()
+                Arrivals(node, send, cancelled, patient=patient).run()
             except Unsupported as error:
                 if error.feature != "listing":
                     raise
                 return strings.UNLISTABLE
-            return "" if told or arrivals.indexed else strings.UNLISTABLE
+            return "" if told or path in node_context(hierarchy).indexed else strings.UNLISTABLE
 
         def done(outcome: JobResult[str | None]) -> None:
             if outcome.error is not None:
