@@ -136,6 +136,28 @@ def test_something_is_on_the_screen_before_the_application_is_imported(failed: T
     assert failed.after == failed.before
 
 
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [
+        ("https://127.0.0.1:9/a/long/way/to/cells.zarr?version=2", "cells.zarr"),
+        ("s3://bucket/x/cells.zarr/", "cells.zarr"),
+        ("/x/größe.zarr", "größe.zarr"),
+        ("memory://", "memory://"),
+    ],
+)
+def test_the_first_screen_begins_with_the_name_that_stays(
+    start: Callable[..., Terminal], place: str, name: str
+) -> None:
+    """The head of the application begins so, too; the address stands beside the note that it is opened."""
+    terminal = start("-c", FAILING, place)
+    assert terminal.ended() == 1
+    first, _, _ = terminal.written.partition("\x1b[?1049l")
+    head = re.search(r"\x1b\[H(?:\x1b\[7m)?( .*?) {3}", first)
+    assert head is not None
+    assert head[1] == f" {name}"
+    assert f"{words.OPENING} {place}" in first
+
+
 @pytest.mark.parametrize("size", [(0, 0), (1, 1), (2, 9), (4, 20)])
 def test_the_first_screen_moves_the_cursor_within_any_terminal(
     start: Callable[..., Terminal], volume: str, size: tuple[int, int]

@@ -1,5 +1,6 @@
-"""Shows the first screen of the terminal while the application is being imported: the address, a note that it is being
-opened, and the first rows of the tree if the address is a folder.
+"""Shows the first screen of the terminal while the application is being imported: the name of the hierarchy, as the
+application shows it, the address beside a note that it is being opened, and the first rows of the tree if the address
+is a folder.
 
 The first screen is written directly to the terminal's alternate screen, so no toolkit has to be imported for it; the
 application then uses the same screen. If the imports end with an error or a signal, the terminal is restored. The first
@@ -19,6 +20,7 @@ from typing import Any
 from zarrscope.errors.confidential import scrub
 from zarrscope.errors.visible import visible
 from zarrscope_app.presenters import strings_terminal as words
+from zarrscope_app.presenters.session.last_part import last_part
 from zarrscope_app.tui.terminal import CONSOLE_FONT
 
 _ENTER, _LEAVE = "\x1b[?1049h\x1b[2J\x1b[H", "\x1b[?1049l"
@@ -55,11 +57,15 @@ class FirstScreen:
         # A serial console, or a terminal that is just being made, states 0. Textual then assumes the same size as here.
         columns, lines = columns or _COLUMNS, max(lines or _LINES, 2)
         self._shown = True
-        head, room = visible(scrub(self._url)), max(2, columns - 1)
-        # A long address loses its beginning, because its end is the name of the hierarchy.
-        head = (head if len(head) <= room else f"…{head[1 - room :]}").ljust(columns)
+        address = visible(scrub(self._url))
+        head = cut_to(f" {last_part(address) or address}", max(2, columns - 1))
+        head = head.ljust(columns - sum(not character.isascii() for character in head))  # these may take two columns
         shown = f"{_HEAD}{head}{_PLAIN}" if self._colored else head
-        _write(f"{_ENTER}{shown}\x1b[{max(lines - 1, 2)};2H{words.OPENING}")
+        # A long address loses its beginning, because its end says most.
+        room = columns - len(words.OPENING) - 4
+        rest = address if len(address) <= room else f"…{address[1 - room :]}" if room > 1 else ""
+        note = cut_to(f"{words.OPENING} {rest}".rstrip(), max(columns - 2, len(words.OPENING) + 1))
+        _write(f"{_ENTER}{shown}\x1b[{max(lines - 1, 2)};2H{note}")
         self._modes = _without_echo()
         self._listing = threading.Thread(target=self._show_rows, args=(columns, max(lines - 3, 0)), daemon=True)
         self._listing.start()

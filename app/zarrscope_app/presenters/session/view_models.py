@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from zarrscope.model.frozen import frozen
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.session.last_part import last_part
 
 if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
@@ -72,10 +72,7 @@ class SessionState:
 
 def place_name(url: str) -> str:
     """The last part of an address: "cells.zarr"."""
-    place = url if url.startswith("file:") or "://" not in url else url.partition("?")[0]
-    names = place.replace(os.sep, "/").rstrip("/").split("/")
-    parts = [name for name in names if name and not name.endswith(":")]
-    return strings.clean(parts[-1], 80) if parts else strings.clean(url, 80)
+    return strings.clean(last_part(url) or url, 80)
 
 
 def facts_of(hierarchy: Hierarchy | None, version: str, lenient: bool, changing: str = "") -> str:

@@ -1,0 +1,13 @@
+"""The last part of an address: the name of a hierarchy. Without imports, for the terminal's first screen."""
+
+from __future__ import annotations
+
+import os
+
+
+def last_part(url: str) -> str:
+    """The last part of an address: "cells.zarr"; "" for an address without parts."""
+    place = url if url.startswith("file:") or "://" not in url else url.partition("?")[0]
+    names = place.replace(os.sep, "/").rstrip("/").split("/")
+    parts = [name for name in names if name and not name.endswith(":")]
+    return parts[-1] if parts else ""
