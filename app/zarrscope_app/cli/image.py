@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.command("image")
 @click.argument("urls", nargs=-1, required=True, metavar="URL...")
 @click.option("--pixel-size", metavar="AXIS=SIZE,...", help="The size at the finest level; others keep their factors.")
-@click.option("--unit", metavar="UNIT", help="Of all spatial axes, or AXIS=UNIT,...; um, nm and s are understood.")
+@click.option("--unit", metavar="UNIT", help="The unit of all spatial axes, or AXIS=UNIT,...; um, nm and s are known.")
 @click.option("--name", metavar="TEXT", help="The name of the image.")
 @click.option(
     "--axis", multiple=True, metavar="AXIS:MEMBER=...", help="name, type or unit of one axis; may be repeated."

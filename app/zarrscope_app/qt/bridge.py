@@ -3,8 +3,9 @@
 `Bridge.post` is the `Post` that presenters and background workers need. After `close` no posted call is run, so a late
 result never reaches a deleted widget.
 
-The signal has no argument, because Qt copies and deletes an argument in the emitting thread. That takes the GIL within
-C++ code that may not be unwound, so a thread that is there when the process ends would abort it.
+The signal has no argument, because Qt copies and deletes an argument in the emitting thread, and needs Python's lock
+(the GIL) for that. While the interpreter ends, Python stops a thread that asks for the GIL by unwinding its stack. Qt's
+C++ code does not allow that, so the whole process would abort.
 """
 
 from __future__ import annotations

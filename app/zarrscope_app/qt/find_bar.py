@@ -54,7 +54,7 @@ class FindBar(QWidget):
         self.hide()
 
     def attach(self, search: FormSearch | None) -> None:
-        """Uses another search."""
+        """Shows and controls `search`, the search of the displayed form; None if no form is displayed."""
         self._search = search
         self.paint_found()
 

@@ -164,7 +164,8 @@ class TreeModel(QAbstractItemModel):
         elif self._expandable.get(id) != can:
             self.rekinded.emit()
         self._expandable[id] = can
-        shown = self._children.get(id)  # a slot called for the new rows may have changed the window
+        # Read again: a slot of rowsInserted may have called `include`, which changes the children in the model.
+        shown = self._children.get(id)
         if shown:
             self.dataChanged.emit(self.createIndex(0, 0, shown[0]), self.createIndex(len(shown) - 1, 1, shown[-1]))
         self.dataChanged.emit(index, index.siblingAtColumn(1))

@@ -38,7 +38,7 @@ class PlateLines(Lines):
     @property
     def presenter(self) -> OverviewPresenter:
         found = self.session.tabs.presenters["overview"]
-        assert isinstance(found, OverviewPresenter)  # the table of views (presenters) names this class
+        assert isinstance(found, OverviewPresenter)  # presenters/views.py names this class for "overview"
         return found
 
     @property

@@ -122,8 +122,8 @@ class StreamCodec(BytesToBytes):
 
 
 def image_codec(name: str) -> CodecClass:
-    """Returns the class for `imagecodecs_<x>`. Raises Unsupported if the package is not installed, or if the codec is
-    not in it or not used here."""
+    """Returns the class for `imagecodecs_<x>`. Raises Unsupported if the package is not installed or lacks the codec,
+    or if zarrscope does not use the codec (UNSAFE, FILTERS)."""
     package = library("imagecodecs")
     if package is None:
         raise Unsupported(

@@ -8,7 +8,7 @@ https://github.com/zarr-developers/zarr-extensions/tree/main/codecs
         {"name": "bytes", "configuration": {"endian": "little"}}]}
 
 Data types in configurations ("<i4") are used without their byte order, which the `bytes` codec decides. Decoding is
-exactly the arithmetic of the writer (spec C.1): x/scale+offset, cumulative sums, a cast.
+exactly the arithmetic of the writer: x/scale+offset, cumulative sums, a cast.
 """
 
 from __future__ import annotations

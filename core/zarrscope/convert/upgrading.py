@@ -43,9 +43,9 @@ def plan_upgrade(hierarchy: Hierarchy) -> ConversionPlan:
         except NotFound:
             if store.get(".zattrs") is None and store.get(".zmetadata") is None:
                 raise Refused("It is Zarr v3 already, and has no documents of v2", store=store.url) from None
-            return ConversionPlan(
-                hierarchy, store.url, store, hierarchy.dialect, (), ()
-            )  # to continue a removal at the root
+            # An interrupted removal left v2 documents at the root. The plan is empty, so that `upgrade` with `remove`
+            # writes nothing and erases them.
+            return ConversionPlan(hierarchy, store.url, store, hierarchy.dialect, (), ())
     if hierarchy.dialect.name != "v2":
         raise Refused(
             f"Only Zarr v2 can become Zarr v3 in place, not {hierarchy.dialect.title}",

@@ -226,8 +226,8 @@ class Owner:
         return sorted((each for each in found if each is not None), key=lambda each: each.since)
 
     def stop(self, error: Callable[[PendingRequest | None], BaseException]) -> bool:
-        """Ends all reading for which a person waits, like a failure: each callback gets the error that `error` makes
-        for it. Returns False if there was none."""
+        """Ends all work of `read` that is not done, like a failure: each callback gets the error that `error` makes for
+        it. Returns False if there was none."""
         return sum([ticket.stop(error(ticket.waiting)) for ticket in [*self._tickets]]) > 0
 
     def decode(self, work: Callable[..., T], done: Callable[[JobResult[T]], None], priority: int = 1) -> Ticket:

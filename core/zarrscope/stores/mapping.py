@@ -1,7 +1,7 @@
 """Makes a store of a Python mapping from keys to bytes: a dict, an fsspec mapper, a store of zarr-python 2.
 
-`zarrscope.open(mapping)` uses it. A mapping that is no MutableMapping is opened for reading. A KeyError of the mapping
-means that the value is absent; its other errors become Unreadable. The operations are those of store.py and spec B.
+`zarrscope.open(mapping)` uses it. A mapping that is not a MutableMapping is opened read-only. A KeyError of the
+mapping means that the value is absent; its other errors become Unreadable. store.py and spec B describe the operations.
 """
 
 from __future__ import annotations

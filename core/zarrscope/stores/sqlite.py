@@ -1,8 +1,8 @@
 """A SQLite database as a store: sqlite:///folder/file.db, in the layout of zarr-python 2's SQLiteStore.
 
-The database has one table, zarr(k TEXT PRIMARY KEY, v BLOB). SQLite itself cuts a range out of a value. One level is
-listed with few queries, each of which skips the keys beneath a name. The comparison with `expect` and the storing are
-one transaction, so no other process can change the value in between.
+The database has one table, zarr(k TEXT PRIMARY KEY, v BLOB). For a range of a value, SQLite returns only these bytes.
+To list one level, a query stops at the first key beneath a name, and the next query begins after all keys beneath it.
+`set` with `expect` compares and stores in one transaction, so no other process can change the value in between.
 Documentation of the layout: https://zarr.readthedocs.io/en/v2.18.3/api/storage.html#zarr.storage.SQLiteStore
 """
 

@@ -27,8 +27,8 @@ MOST_CHARACTERS = 1 << 12
 
 
 class BeyondPlane:
-    """The members "solid" and "blend" of the displayed view, by name. A presenter that can draw a member adds its name
-    to `drawn`."""
+    """Holds those members of the displayed view that show more than a plane ("solid" and "blend", see the module), by
+    name. A presenter that can draw a member adds its name to `drawn`."""
 
     asked = Signal()
     """Emitted when a restored view has members to draw, which `take` returns."""

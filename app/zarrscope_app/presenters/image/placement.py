@@ -81,7 +81,7 @@ def _way(image: Image, about: Mapping[str, Any], source: str, target: str, rank:
 
 
 def _beyond(level: Level, found: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] | None:
-    """The part of the matrix `found` beyond a level's scale and translation; None if there is none."""
+    """The matrix that, applied after the level's scale and translation, gives `found`; None if these alone give it."""
     plain = np.hstack([np.diag(level.scale), np.array([level.translation]).T])
     if np.allclose(found, plain, rtol=1e-9, atol=0):
         return None

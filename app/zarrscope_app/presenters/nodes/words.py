@@ -186,7 +186,7 @@ def shards_hint(files: int, inside: int, nbytes: int | None) -> str:
 def labels_hint(levels: Sequence[Sequence[int]], nbytes: int) -> str:
     finest = strings.shape(levels[0])
     many = f"{strings.counted(len(levels), 'level')} as the image has, the finest {finest}"
-    return f"{many}; {strings.size(nbytes)} when all is drawn, nothing before."
+    return f"{many}. No values are stored until labels are drawn; at most {strings.size(nbytes)} when all is drawn."
 
 
 def dtype_hint(dtype: str) -> str:

@@ -91,8 +91,8 @@ class WaitsForStores(SessionPart):
         )
 
     def stop_waiting(self) -> bool:
-        """Cancels all requests of which a person sees that they are not answered yet. Returns False if there are none.
-        Jobs that write are not stopped."""
+        """Cancels everything that this session reads (`Owner.read`) and that is not done; each caller gets an error
+        that says so. Returns False if nothing was being read. Jobs that write are not stopped."""
         stopped = self.owner.stop(self._stopped)
         if stopped:
             self._refresh()
