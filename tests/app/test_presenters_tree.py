@@ -253,23 +253,70 @@ def test_groups_that_are_images_look_so_before_they_are_visited(mailbox: Mailbox
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("dialect", "icon"), [("v2", "group"), ("v3", "image")])
-def test_no_document_of_a_distant_store_is_requested_for_icons(mailbox: Mailbox, dialect: str, icon: str) -> None:
-    """Attributes of v2 lie in a document that a listing does not need, so its groups look alike until visited."""
+def distant(dialect: str) -> Counting:
+    """A remote store with the groups of `described`."""
     memory = MemoryStore()
     described(memory, dialect)
-    distant = Counting(memory)
-    distant.remote = True
-    hierarchy = open_hierarchy(distant)
+    store = Counting(memory)
+    store.remote = True
+    return store
+
+
+@pytest.mark.parametrize(("dialect", "icon"), [("v2", "group"), ("v3", "image")])
+def test_no_document_of_a_distant_store_is_requested_for_icons_that_nobody_draws(
+    mailbox: Mailbox, dialect: str, icon: str
+) -> None:
+    """Attributes of v2 lie in a document that a listing does not need, so without icons it is not read."""
+    store = distant(dialect)
+    hierarchy = open_hierarchy(store)
     tree = TreePresenter(shared().owner(mailbox))
-    distant.reset()
+    store.reset()
     tree.attach(hierarchy, "x")
     mailbox.run_until(
         lambda: bool(tree.rows(ROOT, 0, 9)) and all(row.icon != "unknown" for row in tree.rows(ROOT, 0, 9))
     )
     assert tree.rows(ROOT, 0, 1)[0].icon == icon
-    outline = [key for _, key in distant.keys if key.startswith("image/") and not key.endswith("/")]
+    outline = [key for _, key in store.keys if key.startswith("image/") and not key.endswith("/")]
     assert sorted(outline) == (["image/zarr.json"] if dialect == "v3" else ["image/.zarray", "image/.zgroup"])
+
+
+@pytest.mark.parametrize("writable", [False, True])
+@pytest.mark.parametrize("dialect", ["v2", "v3", "draft-2020"])
+def test_groups_of_a_distant_store_that_are_on_the_screen_get_their_icons(
+    mailbox: Mailbox, dialect: str, writable: bool
+) -> None:
+    hierarchy = open_hierarchy(distant(dialect), "r+" if writable else "r")
+    tree = TreePresenter(shared().owner(mailbox))
+    tree.attach(hierarchy, "x")
+    mailbox.run_until(ready(tree))
+
+    def icons() -> dict[str, str]:
+        rows = tree.rows(ROOT, 0, 9)
+        for row in rows:
+            tree.want_icon(row.id)
+        return {row.name: row.icon for row in rows}
+
+    mailbox.run_until(lambda: icons().get("image") == "image")
+    assert icons() == {
+        "image": "image", "mask": "labels", "plain": "group", "plate": "plate", "series": "plate", "well": "plate",
+    }  # fmt: skip
+
+
+def test_icons_of_a_distant_store_cost_one_request_for_each_group_on_the_screen(mailbox: Mailbox) -> None:
+    store = distant("v2")
+    hierarchy = open_hierarchy(store)
+    tree = TreePresenter(shared().owner(mailbox))
+    tree.attach(hierarchy, "x")
+    mailbox.run_until(
+        lambda: bool(tree.rows(ROOT, 0, 9)) and not any(r.icon == "unknown" for r in tree.rows(ROOT, 0, 9))
+    )
+    store.reset()
+    image, mask, *_ = tree.rows(ROOT, 0, 9)
+    for _ in range(3):  # each painting asks again
+        tree.want_icon(image.id)
+        mailbox.run_until(lambda: tree.row(image.id).icon == "image")
+    assert [key for _, key in store.keys] == ["image/.zattrs"]
+    assert tree.row(mask.id).icon == "group", "nobody has painted it"
 
 
 def test_a_refresh_reads_what_a_distant_store_holds_now(mailbox: Mailbox) -> None:

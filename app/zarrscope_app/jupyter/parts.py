@@ -39,13 +39,16 @@ def place(widget: Host) -> dict[str, Any]:
 def tree(widget: Host) -> dict[str, Any]:
     """The visible rows, and the number of all rows."""
     shown = widget.node_tree
+    found = shown.flat(*widget.rows)
+    for row in found:
+        shown.want_icon(row.id)
     rows = [
         {
             **{name: getattr(row, name) for name in ROW_FIELDS},
             "state": row.state.value,
             **({} if shown.in_front(row.id) else {"elsewhere": True}),
         }
-        for row in shown.flat(*widget.rows)
+        for row in found
     ]
     return {"first": widget.rows[0], "count": shown.flat_count, "rows": rows}
 

@@ -304,6 +304,8 @@ class TreeModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.EditRole and name:
             return row.path.rpartition("/")[2]
         if role == Qt.ItemDataRole.DecorationRole:
+            if name:
+                self._presenter.want_icon(row.id)
             return icon(row.icon) if name else icon("warning") if row.badge else None
         if role == Qt.ItemDataRole.ToolTipRole:
             return tip(row.badge or "\n".join(filter(None, (row.path, row.origin))))

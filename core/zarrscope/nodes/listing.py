@@ -10,11 +10,13 @@ are those named by OME-Zarr attributes or by a web server's index page (declared
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.dialects import Child, Insight, NodeKind, StoredDocument
+from zarrscope.dialects.defects import as_far_as_read
 from zarrscope.errors import Denied, NotFound, TooLarge, ZarrscopeError
 from zarrscope.model.metadata import ArrayMetadata, GroupMetadata
 from zarrscope.model.node_path import clean_path, close_to, join_path
@@ -283,6 +285,26 @@ def _searched(
         now = names[first : first + SEARCHED_AT_ONCE]
         shared().share(now, search, len(now), waits=True)
         yield from (found for name in now if (found := made.get(name)) is not None)
+
+
+def attributes_beneath(
+    hierarchy: NodeContext, path: str, names: Iterable[str], cancelled: Callable[[], bool] = never
+) -> dict[str, Mapping[str, Any]]:
+    """Name → attributes, for those of the groups `names` beneath `path` that can be read.
+
+    For hosts that show more of a group than a listing reads. Documents that are cached are not requested again, and the
+    others are requested in parallel.
+    """
+    keys = {name: hierarchy.keys_of(join_path(path, name), "group") for name in names}
+    answers = hierarchy.answers([key for group in keys.values() for key in group], cancelled)
+    found: dict[str, Mapping[str, Any]] = {}
+    for name, group in keys.items():
+        documents = {key: value for key in group if isinstance(value := answers.get(key), bytes)}
+        with suppress(ZarrscopeError):  # the listing has told a fault of the group
+            node = hierarchy.described(join_path(path, name), documents) if documents else None
+            if node is not None:
+                found[name] = as_far_as_read(node.attributes)
+    return found
 
 
 def _child(

@@ -41,11 +41,14 @@ class Seen(NamedTuple):
     detail: str
     icon: str
     badge: str
+    plain: bool = False
+    """Whether it is a group whose attributes, which may give it a more specific icon, were not read."""
 
     @classmethod
     def of(cls, child: Child) -> Seen:
         badge = strings.problem(child.error).headline if child.error is not None else ""
-        return cls(child.kind, detail(child), icon(child), badge)
+        found = icon(child)
+        return cls(child.kind, detail(child), found, badge, plain=found == "group" and not child.attributes)
 
 
 @frozen

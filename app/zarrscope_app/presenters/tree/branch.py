@@ -59,6 +59,9 @@ class Branch:
     wanted: dict[int, None] = field(default_factory=dict)
     """Visible children whose documents must still be read, those that became visible last at the end."""
     looking: Ticket | None = None
+    plain: dict[int, None] = field(default_factory=dict)
+    """Visible groups whose attributes must still be read for their icons, in the order of `wanted`."""
+    describing: Ticket | None = None
     order: array[int] = field(default_factory=lambda: array("I"))
     gone: set[int] = field(default_factory=set)
     """Children whose names turned out not to be those of nodes."""
@@ -141,10 +144,10 @@ class Branch:
     def stop(self) -> None:
         """Cancels the listing and the reading of documents."""
         self.stop_listing()
-        for ticket in (self.looking, self.searching):
+        for ticket in (self.looking, self.describing, self.searching):
             if ticket is not None:
                 ticket.cancel()
-        self.looking = self.searching = None
+        self.looking = self.describing = self.searching = None
 
     # ------------------------------------------------------------------ the filter
     def search(self, needle: str) -> Callable[[Callable[[], bool]], array[int]] | None:

@@ -1,5 +1,5 @@
-"""Reads more about the children of one row in workers: the kinds of visible children, and which children pass the
-filter."""
+"""Reads more about the children of one row in workers: the kinds and icons of visible children, and which children pass
+the filter."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from array import array
 from collections.abc import Callable
 from itertools import islice
 
+from zarrscope.nodes.internals import node_context
+from zarrscope.nodes.listing import attributes_beneath
 from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
+from zarrscope_app.presenters.node_details import group_icon
 from zarrscope_app.presenters.tree.arriving import SMALL, Inspected, Seen, inspected
 from zarrscope_app.presenters.tree.branch import Branch
 
@@ -23,7 +26,9 @@ class Inspection:
     def __init__(self, owner: Owner, touch: Callable[[int], None]) -> None:
         self._owner, self._touch = owner, touch
         self._soon = CoalescedCall(owner.post, self._begin)
+        self._icons_soon = CoalescedCall(owner.post, self._begin_icons)
         self._branches: dict[int, Branch] = {}
+        self._undescribed: dict[int, Branch] = {}
 
     def want(self, branch: Branch, child: int) -> None:
         """Requests the documents of a visible child that were not read yet; not while a small group is loading, because
@@ -67,6 +72,52 @@ class Inspection:
                 self._inspect(branch)
 
         branch.looking = self._owner.read(work, done)
+
+    def want_icon(self, branch: Branch, child: int) -> None:
+        """Requests the attributes of a visible group, if only they show what it is: in a remote store they may lie in a
+        document that a listing does not need."""
+        seen = branch.seen.get(child)
+        if seen is None or not seen.plain or branch.node is None:
+            return
+        hierarchy = branch.node.hierarchy
+        if hierarchy.consolidated or not hierarchy.store.remote:  # the listing has read the attributes
+            return
+        branch.plain.pop(child, None)
+        branch.plain[child] = None
+        self._undescribed[branch.id] = branch
+        self._icons_soon.soon()
+
+    def _begin_icons(self) -> None:
+        branches, self._undescribed = self._undescribed, {}
+        for branch in branches.values():
+            if branch.describing is None and not branch.dead and branch.plain:
+                self._describe(branch)
+
+    def _describe(self, branch: Branch) -> None:
+        """Reads the attributes of the groups that became visible last."""
+        latest = list(islice(reversed(branch.plain), INSPECTED_AT_ONCE))
+        branch.plain = {}
+        asked, group = {branch.names[k]: k for k in latest}, branch.node
+        assert group is not None  # see want_icon
+
+        def work(cancelled: Callable[[], bool]) -> dict[int, str]:
+            found = attributes_beneath(node_context(group.hierarchy), group.path, asked, cancelled)
+            return {asked[name]: group_icon(attributes) for name, attributes in found.items()}
+
+        def done(outcome: JobResult[dict[int, str]]) -> None:
+            branch.describing = None
+            if branch.dead:
+                return
+            icons = outcome.value or {}
+            for child in asked.values():  # after an error too: the row stays as it is, and is not asked for again
+                seen = branch.seen.get(child)
+                if seen is not None:
+                    branch.seen[child] = seen._replace(icon=icons.get(child) or seen.icon, plain=False)
+            self._touch(branch.id)
+            if branch.plain:
+                self._describe(branch)
+
+        branch.describing = self._owner.fetch(work, done)
 
 
 class Search:

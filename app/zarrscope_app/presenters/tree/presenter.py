@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 from psygnal import Signal
@@ -129,6 +130,11 @@ class TreePresenter:
         branch, child = self._whose(id)
         return self._painted.row(branch, child)
 
+    def want_icon(self, id: int) -> None:
+        """Reads the attributes of a group that its icon depends on. Hosts that draw icons call it for painted rows."""
+        with suppress(KeyError):  # the root, or a row that no longer exists
+            self._inspection.want_icon(*self._whose(id))
+
     def count(self, id: int) -> int:
         """The number of children that have arrived and pass the filter."""
         branch = self._branches.get(id)
@@ -213,13 +219,11 @@ class TreePresenter:
         return self.stop_others()
 
     def in_front(self, id: int) -> bool:
-        """Whether the row belongs to the hierarchy in front: always True, because this tree has one hierarchy.
-        (RootsPresenter has several.)"""
+        """Always True, because the only hierarchy of this tree is in front. (RootsPresenter has several.)"""
         return True
 
     def enter(self, id: int) -> None:
-        """Does nothing, because the only hierarchy of this tree is in front. (RootsPresenter brings one of several to
-        the front.)"""
+        """Does nothing, because the only hierarchy is in front. (RootsPresenter brings one of several there.)"""
 
     def find(self, path: str) -> int | None:
         """The id of the row of a node; None if the row has not arrived."""
