@@ -50,28 +50,32 @@ def conformance() -> Path | None:
     return folder if (folder / "cases.tar.gz").is_file() or (folder / "MANIFEST.tsv").is_file() else None
 
 
-def zarr2() -> Path | None:
-    """A Python that has zarr-python 2.18: ZARRSCOPE_ZARR2 (interpreter or environment), else .venv-zarr2."""
-    named = os.environ.get("ZARRSCOPE_ZARR2")
-    place = Path(named) if named else ROOT / ".venv-zarr2"
+def _python(variable: str, made: str) -> Path | None:
+    """The interpreter that a variable names (itself, or its environment), else that of an environment of the clone."""
+    named = os.environ.get(variable)
+    place = Path(named) if named else ROOT / made
     candidates = (place, place / "bin" / "python", place / "Scripts" / "python.exe")
     return next((c for c in candidates if c.is_file()), None)
+
+
+def zarr2() -> Path | None:
+    """A Python that has zarr-python 2.18: ZARRSCOPE_ZARR2 (interpreter or environment), else .venv-zarr2."""
+    return _python("ZARRSCOPE_ZARR2", ".venv-zarr2")
 
 
 def zarr30() -> Path | None:
     """A Python that has zarr-python 3.0: ZARRSCOPE_ZARR30 (interpreter or environment), else .venv-zarr30."""
-    named = os.environ.get("ZARRSCOPE_ZARR30")
-    place = Path(named) if named else ROOT / ".venv-zarr30"
-    candidates = (place, place / "bin" / "python", place / "Scripts" / "python.exe")
-    return next((c for c in candidates if c.is_file()), None)
+    return _python("ZARRSCOPE_ZARR30", ".venv-zarr30")
 
 
 def ome() -> Path | None:
     """A Python that has ome-zarr-py: ZARRSCOPE_OME (interpreter or environment), else .venv-ome."""
-    named = os.environ.get("ZARRSCOPE_OME")
-    place = Path(named) if named else ROOT / ".venv-ome"
-    candidates = (place, place / "bin" / "python", place / "Scripts" / "python.exe")
-    return next((c for c in candidates if c.is_file()), None)
+    return _python("ZARRSCOPE_OME", ".venv-ome")
+
+
+def silx() -> Path | None:
+    """A Python that has silx: ZARRSCOPE_SILX (interpreter or environment), else .venv-silx, else None."""
+    return _python("ZARRSCOPE_SILX", ".venv-silx")
 
 
 @functools.cache

@@ -11,7 +11,9 @@ walking through the images of a plate of 384 wells, walking through a group of 2
 three views of the demo volume. Budgets: 1.5 s, 0.3 s; p99 16 ms and max 50 ms.
 
 *Frames* and *time to sharp* of the slider are those of the window's canvas, beside napari with napari-ome-zarr
-(napari_peer.py) and silx' stack view with the values in memory, where they are installed.
+(napari_peer.py) and silx' stack view with the values in memory, where they are installed. silx needs other releases of
+its dependencies than napari, so it is run in another environment: `python -m venv .venv-silx`, then `.venv-silx/bin/pip
+install . silx matplotlib qtawesome PyQt6 qtpy`; or ZARRSCOPE_SILX names one.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from typing import Any
 if not __package__:
     sys.path[0] = str(Path(__file__).resolve().parents[1])
 
+import machine
 from bench.heartbeat import Heart, beat_in_qt, there_and_back
 from bench.results import OURS, Goal, Row
 from bench.settings import Settings
@@ -192,7 +195,7 @@ def beside(settings: Settings, place: Path, told: list[dict[str, Any]]) -> Itera
     planes = "4" if settings.quick else "59"
     commands = {
         PEER: [sys.executable, napari_peer.__file__, PEER, str(place), "--planes", planes],
-        SILX: [sys.executable, __file__, "silx", str(place)],
+        SILX: [str(machine.silx() or sys.executable), __file__, "silx", str(place)],
     }
     for engine, command in commands.items():
         for _ in told:
