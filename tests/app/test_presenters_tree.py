@@ -21,7 +21,7 @@ from zarrscope.runtime.threads import Mailbox, shared
 from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.wrappers import Counting
 from zarrscope_app.presenters import ROOT, RowState, TreePresenter, strings
-from zarrscope_app.presenters.tree.presenter import UNFOLDED
+from zarrscope_app.presenters.tree.unfolding import ALL, ALL_FAR, ALONE
 
 
 class Fake:
@@ -159,12 +159,55 @@ def test_only_a_few_groups_unfold_at_once_and_none_beside_others(tree: TreePrese
     first = tree.find("/g0")
     assert first is not None
     tree.expand(first)
-    last = "/".join(f"g{i}" for i in range(UNFOLDED + 2))
+    last = "/".join(f"g{i}" for i in range(ALONE + 2))
     mailbox.run_until(lambda: tree.find(f"/{last}") is not None)
     for _ in range(5):
         time.sleep(0.01)
         mailbox.run()
-    assert tree.find(f"/{last}/g{UNFOLDED + 2}") is None
+    assert tree.find(f"/{last}/g{ALONE + 2}") is None
+
+
+def wide(outer: int, inner: int) -> dict[str, list[Child]]:
+    """Groups of groups."""
+    groups = {"/": [Child(f"g{i}", "group") for i in range(outer)]}
+    for i in range(outer):
+        groups[f"/g{i}"] = [Child(f"h{k}", "group") for k in range(inner)]
+        groups.update({f"/g{i}/h{k}": [Child("a", "array")] for k in range(inner)})
+    return groups
+
+
+def expanded(tree: TreePresenter) -> int:
+    """The groups beneath the root that are expanded."""
+    return sum(row.expanded for row in tree.flat(1, tree.flat_count))
+
+
+def test_everything_beneath_a_row_unfolds_on_request(tree: TreePresenter, mailbox: Mailbox) -> None:
+    tree.attach(cast(Hierarchy, Fake(wide(3, 4))), "r")
+    mailbox.run_until(ready(tree))
+    first = tree.find("/g0")
+    assert first is not None
+    tree.expand_all(first)
+    mailbox.run_until(lambda: expanded(tree) == 5)
+    mailbox.run_until(lambda: tree.find("/g0/h3/a") is not None)
+    assert tree.find("/g1/h0") is None, "not beneath that row"
+    tree.expand_all(ROOT)
+    mailbox.run_until(lambda: expanded(tree) == 3 + 3 * 4)
+
+
+@pytest.mark.parametrize(("remote", "most"), [(False, ALL), (True, ALL_FAR)])
+def test_not_too_many_groups_unfold_at_once(tree: TreePresenter, mailbox: Mailbox, remote: bool, most: int) -> None:
+    hierarchy = Fake(wide(ALL + 10, 1))
+    hierarchy.store.remote = remote
+    tree.attach(cast(Hierarchy, hierarchy), "r")
+    mailbox.run_until(lambda: tree.row(ROOT).state is RowState.READY)
+    tree.expand_all(ROOT)
+    mailbox.run_until(lambda: expanded(tree) == most)
+    for _ in range(5):
+        time.sleep(0.01)
+        mailbox.run()
+    assert expanded(tree) == most
+    tree.expand_all(ROOT)
+    mailbox.run_until(lambda: expanded(tree) > most)
 
 
 def test_flat_agrees_with_rows(tree: TreePresenter, mailbox: Mailbox) -> None:

@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 from qtpy.QtCore import QItemSelectionModel, QMimeData, QPoint, QPointF, Qt, QUrl
-from qtpy.QtGui import QColor, QDropEvent, QPalette
+from qtpy.QtGui import QColor, QDropEvent, QPalette, QWheelEvent
 from qtpy.QtTest import QAbstractItemModelTester
 from qtpy.QtWidgets import QApplication, QPlainTextEdit
 
+import zarrscope
 from contracts.journeys import PLANES, SIDE, Shelf, labelled_image, small_image, tree_of_all_kinds
 from qt_robot import QTest, QtRobot
 from zarrscope.stores import memory
@@ -78,6 +79,23 @@ def test_the_tree_goes_with_the_keyboard(robot: QtRobot, shelf: Shelf) -> None:
     robot.wait(lambda: robot.session.state.path == "/strange", "the node whose name was typed")
 
 
+def test_the_tree_folds_and_unfolds_by_keys(robot: QtRobot, tmp_path: Path) -> None:
+    with zarrscope.open(tmp_path / "x.zarr", "w-") as made:
+        for path in ("/a/b/c", "/a/d/e", "/f/g"):
+            made.create_group(path)
+    robot.open(str(tmp_path / "x.zarr"))
+    robot.wait(lambda: robot.rows() == ["a", "f"], "the first rows")
+    view = robot.window.tree.view
+    robot.select("/a")
+    view.setFocus()
+    QTest.keyClicks(view, "+")
+    robot.wait(lambda: robot.rows() == ["a", "b", "d", "f"], "the row unfolded")
+    QTest.keyClicks(view, "-")
+    robot.wait(lambda: robot.rows() == ["a", "f"], "the row folded")
+    QTest.keyClicks(view, "*")
+    robot.wait(lambda: robot.rows() == ["a", "b", "c", "d", "e", "f"], "all beneath the row, and nothing else")
+
+
 # ---------------------------------------------------------------------- keys
 def test_plain_keys_act_on_the_picture_and_not_in_text_fields(robot: QtRobot, shelf: Shelf) -> None:
     image(robot, shelf)
@@ -108,6 +126,43 @@ def test_plain_keys_act_on_the_picture_and_not_in_text_fields(robot: QtRobot, sh
     assert field.text() == "1ayl/"
     assert picture.state.channels[0].visible
     assert not picture.state.locked
+
+
+def turn(canvas: Any, by: int, keys: Any = Qt.KeyboardModifier.NoModifier) -> None:
+    """Turns the wheel over the middle of a picture; 120 is one notch."""
+    middle = QPointF(canvas.rect().center())
+    turned = QWheelEvent(
+        middle, canvas.mapToGlobal(middle), QPoint(), QPoint(0, by), Qt.MouseButton.NoButton, keys,
+        Qt.ScrollPhase.NoScrollPhase, False,
+    )  # fmt: skip
+    QApplication.sendEvent(canvas, turned)
+
+
+def test_the_wheel_zooms_and_steps_with_shift(robot: QtRobot, shelf: Shelf) -> None:
+    image(robot, shelf)
+    canvas, picture = robot.window.image.canvas, robot.session.slice
+
+    def index() -> int:
+        return picture.state.axes[0].index
+
+    zoom = canvas.zoom
+    turn(canvas, 120)
+    assert canvas.zoom > zoom
+    turn(canvas, -120)
+    assert canvas.zoom == pytest.approx(zoom)
+    first = index()
+    shift = Qt.KeyboardModifier.ShiftModifier
+    turn(canvas, 120, shift)
+    assert index() == first + 1
+    for _ in range(8):  # as a touchpad tells one notch
+        turn(canvas, 15, shift)
+    assert index() == first + 2
+    turn(canvas, 90, shift)
+    turn(canvas, -90, shift)
+    assert index() == first + 2, "what was turned into one direction does not count for the other"
+    turn(canvas, -240, shift)
+    assert index() == first
+    assert canvas.zoom == pytest.approx(zoom)
 
 
 def test_zoom_keeps_the_place_under_the_cursor_and_fit_brings_all_back(robot: QtRobot, shelf: Shelf) -> None:
@@ -439,3 +494,17 @@ def test_keys_work_in_a_panel_that_was_taken_out(robot: QtRobot, shelf: Shelf) -
     assert not robot.session.slice.state.dots
     robot.window.run("panels-reset")
     assert not panel.isFloating()
+
+
+@pytest.mark.parametrize(("name", "kept"), [("a", True), ("measured on monday in the other room", False)])
+def test_the_second_column_gives_way_to_long_names(robot: QtRobot, tmp_path: Path, name: str, kept: bool) -> None:
+    with zarrscope.open(tmp_path / "x.zarr", "w-") as made:
+        made.create_array(f"/{name}", shape=(4, 4, 4, 4, 4), dtype="complex128")
+    robot.open(str(tmp_path / "x.zarr"))
+    robot.wait(lambda: robot._find(f"/{name}").siblingAtColumn(1).data() == "5-D complex128", "the second column")
+    view = robot.window.tree.view
+    header, wide = view.header(), view.viewport().width()
+    robot.wait(lambda: header.sectionSize(0) + header.sectionSize(1) <= wide, "the columns to fit")
+    needed = view.fontMetrics().horizontalAdvance("5-D complex128")
+    assert (header.sectionSize(1) > needed) == kept
+    assert kept or header.sectionSize(1) <= wide // 4

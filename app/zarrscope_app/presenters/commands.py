@@ -164,8 +164,10 @@ MORE_KEYS = (("1–9", "Show or hide a channel"), ("X · Z · T", "Choose the ax
 WINDOW_KEYS = (
     ("Shift+drag", "Values along a line"),
     ("Ctrl+drag", "Statistics of a region"),
+    ("Shift+wheel", "Step along the current axis"),
+    ("*", "Unfold everything beneath, in the tree"),
 )
-"""Mouse gestures in the window's picture, besides panning."""
+"""Gestures of the mouse in the window's picture, besides panning, and keys of its tree."""
 
 TERMINAL_KEYS = (
     ("Arrows", "Move; unfold in the tree; step in the picture"),

@@ -37,6 +37,8 @@ from .theme import Role, image_background, mix, quiet, warning
 from .tile_images import KeptImages, as_layer, blit, converted, draw_sign, shows_bare, smooth_together, version_of
 
 _ZOOM_STEP = 1.25
+_NOTCH = 120
+"""The turn of one notch of a wheel, in Qt's unit."""
 _SETTLE_MS = 120
 _BAR_PIXELS = 140
 _PIN = 7
@@ -70,6 +72,8 @@ class ImageCanvas(QWidget):
         self._contrast: tuple[QPointF, tuple[Limits, ...]] | None = None
         """Where a drag with the right button began, and the contrast limits then."""
         self._dragged = False
+        self._turned = 0
+        """What the wheel was turned with Shift since the last step."""
         self._drawn = ""
         """The measurement that dragging the mouse draws: "line", "region"; "" for panning."""
         self._rubber: Rect | None = None
@@ -406,9 +410,14 @@ class ImageCanvas(QWidget):
         if self._presenter is None or not turns:
             return
         if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
-            self._presenter.step(1 if turns > 0 else -1)
+            # A touchpad sends many small turns for one notch of a wheel.
+            self._turned = turns + (self._turned if self._turned * turns > 0 else 0)
+            steps = int(self._turned / _NOTCH)
+            self._turned -= steps * _NOTCH
+            if steps:
+                self._presenter.step(steps)
         else:
-            self.zoom_by(_ZOOM_STEP ** (turns / 120), event.position())
+            self.zoom_by(_ZOOM_STEP ** (turns / _NOTCH), event.position())
             self._hover(event.position())
         event.accept()
 

@@ -56,6 +56,7 @@ class TreePane(QWidget):
         self.view.setAccessibleName(LABELS["tree"])
         self.view.activated.connect(self._activated)
         self.view.end_wanted.connect(self._go_to_end)
+        self.view.all_wanted.connect(self._expand_all)
         self.view.clicked.connect(self._clicked)
         self.view.expanded.connect(lambda index: self._fold(index, True))
         self.view.collapsed.connect(lambda index: self._fold(index, False))
@@ -298,6 +299,11 @@ class TreePane(QWidget):
         if row is not None and self._presenter is not None and self._presenter.row(row.id).expanded != open:
             self._presenter.expand(row.id) if open else self._presenter.collapse(row.id)
 
+    def _expand_all(self) -> None:
+        row = self.current_row()
+        if row is not None and self._presenter is not None:
+            self._presenter.expand_all(row.id)
+
     def _unfold(self, id: int, open: bool) -> None:
         if self.model is not None:
             index = self.model.index_of(id)
@@ -306,12 +312,12 @@ class TreePane(QWidget):
 
 
 class _RowPainter(QStyledItemDelegate):
-    """Paints sentences over both columns, cut at their ends; names are cut in the middle, and take both columns if the
-    second one has no text."""
+    """Paints sentences over both columns, cut at their ends like the texts of the second column; names are cut in the
+    middle, and take both columns if the second one has no text."""
 
     def initStyleOption(self, option: QStyleOptionViewItem | None, index: QModelIndex) -> None:
         super().initStyleOption(option, index)
-        if option is not None and _is_note(index):
+        if option is not None and (index.column() or _is_note(index)):
             option.textElideMode = Qt.TextElideMode.ElideRight
 
     def setEditorData(self, editor: QWidget | None, index: QModelIndex) -> None:
@@ -337,6 +343,7 @@ def _is_note(index: QModelIndex) -> bool:
 
 class _View(QTreeView):
     end_wanted = Signal()
+    all_wanted = Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -355,6 +362,14 @@ class _View(QTreeView):
         self.setItemDelegate(_RowPainter(self))
         self.taking_focus = False
 
+    def sizeHintForColumn(self, column: int) -> int:
+        """The second column gives way to names that are too long, down to a quarter of the width."""
+        hint, viewport = super().sizeHintForColumn(column), self.viewport()
+        if column != 1 or viewport is None or hint <= viewport.width() // 4:
+            return hint
+        room = viewport.width() - super().sizeHintForColumn(0)
+        return min(hint, max(room, viewport.width() // 4))
+
     def focusInEvent(self, event: QFocusEvent | None) -> None:
         # While the tree is reloaded, Qt makes the first row current, which is not a choice of the person.
         self.taking_focus = True
@@ -370,6 +385,9 @@ class _View(QTreeView):
             return
         if event.key() == Qt.Key.Key_End and not event.modifiers():
             self.end_wanted.emit()
+            return
+        if event.text() == "*":  # Qt would expand every row that has arrived, and request as many listings
+            self.all_wanted.emit()
             return
         super().keyPressEvent(event)
 

@@ -33,14 +33,11 @@ from zarrscope_app.presenters.tree.names import NameBlock, merged
 from zarrscope_app.presenters.tree.painted import PaintedRows, is_expandable
 from zarrscope_app.presenters.tree.reach import Reach, parts_of
 from zarrscope_app.presenters.tree.rows import ROOT, TreeRow
+from zarrscope_app.presenters.tree.unfolding import ALL, ALL_FAR, ALONE, Unfolding
 
 if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
     from zarrscope.runtime.waits import PendingRequest
-
-UNFOLDED = 8
-"""The most groups, each the only child of the one above, that are expanded together with the group above them, because
-each costs one listing."""
 
 
 class TreePresenter:
@@ -62,6 +59,7 @@ class TreePresenter:
         self._search = Search(owner, self._touch)
         self._painted = PaintedRows(self._inspection, self._search)
         self.stop_others: Callable[[], bool] = lambda: False
+        self._unfolding = Unfolding(self._open)
         self._clear()
 
     def _clear(self) -> None:
@@ -90,7 +88,7 @@ class TreePresenter:
             self._painted.marks["/"] = icon
         self._root.state = "unknown"
         self._root.sentence = ""
-        self._open(ROOT, 0 if again else UNFOLDED)
+        self._open(ROOT, 0 if again else ALONE)
 
     def fail(self, sentence: str) -> None:
         """Shows the sentence in place of the rows, because the hierarchy could not be opened."""
@@ -238,7 +236,7 @@ class TreePresenter:
     def expand(self, id: int) -> None:
         """Shows the children of a row; fetches them the first time. If the only child is a group, this group is
         expanded as well, and so on."""
-        self._open(id, UNFOLDED)
+        self._open(id, ALONE)
 
     def _open(self, id: int, unfolds: int = 0) -> None:
         branch = self._branch(id)
@@ -250,17 +248,16 @@ class TreePresenter:
             self._fetch(branch)
         self._touch(id)
 
-    def _unfold(self, branch: Branch) -> None:
-        """Expands the only child of a group that was just expanded, if the child is a group."""
-        left, branch.unfolds = branch.unfolds, 0
-        alone = branch.state == "ready" and branch.expanded and not branch.unlisted and len(branch.order) == 1
-        if left and alone and branch.kind(branch.order[0]) == "group":
-            self._open(branch.child_id(branch.order[0]), left - 1)
+    def expand_all(self, id: int) -> None:
+        """Expands a row and all groups beneath it, as far as `Unfolding` allows."""
+        if (branch := self._branch(id)) is not None and self._hierarchy is not None:
+            self._unfolding.all_beneath(branch, ALL_FAR if self._hierarchy.store.remote else ALL)
 
     def collapse(self, id: int) -> None:
         branch = self._branches.get(id)
         if branch is not None and branch.expanded:
             branch.expanded = False
+            self._unfolding.stop()
             self._touch(id)
 
     def toggle(self, id: int) -> None:
@@ -445,7 +442,7 @@ class TreePresenter:
         branch.state, branch.sentence, branch.retry = state, sentence, retry
         branch.unlisted = sentence == strings.UNLISTABLE
         self._reach.arrived(branch, all_there=True)
-        self._unfold(branch)
+        self._unfolding.listed(branch)
         self._touch(branch.id)
         self._reach.advance(self._root, self._branches)
 
@@ -484,8 +481,7 @@ class TreePresenter:
 
     # ------------------------------------------------------------------ signals
     def _touch_row(self, path: str) -> None:
-        id = self.find(path)
-        if id is not None:
+        if (id := self.find(path)) is not None:
             self._touch(ROOT if id == ROOT else self._whose(id)[0].id)
 
     def _touch(self, id: int) -> None:

@@ -90,6 +90,12 @@ class RootsPresenter:
         above = ROOT if row.parent < 0 else _joined(number, row.parent)
         return replace(row, id=_joined(number, row.id), parent=above)
 
+    def expand_all(self, id: int) -> None:
+        """See `TreePresenter.expand_all`."""
+        tree = self._numbers.get(id >> _SHIFT)
+        if tree is not None:
+            tree.expand_all(id & _OWN)
+
     def want_icon(self, id: int) -> None:
         """See `TreePresenter.want_icon`."""
         tree = self._numbers.get(id >> _SHIFT)
