@@ -12,7 +12,7 @@ from zarrscope.model.frozen import frozen
 from zarrscope.model.metadata import ArrayMetadata, CodecSpec, ExtensionReport
 from zarrscope.model.metadata import ExtensionOutcome as Found
 from zarrscope.view.image import Collection, Image
-from zarrscope_app.presenters import strings
+from zarrscope_app.presenters import formats, strings
 from zarrscope_app.presenters.snippets import Snippet
 from zarrscope_app.presenters.snippets import as_text as as_code
 
@@ -263,7 +263,7 @@ def _node(node: Group | Array) -> DescriptionSection:
     items = [Item("Path", strings.clean(node.path))]
     if hierarchy is None:  # an array that was made from its document alone has no store
         return DescriptionSection("Node", tuple(items))
-    items.append(Item("Format", strings.clean(hierarchy.dialect.title)))
+    items.append(Item("Format", strings.clean(formats.title_of(node))))
     items.append(Item("Store", strings.clean(hierarchy.url)))
     if hierarchy.other_dialects:
         items.append(

@@ -15,6 +15,7 @@ from zarrscope.errors.confidential import without_numbers
 from zarrscope.errors.visible import visible
 from zarrscope.model.frozen import frozen
 from zarrscope.view.image import Image
+from zarrscope_app.presenters.formats import dialect_of
 
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
@@ -39,6 +40,7 @@ TITLES = {
     "tensorstore": "tensorstore",
     "xarray": "xarray",
 }
+NO_DOCUMENT = "zarr-python opens groups that have a document of their own: choose a node beneath."
 GROUPS_HAVE_NONE = "It opens arrays: choose one."
 UNREAD = {
     "group": "Not all of this group can be read here:",
@@ -54,7 +56,8 @@ def snippets(node: Group | Array, image: Image | None = None) -> tuple[Snippet, 
     """One snippet for each library. Reads nothing; names and scale of axes come from `image`, if given."""
     if node.hierarchy is None:
         return ()
-    url, path, dialect = address(node), node.path, node.hierarchy.dialect.name
+    url, path, found_dialect = address(node), node.path, dialect_of(node)
+    dialect = found_dialect.name if found_dialect is not None else ""
     problem = getattr(node, "problem", None)
     if url.startswith(("memory:", "object:")) or "***" in url:
         why = (
@@ -68,6 +71,8 @@ def snippets(node: Group | Array, image: Image | None = None) -> tuple[Snippet, 
         found = [_snippet("zarrscope", "\n".join(("import zarrscope\n", f"node = {opened}", *_of_group(node))))]
         if problem is not None:
             found.append(Snippet("zarr", TITLES["zarr"], "", f"{UNREAD['group']} zarr-python may fail."))
+        elif getattr(node.metadata, "implicit", False) and dialect in ("", *ZARR_FORMATS):
+            found.append(Snippet("zarr", TITLES["zarr"], "", NO_DOCUMENT))
         else:
             found.append(_zarr(url, path, dialect, "open_group", "node = {call}\nprint(list(node))"))
         found += [Snippet(id, TITLES[id], "", GROUPS_HAVE_NONE) for id in ("dask", "tensorstore", "xarray")]

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from zarrscope.dialects import Dialect
 from zarrscope.errors import Conflict, Refused, ZarrscopeError
 from zarrscope.model.metadata import RegularGrid
 from zarrscope.model.node_path import clean_path, join_path
@@ -41,21 +42,21 @@ def add_label_image(hierarchy: Hierarchy, path: str, name: str, *, dtype: str = 
     >>> add_label_image(h, "/i", "cells")["0"].dtype
     dtype('uint32')
     """
-    group, image = _image(hierarchy, path)
+    group, image, dialect = _image(hierarchy, path)
     if dtype not in DTYPES:
         raise Refused(f"Labels are whole numbers, not {dtype}", advice=f"Choose one of {', '.join(DTYPES)}.")
-    hierarchy.dialect.check_name(name)
+    dialect.check_name(name)
     above = join_path(group.path, "labels")
     target = join_path(above, name)
     if target in hierarchy:
         raise Conflict(f"Something is already stored at {target}", store=hierarchy.url, advice="Choose another name.")
-    hierarchy._nodes.need_writing(hierarchy.dialect.documents(target)[0])
-    boxed = isinstance(group.attributes.get("ome"), Mapping) or hierarchy.dialect.ome_zarr == "0.5"
+    hierarchy._nodes.need_writing(dialect.documents(target)[0])
+    boxed = isinstance(group.attributes.get("ome"), Mapping) or dialect.ome_zarr == "0.5"
     if above not in hierarchy:
         hierarchy.create_group(above, _boxed({"labels": []}, boxed))
     try:
         made = hierarchy.create_group(target, _attributes(image, name, boxed))
-        _arrays(hierarchy, image, target, dtype)
+        _arrays(hierarchy, dialect, image, target, dtype)
         _list(hierarchy, above, name, boxed)
     except ZarrscopeError:
         with suppress(ZarrscopeError):
@@ -73,18 +74,20 @@ def unlist(hierarchy: Hierarchy, path: str) -> None:
         hierarchy.save(above, document.set(pointer, listed))
 
 
-def _image(hierarchy: Hierarchy, path: str) -> tuple[Group, Image]:
-    if not hierarchy.dialect.ome_zarr:
+def _image(hierarchy: Hierarchy, path: str) -> tuple[Group, Image, Dialect]:
+    """The image that gets labels, and its dialect: in a folder of several hierarchies, each has its own."""
+    node = hierarchy.open_node(clean_path(path))
+    dialect = hierarchy._nodes.dialect_of(node)
+    if not dialect.ome_zarr:
         raise Refused(
-            f"OME-Zarr's labels can be made in Zarr v2 and v3 only, not in {hierarchy.dialect.title}",
+            f"OME-Zarr's labels can be made in Zarr v2 and v3 only, not in {dialect.title}",
             store=hierarchy.url,
             advice="Convert it first.",
         )
-    node = hierarchy.open_node(clean_path(path))
     images = find_images(node) if isinstance(node, Group) else []
     if not isinstance(node, Group) or not images:
         raise Refused(f"{node.path} is not an image that can have labels", store=hierarchy.url, advice="Name an image.")
-    return node, images[0]
+    return node, images[0], dialect
 
 
 def label_levels(image: Image) -> tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]:
@@ -136,7 +139,7 @@ def _boxed(members: dict[str, Any], boxed: bool) -> dict[str, Any]:
     return {"ome": {"version": "0.5", **members}} if boxed else members
 
 
-def _arrays(hierarchy: Hierarchy, image: Image, target: str, dtype: str) -> None:
+def _arrays(hierarchy: Hierarchy, dialect: Dialect, image: Image, target: str, dtype: str) -> None:
     names = [axis.name for axis in image.axes if axis.type != "channel"]
     for number, (shape, chunks, shards) in enumerate(_levels(image)):
         hierarchy.create_array(
@@ -145,8 +148,8 @@ def _arrays(hierarchy: Hierarchy, image: Image, target: str, dtype: str) -> None
             dtype=dtype,
             chunks=[max(1, n) for n in chunks],
             shards=shards,
-            dimension_names=names if hierarchy.dialect.names_in is None else None,
-            separator=hierarchy.dialect.wanted_separator,
+            dimension_names=names if dialect.names_in is None else None,
+            separator=dialect.wanted_separator,
         )
 
 

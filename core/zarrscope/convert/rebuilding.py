@@ -19,6 +19,7 @@ from zarrscope.convert.copying import ConversionProgress, DestinationWriter, Res
 from zarrscope.convert.levels import Pyramid, entries
 from zarrscope.convert.planning import JOURNAL, JOURNAL_LIMIT, Amount, NodePlan, node_json
 from zarrscope.convert.pyramids import PyramidPlanner
+from zarrscope.dialects import Dialect
 from zarrscope.errors import BadChunk, Conflict, NotFound, Refused, ZarrscopeError
 from zarrscope.executors import executor_for
 from zarrscope.executors.executor import Cancelled, Executor
@@ -170,7 +171,8 @@ class _RebuildPlanner:
             left = ("Only the former levels remain to be erased",)
             self.switches.append(Switch(group.path, before, before, named, former, left, switched=True))
             return
-        pyramids = PyramidPlanner(self.hierarchy.dialect, self.wanted, named)
+        dialect = self.hierarchy._nodes.dialect_of(group)  # in a folder of several hierarchies, each has its own
+        pyramids = PyramidPlanner(dialect, self.wanted, named)
         notes: list[str] = []
         after = entries(pyramids.rebuild(group, group.attributes, group.path, notes))
         self.notes += notes
@@ -181,11 +183,11 @@ class _RebuildPlanner:
             assert isinstance(array, Array)
             if array.problem is not None:
                 raise array.problem
-            separator = array.metadata.keys.separator if self.hierarchy.dialect.wanted_separator else None
+            separator = array.metadata.keys.separator if dialect.wanted_separator else None
             for made in pyramids.levels(finest, finest, array.metadata, separator):
-                self._groups_above(built.target, made.target)
-                documents = self.hierarchy.dialect.write(made.target, made.metadata, {})
-                key = self.hierarchy.dialect.attributes_at(made.target, "array")[0]
+                self._groups_above(built.target, made.target, dialect)
+                documents = dialect.write(made.target, made.metadata, {})
+                key = dialect.attributes_at(made.target, "array")[0]
                 self.nodes.append(
                     NodePlan(finest, made.target, "built", documents, key, None, made.metadata, level=made.level)
                 )
@@ -193,12 +195,11 @@ class _RebuildPlanner:
         former = tuple(sorted(pyramids.dropped - set(pyramids.built), key=natural))
         self.switches.append(Switch(group.path, before, after, names, former, tuple(notes)))
 
-    def _groups_above(self, image: str, level: str) -> None:
+    def _groups_above(self, image: str, level: str, dialect: Dialect) -> None:
         place = image
         for name in level[len(image.rstrip("/")) :].split("/")[1:-1]:
             place = join_path(place, name)
             if place not in self.hierarchy and all(node.target != place for node in self.nodes):
-                dialect = self.hierarchy.dialect
                 documents = dialect.write(place, GroupMetadata(dialect.name), {})
                 key = dialect.attributes_at(place, "group")[0]
                 self.nodes.append(NodePlan(image, place, "group", documents, key))

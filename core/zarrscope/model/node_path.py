@@ -30,6 +30,15 @@ def join_path(path: str, name: str) -> str:
     return f"{path.rstrip('/')}/{name}"
 
 
+def paths_above(path: str) -> Iterator[str]:
+    """The paths of the groups above: "/", "/a", "/a/b" for "/a/b/c"; none for the root."""
+    above = "/"
+    for name in path.split("/")[1:]:
+        if name:
+            yield above
+            above = join_path(above, name)
+
+
 def natural(name: str) -> str:
     """A sort key for the order that people expect ("img2" before "img10", ignoring case); it differs for different
     names.

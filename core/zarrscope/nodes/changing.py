@@ -76,8 +76,10 @@ class ChangingHierarchy:
         """
         path = clean_path(path)
         from zarrscope.nodes.edit import create_node
+        from zarrscope.nodes.folders import within
 
-        create_node(self._nodes, path, GroupMetadata(self._nodes.dialect.name), attributes or {})
+        nodes = within(self._nodes, path)
+        create_node(nodes, path, GroupMetadata(nodes.dialect.name), attributes or {})
         made = self.open_node(path)
         assert isinstance(made, Group)
         return made
@@ -137,9 +139,11 @@ class ChangingHierarchy:
         path = clean_path(path)
         from zarrscope.nodes.create import new_array
         from zarrscope.nodes.edit import create_node
+        from zarrscope.nodes.folders import within
 
+        nodes = within(self._nodes, path)
         metadata = new_array(
-            self._nodes.dialect,
+            nodes.dialect,
             path,
             shape=shape,
             dtype=dtype,
@@ -153,8 +157,8 @@ class ChangingHierarchy:
         from zarrscope.nodes.array import Array
         from zarrscope.nodes.stored_array import StoredArray
 
-        StoredArray(self._nodes.store, path, metadata).need_encoding()
-        create_node(self._nodes, path, metadata, attributes or {})
+        StoredArray(nodes.store, path, metadata).need_encoding()
+        create_node(nodes, path, metadata, attributes or {})
         made = self.open_node(path)
         assert isinstance(made, Array)
         return made
@@ -417,6 +421,7 @@ class ChangingHierarchy:
 
         nodes = copy.copy(self._nodes)
         nodes.store = Rehearsal(nodes.store, log)
+        nodes.told = [*nodes.told]
         nodes.forget()
         tried = copy.copy(self)
         nodes.owns_store = False

@@ -44,22 +44,28 @@ def follow(
         erased = [key for key in hierarchy.consolidated_metadata.documents if key in gone[0] or key.startswith(gone[1])]
         hierarchy.consolidated_metadata = hierarchy.consolidated_metadata.changed({**dict.fromkeys(erased), **changes})
     try:
-        for within in _holders(hierarchy, [*changes, *gone[0], *gone[1]]):
-            _repeat(hierarchy, within, changes, gone)
+        for context in hierarchy.each:
+            names = {key.rpartition("/")[2] for key in context.dialect.documents("/any")}
+            own = {key: value for key, value in changes.items() if key.rpartition("/")[2] in names}
+            told = changes if context is hierarchy else own
+            for within in _holders(context, [*told, *gone[0], *gone[1]]):
+                _repeat(context, within, told, gone)
     except ZarrscopeError as error:
         kept = (warning for warning in hierarchy.warnings if not warning.startswith(STALE))
         hierarchy.warnings = (*kept, f"{STALE} ({error.message}). Consolidate it again")
 
 
 def _holders(hierarchy: NodeContext, keys: Collection[str]) -> list[str]:
-    """Prefixes of the groups that may hold copies of the documents at these keys: the root, and in v3 and v2 every
-    group above the documents."""
+    """Prefixes of the groups that may hold copies of the documents at these keys: the root, in v3 and v2 every group
+    above the documents, and in v2 their own group too."""
     if holder_of(hierarchy.dialect) is None:
         return []
     found: dict[str, None] = {"": None} if hierarchy.consolidated_metadata is not None else {}
-    if hierarchy.updates_consolidated and not hierarchy.dialect.apart and len(hierarchy.dialects) == 1:
+    if hierarchy.updates_consolidated and not hierarchy.dialect.apart:
         for key in keys:
-            above = key.rstrip("/").split("/")[: -1 if key.endswith("/") else -2]
+            inside, name = key.endswith("/"), key.rpartition("/")[2]
+            own = inside or hierarchy.dialect.consolidated_location(name) is not None
+            above = key.rstrip("/").split("/")[: -1 if own else -2]
             found |= dict.fromkeys("/".join(above[: n + 1]) + "/" for n in range(len(above)))
     return [*found]
 
@@ -68,6 +74,10 @@ def has_copies(hierarchy: NodeContext, path: str) -> bool:
     """Whether the root, or a group above `path`, holds copies of documents that an edit at `path` would update."""
     if hierarchy.consolidated_metadata is not None:
         return True
+    return any(_holds_copies(context, path) for context in hierarchy.each)
+
+
+def _holds_copies(hierarchy: NodeContext, path: str) -> bool:
     holders = _holders(hierarchy, [hierarchy.dialect.documents(path)[0]])
     holder = _need_holder(hierarchy.dialect) if holders else ""
     found = fetch(hierarchy.store, [within + holder for within in holders])

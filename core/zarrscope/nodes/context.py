@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
@@ -85,6 +86,13 @@ class HierarchyLike(Protocol):
     def children(self, path: str, cancelled: Callable[[], bool] = never) -> Iterator[Child]: ...
 
 
+class Described(Protocol):
+    """A node with metadata: a Node, a Group or an Array."""
+
+    @property
+    def metadata(self) -> ArrayMetadata | GroupMetadata: ...
+
+
 class NodeContext:
     """A store, its dialect and its cached documents, as one open hierarchy sees them. Any thread may use it."""
 
@@ -104,7 +112,11 @@ class NodeContext:
         self.dialect: Dialect = detected.dialect
         self.dialects: tuple[Dialect, ...] = PlainFolder.dialects() if folder else (detected.dialect,)
         self.other_dialects = detected.other_dialects
-        self.warnings: tuple[str, ...] = detected.warnings
+        self.outside: frozenset[str] = frozenset()
+        """In a folder of several hierarchies, the folders around the one that `folders.within` has found: they are
+        no groups, and stay so."""
+        self.told = [*detected.warnings]
+        """The `warnings`, in a list that contexts of the same hierarchy share."""
         self.defect = None if detected.dialect.lenient else detected.defect
         """The defect of the document that states the rules of the whole hierarchy; every node has it."""
         self.writable = writable and store.writable and not detected.dialect.lenient and self.defect is None
@@ -145,6 +157,26 @@ class NodeContext:
     @property
     def url(self) -> str:
         return self.store.url
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings about the hierarchy."""
+        return tuple(self.told)
+
+    @warnings.setter
+    def warnings(self, told: Sequence[str]) -> None:
+        self.told[:] = told
+
+    @property
+    def each(self) -> tuple[NodeContext, ...]:
+        """A context for each dialect that nodes may have here: several in a folder of several hierarchies."""
+        return (self,) if len(self.dialects) == 1 else tuple(self.bound(dialect) for dialect in self.dialects)
+
+    def bound(self, dialect: Dialect, outside: Sequence[str] = ()) -> NodeContext:
+        """This context with one dialect alone. `outside`: see the attribute."""
+        made = copy(self)
+        made.dialect, made.dialects, made.outside = dialect, (dialect,), frozenset(outside)
+        return made
 
     @property
     def consolidated(self) -> bool:
@@ -330,7 +362,7 @@ class NodeContext:
         """The keys of a node's documents; at the root also the broken document that states the rules of all nodes."""
         return self.keys_of(path) + ((self.defect.key,) if path == "/" and self.defect is not None else ())
 
-    def dialect_of(self, node: Node) -> Dialect:
+    def dialect_of(self, node: Described) -> Dialect:
         """The dialect of one node. In a plain folder of several hierarchies, each node has its own."""
         return next((each for each in self.dialects if each.name == node.metadata.dialect), self.dialect)
 

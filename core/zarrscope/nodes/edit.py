@@ -33,7 +33,7 @@ from zarrscope.jsondoc.nonstandard import need_standard
 from zarrscope.jsondoc.parse import CONSOLIDATED_LIMIT, parsed_once
 from zarrscope.jsondoc.unparsed import UnparsedDocument, document_or_text
 from zarrscope.model.metadata import ArrayMetadata, ExtensionOutcome, GroupMetadata
-from zarrscope.model.node_path import join_path
+from zarrscope.model.node_path import join_path, paths_above
 from zarrscope.model.storage import ABSENT
 from zarrscope.nodes.consolidated import follow
 from zarrscope.nodes.detect import document_limit, fetch
@@ -70,19 +70,14 @@ def create_node(
 def need_place(hierarchy: NodeContext, path: str, *, instead_of: str = "") -> list[str]:
     """The paths of the missing groups above `path`, the root first.
 
-    Raises Refused if a node may not be created at `path`: because of its name, beneath an array, in a folder of several
-    hierarchies, or beside a name that counts as equal (except `instead_of`, which will be removed). Raises ReadOnly.
+    Raises Refused if a node may not be created at `path`: because of its name, beneath an array, or beside a name that
+    counts as equal (except `instead_of`, which will be removed). Raises ReadOnly. In a folder of several hierarchies,
+    use the context that `folders.within` returns.
     """
     hierarchy.need_writing(key_of(hierarchy, path))
-    if len(hierarchy.dialects) > 1:
-        raise Refused(
-            "New nodes need a hierarchy, and this is a folder of several hierarchies",
-            store=hierarchy.url,
-            advice="Open one of the hierarchies in it and create the node there.",
-        )
     need_understanding_above(hierarchy, path)
     missing: list[str] = []
-    for above in _paths_above(path):
+    for above in paths_above(path):
         node = hierarchy.own_node(above)
         if node is not None and node.metadata.kind == "group" and node.metadata.defects:
             raise node.metadata.defects[0].error.located(store=hierarchy.url)
@@ -92,7 +87,7 @@ def need_place(hierarchy: NodeContext, path: str, *, instead_of: str = "") -> li
                 store=hierarchy.url,
                 advice="Choose another path.",
             )
-        if node is None:
+        if node is None and above not in hierarchy.outside:
             missing.append(above)
     for name in path.split("/")[1:]:
         if name:
@@ -278,7 +273,7 @@ def need_node(hierarchy: NodeContext, path: str, *, remains: bool = False) -> tu
     With `remains`, keys beneath a path without a node count as a group. Raises NotFound; Refused for a path within an
     array; ReadOnly for a node that demands an extension unknown here.
     """
-    for above in _paths_above(path):
+    for above in paths_above(path):
         try:
             node = hierarchy.own_node(above)
         except ZarrscopeError:
@@ -312,7 +307,7 @@ def need_node(hierarchy: NodeContext, path: str, *, remains: bool = False) -> tu
 def vanishing(hierarchy: NodeContext, path: str) -> list[str]:
     """The groups above `path` that exist only because something lies beneath them (implicit groups)."""
     found = []
-    for above in _paths_above(path):
+    for above in paths_above(path):
         try:
             if above != "/" and hierarchy.own_node(above) is None:
                 found.append(above)
@@ -367,7 +362,7 @@ def need_understanding_above(hierarchy: NodeContext, path: str) -> None:
     """Raises ReadOnly beneath a group that demands an extension unknown here, because it also applies to the group's
     children (ZEP 9, "Application to subnodes"). The groups' documents are fetched in parallel, each once.
     """
-    groups = [above for above in _paths_above(path) if above not in hierarchy.checked_groups]
+    groups = [above for above in paths_above(path) if above not in hierarchy.checked_groups]
     found = fetch(hierarchy.store, [key for group in groups for key in hierarchy.keys_of(group, "group")])
     documents = {key: hierarchy.held(key, value) for key, value in found.items()}
     for group in groups:
@@ -378,15 +373,6 @@ def need_understanding_above(hierarchy: NodeContext, path: str) -> None:
             continue
         need_understanding(hierarchy, node)
         hierarchy.checked_groups.add(group)
-
-
-def _paths_above(path: str) -> Iterator[str]:
-    """The paths of the groups above: "/", "/a", "/a/b" for "/a/b/c"; none for the root."""
-    above = "/"
-    for name in path.split("/")[1:]:
-        if name:
-            yield above
-            above = join_path(above, name)
 
 
 def _need_other_case(hierarchy: NodeContext, path: str, instead_of: str = "") -> None:

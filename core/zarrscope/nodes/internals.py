@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
-    from zarrscope.nodes.context import NodeContext
-    from zarrscope.nodes.hierarchy import Hierarchy
+    from zarrscope.nodes.context import HierarchyLike, NodeContext
     from zarrscope.nodes.stored_array import StoredArray
 
 
-def node_context(hierarchy: Hierarchy) -> NodeContext:
+def node_context(hierarchy: HierarchyLike) -> NodeContext:
     """The NodeContext of a hierarchy: its store, its dialect and the documents that were fetched."""
     return hierarchy._nodes
 

@@ -33,6 +33,7 @@ from zarrscope.nodes.consolidated import documents_beneath, follow, has_copies, 
 from zarrscope.nodes.context import HierarchyLike, NodeContext
 from zarrscope.nodes.detect import fetch, need_telling
 from zarrscope.nodes.edit import create_groups, erase_node, key_of, need_node, need_place, vanished, vanishing
+from zarrscope.nodes.folders import within
 from zarrscope.nodes.walk import Tree
 from zarrscope.runtime.threads import shared
 from zarrscope.runtime.tuning import VALUES_AT_ONCE
@@ -140,10 +141,11 @@ class _Carrying:
         progress: Callable[[MoveProgress], None] | None,
         cancelled: Callable[[], bool],
     ) -> None:
-        self.source, self.target = source, target if target is not None else source
         self.path, self.to = clean_path(path), clean_path(to)
         self.replace, self.progress, self.cancelled = replace, progress, cancelled
         self.dialect, self.kind = need_node(source, self.path)
+        self.source = within(source, self.path, self.dialect)
+        self.target = within(target if target is not None else source, self.to, self.dialect)
         self.own: dict[str, bytes] = {}
         """The node's own documents at the old place."""
         before, after = self.dialect.erase(self.path, self.kind), self.target.dialect.erase(self.to, self.kind)

@@ -13,6 +13,7 @@ from zarrscope.errors import BadMetadata, Conflict, NotStandard
 from zarrscope.jsondoc.document import Document
 from zarrscope.jsondoc.nonstandard import brought_in
 from zarrscope.jsondoc.unparsed import UnparsedDocument
+from zarrscope.nodes.internals import node_context
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import json_text, words
 from zarrscope_app.presenters.form.draft import Draft
@@ -33,14 +34,17 @@ class Doubtful(NotStandard):
 def read_draft(hierarchy: Hierarchy, path: str, kind: Literal["group", "array"], key: str = "") -> Draft:
     """The draft of a node's attributes; the draft of a whole document if `key` names the document, or if the document
     of the attributes is not a JSON object. Waits for the store."""
-    prefix = hierarchy.dialect.attributes_at(path, kind)[1]
-    own = hierarchy.dialect.attributes_at(path, kind)[0]
     if key:
         return Draft(hierarchy.whole_document(path, key), "", whole=True)
+    # In a folder of several hierarchies, each node has its own dialect.
+    places = dict(dialect.attributes_at(path, kind) for dialect in node_context(hierarchy).dialects)
+    prefix = ""
     try:
         document = hierarchy.document(path)
+        prefix = places[document.key]
         readable = not prefix or isinstance(document.value, dict)
-    except BadMetadata:
+    except BadMetadata as error:
+        own = error.key if error.key in places else next(iter(places))
         document, readable = hierarchy.whole_document(path, own), False
     draft = Draft(document, prefix if readable else "", whole=not readable)
     draft.alone = not readable

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
+from zarrscope.dialects import Dialect
 from zarrscope.errors import Refused, ZarrscopeError
 from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.model.node_path import clean_path, join_path
@@ -14,6 +15,7 @@ from zarrscope.nodes import trash
 from zarrscope.nodes.array import Array
 from zarrscope.nodes.create import new_array
 from zarrscope.nodes.edit import need_place
+from zarrscope.nodes.folders import within
 from zarrscope.nodes.hierarchy import Group, Hierarchy
 from zarrscope.nodes.internals import node_context
 from zarrscope_app.presenters import strings
@@ -63,7 +65,7 @@ class CreateArray(_Create):
 
     def fields(self, place: ActPlace) -> Fields:
         like = place.node if isinstance(place.node, Array) else None
-        dialect = place.hierarchy.dialect
+        dialect = _dialect_at(place.hierarchy, place.path)
         types = [name for name in words.DTYPES if like is None or name != like.dtype.name]
         first = [like.dtype.name] if like is not None and like.metadata.dtype.numpy is not None else []
         names = (like.dimension_names or ()) if like is not None else ()
@@ -124,7 +126,8 @@ def taking_back(act: str, path: str, back_to: str, above: Sequence[str]) -> Undo
 def missing_groups(hierarchy: Hierarchy, path: str, instead_of: str = "") -> list[str]:
     """The groups above `path` that do not exist and will be created with a node at `path`, the outermost first.
     `instead_of`: a node that will be moved to `path`."""
-    return need_place(node_context(hierarchy), clean_path(path), instead_of=instead_of)
+    context, path = node_context(hierarchy), clean_path(path)
+    return need_place(within(context, path, context.dialect), path, instead_of=instead_of)
 
 
 def erase_empty(hierarchy: Hierarchy, groups: Sequence[str]) -> None:
@@ -144,7 +147,7 @@ def throw_back(hierarchy: Hierarchy, path: str) -> None:
         trash.put(hierarchy, path)
         return
     node = hierarchy.open_node(path)
-    dialect = hierarchy.dialect
+    dialect = node_context(hierarchy).dialect_of(node)
     documents = {*dialect.documents(path)}
     for prefix in dialect.erase(path, node.kind).prefixes:
         if any(key not in documents for key in hierarchy.store.list_prefix(prefix)):
@@ -180,7 +183,14 @@ def _fill(text: str, dtype: str) -> Any:
 
 
 def _metadata(hierarchy: Hierarchy, given: Mapping[str, str]) -> ArrayMetadata:
-    return new_array(hierarchy.dialect, clean_path(given["to"] or "/a"), separator=None, **_options(given))
+    path = clean_path(given["to"] or "/a")
+    return new_array(_dialect_at(hierarchy, path), path, separator=None, **_options(given))
+
+
+def _dialect_at(hierarchy: Hierarchy, path: str) -> Dialect:
+    """The dialect of a new node at `path`: in a folder of several hierarchies, that of the hierarchy around it."""
+    context = node_context(hierarchy)
+    return within(context, path, context.dialect).dialect
 
 
 def _hints(metadata: ArrayMetadata, guessed: bool, sharded: bool) -> dict[str, str]:

@@ -13,6 +13,7 @@ from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope.stores.dry_run import Operation
 from zarrscope.stores.local.paths import path_of
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.formats import name_of
 from zarrscope_app.presenters.jobs import Report
 from zarrscope_app.presenters.nodes import words
 from zarrscope_app.presenters.nodes.acts import (
@@ -87,7 +88,7 @@ class Convert(Act):
     roots = True
 
     def fields(self, place: ActPlace) -> Fields:
-        names = [name for name in written_dialects() if name != place.hierarchy.dialect.name]
+        names = [name for name in written_dialects() if name != name_of(place.hierarchy, place.node)]
         chosen = names[0]
         named = tuple((name, dialect_named(name).title) for name in names)
         return (

@@ -20,6 +20,7 @@ from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope.stores.local.paths import path_of
 from zarrscope.stores.loopback import LoopbackServer
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.formats import name_of
 from zarrscope_app.presenters.image.presenter import SlicePresenter
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ class Elsewhere:
     def _found(
         self, viewer: str, hierarchy: HierarchyLike, node: Group | Array, *, drawn: bool, is_label: bool
     ) -> tuple[str, str]:
-        dialect, title = hierarchy.dialect.name, VIEWERS[viewer]
+        dialect, title = name_of(hierarchy, node), VIEWERS[viewer]
         if viewer == "napari":
             return "", f"napari --plugin zarrscope {shlex.quote(joined(plain(hierarchy.url), node.path))}"
         if viewer == "fiji":

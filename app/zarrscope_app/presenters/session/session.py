@@ -433,7 +433,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
     def state(self) -> SessionState:
         """A snapshot, made anew at each call, because it combines the present states of all presenters."""
         hierarchy = self._hierarchy
-        facts = facts_of(hierarchy, self._version, self._opening.lenient, self._changing.sentence)
+        facts = facts_of(hierarchy, self._node, self._version, self._opening.lenient, self._changing.sentence)
         unsaved = strings.changes(self.edit.unsaved)
         opening = self._status is SessionStatus.OPENING
         return SessionState(

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 from zarrscope.model.frozen import frozen
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.formats import name_of
 from zarrscope_app.presenters.session.last_part import last_part
 
 if TYPE_CHECKING:
+    from zarrscope.nodes.array import Array
+    from zarrscope.nodes.group import Group
     from zarrscope.nodes.hierarchy import Hierarchy
 
 
@@ -75,14 +78,16 @@ def place_name(url: str) -> str:
     return strings.clean(last_part(url) or url, 80)
 
 
-def facts_of(hierarchy: Hierarchy | None, version: str, lenient: bool, changing: str = "") -> str:
+def facts_of(
+    hierarchy: Hierarchy | None, node: Group | Array | None, version: str, lenient: bool, changing: str = ""
+) -> str:
     """ "v3 · OME-Zarr 0.5 · read-only"; `version`: the version of OME-Zarr, "" for none; `changing`: a sentence about
     an array whose shape has changed."""
     if hierarchy is None:
         return ""
     return strings.joined(
         changing,
-        hierarchy.dialect.name,
+        name_of(hierarchy, node),
         f"OME-Zarr {strings.clean(version)}" if version else "",
         strings.WRITABLE if hierarchy.writable else strings.OPENED_ANYWAY if lenient else strings.READ_ONLY,
         strings.REFUSED_IS_MISSING if hierarchy.store.assumes and not hierarchy.store.tells_absence else "",
