@@ -242,6 +242,7 @@ def test_the_dock_asks_which_of_several(viewer: Any, qtbot: Any, tmp_path: Path)
     assert not viewer.layers
     names = [dock.chooser.list.item(row).text() for row in range(dock.chooser.list.count())]
     assert len(names) == 3
+    assert dock.chooser.list.maximumHeight() < 4 * dock.chooser.list.sizeHintForRow(0), "the tree keeps its room"
     dock.chooser.filter.setText(names[2])
     assert [dock.chooser.list.item(row).isHidden() for row in range(3)] == [True, True, False]
     dock.chooser.list.setCurrentRow(2)
