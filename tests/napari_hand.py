@@ -11,7 +11,7 @@ from qtpy.QtWidgets import QApplication, QMessageBox
 from contracts.journeys import SECONDS
 from zarrscope_app.napari.dock import Explorer
 from zarrscope_app.presenters import Forgetful
-from zarrscope_app.presenters.layer_commands import layer_command
+from zarrscope_app.presenters.layers.layer_commands import layer_command
 
 
 class Hand:

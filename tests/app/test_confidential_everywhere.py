@@ -21,7 +21,7 @@ import zarrscope
 from contracts.http_server import web_server
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import Workspace
-from zarrscope_app.presenters.layers import plan
+from zarrscope_app.presenters.layers.presenter import plan
 from zarrscope_app.settings import FileSettings
 
 PASSWORD, TOKEN, SIGNATURE = "pa55wordOfAnn", "t0kenOfAnn%2Bx", "f00d5ignature"

@@ -13,9 +13,9 @@ from zarrscope.convert.downsampling import downsample
 from zarrscope.errors import Refused
 from zarrscope.view.lazy import LazyView
 from zarrscope_app.napari.reader import read
-from zarrscope_app.presenters.first_plane import Room, level_for_room, read_ahead
-from zarrscope_app.presenters.layer_part import LayerPart, cut, part_of
-from zarrscope_app.presenters.layers import plan
+from zarrscope_app.presenters.layers.first_plane import ViewerCanvas, level_for_canvas, read_ahead
+from zarrscope_app.presenters.layers.layer_part import LayerPart, cut, part_of
+from zarrscope_app.presenters.layers.presenter import plan
 
 VALUES = np.arange(2 * 6 * 40 * 64, dtype="u2").reshape(2, 6, 40, 64)
 
@@ -90,10 +90,10 @@ def test_the_plane_that_a_viewer_reads_first_is_read_before(place: str, monkeypa
         return reads(self)
 
     monkeypatch.setattr(LazyView, "_read", counted)
-    read_ahead(first.data, Room(15, 20), lambda: False)
+    read_ahead(first.data, ViewerCanvas(15, 20), lambda: False)
     assert read_there == [(10, 16), (20, 32)]
     read_there.clear()
-    read_ahead(first.data, Room(1000, 1000, (1.0,)), lambda: True)
+    read_ahead(first.data, ViewerCanvas(1000, 1000, (1.0,)), lambda: True)
     assert not read_there
-    assert level_for_room(first.data, Room(1000, 1000)) == 0
-    assert level_for_room(first.data, Room(9, 9)) == 2
+    assert level_for_canvas(first.data, ViewerCanvas(1000, 1000)) == 0
+    assert level_for_canvas(first.data, ViewerCanvas(9, 9)) == 2

@@ -23,7 +23,7 @@ from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope_app.napari.dock import Explorer
 from zarrscope_app.napari.reader import read
 from zarrscope_app.presenters import Forgetful
-from zarrscope_app.presenters.layers import AS_MAGNITUDES, NO_LABELS, PLANE_LIMIT, Layer, plan
+from zarrscope_app.presenters.layers.presenter import AS_MAGNITUDES, NO_LABELS, PLANE_LIMIT, Layer, plan
 
 RANDOM = np.random.default_rng(5)
 

@@ -12,7 +12,8 @@ from contracts.hostile_http import Ask, hostile
 from contracts.journeys import Shelf, labelled_image
 from napari_hand import Hand
 from zarrscope.convert.downsampling import downsample
-from zarrscope_app.presenters import label_edits, strings, unwritten_labels
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.layers import label_edits, unwritten_labels
 
 VALUES = np.zeros((3, 96, 128), "u2")
 VALUES[:, 10:40, 10:50] = 3

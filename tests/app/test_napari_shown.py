@@ -11,8 +11,8 @@ from qtpy.QtGui import QGuiApplication
 
 import zarrscope
 from napari_hand import Hand
-from zarrscope_app.presenters import shown_layers
 from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.presenters.layers import shown_layers
 from zarrscope_app.presenters.session.state_text import decode_view
 
 

@@ -20,7 +20,7 @@ from zarrscope.view.image import default_image
 from zarrscope_app.napari.reader import read
 from zarrscope_app.napari.writer import SaveDialog, drawn, write
 from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.layer_writing import plan_image, write_image
+from zarrscope_app.presenters.layers.layer_writing import plan_image, write_image
 
 RANDOM = np.random.default_rng(4)
 VALUES = RANDOM.integers(0, 4000, (2, 20, 300, 280)).astype("uint16")

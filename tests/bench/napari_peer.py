@@ -112,7 +112,7 @@ class Bench:
     def open_in_dock(self, path: str) -> tuple[float, float]:
         """(seconds to the first layer on the screen, to all of them)."""
         from zarrscope_app.napari.dock import Explorer
-        from zarrscope_app.presenters.layers import plan
+        from zarrscope_app.presenters.layers.presenter import plan
 
         widget = Explorer(self.viewer)
         self.viewer.window.add_dock_widget(widget)

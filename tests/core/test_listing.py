@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import sys
 import threading
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -174,3 +177,40 @@ def test_a_listing_of_a_bucket_that_is_given_up_asks_no_more(bucket: Any) -> Non
     assert next(found).is_prefix
     found.close()
     assert bucket._obstore.cancelled.wait(20)
+
+
+NODES = f"{os.sep}zarrscope{os.sep}nodes{os.sep}"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("local", [True, False], ids=["folder", "memory"])
+def test_expanding_a_group_enters_listing_once(dialect: str, local: bool, tmp_path: Path) -> None:
+    """On no stack is listing.py entered again through another module of nodes that it called."""
+    store = LocalStore(str(tmp_path), writable=True) if local else MemoryStore()
+    mess(store, dialect)
+    root = zarrscope.open(store, dialect=dialect)["/"]
+    assert isinstance(root, Group)
+    entered: set[tuple[str, ...]] = set()
+
+    def watch(frame: FrameType, event: str, _: object) -> None:
+        if event != "call" or not frame.f_code.co_filename.endswith(f"{NODES}listing.py"):
+            return
+        modules: list[str] = []
+        at: FrameType | None = frame
+        while at is not None:
+            folder, _, name = at.f_code.co_filename.rpartition(os.sep)
+            if f"{folder}{os.sep}".endswith(NODES) and (not modules or modules[-1] != name):
+                modules.append(name)
+            at = at.f_back
+        entered.add(tuple(modules))
+
+    sys.setprofile(watch)
+    try:
+        found = [(child.name, child.kind) for child in root.children()]
+        names = [child.name for child in root.list_names()]
+    finally:
+        sys.setprofile(None)
+    assert len(found) > 3
+    assert len(names) > 3
+    assert entered, "the profile saw the calls"
+    assert all(modules.count("listing.py") == 1 for modules in entered), entered

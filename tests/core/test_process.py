@@ -109,7 +109,7 @@ def test_importing_starts_no_thread() -> None:
 def test_neither_do_presenters_the_plugin_of_napari_and_the_widget() -> None:
     before, after, asked, mapped = told(
         "before = state()",
-        "import zarrscope_app.presenters, zarrscope_app.presenters.layers, zarrscope_app.napari.reader",
+        "import zarrscope_app.presenters, zarrscope_app.presenters.layers.presenter, zarrscope_app.napari.reader",
         "import zarrscope_app.jupyter",
         USE,
         """

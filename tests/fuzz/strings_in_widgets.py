@@ -207,7 +207,7 @@ def python(report: Report, store: Path, nodes: list[str], notebook: bool = True)
 def layers(report: Report, node: Any, where: str) -> None:
     from zarrscope.errors import ZarrscopeError
     from zarrscope_app.napari.layers import as_napari
-    from zarrscope_app.presenters.layers import plan
+    from zarrscope_app.presenters.layers.presenter import plan
 
     try:
         planned = plan(node)

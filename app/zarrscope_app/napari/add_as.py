@@ -8,7 +8,7 @@ from qtpy.QtCore import Signal
 from qtpy.QtWidgets import QMenu, QWidget
 
 from zarrscope_app.napari.menu_button import MenuButton
-from zarrscope_app.presenters.layer_kinds import CHOOSE, KINDS
+from zarrscope_app.presenters.layers.layer_kinds import CHOOSE, KINDS
 
 
 class AddAs(MenuButton):

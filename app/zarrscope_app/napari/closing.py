@@ -11,7 +11,8 @@ from qtpy.QtCore import QEvent, QObject
 from qtpy.QtWidgets import QDockWidget, QWidget
 
 from zarrscope_app.napari.layer_menu import LayerMenu
-from zarrscope_app.presenters import Session, label_edits
+from zarrscope_app.presenters import Session
+from zarrscope_app.presenters.layers import label_edits
 from zarrscope_app.presenters.session.open_places import OpenPlaces
 from zarrscope_app.qt.form import AttributesPane
 from zarrscope_app.qt.review import CloseQuestion

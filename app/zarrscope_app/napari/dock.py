@@ -27,13 +27,14 @@ from zarrscope_app.napari.layers import as_napari, insert, renew_layers, source_
 from zarrscope_app.napari.part_panel import PartPanel
 from zarrscope_app.napari.planes import unwrapped, watch
 from zarrscope_app.napari.shortcuts import Shortcuts
-from zarrscope_app.napari.shown import asked_view, go_to, palette_of, room_of
-from zarrscope_app.presenters import Session, Settings, strings, unwritten_labels
+from zarrscope_app.napari.shown import asked_view, canvas_of, go_to, palette_of
+from zarrscope_app.presenters import Session, Settings, strings
 from zarrscope_app.presenters.commands import LABELS, OFFERS, command
 from zarrscope_app.presenters.image.choice import SeveralImages
-from zarrscope_app.presenters.layer_kinds import planner
-from zarrscope_app.presenters.layer_part import cut
-from zarrscope_app.presenters.layers import Layer, Layers, not_added
+from zarrscope_app.presenters.layers import unwritten_labels
+from zarrscope_app.presenters.layers.layer_kinds import planner
+from zarrscope_app.presenters.layers.layer_part import cut
+from zarrscope_app.presenters.layers.presenter import Layer, Layers, not_added
 from zarrscope_app.presenters.session.actions import open_name, perform
 from zarrscope_app.presenters.session.open_places import OpenPlaces
 from zarrscope_app.presenters.session.opening import target_of
@@ -368,10 +369,10 @@ class Explorer(QWidget):
                 return
             self._said = ""
             self.facts.setText(strings.LOADING)
-            room = room_of(self.viewer, self)
+            canvas = canvas_of(self.viewer, self)
             self._kind, plans = kind, planner(kind)
             choice = self.chooser.choice
-            self.layers.add(self.session, self._add, self._choose, choice, room, only, plans, self._several)
+            self.layers.add(self.session, self._add, self._choose, choice, canvas, only, plans, self._several)
             self.button.setText(strings.CANCEL)
 
     @property

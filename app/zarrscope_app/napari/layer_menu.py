@@ -14,9 +14,10 @@ from zarrscope_app.napari.layers import source_of
 from zarrscope_app.napari.menu_button import MenuButton
 from zarrscope_app.napari.painting import Painting
 from zarrscope_app.napari.shown import direction, on_show, shown
-from zarrscope_app.presenters import Session, shown_layers
+from zarrscope_app.presenters import Session
 from zarrscope_app.presenters.commands import LABELS
-from zarrscope_app.presenters.layer_commands import LAYER_COMMANDS, MENU
+from zarrscope_app.presenters.layers import shown_layers
+from zarrscope_app.presenters.layers.layer_commands import LAYER_COMMANDS, MENU
 from zarrscope_app.presenters.session.state_text import encode_view
 from zarrscope_app.qt.text import tip
 

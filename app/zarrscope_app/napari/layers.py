@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from zarrscope.view.lazy import LazyView
-from zarrscope_app.presenters.layers import Layer, Layers
+from zarrscope_app.presenters.layers.presenter import Layer, Layers
 
 if TYPE_CHECKING:
     from napari.layers import Layer as NapariLayer

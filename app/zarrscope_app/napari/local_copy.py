@@ -13,13 +13,14 @@ from zarrscope.view.editable import EditableView
 from zarrscope_app.napari.layers import source_of
 from zarrscope_app.napari.preview import PreviewDialog
 from zarrscope_app.napari.writer import drawn
-from zarrscope_app.presenters import label_copies, strings
+from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.jobs import JobsPresenter
-from zarrscope_app.presenters.label_copies import LabelCopies
-from zarrscope_app.presenters.label_edits import editable_of
-from zarrscope_app.presenters.layer_writing import DrawnLayer
-from zarrscope_app.presenters.layers import Layer
+from zarrscope_app.presenters.layers import label_copies
+from zarrscope_app.presenters.layers.label_copies import LabelCopies
+from zarrscope_app.presenters.layers.label_edits import editable_of
+from zarrscope_app.presenters.layers.layer_writing import DrawnLayer
+from zarrscope_app.presenters.layers.presenter import Layer
 
 if TYPE_CHECKING:
     from napari.layers import Layer as NapariLayer

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from zarrscope_app.napari.layers import source_of
-from zarrscope_app.presenters import label_edits
-from zarrscope_app.presenters.layers import NO_LAYER, foreign_layer
+from zarrscope_app.presenters.layers import label_edits
+from zarrscope_app.presenters.layers.presenter import NO_LAYER, foreign_layer
 
 if TYPE_CHECKING:
     import napari

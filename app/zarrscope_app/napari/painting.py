@@ -18,8 +18,9 @@ from zarrscope.view.editable import EditableView
 from zarrscope_app.napari.layers import insert, source_of, views_of
 from zarrscope_app.napari.local_copy import LocalCopy
 from zarrscope_app.napari.preview import PreviewDialog
-from zarrscope_app.presenters import Session, label_edits, strings
-from zarrscope_app.presenters.label_edits import LabelEdits, LabelPlan
+from zarrscope_app.presenters import Session, strings
+from zarrscope_app.presenters.layers import label_edits
+from zarrscope_app.presenters.layers.label_edits import LabelEdits, LabelPlan
 from zarrscope_app.presenters.session.opening import open_place
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from qtpy.QtWidgets import QFormLayout, QLineEdit, QToolButton, QVBoxLayout, QWidget
 
-from zarrscope_app.presenters.layer_part import CHOOSE, EXPLANATION, PROMPTS, LayerPart, part_of
+from zarrscope_app.presenters.layers.layer_part import CHOOSE, EXPLANATION, PROMPTS, LayerPart, part_of
 from zarrscope_app.qt.text import tip
 
 

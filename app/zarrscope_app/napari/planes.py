@@ -27,7 +27,7 @@ from zarrscope_app.napari.layers import source_of, views_of
 from zarrscope_app.napari.shown import asked_view, go_to
 from zarrscope_app.napari.unwritten import UnwrittenLabels
 from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.layers import UnreadPlanes
+from zarrscope_app.presenters.layers.presenter import UnreadPlanes
 from zarrscope_app.qt.bridge import Bridge
 
 if TYPE_CHECKING:

@@ -105,8 +105,8 @@ def _layers(
     """Returns the layers and the warnings about them. May be called on any thread."""
     import zarrscope
     from zarrscope_app.napari.layers import as_napari
-    from zarrscope_app.presenters.layer_part import LayerPart, cut
-    from zarrscope_app.presenters.layers import Layer, notes, plan
+    from zarrscope_app.presenters.layers.layer_part import LayerPart, cut
+    from zarrscope_app.presenters.layers.presenter import Layer, notes, plan
     from zarrscope_app.presenters.session.state_text import decode_view, is_view
 
     planned: list[Layer] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from zarrscope_app.presenters.layer_commands import KEYS
+from zarrscope_app.presenters.layers.layer_commands import KEYS
 
 if TYPE_CHECKING:
     from napari.viewer import Viewer

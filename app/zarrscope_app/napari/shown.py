@@ -11,11 +11,11 @@ from qtpy.QtWidgets import QMainWindow, QWidget
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope_app.napari.layers import label_colors, source_of
-from zarrscope_app.presenters.first_plane import Room
 from zarrscope_app.presenters.image.beyond_plane import BeyondPlane, solid_member
 from zarrscope_app.presenters.image.oblique import turn
+from zarrscope_app.presenters.layers.first_plane import ViewerCanvas
+from zarrscope_app.presenters.layers.shown_layers import ShownLayer
 from zarrscope_app.presenters.session.state_text import decode_view
-from zarrscope_app.presenters.shown_layers import ShownLayer
 
 if TYPE_CHECKING:
     from napari.layers import Layer as NapariLayer
@@ -107,17 +107,17 @@ def go_to(viewer: Viewer, layers: Sequence[NapariLayer], view: Mapping[str, Any]
             layer.locked_data_level = max(0, min(level, len(layer.data) - 1))
 
 
-def room_of(viewer: Viewer, dock: QWidget) -> Room:
+def canvas_of(viewer: Viewer, dock: QWidget) -> ViewerCanvas:
     """The size of the canvas beside a dock, and the viewer's slider positions. For an empty viewer the positions are
     left out, which means the middle."""
     window = dock.window()
     center = window.centralWidget() if isinstance(window, QMainWindow) else None
     height, width = (center.height(), center.width()) if center is not None else (600, 800)
     if not viewer.layers:
-        return Room(height, width)
+        return ViewerCanvas(height, width)
     dims = viewer.dims
     at = [float(step) / max(1.0, count - 1) for step, count in zip(dims.current_step, dims.nsteps, strict=True)]
-    return Room(height, width, tuple(reversed(at[:-2])))
+    return ViewerCanvas(height, width, tuple(reversed(at[:-2])))
 
 
 def palette_of(name: str) -> QPalette:

@@ -17,7 +17,8 @@ from qtpy.QtWidgets import QMessageBox, QWidget
 
 from zarrscope_app.napari.background_planes import loop_runs
 from zarrscope_app.napari.painting import is_painted
-from zarrscope_app.presenters import strings, unwritten_labels
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.layers import unwritten_labels
 from zarrscope_app.qt.bridge import Bridge
 
 if TYPE_CHECKING:

@@ -17,9 +17,10 @@ from zarrscope_app.napari.background_planes import loop_runs
 from zarrscope_app.napari.in_the_background import STEPS, Stopped, while_shown
 from zarrscope_app.napari.layers import label_colors
 from zarrscope_app.napari.preview import PreviewDialog
-from zarrscope_app.presenters import layer_writing, strings
-from zarrscope_app.presenters.layer_writing import DrawnLayer, PlannedImage, plan_image, write_image
-from zarrscope_app.presenters.layers import NOT_PLACED
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.layers import layer_writing
+from zarrscope_app.presenters.layers.layer_writing import DrawnLayer, PlannedImage, plan_image, write_image
+from zarrscope_app.presenters.layers.presenter import NOT_PLACED
 
 
 class SaveDialog(PreviewDialog):

@@ -27,11 +27,11 @@ from zarrscope.view.loader import shared as chunk_loader
 from zarrscope.view.render import as_numbers
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import Post
-from zarrscope_app.presenters.first_plane import Room, read_ahead
 from zarrscope_app.presenters.image.choice import ImageChoice, SeveralImages, one_image
 from zarrscope_app.presenters.image.display_settings import LabelStyle, channel_styles
 from zarrscope_app.presenters.image.placement import ImagePosition, matrix_of, place_of
 from zarrscope_app.presenters.image.saved_view import Styles, restore_channels, restore_labels
+from zarrscope_app.presenters.layers.first_plane import ViewerCanvas, read_ahead
 from zarrscope_app.presenters.session.session import Session
 from zarrscope_app.presenters.session.state_text import encode_view
 
@@ -424,7 +424,7 @@ class Layers:
         done: Callable[[list[Layer]], None],
         choose: Callable[[SeveralImages], None],
         choice: ImageChoice | None = None,
-        room: Room | None = None,
+        canvas: ViewerCanvas | None = None,
         only: Callable[[list[Layer]], list[Layer]] = list,
         plans: Callable[[Group | Array, Any, int | None], list[Layer]] = plan,
         paths: Sequence[str] = (),
@@ -432,7 +432,7 @@ class Layers:
         """Calls `done` with the layers of the selected node, or of `choice`; if there are several images, calls
         `choose` instead. A failure becomes a problem of the session. An earlier request is cancelled.
 
-        `room`: the display of the viewer; the planes that it shows first are read in advance, so that the viewer does
+        `canvas`: the display of the viewer; the planes that it shows first are read in advance, so that the viewer does
         not wait. `only`: selects the wanted layers of the image. `plans` makes the layers of a node. `paths`: several
         nodes to add instead of the selected one; the warnings of the first layer name those that cannot be added.
 
@@ -468,8 +468,8 @@ class Layers:
         def work(cancelled: Callable[[], bool]) -> list[Layer]:
             layers = only(planned())
             for layer in layers:
-                if room is not None and layer.data and layer.visible and not cancelled():
-                    read_ahead(layer.data, room, cancelled)
+                if canvas is not None and layer.data and layer.visible and not cancelled():
+                    read_ahead(layer.data, canvas, cancelled)
             return layers
 
         self.cancel()

@@ -16,8 +16,8 @@ import zarrscope
 from zarrscope.runtime.threads import JobResult
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.jobs import JobsPresenter, Report, if_complete
-from zarrscope_app.presenters.layer_writing import DrawnLayer, PlannedImage, plan_image, write_image
-from zarrscope_app.presenters.layers import Layer, plan
+from zarrscope_app.presenters.layers.layer_writing import DrawnLayer, PlannedImage, plan_image, write_image
+from zarrscope_app.presenters.layers.presenter import Layer, plan
 
 TITLE = "Save labels to a local copy"
 SAVE = "Save"

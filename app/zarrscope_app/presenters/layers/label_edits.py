@@ -22,7 +22,7 @@ from zarrscope.view.lazy import LazyView
 from zarrscope.view.loader import shared as chunk_loader
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.jobs import JobsPresenter, Report, if_complete
-from zarrscope_app.presenters.layers import PLANE_LIMIT
+from zarrscope_app.presenters.layers.presenter import PLANE_LIMIT
 from zarrscope_app.presenters.session.opening import open_place
 
 TITLE = "Write edited labels"

@@ -16,7 +16,7 @@ MOST_BYTES = 1 << 28
 
 
 @frozen
-class Room:
+class ViewerCanvas:
     """The display of a viewer: the pixels of its canvas, and its position along the axes before the last two."""
 
     height: int
@@ -26,12 +26,12 @@ class Room:
     Axes without an entry use the middle."""
 
 
-def read_ahead(levels: Sequence[LazyView], room: Room, cancelled: Callable[[], bool]) -> None:
+def read_ahead(levels: Sequence[LazyView], canvas: ViewerCanvas, cancelled: Callable[[], bool]) -> None:
     """Reads the plane of the coarsest level and of the level that fills the canvas. Failures are reported when the
     plane is shown."""
-    for level in dict.fromkeys((len(levels) - 1, level_for_room(levels, room))):
+    for level in dict.fromkeys((len(levels) - 1, level_for_canvas(levels, canvas))):
         before = levels[level].shape[:-2]
-        parts = (*room.at[: len(before)], *[None] * (len(before) - len(room.at)))
+        parts = (*canvas.at[: len(before)], *[None] * (len(before) - len(canvas.at)))
         plane = levels[level][tuple(_index(n, part) for n, part in zip(before, reversed(parts), strict=True))]
         if cancelled() or plane.nbytes > MOST_BYTES:
             continue
@@ -41,14 +41,14 @@ def read_ahead(levels: Sequence[LazyView], room: Room, cancelled: Callable[[], b
             continue
 
 
-def level_for_room(levels: Sequence[LazyView], room: Room) -> int:
+def level_for_canvas(levels: Sequence[LazyView], canvas: ViewerCanvas) -> int:
     """The coarsest level with an element for each pixel of the canvas, along the axes whose finest level is longer than
     the canvas; 0 if both axes fit."""
-    sides = [k for k, n in ((-2, room.height), (-1, room.width)) if levels[0].shape[k] > n]
-    canvas = {-2: room.height, -1: room.width}
+    sides = [k for k, n in ((-2, canvas.height), (-1, canvas.width)) if levels[0].shape[k] > n]
+    sizes = {-2: canvas.height, -1: canvas.width}
     if not sides:
         return 0
-    return max(k for k, level in enumerate(levels) if not k or all(level.shape[side] > canvas[side] for side in sides))
+    return max(k for k, level in enumerate(levels) if not k or all(level.shape[side] > sizes[side] for side in sides))
 
 
 def _index(length: int, part: float | None) -> int:

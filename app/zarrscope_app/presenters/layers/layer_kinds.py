@@ -10,7 +10,7 @@ import numpy as np
 
 from zarrscope.errors import TooLarge, Unsupported
 from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.layers import Layer, plan
+from zarrscope_app.presenters.layers.presenter import Layer, plan
 
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array

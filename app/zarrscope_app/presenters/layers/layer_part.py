@@ -18,7 +18,7 @@ from typing import Any
 from zarrscope.errors import Refused
 from zarrscope.model.frozen import frozen
 from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.layers import Layer
+from zarrscope_app.presenters.layers.presenter import Layer
 
 PROMPTS = {
     "channels": ("Channels", "all, or 0, 2"),
