@@ -37,7 +37,6 @@ from zarrscope.nodes.detect import (
     keys_beneath,
     not_zarr,
 )
-from zarrscope.runtime.threads import shared
 from zarrscope.runtime.tuning import LARGE_DOCUMENT, SEARCHED_AT_ONCE
 from zarrscope.stores.store import Store
 
@@ -395,6 +394,8 @@ class NodeContext:
     def has_nodes(self, path: str) -> bool:
         """Whether there are nodes anywhere beneath `path`, as far as a search of limited size finds. Raises the first
         error of the search if it finds none. The folders of a remote store are searched several at once."""
+        from zarrscope.runtime.threads import shared
+
         queue, names = [path], PlainFolder.names
         left = PlainFolder.searched_far if self.store.remote else PlainFolder.searched
         failed: ZarrscopeError | None = None

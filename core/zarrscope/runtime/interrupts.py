@@ -38,7 +38,8 @@ try:
     _plain: Any = import_module("_signal")
 except ImportError:
     _plain = import_module("signal")
-_INTERRUPT = int(_plain.SIGINT)
+INTERRUPT = int(_plain.SIGINT)
+"""The number of the signal that Ctrl-C sends."""
 _default = _plain.default_int_handler
 _get_handler: Callable[[int], Any] = _plain.getsignal
 _set_handler: Callable[[int, Any], Any] = _plain.signal
@@ -48,7 +49,7 @@ _ident = threading.get_ident
 class Interrupted(KeyboardInterrupt):
     """Raised when a signal asked to end the current operation."""
 
-    def __init__(self, number: int = _INTERRUPT, operation: InterruptibleOperation | None = None) -> None:
+    def __init__(self, number: int = INTERRUPT, operation: InterruptibleOperation | None = None) -> None:
         super().__init__()
         self.signal, self.operation = number, operation
 
@@ -92,11 +93,11 @@ def begin() -> InterruptibleOperation | None:
     global _active
     if _ident() != _main:
         return None
-    handler = _get_handler(_INTERRUPT)
+    handler = _get_handler(INTERRUPT)
     if handler is _default:
         operation = _active = InterruptibleOperation(False)  # assigned before a signal can use it
         try:
-            _set_handler(_INTERRUPT, _deliver)
+            _set_handler(INTERRUPT, _deliver)
         except ValueError:  # a sub-interpreter receives no signals
             return None
         return operation
@@ -113,7 +114,7 @@ def end(operation: InterruptibleOperation) -> None:
         _active = None
     else:
         try:
-            _set_handler(_INTERRUPT, _default)
+            _set_handler(INTERRUPT, _default)
         finally:  # restores the handler even if another interrupt arrives
             _active = None
     if operation.signal:
@@ -291,7 +292,7 @@ def install(*signals: int) -> None:
     """
     global _active
     _active = None
-    for number in (_INTERRUPT, *signals):
+    for number in (INTERRUPT, *signals):
         if _get_handler(number) != _plain.SIG_IGN:
             _set_handler(number, _deliver)
 
@@ -301,7 +302,7 @@ def _after_fork() -> None:
     global _main, _active, _adopted
     _main, _adopted = _ident(), threading.local()
     if _active is not None and not _active.installed:
-        _set_handler(_INTERRUPT, _default)
+        _set_handler(INTERRUPT, _default)
     _active = None
 
 

@@ -11,10 +11,9 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from signal import SIGINT
 from typing import NamedTuple, TypeVar
 
-from zarrscope.runtime.interrupts import InterruptibleOperation, adopt
+from zarrscope.runtime.interrupts import INTERRUPT, InterruptibleOperation, adopt
 
 T = TypeVar("T")
 _here = threading.local()
@@ -45,7 +44,7 @@ class ReadJob:
 
     def stop(self) -> None:
         """Ends the next wait of the job's thread, or the present one."""
-        self._operation.signal = SIGINT
+        self._operation.signal = INTERRUPT
 
     @property
     def stopped(self) -> bool:
