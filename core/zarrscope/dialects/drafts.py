@@ -175,14 +175,18 @@ class DraftDialect(Dialect):
         seen: set[str] = set()
         groups: list[str] = []
         prefixes: list[str] = []
+        array, group = f".array{self.ending}", f".group{self.ending}"
         for entry in entries:
+            key = entry.name
             if entry.is_prefix:
-                prefixes.append(entry.name)
-            elif (name := self._name(entry.name, "array")) is not None and name not in seen:
-                seen.add(name)
-                yield Child(name, "array")
-            elif (name := self._name(entry.name, "group")) is not None:
-                groups.append(name)
+                prefixes.append(key)
+            elif key.endswith(array):
+                name = key[: -len(array)]
+                if name and name not in seen:
+                    seen.add(name)
+                    yield Child(name, "array")
+            elif key.endswith(group) and key != group:
+                groups.append(key[: -len(group)])
         for name in groups:  # a node with both documents is an array (spec A.6 "Existence")
             if name not in seen:
                 seen.add(name)
@@ -191,10 +195,6 @@ class DraftDialect(Dialect):
             if name not in seen:
                 seen.add(name)
                 yield Child(name, "group", GroupMetadata(self.name, implicit=True, extensions=self.extensions))
-
-    def _name(self, key: str, kind: NodeKind) -> str | None:
-        name = key.removesuffix(f".{kind}{self.ending}")
-        return name if name != key and name else None
 
     def adapt(self, metadata: ArrayMetadata) -> ArrayMetadata:
         """Gives shards an uncompressed index at their end: the sharding transformer of 2022 has no other."""

@@ -106,6 +106,13 @@ class Child:
         self.kind, self._look = kind, look
         return self
 
+    def with_look(self, look: Callable[[str], Insight]) -> Child:
+        """Sets the function that reads this child's documents, unless more than its name and kind is known already.
+        Returns the child."""
+        if self._look is None and self._insight is NOTHING:
+            self._look = look
+        return self
+
     def failing(self, error: ZarrscopeError) -> Child:
         """A copy of this child with this error."""
         return Child(self.name, self.kind, self.metadata, error, attributes=self.attributes)

@@ -212,4 +212,5 @@ def stays_inside(key: str) -> bool:
 
 def prefix_of(path: str) -> str:
     """The prefix of a node's keys in dialects whose keys follow paths: "" for the root, "a/b/" for "/a/b"."""
-    return path.strip("/") + "/" if path.strip("/") else ""
+    inner = path.strip("/")
+    return inner + "/" if inner else ""

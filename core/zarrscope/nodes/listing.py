@@ -22,7 +22,6 @@ from zarrscope.model.metadata import ArrayMetadata, GroupMetadata
 from zarrscope.model.node_path import clean_path, close_to, join_path
 from zarrscope.model.storage import Entry, ScannedChild, never
 from zarrscope.nodes.detect import document_limit, fetch
-from zarrscope.runtime.threads import shared
 from zarrscope.runtime.tuning import CHILDREN_AT_ONCE, SEARCHED_AT_ONCE
 
 if TYPE_CHECKING:
@@ -182,6 +181,9 @@ def _surveyed(
     kinds = {} if read else {name: _claimed(hierarchy, path, {f"{prefix}{name}": b""}) for name in names}
     """Kinds that follow from the name of a document."""
     look = partial(_look, hierarchy, path)
+    own, above, where = hierarchy.prefers_own, join_path(path, ""), join_path(path, "?")
+    of_group = {key.removeprefix(dialect.listing(where)) for key in hierarchy.keys_of(where, "group")}
+    """The names of all documents of a group; see `_child`."""
 
     def entries() -> Iterator[Entry]:
         limit = document_limit(hierarchy.store)
@@ -205,9 +207,15 @@ def _surveyed(
                 yield made
         else:
             document = {f"{prefix}{name}/{found.document}": found.value or b""}
-            made = _child(hierarchy, path, name, document, whole=whole)
-            if made is not None:
-                yield made
+            kind = _claimed(hierarchy, f"{above}{name}", document)
+            if kind is None:
+                made = _child(hierarchy, path, name, document)
+                if made is not None:
+                    yield made
+            elif whole and (kind == "array" or not own or of_group <= {found.document}):
+                yield child.of(kind, partial(_look, hierarchy, path, documents=document))
+            else:
+                yield child.of(kind, look)
 
 
 def _undocumented(hierarchy: NodeContext, path: str, name: str, names: tuple[str, ...]) -> Child | None:
@@ -251,7 +259,7 @@ def _with_kinds(
         if cancelled():
             return
         if child.kind is not None:
-            yield child.of(child.kind, look) if own and not child.told else child
+            yield child.with_look(look) if own else child
             continue
         errors = [failed[key] for key in keys[child.name] if key in failed]
         denied = [error for error in errors if isinstance(error, Denied | TooLarge)]
@@ -275,6 +283,8 @@ def _searched(
     hierarchy: NodeContext, path: str, names: Sequence[str], cancelled: Callable[[], bool]
 ) -> Iterator[Child]:
     """Those of these folders beneath which there are nodes, as groups; several are searched at once."""
+    from zarrscope.runtime.threads import shared
+
     made: dict[str, Child | None] = {}
 
     def search(name: str) -> None:
@@ -307,17 +317,15 @@ def attributes_beneath(
     return found
 
 
-def _child(
-    hierarchy: NodeContext, path: str, name: str, documents: Mapping[str, StoredDocument], *, whole: bool = True
-) -> Child | None:
+def _child(hierarchy: NodeContext, path: str, name: str, documents: Mapping[str, StoredDocument]) -> Child | None:
     """The child that these documents describe; None if they describe no node. If its kind is evident, its metadata are
-    parsed on demand; its other documents are read before that, unless `whole` states that `documents` are all. On a
-    local disk a group's attributes are read as well, if another document has them: that costs no round trip."""
+    parsed on demand. On a local disk a group's attributes are read before that, if another document has them: that
+    costs no round trip."""
     where = join_path(path, name)
     kind = _claimed(hierarchy, where, documents) if documents else None
     if kind is not None:
-        if kind == "group" and hierarchy.prefers_own:
-            whole = whole and documents.keys() >= set(hierarchy.keys_of(where, kind))
+        more = kind == "group" and hierarchy.prefers_own
+        whole = not more or documents.keys() >= set(hierarchy.keys_of(where, kind))
         return Child(name, kind, look=partial(_look, hierarchy, path, documents=documents if whole else None))
     try:
         node = hierarchy.described(where, documents)
@@ -333,8 +341,8 @@ def _child(
 
 def looking(hierarchy: NodeContext, path: str, child: Child) -> Child:
     """A child whose kind follows from its key. Its documents are read on demand, if that costs no round trip."""
-    if child.kind is not None and hierarchy.prefers_own and not child.told:
-        return child.of(child.kind, partial(_look, hierarchy, path))
+    if child.kind is not None and hierarchy.prefers_own:
+        return child.with_look(partial(_look, hierarchy, path))
     return child
 
 

@@ -93,6 +93,8 @@ def _glimpse(store: Folder, path: str, at: int | None, read: bool, limit: int | 
             found = os.fstat(handle)
             if not stat.S_ISREG(found.st_mode) or (limit is not None and found.st_size > limit):
                 return None
+            if store._positional and len(value := os.pread(handle, found.st_size, 0)) == found.st_size:
+                return value
             return store._read(handle, 0, found.st_size)
         finally:
             os.close(handle)
