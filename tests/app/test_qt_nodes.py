@@ -169,6 +169,7 @@ def test_a_job_says_how_it_ended(robot: QtRobot, place: Path) -> None:
     on(robot, "/g")
     robot.session.nodes.rename("/g", "other")
     robot.wait(lambda: bar.isVisible() and "already" in bar.text.text(), "why it failed")
+    assert bar.text.text().startswith("Rename g: "), "what failed"
     assert not bar.undo.isVisible()
     QTest.mouseClick(bar.cancel, Qt.MouseButton.LeftButton)
     robot.wait(lambda: not bar.isVisible(), "read, and put away")
@@ -176,3 +177,14 @@ def test_a_job_says_how_it_ended(robot: QtRobot, place: Path) -> None:
     robot.wait(lambda: bar.isVisible() and "Rename g: Done." in bar.text.text(), "that it is done")
     assert bar.undo.text() == "Undo renaming g"
     assert "/h" in zarrscope.open(place)
+
+
+def test_a_long_sentence_about_a_job_ends_with_an_ellipsis(robot: QtRobot, place: Path) -> None:
+    bar, long = robot.window.jobs_bar, "copying: " + "many " * 200
+    robot.session.jobs.run("Copy", lambda report, cancelled: report(0.5, long))
+    robot.wait(lambda: bar.isVisible() and "Copy: Done." in bar.text.text(), "the end")
+    bar.text.setText(long)
+    drawn = bar.text.grab().toImage()
+    bar.text.setText(bar.text.fontMetrics().elidedText(long, Qt.TextElideMode.ElideRight, bar.text.width()))
+    assert bar.text.text().endswith("…")
+    assert bar.text.grab().toImage() == drawn

@@ -147,9 +147,9 @@ def copy_name(name: str) -> str:
     return f"{name}-copy"
 
 
-def ended(name: str, sentence: str) -> str:
+def ended(name: str, sentence: str, failed: bool) -> str:
     """The result of a job in words. The name of the job is added if the sentence alone does not say what was done."""
-    return f"{name}: {sentence}" if sentence == DONE else sentence
+    return f"{name}: {sentence}" if failed or sentence == DONE else sentence
 
 
 def and_more(n: int) -> str:

@@ -3,7 +3,8 @@ result, and a button to undo it."""
 
 from __future__ import annotations
 
-from qtpy.QtCore import QTimer
+from qtpy.QtCore import Qt, QTimer
+from qtpy.QtGui import QPainter, QPaintEvent
 from qtpy.QtWidgets import QHBoxLayout, QProgressBar, QToolButton, QWidget
 
 from zarrscope_app.presenters import Job, JobsPresenter, JobState, strings
@@ -19,6 +20,16 @@ _SHOWN = 15_000
 _WIDEST = 420
 
 
+class _Elided(Label):
+    """A sentence that ends with an ellipsis if there is not enough space."""
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:
+        text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, self.width())
+        painter = QPainter(self)
+        painter.setPen(self.palette().color(Role.WindowText))
+        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
+
+
 class JobsBar(QWidget):
     """Shows the running job, its progress and a button to cancel it; afterwards its result.
 
@@ -32,7 +43,7 @@ class JobsBar(QWidget):
         self._nodes: NodesPresenter | None = None
         self._seen = 0
         """The last job whose result was shown, or need not be shown."""
-        self.text = Label()
+        self.text = _Elided()
         self.text.setMaximumWidth(_WIDEST)
         self._bar = QProgressBar()
         self._bar.setFixedWidth(96)
@@ -79,7 +90,7 @@ class JobsBar(QWidget):
 
     def _paint(self, job: Job) -> None:
         running, failed = job.state is JobState.RUNNING, job.state is JobState.FAILED
-        said = job.text or job.name if running else strings.ended(job.name, job.sentence)
+        said = job.text or job.name if running else strings.ended(job.name, job.sentence, failed)
         self.text.setText(said)
         self.text.setToolTip(tip("\n".join(part for part in (said, job.details) if part)))
         palette = self.palette()

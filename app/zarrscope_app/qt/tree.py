@@ -24,6 +24,8 @@ from .editors import is_typed
 from .theme import icon
 from .tree_model import TreeModel
 
+_ICON = 30
+"""The width in pixels of the icon in front of a name, with the margins of both."""
 _SELECT = QItemSelectionModel.SelectionFlag.Select
 
 
@@ -363,12 +365,14 @@ class _View(QTreeView):
         self.taking_focus = False
 
     def sizeHintForColumn(self, column: int) -> int:
-        """The second column gives way to names that are too long, down to a quarter of the width."""
-        hint, viewport = super().sizeHintForColumn(column), self.viewport()
-        if column != 1 or viewport is None or hint <= viewport.width() // 4:
+        """The second column gives way to names beside it that are too long, down to a quarter of the width."""
+        hint, viewport, model = super().sizeHintForColumn(column), self.viewport(), self.model()
+        if column != 1 or viewport is None or not isinstance(model, TreeModel) or hint <= viewport.width() // 4:
             return hint
-        room = viewport.width() - super().sizeHintForColumn(0)
-        return min(hint, max(room, viewport.width() // 4))
+        metrics, step = self.fontMetrics(), self.indentation()
+        beside = model.names_beside_text()
+        names = max((metrics.horizontalAdvance(name) + step * (depth + 1) for name, depth in beside), default=0)
+        return min(hint, max(viewport.width() - names - _ICON, viewport.width() // 4))
 
     def focusInEvent(self, event: QFocusEvent | None) -> None:
         # While the tree is reloaded, Qt makes the first row current, which is not a choice of the person.

@@ -9,6 +9,7 @@ shown as a dimmed child.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from qtpy.QtCore import QAbstractItemModel, QMimeData, QModelIndex, QObject, Qt, Signal
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 
 _WINDOW = 200
+_MEASURED = 100
+"""The most painted rows whose names are measured for the width of the columns."""
 _NOTE = 1 << 44
 """The id of a row plus this number is the id of the child row that shows the row's sentence."""
 _ABOVE = 1 << 45
@@ -92,6 +95,10 @@ class TreeModel(QAbstractItemModel):
             except KeyError:
                 return None
         return self._rows[id]
+
+    def names_beside_text(self) -> list[tuple[str, int]]:
+        """(name, depth) of the rows painted since the last change that have a text in the second column."""
+        return [(row.name, row.depth) for row in islice(self._rows.values(), _MEASURED) if row.detail]
 
     def is_note(self, index: Index) -> bool:
         """Whether the index is a sentence about its parent's children."""
