@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from zarrscope import Array
     from zarrscope_app.tui.terminal import Terminal
 
 DRAWINGS = ("auto", "kitty", "iterm2", "sixel", "blocks", "braille", "ascii")
@@ -149,7 +150,7 @@ def _draw_own(picture: npt.NDArray[np.uint8], lines: int, columns: int, terminal
     sys.stdout.write("\n" * over[0] if terminal.drawing == "kitty" else "\n")
 
 
-def _show_line(array: Any, part: tuple[Any, ...], room: tuple[int, int], terminal: Terminal) -> None:
+def _show_line(array: Array, part: tuple[Any, ...], room: tuple[int, int], terminal: Terminal) -> None:
     import numpy as np
 
     from zarrscope_app.tui.line_drawing import plotted

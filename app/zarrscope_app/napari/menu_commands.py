@@ -49,10 +49,10 @@ def save_local_copy(napari_viewer: napari.Viewer | None = None) -> Explorer | No
     return dock
 
 
-def _on_labels(napari_viewer: Any) -> Explorer | None:
+def _on_labels(napari_viewer: napari.Viewer | None) -> Explorer | None:
     from zarrscope_app.napari.painting import is_labels
 
-    viewer: Any = napari_viewer or _viewer()
+    viewer = napari_viewer or _viewer()
     source, why = _source(viewer)
     if source and not is_labels(viewer.layers.selection.active):
         why = label_edits.NOT_LABELS
@@ -62,8 +62,8 @@ def _on_labels(napari_viewer: Any) -> Explorer | None:
     return _open(viewer)
 
 
-def _at_layer(napari_viewer: Any, tab: str) -> Explorer | None:
-    viewer: Any = napari_viewer or _viewer()
+def _at_layer(napari_viewer: napari.Viewer | None, tab: str) -> Explorer | None:
+    viewer = napari_viewer or _viewer()
     source, why = _source(viewer)
     if not source:
         _tell(why)
@@ -74,7 +74,7 @@ def _at_layer(napari_viewer: Any, tab: str) -> Explorer | None:
     return dock
 
 
-def _open(viewer: Any) -> Explorer:
+def _open(viewer: napari.Viewer) -> Explorer:
     """The viewer's dock if it is visible; else the dock is opened."""
     from zarrscope_app.napari.planes import watch
 
@@ -82,7 +82,7 @@ def _open(viewer: Any) -> Explorer:
     return found if found is not None and found.isVisible() else open_explorer(viewer)
 
 
-def _source(viewer: Any) -> tuple[dict[str, Any], str]:
+def _source(viewer: napari.Viewer) -> tuple[dict[str, Any], str]:
     """The source of the active layer and ""; or {} and the reason why the layer has no source."""
     active = viewer.layers.selection.active
     if active is None:
@@ -97,7 +97,8 @@ def _tell(why: str) -> None:
     show_info(why)
 
 
-def _viewer() -> Any:
+def _viewer() -> napari.Viewer:
     import napari
 
-    return napari.current_viewer()
+    found: napari.Viewer = napari.current_viewer()
+    return found

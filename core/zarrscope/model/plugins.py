@@ -26,13 +26,15 @@ plugin that cannot be loaded, or a name that two distributions register, raises 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from zarrscope.errors import Unsupported, ZarrscopeError
 from zarrscope.runtime.memo import memoized
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
+
+T = TypeVar("T")
 
 GROUPS = (
     "codecs",
@@ -143,7 +145,7 @@ def forget() -> None:
         cache.cache_clear()
 
 
-def transformed(store: Any, transformers: Sequence[Any], prefix: str) -> Any:
+def transformed(store: T, transformers: Sequence[Any], prefix: str) -> T:
     """The store that an array reads through its storage transformers; the first transformer is the one nearest to the
     array.
 
