@@ -417,3 +417,24 @@ def test_who_asks_while_another_thread_looks_for_the_parts_sees_all_of_them(monk
     monkeypatch.setattr(spans, "_span_at", slow)
     assert len(root.children) == 2
     assert seen == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("pointer", "advice"),
+    [
+        (
+            "/attributes/multiscales/0/name",
+            "The object at /attributes has no member 'multiscales', but its member 'ome' has one.",
+        ),
+        ("/attributes/nota", "The object at /attributes has no member 'nota'; there is 'note'."),
+        ("/nothing", "The object at / has no member 'nothing'."),
+        ("/attributes/ome/multiscales/7", None),
+        ("/attributes/note/x", None),
+    ],
+)
+def test_a_missing_value_names_the_object_that_lacks_it(pointer: str, advice: str | None) -> None:
+    document = Document(b'{"attributes": {"ome": {"multiscales": [{"name": "a"}]}, "note": 1}}')
+    with pytest.raises(NotFound) as caught:
+        document.text_at(pointer)
+    assert caught.value.pointer == pointer
+    assert caught.value.advice == advice

@@ -8,7 +8,6 @@ A Document never changes: each edit returns a new one. Pure: no I/O. To read a v
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from copy import copy
@@ -28,6 +27,7 @@ from zarrscope.jsondoc.parse import (
     oddities,
     parse_json,
 )
+from zarrscope.jsondoc.pointers import advice_on_missing, index_in, tokens_of
 from zarrscope.jsondoc.sharing import Splice, shared_value, spliced
 from zarrscope.jsondoc.spans import JsonSpan, outline, pointer_of
 from zarrscope.jsondoc.style import Style, begin, escape_surrogates, indent_at, on_lines, plain
@@ -44,19 +44,6 @@ __all__ = [
 ]
 
 _MISSING: Any = object()
-
-
-def tokens_of(pointer: str) -> list[str]:
-    """The names and indices of an RFC 6901 pointer. Raises Refused."""
-    if pointer == "":
-        return []
-    if not pointer.startswith("/") or re.search(r"~(?![01])", pointer):
-        raise Refused(
-            f"{pointer!r} is not a JSON pointer",
-            pointer=pointer,
-            advice='Write "/" before each name, "~1" for a "/" in a name and "~0" for a "~".',
-        )
-    return [token.replace("~1", "/").replace("~0", "~") for token in pointer[1:].split("/")]
 
 
 def same_json(a: Any, b: Any) -> bool:
@@ -120,7 +107,7 @@ class Document:
         for token in tokens_of(pointer):
             if isinstance(value, dict) and token in value:
                 value = value[token]
-            elif isinstance(value, list) and (index := _index(token, len(value))) is not None:
+            elif isinstance(value, list) and (index := index_in(token, len(value))) is not None:
                 value = value[index]
             elif default is not _MISSING:
                 return default
@@ -294,7 +281,7 @@ class Document:
             if span.kind == "object":
                 index = span.index_of(token)
             else:
-                index = _index(token, len(span.children)) if span.kind == "array" else None
+                index = index_in(token, len(span.children)) if span.kind == "array" else None
             if index is None:
                 return None
             found = _Found(span.children[index], span, index)
@@ -307,7 +294,8 @@ class Document:
         return found
 
     def _nothing_at(self, pointer: str) -> NotFound:
-        return NotFound("There is no such value in the document", pointer=pointer, key=self.key or None)
+        advice = advice_on_missing(self._root.value, tokens_of(pointer))
+        return NotFound("There is no such value in the document", pointer=pointer, key=self.key or None, advice=advice)
 
     def _too_deep(self, pointer: str) -> Refused:
         return Refused("The value is nested too deeply", pointer=pointer, key=self.key or None)
@@ -373,7 +361,7 @@ class Document:
                 raise Refused("The object already has a member of this name", pointer=pointer, key=self.key or None)
             at = count if position is None else max(0, min(position, count))
         elif parent.kind == "array":
-            index = count if token == "-" else _index(token, count + 1)
+            index = count if token == "-" else index_in(token, count + 1)
             if index is None:
                 raise Refused(f"The list has {count} items", pointer=pointer, key=self.key or None)
             at = index
@@ -469,10 +457,3 @@ class _Found:
     span: JsonSpan
     parent: JsonSpan | None
     index: int
-
-
-def _index(token: str, count: int) -> int | None:
-    """The array index that a pointer's token means, if it is below `count`."""
-    if re.fullmatch(r"0|[1-9][0-9]{0,17}", token) and int(token) < count:
-        return int(token)
-    return None
