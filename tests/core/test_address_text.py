@@ -12,6 +12,7 @@ import pytest
 
 import zarrscope
 from zarrscope.errors import NotFound, Refused, Unsupported
+from zarrscope.errors.confidential import public
 from zarrscope.stores.address import split_address
 from zarrscope.stores.address_options import cut_options, split_options, with_options
 from zarrscope.stores.address_text import AddressStep, parse
@@ -328,6 +329,25 @@ def _volume_over(path: Path) -> None:
     for key in store.list():
         (path / key).parent.mkdir(parents=True, exist_ok=True)
         (path / key).write_bytes(store.get(key) or b"")
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        f"https://hms-dbmi.github.io/vizarr/?{urlencode({'source': VOLUME})}",
+        f"https://host/?{urlencode({'url': VOLUME + '?token=1'})}",
+        state({"name": "em", "source": "zarr2://https://host/x"}),
+    ],
+)
+def test_a_link_without_its_confidential_parts_leads_to_the_same_volume(link: str) -> None:
+    """As the applications keep it: the volume lies in a part of the link that is not shown."""
+    assert "***" in public(link)
+    assert split_address(public(link)) == split_address(link)
+
+
+def test_a_refused_link_without_its_confidential_parts_is_refused_by_name() -> None:
+    with pytest.raises(Refused, match="does not contain its state"):
+        split_address(public("https://neuroglancer-demo.appspot.com/#!gs://bucket/state.json"))
 
 
 def test_a_link_says_that_it_was_one(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def split_address(text: str) -> Address:
 
     if (found := _path_first(text)) is not None:
         return found
-    given = cleaned(text)
+    given = cleaned(whole_address(text))  # a link names its volume in parts that are not shown
     if given.text != text and (found := _path_first(given.text)) is not None:
         return Address(found.store_url, found.node_path, given.dialect, (*given.remarks, *found.remarks))
     parts = parts_of(given._replace(text=whole_address(given.text)), windows=sys.platform == "win32")

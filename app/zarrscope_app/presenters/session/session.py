@@ -19,6 +19,7 @@ from zarrscope.errors import ZarrscopeError
 from zarrscope.errors.confidential import public
 from zarrscope.nodes.internals import node_context
 from zarrscope.runtime.threads import Background, JobResult, Ticket, shared
+from zarrscope.stores.address import absolute_address
 from zarrscope.view import loader as chunks
 from zarrscope.view.image import Image
 from zarrscope.view.loader import ChunkLoader
@@ -78,7 +79,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         Hierarchy, and accepts four options: `lenient=True` ignores required extensions that are not understood,
         `fallbacks=False` shows no values as their fallback type, `follow_links=True` follows links out of the store,
         `missing_is_fill=True` treats keys that a server denies as missing."""
-        self.url = public(url)
+        self.url = public(absolute_address(url))
         self.owner = (background or shared()).owner(post)
         self.loader = loader or chunks.shared()
         self._opener = opener or open_place
