@@ -102,7 +102,8 @@ def test_a_screen_is_written_ten_times_a_second_on_a_slow_link(
     slow: bool, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Frames that come faster melt into one; the last one is always written."""
-    driver: Any = sparing(cast("type[Driver]", Sink), Abilities(slow=slow))()
+    made: Any = sparing(cast("type[Driver]", Sink), Abilities(slow=slow))
+    driver = made()
     monkeypatch.setattr("zarrscope_app.tui.driver.time", SimpleNamespace(monotonic=lambda: driver.now))
     for frame in range(200):
         driver.write(f"\x1b[1;1Hframe {frame:3}")

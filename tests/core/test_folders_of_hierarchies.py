@@ -108,7 +108,10 @@ def test_images_are_renamed_moved_and_copied(folder: Path, name: str) -> None:
         move.copy(h, "/renamed.zarr", "/copy.zarr")
         move.copy(h, "/renamed.zarr/0", "/copy.zarr/1")
         move.move(h, "/copy.zarr/1", "/copy.zarr/deep/1")
-        assert np.array_equal(h["/copy.zarr/deep/1"][...], h["/renamed.zarr/0"][...])
+        copied, renamed = h["/copy.zarr/deep/1"], h["/renamed.zarr/0"]
+        assert isinstance(copied, zarrscope.Array)
+        assert isinstance(renamed, zarrscope.Array)
+        assert np.array_equal(copied[...], renamed[...])
         h.erase("/copy.zarr/deep")
     for each in ("renamed.zarr", "copy.zarr"):
         assert contents(LocalStore(folder / each)) == before

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 from psygnal import Signal
@@ -130,8 +129,11 @@ class TreePresenter:
 
     def want_icon(self, id: int) -> None:
         """Reads the attributes of a group that its icon depends on. Hosts that draw icons call it for painted rows."""
-        with suppress(KeyError):  # the root, or a row that no longer exists
-            self._inspection.want_icon(*self._whose(id))
+        try:
+            branch, child = self._whose(id)
+        except KeyError:  # the root, or a row that no longer exists
+            return
+        self._inspection.want_icon(branch, child)
 
     def count(self, id: int) -> int:
         """The number of children that have arrived and pass the filter."""
