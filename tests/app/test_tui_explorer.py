@@ -344,7 +344,7 @@ def test_tabs_and_sliders_are_clicked(place: str) -> None:
         await screen.until(lambda: screen.session.slice.frame.shape[0], "the picture is there")
         controls = screen.app.part("controls", Controls)
         await screen.until(lambda: controls._sliders, "there is a slider")
-        _, bar, _, axis, _ = controls._sliders[0]
+        _, _, bar, _, axis, _ = controls._sliders[0]
         await screen.pilot.click("#controls", offset=(1 + bar + 7, 0))
         assert next(a.index for a in screen.session.slice.state.axes if a.name == axis) == 4
         tabs = screen.app.part("tabs", TabLine)
@@ -353,6 +353,37 @@ def test_tabs_and_sliders_are_clicked(place: str) -> None:
         assert screen.session.state.tab == "info"
 
     explore(f"{place}/plane", steps)
+
+
+def test_channels_in_a_second_line_are_whole_and_clicked_there(tmp_path: Path) -> None:
+    """Labels that need more than one line at 80 x 24: none is broken, and a click means the one beneath the mouse."""
+    labels = [f"a stain of the number {number}" for number in range(5)]
+    axes = [{"name": "c", "type": "channel"}, {"name": "y", "type": "space"}, {"name": "x", "type": "space"}]
+    scale = [{"type": "scale", "scale": [1, 1, 1]}]
+    ome = {
+        "version": "0.5",
+        "multiscales": [{"axes": axes, "datasets": [{"path": "0", "coordinateTransformations": scale}]}],
+        "omero": {"channels": [{"label": label, "color": "FF0000", "active": True} for label in labels]},
+    }
+    with zarrscope.open(str(tmp_path / "stains.zarr"), mode="w-") as h:
+        h["/"].attrs["ome"] = ome
+        h.create_array("/0", shape=(5, 8, 8), dtype="uint8", chunks=(5, 8, 8))[...] = 9
+
+    async def steps(screen: Screen) -> None:
+        await screen.until(lambda: screen.session.slice.frame.shape[0], "the picture is there")
+        controls = screen.app.part("controls", Controls)
+        await screen.until(lambda: len({row for row, *_ in controls._channels}) > 1, "several lines")
+        lines = str(controls.render()).splitlines()
+        for (row, start, _, _), label in zip(controls._channels, labels, strict=True):
+            assert label in lines[row][start:], lines
+        assert max(map(len, map(str.rstrip, lines))) <= controls.size.width
+        row, start, _, number = controls._channels[-1]
+        assert row > 0
+        await screen.pilot.click("#controls", offset=(1 + start + 1, row))
+        shown = [channel.visible for channel in screen.session.slice.state.channels]
+        assert shown == [True] * number + [False]
+
+    explore(str(tmp_path / "stains.zarr"), steps)
 
 
 # ---------------------------------------------------------------------- what a stranger presses and sees

@@ -50,69 +50,94 @@ class TabLine(Painter, Static):
 
 
 class Controls(Painter, Static):
-    """Sliders and channels: one line each, as far as they fit. A click on a slider moves it, the wheel steps it; a
-    click on a channel shows or hides it."""
+    """Sliders, and beneath them channels: each in as many lines as they need, none broken at the end of a line. A click
+    on a slider moves it, the wheel steps it; a click on a channel shows or hides it."""
 
     def __init__(self, session: Session, *, id: str) -> None:
         super().__init__(id=id, markup=False)
         self.session = session
-        self._sliders: list[tuple[int, int, int, str, int]] = []
-        """(first column, first column of the bar, end, name of the axis, length of the axis) of each slider."""
-        self._channels: list[tuple[int, int]] = []
+        self._width = 0
+        """The width for which the lines were made; 0 before the widget has its place."""
+        self._sliders: list[tuple[int, int, int, int, str, int]] = []
+        """(line, first column, first column of the bar, end, name of the axis, length of the axis) of each slider."""
+        self._channels: list[tuple[int, int, int, int]] = []
+        """(line, first column, end, number) of each channel, counted from 0."""
 
     def line(self) -> Text:
-        """The displayed line."""
+        """The displayed lines."""
         from rich.text import Text
 
         state = self.session.slice.state
-        line = Text(no_wrap=True)
+        self._width = self.size.width
         self._sliders, self._channels = [], []
+        text, row, column = Text(no_wrap=True), 0, 0
+
+        def place(item: Text) -> int:
+            """Appends an item, in the next line if this one has no room for it. Returns its first column."""
+            nonlocal row, column
+            blanks = len(item.plain) - len(item.plain.rstrip())
+            if column and self._width and column + item.cell_len - blanks > self._width:
+                text.append("\n")
+                row, column = row + 1, 0
+            text.append_text(item)
+            column += item.cell_len
+            return column - item.cell_len
+
         for axis in state.axes:
             if axis.role == "slider":
-                start = line.cell_len
-                line.append(f" {axis.title} ", "bold reverse" if axis.name == state.current_axis else "")
-                bar = line.cell_len
+                item = Text()
+                item.append(f" {axis.title} ", "bold reverse" if axis.name == state.current_axis else "")
+                bar = item.cell_len
                 at = min(BAR - 1, axis.index * BAR // max(1, axis.length))
-                line.append("─" * at, "dim")
-                line.append("●")
-                line.append("─" * (BAR - 1 - at), "dim")
-                line.append(f" {axis.text}  {axis.position}  ")
-                self._sliders.append((start, bar, line.cell_len, axis.name, axis.length))
+                item.append("─" * at, "dim")
+                item.append("●")
+                item.append("─" * (BAR - 1 - at), "dim")
+                item.append(f" {axis.text}  {axis.position}  ")
+                start = place(item)
+                self._sliders.append((row, start, start + bar, start + item.cell_len, axis.name, axis.length))
         if state.projection.text:
-            line.append(f" {state.projection.text}  ", "bold")
-        if line:
-            line.append("\n")
-        before = line.cell_len
-        for number, channel in enumerate(state.channels, 1):
-            line.append(f"{number}", "dim")
+            place(Text(f" {state.projection.text}  ", "bold"))
+        if text:
+            text.append("\n")
+            row, column = row + 1, 0
+        for number, channel in enumerate(state.channels):
+            item = Text()
+            item.append(f"{number + 1}", "dim")
             r, g, b = (c // STEP * STEP for c in channel.color)
-            line.append("●" if channel.visible else "○", f"rgb({r},{g},{b})")
-            line.append(f"{channel.label} ", "" if channel.visible else "dim")
-            line.append(f"{channel.text}  ", "dim")
-            self._channels.append((line.cell_len - before, number - 1))
-        return line
+            item.append("●" if channel.visible else "○", f"rgb({r},{g},{b})")
+            item.append(f"{channel.label} ", "" if channel.visible else "dim")
+            item.append(f"{channel.text}  ", "dim")
+            start = place(item)
+            self._channels.append((row, start, start + item.cell_len, number))
+        return text
 
-    def _slider(self, x: int, y: int) -> tuple[int, int, int, str, int] | None:
-        return next((found for found in self._sliders if y == 0 and found[0] <= x < found[2]), None)
+    def on_resize(self, _: events.Resize) -> None:
+        if self.size.width != self._width and self._channels:
+            self.update(self.line())
+
+    def _slider(self, x: int, y: int) -> tuple[int, str, int] | None:
+        """(first column of the bar, name of the axis, length of the axis) of the slider at a place."""
+        for row, start, bar, end, axis, length in self._sliders:
+            if row == y and start <= x < end:
+                return bar, axis, length
+        return None
 
     def on_click(self, event: events.Click) -> None:
         x, y = event.x - self.styles.padding.left, event.y
         found, picture = self._slider(x, y), self.session.slice
         if found is not None:
-            _, bar, _, axis, length = found
+            bar, axis, length = found
             picture.choose_axis(axis)
             if bar <= x < bar + BAR:
                 picture.set_index(axis, (x - bar) * (length - 1) // (BAR - 1))
-        elif y >= bool(self._sliders):
-            for end, channel in self._channels:
-                if x < end:
-                    picture.set_visible(channel, not picture.state.channels[channel].visible)
-                    return
+        for row, start, end, channel in self._channels:
+            if row == y and start <= x < end:
+                picture.set_visible(channel, not picture.state.channels[channel].visible)
 
     def _step(self, event: events.MouseEvent, by: int) -> None:
         found = self._slider(event.x - self.styles.padding.left, event.y)
         if found is not None:
-            self.session.slice.choose_axis(found[3])
+            self.session.slice.choose_axis(found[1])
             self.session.slice.step(by)
             event.stop()
 
