@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import pickle
+import threading
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
+from dataclasses import FrozenInstanceError, dataclass, field, fields, is_dataclass, replace
 from typing import Any, ClassVar
 
 import pytest
@@ -112,6 +113,27 @@ def test_replaced_copied_pickled_and_shown() -> None:
             assert first == 1
         case _:
             raise AssertionError
+
+
+def test_fields_that_are_made_when_they_are_needed_equal_those_of_a_dataclass() -> None:
+    @frozen
+    class Fresh:
+        key: str
+        notes: list[str] = field(default_factory=list, compare=False)
+        kind: ClassVar[str] = "place"
+
+    match Fresh("a"):
+        case Fresh(key, _):
+            assert key == "a"
+    assert is_dataclass(Fresh("a"))
+    threads = [threading.Thread(target=fields, args=(Fresh,)) for _ in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert [(each.name, each.compare) for each in fields(Fresh)] == [("key", True), ("notes", False)]
+    assert replace(Fresh("a", ["n"]), key="b").notes == ["n"]
+    assert Fresh("a").notes == []
 
 
 def test_what_a_class_defines_itself_stays() -> None:
