@@ -44,7 +44,7 @@ def frozen(cls: type[T]) -> type[T]:
     made._frozen_names = names
     made._frozen_form = names, frozenset(names), defaults, factories
     made._frozen_compared = attrgetter(*(name for name in names if name not in special or special[name].compare))
-    made.__match_args__ = names
+    setattr(cls, "__match_args__", names)  # noqa: B010 - mypy refuses the assignment
     made.__dataclass_fields__ = _Fields(cls)
     for method in (__init__, __repr__, __eq__, __hash__, __setattr__, __delattr__):
         if method.__name__ not in cls.__dict__ or (method is __hash__ and cls.__dict__["__hash__"] is None):
