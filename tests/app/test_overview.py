@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from qtpy import QtTest
 from qtpy.QtCore import QPoint, Qt
+from qtpy.QtWidgets import QApplication
 
 from contracts.journeys import Shelf
 from qt_robot import QtRobot
@@ -258,3 +260,32 @@ def test_one_walks_on_without_going_back_to_the_plate(shelf: Shelf, view: Any) -
     viewer.until(lambda: viewer.session.state.path == "/plate" and not viewer.session.state.selecting)
     go("previous-image", "/plate/B/2")
     go("next-image", "/plate/B/2")
+
+
+def test_a_thumbnail_that_arrives_paints_its_own_cell_only(shelf: Shelf, robot: QtRobot) -> None:
+    plate(shelf)
+    robot.open(shelf.address)
+    robot.session.select("/plate")
+    grid = robot.window.overview.grid
+    robot.wait(lambda: grid.isVisible() and len(grid._images) == 3, "the thumbnails")
+    drawn: list[str] = []
+    draw = grid._draw
+
+    def counted(painter: Any, cell: Any, box: Any) -> None:
+        drawn.append(cell.path)
+        draw(painter, cell, box)
+
+    grid._draw = counted  # type: ignore[method-assign]  # to see what is painted
+    QApplication.processEvents()
+    grid.repaint()
+    everything = set(drawn)
+    assert len(everything) == 3
+    drawn.clear()
+    first, *others = grid._state.cells
+    assert first.rgb is not None
+    grid.show_state(replace(grid._state, cells=(replace(first, rgb=first.rgb.copy()), *others)))
+    robot.wait(lambda: bool(drawn), "a painting")
+    assert set(drawn) == {first.path}
+    drawn.clear()
+    grid.show_state(replace(grid._state, title="Another plate"))
+    robot.wait(lambda: set(drawn) == everything, "all anew")

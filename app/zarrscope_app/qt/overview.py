@@ -69,11 +69,19 @@ class _Grid(QWidget):
         self.setMouseTracking(True)
 
     def show_state(self, state: OverviewState) -> None:
-        if [c.path for c in state.cells] != [c.path for c in self._state.cells]:
-            self._images.clear()
-            self._current = (state.cells[0].row, state.cells[0].column) if state.cells else (0, 0)
+        before, shown = self._state, self._cells
         self._state = state
         self._cells = {(cell.row, cell.column): cell for cell in state.cells}
+        if [c.path for c in state.cells] != [c.path for c in before.cells]:
+            self._images.clear()
+            self._current = (state.cells[0].row, state.cells[0].column) if state.cells else (0, 0)
+        elif (state.title, state.rows, state.columns) == (before.title, before.rows, before.columns):
+            # Thumbnails arrive one by one: painting all of a plate for each would hold the window up.
+            for where, cell in self._cells.items():
+                old = shown.get(where)
+                if old is None or (cell.rgb is not old.rgb or (cell.name, cell.sentence) != (old.name, old.sentence)):
+                    self.update(self._painted(*where))
+            return
         self._geometry = None
         self.setAccessibleName(state.title)
         rows, columns = max(1, len(state.rows)), max(1, len(state.columns))
@@ -118,6 +126,10 @@ class _Grid(QWidget):
         left, top, side = self._laid_out()
         return QRect(left + column * (side + _GAP), top + row * (side + self._caption() + _GAP), side, side)
 
+    def _painted(self, row: int, column: int) -> QRect:
+        """The rectangle of a thumbnail with its frame and its name."""
+        return self.place_of(row, column).adjusted(-2, -2, 2, 2 + self._caption())
+
     def _within(self, area: QRect) -> tuple[range, range]:
         """The rows and the columns that are visible in `area`."""
         left, top, side = self._laid_out()
@@ -139,6 +151,7 @@ class _Grid(QWidget):
         left, top, _ = self._laid_out()
         painter.setPen(quiet(palette, 0.8))
         rows, columns = self._within(event.rect())
+        region, background = event.region(), image_background(palette)
         for number in columns:
             box = self.place_of(0, number)
             name = QRect(box.left(), 2, box.width(), top - 4)
@@ -150,8 +163,11 @@ class _Grid(QWidget):
         for row in rows:
             for column in columns:
                 box = self.place_of(row, column)
+                if not region.intersects(self._painted(row, column)):
+                    continue
                 cell = self._cells.get((row, column))
                 if cell is not None:
+                    painter.fillRect(box, background)
                     self._draw(painter, cell, box)
                 elif self._named():
                     painter.setPen(QPen(quiet(palette, 0.4), 1, Qt.PenStyle.DotLine))
@@ -166,7 +182,6 @@ class _Grid(QWidget):
             painter.drawRect(self.place_of(*self._current).adjusted(-1, -1, 0, 0))
 
     def _draw(self, painter: QPainter, cell: Cell, box: QRect) -> None:
-        painter.fillRect(box, image_background(self.palette()))
         if cell.rgb is None:
             ink = warning(self.palette()) if cell.sentence else quiet(self.palette(), 0.5)
             painter.setPen(ink)
