@@ -103,8 +103,7 @@ class TreePresenter:
         self._touch(ROOT)
 
     def ask_by(self, asks: Callable[[], bool]) -> None:
-        """Sets the function that returns whether the session can ask the person for other credentials; rows that were
-        denied then offer the command "credentials"."""
+        """Sets the function that returns whether the session can ask for other credentials, which denied rows offer."""
         self._painted.asks = asks
 
     def mark(self, path: str, icon: str) -> None:
@@ -274,8 +273,7 @@ class TreePresenter:
         old = self._branches.get(id)
         if old is None or self._hierarchy is None:
             return
-        nodes = getattr(self._hierarchy, "_nodes", None)
-        if nodes is not None:
+        if (nodes := getattr(self._hierarchy, "_nodes", None)) is not None:
             nodes.forget()
         self._reach.keep(each for each in self._branches.values() if each.path.startswith(old.path.rstrip("/") + "/"))
         self._drop(old)
