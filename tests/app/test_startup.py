@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -14,7 +16,7 @@ from click.shell_completion import ShellComplete
 
 import zarrscope
 from zarrscope_app.cli import cli
-from zarrscope_app.cli.verbs import VERBS
+from zarrscope_app.cli.verbs import SECTIONS, VERBS
 
 HEAVY = frozenset("asyncio concurrent fsspec multiprocessing numcodecs obstore psygnal rich textual".split())
 """Packages that no verb needs which shows the metadata of a folder."""
@@ -134,6 +136,50 @@ def test_completion_knows_verbs_and_the_options_before_them() -> None:
     assert listed == {name: verb.purpose for name, verb in VERBS.items()}
     assert "--color" in {each.value for each in complete.get_completions([], "--")}
     assert "--long" in {each.value for each in complete.get_completions(["ls"], "--")}
+
+
+@pytest.mark.parametrize(
+    "before", ["", "tree", "info --json", "diff a.zarr", "copy a.zarr / --into", "attrs", "attrs get", "open x.zarr",
+               "render a.zarr -o", "export", "trash list", "a.zarr", "convert a.zarr", "image a.zarr", "demo"]
+)  # fmt: skip
+def test_the_shell_completes_files_where_a_place_belongs(before: str) -> None:
+    complete = ShellComplete(cli, {}, "zarrscope", "_ZARRSCOPE_COMPLETE")
+    assert [(each.type, each.value) for each in complete.get_completions(before.split(), "cells.o")] == [
+        ("file", "cells.o")
+    ]
+
+
+@pytest.mark.parametrize("before", ["tree a.zarr", "tree zip://a.zip::", "tre a.zarr", "attrs set a.zarr /"])
+def test_completion_of_a_node_or_after_a_wrong_verb_is_quiet(before: str, capsys: pytest.CaptureFixture[str]) -> None:
+    complete = ShellComplete(cli, {}, "zarrscope", "_ZARRSCOPE_COMPLETE")
+    assert {each.type for each in complete.get_completions(before.split(), "lab")} <= {"file"}
+    assert capsys.readouterr() == ("", "")
+
+
+BASH = """
+eval "$(_ZARRSCOPE_COMPLETE=bash_source "$1")"
+compopt() { printf '%s ' asked for "$@"; }
+COMP_WORDS=(zarrscope tree cells.o) COMP_CWORD=2
+_zarrscope_completion "$1"
+"""
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_bash_is_asked_for_its_own_completion_of_files(tmp_path: Path) -> None:
+    program = tmp_path / "zarrscope"
+    program.write_text(f"#!{sys.executable}\nfrom zarrscope_app.cli import main\nmain()\n", encoding="utf-8")
+    program.chmod(0o755)
+    done = subprocess.run(
+        ["bash", "--norc", "-c", BASH, "bash", str(program)], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert done.stdout == "asked for -o default ", done.stderr
+
+
+def test_help_lists_every_verb_once_under_its_purpose() -> None:
+    told = cli.get_help(cli.make_context("zarrscope", ["tree"], resilient_parsing=True))
+    sections = re.findall(r"^(\S.*):\n((?:  \S.*\n?)+)", told, re.M)
+    listed = {title: re.findall(r"^  ([\w-]+) ", lines, re.M) for title, lines in sections}
+    assert {title: listed[title] for title in SECTIONS} == {title: [*verbs] for title, verbs in SECTIONS.items()}
 
 
 @pytest.mark.parametrize("arguments", [["ls"], ["tree"], ["info"], ["attrs", "get"]], ids=" ".join)

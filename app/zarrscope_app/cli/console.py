@@ -22,6 +22,8 @@ from zarrscope_app.cli.plain import option as plain_option
 from zarrscope_app.cli.streams import outlive_reader
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from zarrscope.model.metadata import ArrayMetadata, GroupMetadata
     from zarrscope.nodes.hierarchy import Hierarchy
 
@@ -30,6 +32,21 @@ class Failed(click.ClickException):
     """Ends a verb with exit code 1. The message gives the reason."""
 
     exit_code = 1
+
+
+def files(incomplete: str) -> list[CompletionItem]:
+    """The request to the shell to complete the name of a file or folder. It stands alone: bash drops every other
+    proposal for it."""
+    from click.shell_completion import CompletionItem
+
+    return [CompletionItem(incomplete, type="file")]
+
+
+class PlaceType(click.types.StringParamType):
+    """The type of arguments and options that name a place. The shell completes files and folders for them."""
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return files(incomplete)
 
 
 class DefaultGroup(click.Group):
@@ -45,6 +62,9 @@ class DefaultGroup(click.Group):
             args = [self.default, *args]
         return super().parse_args(context, args)
 
+    def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
+        return super().shell_complete(context, incomplete) or files(incomplete)
+
     def invoke(self, context: click.Context) -> Any:
         try:
             result = super().invoke(context)
@@ -59,7 +79,8 @@ class DefaultGroup(click.Group):
         self, context: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in self.list_commands(context):
-            self._check_typo(context, args[0])
+            if not context.resilient_parsing:  # a message would disturb the line that the shell completes
+                self._check_typo(context, args[0])
             args = [self.default, *args]
         return super().resolve_command(context, args)
 
@@ -124,6 +145,9 @@ def with_common_options(command: click.Command) -> click.Command:
         for each in command.commands.values():
             with_common_options(each)
     else:
+        for parameter in command.params:
+            if parameter.name in _COMPLETED and parameter.type is click.STRING:
+                parameter.type = PlaceType()
         command.params += [color_option(), plain_option(), timeout_option()]
     return command
 
@@ -131,6 +155,8 @@ def with_common_options(command: click.Command) -> click.Command:
 _PLACES = ("url", "urls", "source", "left", "places")
 """Arguments that name a place to open."""
 _OTHER_PLACES = ("right", "destination", "into")
+_COMPLETED = (*_PLACES, *_OTHER_PLACES, "folder", "output")
+"""Arguments and options for which the shell completes files and folders."""
 _OF_BUCKETS: dict[str, dict[str, Any]] = {
     "anon": {"is_flag": True, "help": "Access a bucket without credentials, as public ones allow."},
     "profile": {"metavar": "NAME", "help": "Access a bucket with this profile of ~/.aws."},

@@ -1,7 +1,7 @@
 """The table of verbs, and the command group that imports a verb's module only when that verb is used.
 
-To add a verb, write a module with the command, and add a row here. Help, completion and the search for the nearest name
-need the table only (decisions: "A verb's module is imported when the verb is called for").
+To add a verb, write a module with the command, and add a row to a section here. Help, completion and the search for the
+nearest name need the table only (decisions: "A verb's module is imported when the verb is called for").
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from zarrscope_app.cli.console import DefaultGroup, following, with_common_options
+from zarrscope_app.cli.console import DefaultGroup, files, following, with_common_options
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -27,36 +27,47 @@ class Verb(NamedTuple):
     """The command's name in that module, if it differs from the verb's name."""
 
 
-VERBS: dict[str, Verb] = {
-    "add-labels": Verb("labels", "Adds an empty label image to an OME-Zarr image.", "add_labels"),
-    "attrs": Verb("attributes", "Shows or changes the attributes of a node."),
-    "check": Verb("check", "Checks documents, consistency and every stored chunk."),
-    "chunks": Verb("chunks", "Counts the stored chunks of an array, and their bytes."),
-    "consolidate": Verb("nodes", "Writes consolidated metadata: a copy of all documents."),
-    "convert": Verb("convert", "Writes a hierarchy in another dialect."),
-    "copy": Verb("nodes", "Copies a node with everything beneath it."),
-    "create": Verb("nodes", "Makes a group or an array."),
-    "demo": Verb("picture", "Makes the demo volume."),
-    "diff": Verb("compare", "Compares two hierarchies, or a node of each."),
-    "export": Verb("export", "Writes a view, a region or a node as a file."),
-    "image": Verb("image", "Shows or changes pixel size, units, channels of images."),
-    "info": Verb("info", "Describes a node: shape, type, chunks, codecs, image."),
-    "ls": Verb("look", "Lists the children of a group."),
-    "move": Verb("nodes", "Moves a node with everything beneath it."),
-    "open": Verb("look", "Opens URLs in the window (the default verb).", "open_"),
-    "read": Verb("picture", "Prints values of an array, or writes them to a file."),
-    "remove": Verb("nodes", "Erases a node and everything beneath it."),
-    "render": Verb("picture", "Draws one plane as a PNG."),
-    "repack": Verb("archive", "Compacts a .zip or .ozx file on this computer."),
-    "resize": Verb("nodes", "Changes the shape of an array."),
-    "serve": Verb("serve", "Answers another zarrscope that connected by ssh."),
-    "show": Verb("show", "Draws one plane on the terminal."),
-    "stats": Verb("chunks", "Counts the stored chunks of every array beneath a node."),
-    "trash": Verb("trash", "Lists, restores and erases removed nodes."),
-    "tree": Verb("look", "Draws the hierarchy."),
-    "tui": Verb("look", "Explores a hierarchy in the terminal."),
-    "validate": Verb("check", "Another name of check.", "check"),
+SECTIONS: dict[str, dict[str, Verb]] = {
+    "Looking": {
+        "open": Verb("look", "Opens URLs in the window (the default verb).", "open_"),
+        "tree": Verb("look", "Draws the hierarchy."),
+        "ls": Verb("look", "Lists the children of a group."),
+        "info": Verb("info", "Describes a node: shape, type, chunks, codecs, image."),
+        "show": Verb("show", "Draws one plane on the terminal."),
+        "render": Verb("picture", "Draws one plane as a PNG."),
+        "read": Verb("picture", "Prints values of an array, or writes them to a file."),
+        "chunks": Verb("chunks", "Counts the stored chunks of an array, and their bytes."),
+        "stats": Verb("chunks", "Counts the stored chunks of every array beneath a node."),
+    },
+    "Editing": {
+        "attrs": Verb("attributes", "Shows or changes the attributes of a node."),
+        "image": Verb("image", "Shows or changes pixel size, units, channels of images."),
+        "add-labels": Verb("labels", "Adds an empty label image to an OME-Zarr image.", "add_labels"),
+        "create": Verb("nodes", "Makes a group or an array."),
+        "resize": Verb("nodes", "Changes the shape of an array."),
+        "move": Verb("nodes", "Moves a node with everything beneath it."),
+        "copy": Verb("nodes", "Copies a node with everything beneath it."),
+        "remove": Verb("nodes", "Erases a node and everything beneath it."),
+        "trash": Verb("trash", "Lists, restores and erases removed nodes."),
+    },
+    "Whole hierarchies": {
+        "check": Verb("check", "Checks documents, consistency and every stored chunk."),
+        "validate": Verb("check", "Another name of check.", "check"),
+        "diff": Verb("compare", "Compares two hierarchies, or a node of each."),
+        "convert": Verb("convert", "Writes a hierarchy in another dialect."),
+        "export": Verb("export", "Writes a view, a region or a node as a file."),
+        "consolidate": Verb("nodes", "Writes consolidated metadata: a copy of all documents."),
+        "repack": Verb("archive", "Compacts a .zip or .ozx file on this computer."),
+    },
+    "Front ends and services": {
+        "tui": Verb("look", "Explores a hierarchy in the terminal."),
+        "demo": Verb("picture", "Makes the demo volume."),
+        "serve": Verb("serve", "Answers another zarrscope that connected by ssh."),
+    },
 }
+"""The verbs by purpose, in the order of `zarrscope --help`."""
+
+VERBS: dict[str, Verb] = {name: verb for section in SECTIONS.values() for name, verb in section.items()}
 
 
 class LazyGroup(DefaultGroup):
@@ -71,15 +82,18 @@ class LazyGroup(DefaultGroup):
         return self.commands.get(cmd_name)
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, verb.purpose) for name, verb in sorted(VERBS.items())])
+        widest = max(map(len, VERBS))
+        for title, verbs in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:<{widest}}", verb.purpose) for name, verb in verbs.items()])
 
     def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
         begun = (name for name in sorted(VERBS) if name.startswith(incomplete))
         names = [CompletionItem(name, help=VERBS[name].purpose) for name in begun]
-        return [*names, *click.Command.shell_complete(self, context, incomplete)]  # click's own method proposes options
+        options = click.Command.shell_complete(self, context, incomplete)
+        return [*names, *options] or files(incomplete)
 
 
 def _load(name: str) -> click.Command:
