@@ -5,6 +5,7 @@ from __future__ import annotations
 import getpass
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -345,3 +346,42 @@ def test_a_short_way_opens_no_further_channels(sshd: list[str], far: SSHStore, m
     alone = SSHStore(far.url, ssh=sshd, command=f"{COMMAND} # short")
     assert len(opened_channels(alone)) == 1
     alone.close()
+
+
+def test_a_silent_machine_holds_up_no_store_of_another_one(tmp_path: Path) -> None:
+    """While ssh waits for one machine, stores of others open, read and close; an application closes them in the thread
+    that also paints its window."""
+    told = tmp_path / "pid"
+    silent = [
+        sys.executable,
+        "-c",
+        f"import os, time; open({str(told)!r}, 'w').write(str(os.getpid())); time.sleep(600)",
+    ]
+    failed: list[Exception] = []
+
+    def wait_for_silence() -> None:
+        try:
+            SSHStore(f"ssh://silent{tmp_path}", ssh=silent, command=COMMAND, timeout=600)
+        except Unreadable as error:
+            failed.append(error)
+
+    def use_another() -> None:
+        store = opened(tmp_path / "x.zarr", "a")
+        store.set("a", b"1")
+        assert store.get("a") == b"1"
+        store.close()
+
+    waits, uses = threading.Thread(target=wait_for_silence), threading.Thread(target=use_another)
+    waits.start()
+    try:
+        while not (told.exists() and told.read_text()):
+            time.sleep(0.01)
+        uses.start()
+        uses.join(60)
+        assert not uses.is_alive(), "it waits for the silent machine"
+        assert waits.is_alive()
+    finally:
+        os.kill(int(told.read_text()), signal.SIGKILL)
+        waits.join()
+        uses.join()
+    assert failed

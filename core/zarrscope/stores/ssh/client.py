@@ -25,6 +25,7 @@ from urllib.parse import unquote, urlsplit
 
 from zarrscope.errors import Unreadable, Unsupported, ZarrscopeError
 from zarrscope.model.storage import Answer, Buffer, ByteRange, Entry, Request, ScannedChild, Version
+from zarrscope.runtime.keyed_locks import KeyedLocks
 from zarrscope.stores.network import network
 from zarrscope.stores.ssh.channels import Channels, ask_divided, shared_login
 from zarrscope.stores.ssh.connection import ConnectionEnded, NotInstalled, SSHConnection, wait
@@ -38,6 +39,8 @@ FAR_COMMAND = (
 )
 _connections: dict[tuple[str, ...], Channels] = {}
 _users: dict[tuple[str, ...], int] = {}
+_opening = KeyedLocks()
+"""Locks for connecting, by the arguments of ssh: a machine that is silent holds up no store of another one."""
 _guard = threading.RLock()  # reentrant: the garbage collector may close a store in this thread
 _holding = threading.local()
 """`locks`: (connection, arguments of ssh, id of the request) for each remote lock that this thread holds, the innermost
@@ -131,16 +134,28 @@ class SSHStore(Store):
         return self._channels().first
 
     def _channels(self) -> Channels:
+        if (found := self._joined_to()) is not None:
+            return found
+        with _opening.hold(self._arguments):
+            if (found := self._joined_to()) is not None:  # another thread has just connected
+                return found
+            if (ended := _connections.get(self._arguments)) is not None:
+                ended.end()
+            made = self._opened()
+            with _guard:
+                _connections[self._arguments] = made
+            return self._joined_to() or made
+
+    def _joined_to(self) -> Channels | None:
+        """The open connection, after this store was added to its users; None if there is none."""
         with _guard:
             found = _connections.get(self._arguments)
             if found is None or not found.first.alive:
-                if found is not None:
-                    found.end()
-                found = _connections[self._arguments] = self._opened()
+                return None
             if not self._joined:
                 self._joined = True
                 _users[self._arguments] = _users.get(self._arguments, 0) + 1
-        return found
+            return found
 
     def _opened(self) -> Channels:
         login = shared_login(self._program, self._destination)
