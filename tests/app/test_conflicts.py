@@ -74,6 +74,17 @@ def test_each_field_has_the_side_that_was_chosen_for_it(session: Session, place:
     assert stored(place) == MERGED
 
 
+def test_fields_that_only_they_changed_come_before_those_that_only_i_changed(
+    session: Session, place: str, mailbox: Mailbox
+) -> None:
+    disagree(place, session, {**MINE, "/deep/b": "20"})
+    until(mailbox, session, EditStatus.CONFLICT)
+    rows = conflict_rows(session.edit.state)
+    assert [row.label for row in rows] == ["/scale", "/name", "/list", "/deep/a", "/deep/b"]
+    assert [row.fixed for row in rows] == [False, False, True, True, True]
+    assert rows[2].note == "only they changed it"
+
+
 def test_what_holds_a_field_is_one_choice_and_what_was_removed_is_said(
     session: Session, place: str, mailbox: Mailbox
 ) -> None:
@@ -123,7 +134,7 @@ def test_all_documents_are_saved_or_none_while_one_is_in_conflict(
 @pytest.mark.needs("qt")
 def test_in_the_window_a_side_is_clicked_or_chosen_by_keys(qtbot: Any, place: str) -> None:
     from qtpy.QtCore import Qt
-    from qtpy.QtWidgets import QPushButton
+    from qtpy.QtWidgets import QPushButton, QStyleOptionViewItem
 
     from zarrscope_app.presenters import Forgetful
     from zarrscope_app.qt.window import Window
@@ -141,6 +152,9 @@ def test_in_the_window_a_side_is_clicked_or_chosen_by_keys(qtbot: Any, place: st
     qtbot.waitUntil(lambda: view.isVisible() and view.table.rowCount() == 4, timeout=SECONDS * 1000)
     merge = next(b for b in view.findChildren(QPushButton) if b.text() == "Merge as chosen")
     assert not merge.isEnabled()
+    option = QStyleOptionViewItem()
+    view.table.itemDelegateForColumn(0).initStyleOption(option, view.table.model().index(0, 0))
+    assert option.textElideMode == Qt.TextElideMode.ElideLeft, "the end of a long path is seen"
     item = view.table.item(0, 3)
     assert item is not None
     viewport = view.table.viewport()

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from qtpy.QtCore import Qt, Signal
-from qtpy.QtGui import QKeyEvent
+from qtpy.QtCore import QModelIndex, Qt, Signal
+from qtpy.QtGui import QKeyEvent, QResizeEvent
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QHBoxLayout,
     QHeaderView,
     QPushButton,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
     QTableWidget,
     QTableWidgetItem,
     QVBoxLayout,
@@ -110,8 +112,10 @@ class _Table(QTableWidget):
             side.hide()
         if top is not None:
             top.setSectionResizeMode(QHeaderView.ResizeMode.Stretch)
+            top.setSectionResizeMode(0, QHeaderView.ResizeMode.Fixed)
             top.setDefaultAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
             top.setHighlightSections(False)
+        self.setItemDelegateForColumn(0, _PathPainter(self))
         self.cellClicked.connect(self._pick)
 
     def show_rows(self, rows: tuple[ConflictRow, ...]) -> None:
@@ -126,6 +130,18 @@ class _Table(QTableWidget):
             tall = (head.height() if head is not None else 0) + line * min(len(rows), _MOST_SEEN)
             self.setFixedHeight(tall + 2 * self.frameWidth())
 
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Gives the paths as much width as they need, from a quarter of the table to half of it."""
+        viewport = self.viewport()
+        width = viewport.width() if viewport is not None else 0
+        self.setColumnWidth(0, max(width // 4, min(self.sizeHintForColumn(0), width // 2)))
+
     def keyPressEvent(self, event: QKeyEvent | None) -> None:
         assert event is not None
         if event.key() in (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter):
@@ -136,6 +152,15 @@ class _Table(QTableWidget):
     def _pick(self, row: int, column: int) -> None:
         if column in _SIDES and row >= 0:
             self.picked.emit(row, _SIDES[column])
+
+
+class _PathPainter(QStyledItemDelegate):
+    """Paints the end of a path that is too long: the beginning is the same in most rows."""
+
+    def initStyleOption(self, option: QStyleOptionViewItem | None, index: QModelIndex) -> None:
+        super().initStyleOption(option, index)
+        if option is not None:
+            option.textElideMode = Qt.TextElideMode.ElideLeft
 
 
 def _item(row: ConflictRow, column: int, text: str) -> QTableWidgetItem:

@@ -37,9 +37,10 @@ class ConflictRow:
 
 
 def conflict_rows(state: EditState) -> tuple[ConflictRow, ...]:
-    """A row for each disputed field, then for each field that only one side changed; at most `MOST_ROWS`."""
+    """A row for each disputed field, then for each field that only they changed, which is news to the person, then for
+    each that only the person changed; at most `MOST_ROWS`."""
     disputed = state.conflicts[:MOST_ROWS]
-    fitting = state.fitting[: MOST_ROWS - len(disputed)]
+    fitting = sorted(state.fitting, key=lambda each: each.choice != "theirs")[: MOST_ROWS - len(disputed)]
     return (*(_row(each, False) for each in disputed), *(_row(each, True) for each in fitting))
 
 
