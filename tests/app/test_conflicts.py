@@ -191,8 +191,8 @@ def test_in_the_terminal_each_field_is_chosen_by_keys(place: str) -> None:
             await until(pilot, lambda: app._panes.current == "attributes")
             disagree(place, app.session)
             await until(pilot, lambda: edit.state.status is EditStatus.CONFLICT)
-            await pilot.press("d")
             await until(pilot, lambda: bool(app.screen.query("#following")))
+            await pilot.press("d")  # as one who knows the key presses it: it leaves the dialog open
             shown = app.screen.query_one("#following", Static)
             assert "[ ] Theirs  7" in str(shown.render())
             await pilot.press("enter")

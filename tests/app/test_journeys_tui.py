@@ -19,6 +19,7 @@ from contracts.journeys import SECONDS, Journeys, Robot
 from zarrscope_app.presenters import KINDS
 from zarrscope_app.presenters.commands import command
 from zarrscope_app.tui.app import Explorer
+from zarrscope_app.tui.conflict import ConflictSheet
 from zarrscope_app.tui.lines import FormLines, Lines, TreeLines
 from zarrscope_app.tui.picture import PictureWidget
 from zarrscope_app.tui.sheet import Sheet
@@ -250,8 +251,9 @@ class TextualRobot(Robot):
         return text
 
     def resolve(self, whose: str) -> None:
-        self.focus("#attributes")
-        self.press(whose[0])
+        """In the dialog, which a conflict opens by itself."""
+        self.wait(lambda: self.app is not None and isinstance(self.app.screen, ConflictSheet), "the dialog")
+        self.press(whose[0].upper())
 
     # -------------------------------------------------- words
     def sees(self, text: str) -> bool:

@@ -56,7 +56,7 @@ def test_a_plane_behind_a_dead_link_says_why_and_is_read_again_by_a_key(shelf: S
             await screen.press("end")
             await screen.until(lambda: "press U to read it again." in told(screen), "the reason")
             assert "503" in told(screen)
-            assert "U reads failed tiles again" in app._note()
+            assert "u reads failed tiles again" in app._note()
             shelf.failing = set()
             await screen.press("U")
             await screen.until(lambda: not frame().failed and not frame().loading and not told(screen), "the plane")

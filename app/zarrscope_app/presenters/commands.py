@@ -173,7 +173,7 @@ TERMINAL_KEYS = (
     ("Arrows", "Move; unfold in the tree; step in the picture"),
     ("Tab", "Next pane: tree, picture, attributes …"),
     ("[ · ]", "Tab to the left or right"),
-    ("V", "Value cursor on or off"),
+    ("v", "Value cursor on or off"),
     ("\\", "Show or hide the tree"),
     ("Ctrl+arrows", "Move the picture"),
     (": · Ctrl+P", "All commands"),
@@ -181,10 +181,14 @@ TERMINAL_KEYS = (
     ("Ctrl+O", "The attributes in $EDITOR"),
     ("Ctrl+X", "Stop the job that runs"),
     ("Ctrl+Z", "To the shell; fg comes back"),
-    ("u", "Undo, among the attributes"),
+    ("u · w", "Among attributes: undo; other view of them"),
+    ("d", "Among attributes: changes; sides of a conflict"),
     ("⏎", "The picture in pixels: kitty, iTerm2, sixel"),
 )
-"""Keys that replace the mouse in terminals."""
+"""Keys that replace the mouse in terminals, and keys of its form."""
+
+_IN_TERMINALS = {"quit": ("q", "Ctrl+C")}
+"""Command → its keys in terminals, in place of those of a window."""
 
 
 def command(id: str) -> Command:
@@ -201,10 +205,17 @@ def is_plain(keys: str) -> bool:
 
 
 def terminal_keys(found: Command) -> list[str]:
-    """The keys of a command that every terminal can send; without Ctrl+Shift, which most terminals send as Ctrl
-    alone."""
+    """The keys of a command that every terminal can send, written as they are typed: "e", and "E" only with Shift.
+    Without Ctrl+Shift, which most terminals send as Ctrl alone."""
+    if found.id in _IN_TERMINALS:
+        return [*_IN_TERMINALS[found.id]]
     own = {key for keys, _ in TERMINAL_KEYS for key in keys.split(" · ") if key.startswith("Ctrl")}
-    return [key for key in found.keys if key not in own and not key.startswith("Ctrl+Shift+")]
+    return [as_typed(key) for key in found.keys if key not in own and not key.startswith("Ctrl+Shift+")]
+
+
+def as_typed(key: str) -> str:
+    """A key as a terminal gets it: a letter without modifiers is small."""
+    return key.lower() if len(key) == 1 else key
 
 
 def key_sheet(*others: tuple[str, str], can: Container[str] | None = None) -> list[tuple[str, str]]:
@@ -217,7 +228,10 @@ def key_sheet(*others: tuple[str, str], can: Container[str] | None = None) -> li
         keys = terminal_keys(found) if terminal else found.keys
         if keys and (can is None or found.id in can):
             rows.append((" · ".join(keys), found.label.rstrip("…")))
-    return [*others, *MORE_KEYS, *rows] if terminal else [*rows, *MORE_KEYS, *others]
+    if not terminal:
+        return [*rows, *MORE_KEYS, *others]
+    more = [(" · ".join(map(as_typed, keys.split(" · "))), label) for keys, label in MORE_KEYS]
+    return [*others, *more, *rows]
 
 
 LABELS = {
@@ -375,7 +389,8 @@ FOOTERS = {
     "info": "↑↓ scroll  Tab pane  ? keys  q quit",
     "problems": "^K check, stop, go on  ↑↓ move  ⏎ go there  Tab pane  ? keys  q quit",
     "input": "Enter accept  Esc cancel",
-    "diff": "s save  x discard  Esc back",
+    "conflict": "d both sides, merge  m all mine  t all theirs  ⏎ edit  u undo  ? keys",
+    "diff": "↑↓ scroll  s save  x discard  Esc back",
     "kinds": "1–6 choose  Esc back",
     "choices": "1–9 a–z choose  0 type  Esc back",
 }

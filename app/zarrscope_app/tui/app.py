@@ -7,7 +7,6 @@ Other threads call `post`, which sends a message to the application (never call_
 from __future__ import annotations
 
 import asyncio
-import os
 import traceback
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -30,10 +29,13 @@ from zarrscope.view.loader import ChunkLoader
 from zarrscope_app.presenters import VIEWS, CoalescedCall, Forgetful, JobState, Session, Settings, Workspace, strings
 from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.commands import FOOTERS, LABELS, command
+from zarrscope_app.presenters.form.presenter import EditStatus
 from zarrscope_app.presenters.session.bookmarks import Bookmarks
 from zarrscope_app.presenters.session.changing import LOOK_SECONDS
+from zarrscope_app.tui.conflict import Conflicts
 from zarrscope_app.tui.driver import sparing
 from zarrscope_app.tui.early_keys import EarlyKeys
+from zarrscope_app.tui.ending import has_job_control
 from zarrscope_app.tui.entry import InputLine, Painter
 from zarrscope_app.tui.inert import Inert
 from zarrscope_app.tui.keys import Keyboard
@@ -118,6 +120,7 @@ class Explorer(App[int]):
         self.keyboard = Keyboard(self)
         self.early_keys = EarlyKeys(self.keyboard.key)
         self._leaving = Leaving(self)
+        self._conflicts = Conflicts(self.keyboard)
         self.event_loop: asyncio.AbstractEventLoop | None = None
         """The event loop of the application, after it has started."""
         self.leaving: Callable[[int], None] = lambda code: None
@@ -262,6 +265,7 @@ class Explorer(App[int]):
             self._here = here
             self.tree_lines.refresh()
         self._foot()
+        self._conflicts.follow(len(self.screen_stack) == 1 and not isinstance(self.focus_below, InputLine))
 
     def _add_panes(self) -> None:
         """Adds panes for views of other packages, which a session has once it is open."""
@@ -353,6 +357,8 @@ class Explorer(App[int]):
         focused = self.focus_below
         where = "tree" if focused is self.tree_lines else self.session.state.tab
         asked = ""
+        if where == "attributes" and self.session.edit.state.status is EditStatus.CONFLICT:
+            where = "conflict"
         if isinstance(focused, InputLine):
             # A proposed text hides the placeholder, which names the text that is asked for.
             where, asked = "input", f"   {focused.placeholder}"
@@ -479,16 +485,6 @@ class Explorer(App[int]):
 
     def on_unmount(self) -> None:
         self._close_sessions()
-
-
-def has_job_control() -> bool:
-    """Whether the parent is a shell that can bring this process back: in the same session, but another
-    process group."""
-    try:
-        parent = os.getppid()
-        return os.getsid(parent) == os.getsid(0) and os.getpgid(parent) != os.getpgrp()
-    except (AttributeError, OSError):  # Windows lacks these calls, or the parent process is gone
-        return False
 
 
 def _height(text: Any) -> int:

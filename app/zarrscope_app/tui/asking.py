@@ -16,17 +16,16 @@ from typing import Protocol
 
 from psygnal import SignalInstance
 from textual import events
-from textual.app import ComposeResult
 from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.geometry import Region
 from textual.widget import Widget
 from textual.widgets import Static
 
 from zarrscope_app.presenters import Session, strings
 from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.commands import LABELS, NODE_COMMANDS
-from zarrscope_app.presenters.form.conflict_rows import MINE, THEIRS, can_merge, conflict_rows, conflict_summary
-from zarrscope_app.presenters.form.presenter import EditPresenter, EditStatus
-from zarrscope_app.presenters.form.view_models import Side, Whose
+from zarrscope_app.presenters.form.presenter import EditStatus
 from zarrscope_app.presenters.nodes.acts import ActField
 from zarrscope_app.presenters.nodes.presenter import NodesPresenter
 from zarrscope_app.tui.picker import Picker
@@ -49,16 +48,17 @@ class Asks(Protocol):
 
 
 class FollowingSheet(Sheet):
-    """A sheet whose text is updated whenever a presenter has changed."""
+    """A sheet whose text is updated whenever a presenter has changed. A row marked by "▸" is scrolled into sight."""
+
+    rows_of_one = 1
+    """The number of lines that belong to a marked row."""
 
     def __init__(self, text: Callable[[], str], foot: str, answers: dict[str, str], changed: SignalInstance) -> None:
         super().__init__("", foot, answers)
         self._make, self._changed = text, changed
 
-    def compose(self) -> ComposeResult:
-        with VerticalScroll():
-            yield Static(self._make(), id="following", markup=False)
-            yield Static(self.foot, classes="foot", markup=False)
+    def content(self) -> Widget:
+        return Static(self._make(), id="following", markup=False)
 
     def on_mount(self) -> None:
         self._changed.connect(self._again, check_nargs=False)
@@ -69,7 +69,18 @@ class FollowingSheet(Sheet):
     def _again(self) -> None:
         for shown in self.query("#following"):
             assert isinstance(shown, Static)
-            shown.update(self._make())
+            text = self._make()
+            shown.update(text)
+            self.call_after_refresh(self._show_row, shown, text)
+
+    def _show_row(self, shown: Static, text: str) -> None:
+        """Scrolls to the row that the sign "▸" marks."""
+        width, marked = shown.size.width, f"\n{text}".find("\n▸")
+        if marked < 0 or not width:
+            return
+        above = Content(text[:marked].removesuffix("\n")).get_height({}, width) if marked else 0
+        for box in self.query(VerticalScroll):
+            box.scroll_to_region(Region(0, above, width, self.rows_of_one), animate=False)
 
 
 # ---------------------------------------------------------------------- nodes
@@ -241,58 +252,3 @@ def _edited(keys: Asks, text: str) -> str | None:
         return Path(name).read_text(encoding="utf-8", errors="backslashreplace") if done.returncode == 0 else None
     finally:
         os.unlink(name)
-
-
-# ---------------------------------------------------------------------- a conflict
-class ConflictSheet(FollowingSheet):
-    """Both values of each disputed field: the person chooses a side for each field, or one side for all."""
-
-    def __init__(self, edit: EditPresenter) -> None:
-        super().__init__(self._sides, words.CONFLICT_FOOT, {}, edit.changed)
-        self._edit = edit
-        self._at = 0
-
-    def _sides(self) -> str:
-        state = self._edit.state
-        rows = []
-        for number, row in enumerate(conflict_rows(state)):
-            here = number == self._at and not row.fixed
-            rows.append(strings.joined(f"{'▸' if here else ' '} {row.label}", row.note))
-            for whose, title, text in (("mine", MINE, row.mine), ("theirs", THEIRS, row.theirs)):
-                sign = "[x]" if row.choice == whose else "   " if row.fixed else "[ ]"
-                rows.append(f"    {sign} {title:<7} {text}")
-        return "\n".join([state.sentence, conflict_summary(state), "", *rows])
-
-    def takes(self, event: events.Key) -> bool:
-        """Moves between fields or chooses a side; Enter closes the sheet only if each field has a side."""
-        disputed = [row for row in conflict_rows(self._edit.state) if not row.fixed]
-        if event.key in ("up", "down", "tab", "shift+tab") and disputed:
-            self._go(1 if event.key in ("down", "tab") else -1, len(disputed))
-            return True
-        side = _SIDES.get(event.key)
-        if side is not None and self._at < len(disputed):
-            field = disputed[self._at].field
-            self._edit.choose(field.pointer, side, field.path)
-            self._go(0, len(disputed))
-            return True
-        if event.key == "enter":
-            return not can_merge(self._edit.state)
-        return super().takes(event)
-
-    def _go(self, by: int, fields: int) -> None:
-        self._at = max(0, min(self._at + by, fields - 1))
-        self._again()
-
-    def answer(self, event: events.Key) -> None:
-        found = _ENDS.get(event.character or "", "chosen" if event.key == "enter" else None)
-        if found is not None:
-            self._edit.resolve(found)
-
-
-_SIDES: dict[str, Side] = {"m": "mine", "left": "mine", "t": "theirs", "right": "theirs"}
-_ENDS: dict[str, Whose] = {"M": "mine", "T": "theirs"}
-
-
-def ask_side(keys: Asks) -> None:
-    """Shows both sides of a conflict, and merges them as the person chooses."""
-    keys.show_sheet(ConflictSheet(keys.session.edit), lambda _: None)

@@ -144,3 +144,13 @@ def _try(call: Callable[[], None]) -> None:
     trying = threading.Thread(target=call, name="zarrscope-last", daemon=True)
     trying.start()
     trying.join(KEEP_SECONDS)
+
+
+def has_job_control() -> bool:
+    """Whether the parent is a shell that can bring this process back: in the same session, but another
+    process group."""
+    try:
+        parent = os.getppid()
+        return os.getsid(parent) == os.getsid(0) and os.getpgid(parent) != os.getpgrp()
+    except (AttributeError, OSError):  # Windows lacks these calls, or the parent process is gone
+        return False

@@ -22,7 +22,8 @@ from zarrscope_app.presenters.form.presenter import EditStatus
 from zarrscope_app.presenters.session.actions import ACTIONS, choose_axis_key, open_name, perform, toggle_channel
 from zarrscope_app.presenters.session.bookmarks import Bookmarks
 from zarrscope_app.presenters.session.state_text import is_view
-from zarrscope_app.tui.asking import ask_export, ask_node_act, ask_side, edit_outside
+from zarrscope_app.tui.asking import ask_export, ask_node_act, edit_outside
+from zarrscope_app.tui.conflict import ask_side
 from zarrscope_app.tui.editors import EDITORS
 from zarrscope_app.tui.entry import InputLine
 from zarrscope_app.tui.lines import FormLines, Lines, ProblemLines, TreeLines
@@ -377,6 +378,8 @@ class Keyboard:
         useless = {*OFFERS} - {*self.session.state.offers}
         listed = [c for c in COMMANDS if (c.id in OWN or c.id in ACTIONS) and c.id not in useless]
         items = [(c.id, c.label.rstrip("…"), next(iter(terminal_keys(c)), "")) for c in listed]
+        if self.session.edit.state.status is EditStatus.CONFLICT:
+            items.insert(0, ("merge", words.MERGE, "d"))
         self.app.show_sheet(Picker(words.COMMANDS, items), self._command)
 
     def _command(self, id: str | None) -> None:
@@ -484,5 +487,6 @@ OWN: dict[str, Callable[[Keyboard], object]] = {
 }
 for _id in NODE_COMMANDS:
     OWN[_id] = partial(ask_node_act, id=_id)
+OWN["merge"] = ask_side
 OWN["undo-node"] = lambda keys: keys.session.nodes.undo()
 """Commands that the terminal carries out itself; `perform` of the presenters carries out the others."""

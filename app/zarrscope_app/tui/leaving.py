@@ -7,6 +7,7 @@ from functools import partial
 from typing import Protocol
 
 from zarrscope_app.presenters import Session, Workspace
+from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.tui.sheet import Sheet
 
 
@@ -88,7 +89,7 @@ class Leaving:
             else:
                 self._dropped.clear()
 
-        self._app.show_sheet(Sheet.of_diff(session.edit.diff_of_all().unified), answered)
+        self._app.show_sheet(Sheet.of_diff(session.edit.diff_of_all().unified, LABELS["close-title"]), answered)
         return False
 
     @staticmethod

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from textual import events
-from textual.app import ComposeResult
-from textual.containers import VerticalScroll
+from textual.widget import Widget
 from textual.widgets import Static
 
 from zarrscope_app.presenters import strings
@@ -18,6 +17,11 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 MOST_LINES = 14
+_AROUND = 8
+"""The lines of the screen besides those of the list: the frame, the typed text, the keys, and a margin."""
+
+_BESIDE = 8
+"""The columns besides those of the item and its note: the frame, the cursor, the scroll bar."""
 
 
 class Picker(Sheet):
@@ -31,10 +35,13 @@ class Picker(Sheet):
         self._typed = ""
         self._at = 0
 
-    def compose(self) -> ComposeResult:
-        with VerticalScroll():
-            yield Static(self._list(), id="picker-list", markup=False)
-            yield Static(self.foot, classes="foot", markup=False)
+    def content(self) -> Widget:
+        return Static(self._list(), id="picker-list", markup=False)
+
+    @property
+    def _most(self) -> int:
+        """The number of lines of the list, which must fit on the screen because it scrolls by itself."""
+        return max(3, min(MOST_LINES, self.app.size.height - _AROUND))
 
     @property
     def found(self) -> list[tuple[str, str, str]]:
@@ -46,21 +53,23 @@ class Picker(Sheet):
     def _list(self) -> Text:
         from rich.text import Text
 
-        found = self.found
-        first = max(0, min(self._at - MOST_LINES // 2, len(found) - MOST_LINES))
+        found, most = self.found, self._most
+        first = max(0, min(self._at - most // 2, len(found) - most))
+        notes = max((len(note) for _, _, note in self._items), default=0)
+        wide = max(10, min(52, int(self.app.size.width * 0.95) - notes - _BESIDE))
         told = Text(no_wrap=True)
         told.append(f"{self._title}  ", "dim")
         told.append(f"{self._typed}▏\n\n")
-        for number, (_, text, note) in enumerate(found[first : first + MOST_LINES], first):
+        for number, (_, text, note) in enumerate(found[first : first + most], first):
             here = number == self._at
-            told.append(f"{'▸' if here else ' '} {text:<52}", "bold reverse" if here else "")
+            told.append(f"{'▸' if here else ' '} {strings.clean(text, wide):<{wide}}", "bold reverse" if here else "")
             told.append(f" {note}\n", "dim")
-        told.append("\n" * max(0, MOST_LINES - len(found)))
+        told.append("\n" * max(0, most - len(found)))
         return told
 
     def takes(self, event: events.Key) -> bool:
         """Moves the cursor or changes the text; returns False for a key that ends the choice."""
-        moves = {"up": -1, "down": 1, "pageup": -MOST_LINES, "pagedown": MOST_LINES, "tab": 1, "shift+tab": -1}
+        moves = {"up": -1, "down": 1, "pageup": -self._most, "pagedown": self._most, "tab": 1, "shift+tab": -1}
         if event.key in moves:
             self._at += moves[event.key]
         elif event.key == "backspace":

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from textual import events
 from textual.app import ComposeResult
-from textual.containers import VerticalScroll
+from textual.containers import Vertical, VerticalScroll
 from textual.screen import ModalScreen
+from textual.widget import Widget
 from textual.widgets import Static
 
 from zarrscope_app.presenters import Field, strings
@@ -23,13 +24,14 @@ PICKS = "123456789abcdefghijklmnopqrstuvwxyz"
 
 
 class Sheet(Guarded, ModalScreen[str]):
-    """A sheet over the screen, with a text and the keys that answer it."""
+    """A sheet over the screen: a text that scrolls, and beneath it the keys that answer it, which stay in sight."""
 
     DEFAULT_CSS = """
     Sheet { align: center middle; }
-    Sheet VerticalScroll { width: 76; max-width: 95%; height: auto; max-height: 90%; border: round $primary;
+    Sheet .sheet { width: 76; max-width: 95%; height: auto; max-height: 90%; border: round $primary;
       background: $surface; padding: 0 1; }
-    Sheet .foot { color: $text-muted; }
+    Sheet VerticalScroll { height: auto; max-height: 100%; }
+    Sheet .foot { dock: bottom; height: auto; color: $text-muted; }
     """
 
     def __init__(self, text: str | Text, foot: str, answers: dict[str, str]) -> None:
@@ -44,10 +46,11 @@ class Sheet(Guarded, ModalScreen[str]):
         self.foot = spelled(self.foot)
 
     @classmethod
-    def of_diff(cls, diff: str) -> Sheet:
+    def of_diff(cls, diff: str, title: str = "") -> Sheet:
+        """A sheet with a difference, whose answer saves or discards it."""
         from rich.text import Text
 
-        text = Text()
+        text = Text(f"{title}\n\n" if title else "", "bold", end="")
         for line in diff.splitlines() or [strings.NOTHING_TO_SAVE]:
             style = "green" if line.startswith("+") else "red" if line.startswith("-") else ""
             text.append(strings.clean(line) + "\n", style)
@@ -69,10 +72,15 @@ class Sheet(Guarded, ModalScreen[str]):
         return cls("\n".join([strings.clean(field.title), "", *lines, other]), FOOTERS["choices"], {**answers, "0": ""})
 
     def compose(self) -> ComposeResult:
-        with VerticalScroll():
-            yield Static(self._text, markup=False)
+        with Vertical(classes="sheet"):
+            with VerticalScroll():
+                yield self.content()
             if self.foot:
                 yield Static(self.foot, classes="foot", markup=False)
+
+    def content(self) -> Widget:
+        """The widget above the line of keys."""
+        return Static(self._text, markup=False)
 
     def scrolls(self, key: str) -> bool:
         """Whether a key only scrolls the text; then scrolls it."""

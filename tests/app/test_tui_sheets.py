@@ -1,0 +1,169 @@
+"""The dialogs of the terminal at the usual and at a small size: the line with their keys stays in sight."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import pytest
+from textual.containers import VerticalScroll
+
+import zarrscope
+from terminal_hand import Screen
+from zarrscope_app.presenters import EditStatus
+from zarrscope_app.presenters.commands import COMMANDS, LABELS, TERMINAL_KEYS, key_sheet, terminal_keys
+from zarrscope_app.tui.app import Explorer
+from zarrscope_app.tui.conflict import ConflictSheet
+from zarrscope_app.tui.keys import KEYS
+from zarrscope_app.tui.picker import Picker
+from zarrscope_app.tui.sheet import Sheet
+
+SIZES = pytest.mark.parametrize("size", [(80, 24), (60, 18)], ids=["80x24", "60x18"])
+MANY = {f"field {number:02}": number for number in range(40)}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> str:
+    zarrscope.open(str(tmp_path / "x.zarr"), "w-").root.attrs.put(MANY)
+    return str(tmp_path / "x.zarr")
+
+
+def explore(place: str, size: tuple[int, int], steps: Callable[[Screen], Coroutine[Any, Any, None]]) -> None:
+    async def run() -> None:
+        app = Explorer(place, writable=True)
+        async with app.run_test(size=size) as pilot:
+            screen = Screen(app, pilot)
+            await screen.ready()
+            await screen.until(lambda: app.session.edit.state.fields, "the form is there")
+            await steps(screen)
+
+    asyncio.run(run())
+
+
+def edit_all(screen: Screen) -> None:
+    for name in MANY:
+        screen.session.edit.edit(f"/{name}", "1000")
+
+
+async def foot_in_sight(screen: Screen, *words: str) -> None:
+    """Waits for a sheet; the line of its keys is on the screen as a whole, and not among what scrolls."""
+    await screen.until(lambda: isinstance(screen.top, Sheet), "a dialog")
+    await screen.pilot.pause()
+    foot = screen.top.query_one(".foot")
+    assert foot.region.height >= 1
+    assert screen.top.region.contains_region(foot.region)
+    assert foot not in screen.top.query_one(VerticalScroll).walk_children()
+    for word in words:
+        await screen.until(lambda word=word: word in _words(screen), f"this is on the screen: {word}")
+
+
+def _words(screen: Screen) -> str:
+    """The words on the screen as one line, because a line of keys may be wrapped; without frames and scroll bars."""
+    return " ".join(re.sub("[│▁-█]", " ", _shown(screen)).split())
+
+
+def _shown(screen: Screen) -> str:
+    """The characters on the screen."""
+    lines = screen.top._compositor.render_strips()
+    return "\n".join("".join(segment.text for segment in line) for line in lines)
+
+
+async def conflict(screen: Screen, place: str) -> None:
+    edit_all(screen)
+    zarrscope.open(place, "r+").root.attrs.put(dict.fromkeys(MANY, 7))
+    screen.session.edit.save()
+    await screen.until(lambda: screen.session.edit.state.status is EditStatus.CONFLICT, "the conflict")
+
+
+@SIZES
+def test_a_conflict_opens_its_dialog_which_shows_its_keys(place: str, size: tuple[int, int]) -> None:
+    async def steps(screen: Screen) -> None:
+        await conflict(screen, place)
+        await foot_in_sight(screen, "m mine", "⏎ merge", "T all theirs", "Esc back")
+        assert isinstance(screen.top, ConflictSheet)
+        for _ in range(20):
+            await screen.press("down")
+        await foot_in_sight(screen, "⏎ merge", "▸ /field 21")  # field 7 is no dispute
+        await screen.until(lambda: "Theirs 7" in _words(screen).partition("▸ /field 21")[2], "both sides are in sight")
+        await screen.press("escape")
+        await screen.pilot.pause(0.2)
+        assert not isinstance(screen.top, Sheet), "it opens by itself once"
+
+        await screen.press("e")
+        await screen.until(lambda: "d both sides, merge" in _shown(screen), "the footer names the key")
+        for word in ("conflict", "merge"):
+            await screen.press("colon")
+            await screen.until(lambda: isinstance(screen.top, Picker), "the commands")
+            await screen.press(*word)
+            assert [id for id, _, _ in screen.top.found] == ["merge"]
+            await screen.press("enter")
+            await screen.until(lambda: isinstance(screen.top, ConflictSheet), "the dialog again")
+            await screen.press("escape")
+
+    explore(place, size, steps)
+
+
+def test_a_conflict_waits_until_a_typed_text_is_accepted(place: str) -> None:
+    async def steps(screen: Screen) -> None:
+        await screen.press("slash")
+        await conflict(screen, place)
+        await screen.pilot.pause(0.2)
+        await screen.press("m")
+        assert not isinstance(screen.top, Sheet), "keys still go to the input"
+        await screen.press("escape")
+        await screen.until(lambda: isinstance(screen.top, ConflictSheet), "the dialog")
+
+    explore(place, (80, 24), steps)
+
+
+@SIZES
+def test_leaving_with_unsaved_changes_shows_the_keys_of_the_question(place: str, size: tuple[int, int]) -> None:
+    async def steps(screen: Screen) -> None:
+        edit_all(screen)
+        await screen.until(lambda: screen.session.edit.state.changes, "the changes")
+        for key in ("ctrl+c", "q"):
+            await screen.press(key)
+            await foot_in_sight(screen, "s save", "x discard", "Esc back", LABELS["close-title"])
+            await screen.press("end")
+            await foot_in_sight(screen, "s save")
+            await screen.press("escape")
+
+    explore(place, size, steps)
+
+
+@SIZES
+def test_every_other_dialog_shows_its_keys(place: str, size: tuple[int, int]) -> None:
+    async def steps(screen: Screen) -> None:
+        await screen.press("question_mark")
+        await foot_in_sight(screen, "Esc back")
+        await screen.press("escape")
+        await screen.press("colon")
+        await foot_in_sight(screen, "Esc back")
+        for _ in range(30):
+            await screen.press("down")
+        await foot_in_sight(screen, "▸ ")  # the chosen command
+        await screen.press("escape")
+        await screen.command("create-array")
+        await foot_in_sight(screen, "⏎ do it", "Esc back")
+        await screen.press("escape")
+
+    explore(place, size, steps)
+
+
+# ---------------------------------------------------------------------- the list of keys
+def test_keys_are_listed_as_they_are_typed() -> None:
+    """A capital letter only where Shift is needed: N, which is another key than n."""
+    listed = {key for keys, _ in key_sheet(*TERMINAL_KEYS) for key in keys.split(" · ")}
+    assert {"e", "w", "q", "a", "v", "x"} <= listed
+    assert {key for key in listed if len(key) == 1 and key.isupper()} == {"N"}
+    quits = next(keys for keys, label in key_sheet(*TERMINAL_KEYS) if label == "Quit")
+    assert quits == "q · Ctrl+C"
+
+
+def test_a_listed_letter_gives_its_command() -> None:
+    for found in COMMANDS:
+        for key in terminal_keys(found):
+            assert len(key) > 1 or found.id == "quit" or KEYS[key] == found.id
