@@ -17,6 +17,8 @@ again, and importing fsspec takes 30 ms more (measured 2026-11-21).
 from __future__ import annotations
 
 import asyncio
+import os
+import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Iterator, Mapping
 from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -233,7 +235,7 @@ class HTTPStore(RemoteStore):
                         self._narrow(width)
                         asks_for = seconds_asked_for(response.headers.get("Retry-After", ""))
             except self._failures as error:
-                why = f"The connection failed: {str(error) or type(error).__name__}"
+                why = f"The connection failed: {_reason(error)}"
                 advice = "Check the address and the network, then try again."
                 if isinstance(error, asyncio.TimeoutError):
                     why = f"The server did not answer in time: {self.network.timeout:g} seconds of silence are allowed"
@@ -242,7 +244,7 @@ class HTTPStore(RemoteStore):
                 whole = await self._once_more(key, None, None, self._value)
                 return whole if whole is None or part is None else part.of(whole)  # type: ignore[return-value]  # bytes, not a T: `read_end` checks for it
             except self._client_error as error:
-                why, advice = f"The request failed: {str(error) or type(error).__name__}", "Check the address."
+                why, advice = f"The request failed: {_reason(error)}", "Check the address."
                 attempts = attempt
             except MemoryError as error:
                 raise Unreadable("The value is too large to hold in memory", store=self.url, key=key) from error
@@ -401,6 +403,16 @@ class HTTPStore(RemoteStore):
                 while len(found) < 4096 and (piece := await response.content.read(4096 - len(found))):
                     found += piece
         return found
+
+
+def _reason(error: BaseException) -> str:
+    """The reason for a failed request. aiohttp's own text for a failed connection contains its settings."""
+    cause, host, port = (getattr(error, name, None) for name in ("os_error", "host", "port"))
+    if isinstance(cause, OSError) and host:
+        number = 0 if isinstance(cause, ssl.SSLError) else cause.errno or 0
+        reason = os.strerror(number) if number > 0 else cause.strerror or str(cause)
+        return f"{host}:{port} cannot be reached: {reason}"
+    return str(error) or type(error).__name__
 
 
 def _range(part: ByteRange) -> str:

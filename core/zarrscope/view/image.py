@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import zarrscope.ome.metadata as ome
 from zarrscope.dialects import dialect_named
 from zarrscope.dialects.defects import as_far_as_read
-from zarrscope.errors import NotFound, Unsupported, ZarrscopeError
+from zarrscope.errors import BadMetadata, NotFound, Unsupported, ZarrscopeError
 from zarrscope.jsondoc.parse import parsed_once
 from zarrscope.model.frozen import frozen
 from zarrscope.ome.collection import Collection, CollectionMember, collection
@@ -397,13 +397,16 @@ def _open_levels(
     for dataset in stated.datasets:
         try:
             node = hierarchy[dataset.path]
+            if node.metadata.defects and (node.kind != "array" or "shape" in node.metadata.unread):
+                raise node.metadata.defects[0].error
             if node.kind != "array":
                 raise NotFound(f"{dataset.path} is a group, where the image expects an array")
             if opened and node.ndim != opened[0][1].ndim:
                 raise NotFound(f"{dataset.path} has {node.ndim} axes, the finest level {opened[0][1].ndim}")
         except ZarrscopeError as error:
             first_error = first_error or error
-            warnings.append(f"The level {dataset.path} is left out: {error.message.rstrip('.')}.")
+            document = f"{error.key}: " if isinstance(error, BadMetadata) and error.key else ""
+            warnings.append(f"The level {dataset.path} is left out: {document}{error.message.rstrip('.')}.")
             continue
         opened.append((dataset, node))
     if not opened:
