@@ -53,7 +53,7 @@ def _options(command: click.Command, context: click.Context) -> list[str]:
 
 
 def _listed(rows: Iterator[tuple[str, str]] | list[tuple[str, str]] | tuple[tuple[str, str], ...]) -> list[str]:
-    return [line for name, text in rows for line in (".TP", rf"\fB{_escaped(name)}\fR", _escaped(text))]
+    return [line for name, text in rows for line in (".TP", rf"\fB{_breakable(name)}\fR", _escaped(text))]
 
 
 def _paragraphs(text: str) -> list[str]:
@@ -66,6 +66,12 @@ def _paragraphs(text: str) -> list[str]:
         else:
             out += [".PP", _escaped(" ".join(part.split()))]
     return out[1:] if out[:1] == [".PP"] and out[1:2] != [".nf"] else out
+
+
+def _breakable(name: str) -> str:
+    """The name of an option with its choices. A line may break after each choice, since a long list of choices without
+    a space is wider than a page."""
+    return _escaped(name).replace("|", r"|\:")
 
 
 def _escaped(text: str) -> str:
