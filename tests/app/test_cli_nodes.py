@@ -130,7 +130,7 @@ def test_taking_data_away_asks_first(cells: str, capsys: pytest.CaptureFixture[s
         def isatty(self) -> bool:
             return True
 
-    monkeypatch.setattr("zarrscope_app.cli.nodes.sys", type("S", (), {"stdin": Terminal(), "stderr": sys.stderr}))
+    monkeypatch.setattr("zarrscope_app.cli.changing.sys", type("S", (), {"stdin": Terminal(), "stderr": sys.stderr}))
     for answer, gone in (("n\n", False), ("y\n", True)):
         result = CliRunner().invoke(remove, [cells, "g"], input=answer)
         assert "11 values erased" in result.output

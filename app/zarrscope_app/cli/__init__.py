@@ -161,7 +161,7 @@ def interrupted(error: BaseException) -> int:
 
 
 def _explain(error: Exception) -> int:
-    from zarrscope.errors import NotFound, ZarrscopeError
+    from zarrscope.errors import NotFound, Unsupported, ZarrscopeError
 
     if os.environ.get("ZARRSCOPE_DEBUG"):
         import traceback
@@ -169,7 +169,8 @@ def _explain(error: Exception) -> int:
         traceback.print_exc()
     if isinstance(error, ZarrscopeError):
         say(str(error))
-        return EXIT_NOT_FOUND if isinstance(error, NotFound) else EXIT_FAILED
+        other_file = isinstance(error, Unsupported) and error.feature == "file"  # neither a folder nor an archive
+        return EXIT_NOT_FOUND if other_file or isinstance(error, NotFound) else EXIT_FAILED
     if isinstance(error, MemoryError):
         say("There is not enough memory for this. Select less, or use a coarser level.")
         return EXIT_FAILED

@@ -11,6 +11,7 @@ from zarrscope_app.cli.color import show_changes
 from zarrscope_app.cli.console import DefaultGroup, Failed, acting, opened, place, say, show, show_json
 
 if TYPE_CHECKING:
+    from zarrscope.errors import Conflict
     from zarrscope.jsondoc.document import Document
     from zarrscope.nodes.hierarchy import Hierarchy
 
@@ -238,8 +239,9 @@ def _store(
     if edited.bytes == document.bytes:
         say("Nothing changes.")
         return
-    show_changes(_diff(document, edited))
+    change = _diff(document, edited)
     if dry_run:
+        show_changes(change)
         if hierarchy.writable:
             from zarrscope_app.presenters.nodes import operation_text
 
@@ -255,8 +257,30 @@ def _store(
     try:
         hierarchy.save(path, edited, allow_nan=allow_nan)
     except Conflict as conflict:
-        raise Failed(f"{conflict} Nothing was written; run the command again.") from None
+        _tell_conflict(conflict, edited)
+        conflict.advice = "Nothing was written. Run the command again to change the version that is stored now."
+        raise Failed(str(conflict)) from None
+    show_changes(change)
     _tell_new(hierarchy, before)
+
+
+MOST_LINES = 40
+"""The most lines of the difference that a conflict shows."""
+
+
+def _tell_conflict(conflict: Conflict, edited: Document) -> None:
+    """Prints to stderr how the version that is stored now differs from the one that was to be written."""
+    from zarrscope.errors.visible import visible_lines
+    from zarrscope_app.presenters.form.line_diff import changed_lines
+
+    if conflict.theirs is None:
+        say(f"{edited.key} is not stored any more.")
+        return
+    theirs = conflict.theirs.decode("utf-8", "replace")
+    lines = list(changed_lines(theirs, edited.text, f"{edited.key} (stored now)", f"{edited.key} (not written)"))
+    if len(lines) > MOST_LINES:
+        lines[MOST_LINES:] = [f"… {len(lines) - MOST_LINES:,} more lines"]
+    click.echo(visible_lines("\n".join(lines)), err=True)
 
 
 def _tell_new(hierarchy: Hierarchy, before: tuple[str, ...]) -> None:

@@ -25,6 +25,10 @@ PLAIN_COLUMNS = ("path", "kind", "present", "total", "stored_nbytes", "nbytes", 
 """The columns of `stats --plain`: names of the facts of an array."""
 
 
+TOGETHER = "together"
+"""The first column of the last line of `stats`."""
+
+
 @click.command("chunks")
 @click.argument("url")
 @click.argument("node", required=False)
@@ -159,10 +163,11 @@ def stats(url: str, node: str | None, as_json: bool, **how: Any) -> None:
             show_columns(*(each[name] for name in PLAIN_COLUMNS))
         return
     width = min(40, max((len(each["path"]) for each in found), default=0))
+    width = max(width, len(TOGETHER))
     for each in found:
         show(f"{each['path']:<{width + 2}}{_line(each)}")
     if len(found) != 1:
-        show(f"{'together':<{width + 2}}{_line({**total, 'kind': 'chunk', 'known': True})}")
+        show(f"{TOGETHER:<{width + 2}}{_line({**total, 'kind': 'chunk', 'known': True})}")
 
 
 def _arrays(hierarchy: Hierarchy, top: Group | Array) -> list[Array]:

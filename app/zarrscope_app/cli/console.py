@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
@@ -247,7 +248,12 @@ def say(message: str) -> None:
     from zarrscope.errors.confidential import scrub
     from zarrscope.errors.visible import visible  # not from the presenters, whose import takes half a second
 
+    message = _OF_PYTHON.sub("", message)
     click.echo(f"zarrscope: {visible(scrub(message))}", err=True)
+
+
+_OF_PYTHON = re.compile(r" \(storage_options=\{[^{}]*\}\)")
+"""The form of an advice for callers in Python, which stands in brackets behind the option of the command line."""
 
 
 def show(text: str = "") -> None:

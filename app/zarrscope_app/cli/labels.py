@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from zarrscope_app.cli.changing import change
 from zarrscope_app.cli.console import acting
-from zarrscope_app.cli.nodes import DRY, JSON, change
+from zarrscope_app.cli.nodes import DRY, JSON
 
 if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy

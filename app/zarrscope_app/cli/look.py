@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from heapq import nsmallest
@@ -90,10 +91,25 @@ def open_(
     if has_display():
         say(no_window)
     if sys.stdin.isatty() and sys.stdout.isatty():
+        _need_terminal(urls[0], no_window)
         return _terminal(urls, write, missing_is_fill, view)
     raise Failed(
         f"{'' if has_display() else no_window + ' '}There is no terminal to draw in. "
         f"Make a picture instead: zarrscope render {urls[0]} -o picture.png"
+    )
+
+
+def _need_terminal(url: str, no_window: str) -> None:
+    """Raises Failed with every way to see a hierarchy, if the terminal application cannot take the window's place."""
+    from zarrscope_app.presenters.installation import lacking
+
+    if not (missing := lacking("terminal")):
+        return
+    told = [missing] if has_display() else [no_window, lacking("window"), missing]
+    place = shlex.quote(url)
+    raise Failed(
+        " ".join(filter(None, told)) + f" Without them, zarrscope show {place} draws a picture here, and zarrscope "
+        f"tree {place} lists the hierarchy."
     )
 
 

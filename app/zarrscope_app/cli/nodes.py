@@ -7,12 +7,14 @@ Before they erase data, verbs ask for confirmation on a terminal; without a term
 from __future__ import annotations
 
 import json
+import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from zarrscope_app.cli.changing import ask, change, opened_to_change, run_change, show_operations
 from zarrscope_app.cli.console import (
     MISSING_IS_FILL,
     Failed,
@@ -21,7 +23,6 @@ from zarrscope_app.cli.console import (
     say,
     show,
     show_json,
-    storage_options,
 )
 from zarrscope_app.cli.convert import SHARDS, DialectName, axis_lengths, codec_list
 from zarrscope_app.cli.streams import rewrite, steer
@@ -158,7 +159,7 @@ def create(
         return {"path": made.path, "kind": made.kind}
 
     log: list[Any] | None = [] if dry_run else None
-    _run(_to_extend(url, dialect, log), act, log, as_json)
+    run_change(_to_extend(url, dialect, log), act, log, as_json)
 
 
 def _to_extend(url: str, dialect: str | None, log: list[Any] | None, new: str = "v3") -> Hierarchy:
@@ -242,6 +243,11 @@ def remove(url: str, node: str, to_trash: bool, dry_run: bool, yes: bool, as_jso
         thrown = trash.put(hierarchy, node)
         return {"path": thrown.path, "trash": thrown.id, "place": thrown.place, "notes": [*thrown.notes]}
 
+    def told(done: dict[str, Any]) -> str:
+        if not to_trash:
+            return f"{done['path']}: erased."
+        return f"{done['path']}: moved into the trash. To restore it: {_restoring(url, done['trash'])}"
+
     def act(hierarchy: Hierarchy) -> dict[str, Any]:
         from zarrscope.model.node_path import clean_path
         from zarrscope.nodes.edit import vanished, vanishing
@@ -255,7 +261,11 @@ def remove(url: str, node: str, to_trash: bool, dry_run: bool, yes: bool, as_jso
         gone = [each for each in above if each not in hierarchy]
         return {"path": path, "gone_too": gone, "notes": [*vanished(node_context(hierarchy), above)]}
 
-    change(url, throw if to_trash else act, dry_run, yes or to_trash, as_json)
+    change(url, throw if to_trash else act, dry_run, yes or to_trash, as_json, told)
+
+
+def _restoring(url: str, id: str) -> str:
+    return shlex.join(["zarrscope", "trash", "restore", url, id])
 
 
 # ---------------------------------------------------------------------------------------------- move, copy
@@ -351,9 +361,9 @@ def _carry(
         tried = source.rehearse(log)
         told = act(tried, tried if target is source else target.rehearse(log))
         if dry_run:
-            _show(log, source.url, as_json, told.notes)
+            show_operations(log, source.url, as_json, told.notes)
             return
-        _ask(operation_text.erasing(log, first=True), yes)
+        ask(operation_text.erasing(log, first=True), yes)
     bar = _Bar() if sys.stderr.isatty() else None
     try:
         done = act(source, target, **({"progress": bar} if bar is not None else {}))
@@ -393,87 +403,7 @@ def consolidate(url: str, dry_run: bool, as_json: bool) -> None:
     def act(hierarchy: Hierarchy) -> dict[str, Any]:
         return {"documents": hierarchy.consolidate()}
 
-    change(url, act, dry_run, True, as_json)
-
-
-# ---------------------------------------------------------------------------------------------- shared
-def opened_to_change(url: str, *, write: bool = True, missing_is_fill: bool = False) -> Hierarchy:
-    import zarrscope
-
-    options = storage_options(missing_is_fill)
-    hierarchy = zarrscope.open(url, "r+" if write else "r", storage_options=options, follow_links=follow_links())
-    for warning in hierarchy.warnings:
-        say(f"Warning: {warning}")
-    return hierarchy
-
-
-def change(url: str, act: Callable[[Any], dict[str, Any]], dry_run: bool, yes: bool, as_json: bool) -> None:
-    """Runs `act` on the hierarchy. `act` is rehearsed first if it may erase data; a dry run only rehearses it."""
-    from zarrscope.jsondoc.parse import parsed_once
-
-    with parsed_once():  # keeps one parsed copy of a long document, not one per read
-        _changed(url, act, dry_run, yes, as_json)
-
-
-def _changed(url: str, act: Callable[[Any], dict[str, Any]], dry_run: bool, yes: bool, as_json: bool) -> None:
-    hierarchy = opened_to_change(url)
-    if not dry_run and not yes:
-        from zarrscope_app.presenters.nodes import operation_text
-
-        log: list[Any] = []
-        told = act(hierarchy.rehearse(log))
-        for note in told.get("notes", ()):
-            say(f"Note: {note}.")
-        _ask(operation_text.erasing(log), yes)
-    log = []
-    _run(hierarchy.rehearse(log) if dry_run else hierarchy, act, log if dry_run else None, as_json)
-
-
-def _run(hierarchy: Hierarchy, act: Callable[[Any], dict[str, Any]], log: list[Any] | None, as_json: bool) -> None:
-    before = hierarchy.warnings
-    done = act(hierarchy)
-    notes = done.get("notes", ())
-    if log is not None:
-        _show(log, hierarchy.url, as_json, notes)
-        return
-    for note in notes:
-        say(f"Note: {note}.")
-    for warning in hierarchy.warnings:
-        if warning not in before:
-            say(f"Warning: {warning}")
-    if as_json:
-        show_json(done)
-
-
-def _show(log: list[Any], url: str, as_json: bool, notes: Sequence[str] = ()) -> None:
-    from zarrscope.stores.dry_run import ordered
-    from zarrscope_app.presenters.nodes import operation_text
-
-    operations = ordered(log)
-    if as_json:
-        show_json({"operations": operation_text.to_json(operations), "notes": [*notes]})
-    else:
-        for operation in operations:
-            show(operation_text.line(operation, url))
-        for note in notes:
-            say(f"Note: {note}.")
-        show(operation_text.summary(operations) + ".")
-    say("Nothing was done (--dry-run).")
-
-
-def _ask(erasing: Sequence[Any], yes: bool) -> None:
-    """Asks before data is erased. Raises Failed if the answer is no, or if no question can be asked."""
-    if not erasing or yes:
-        return
-    from zarrscope_app.presenters.nodes import operation_text
-
-    told = operation_text.summary(erasing)
-    if not sys.stdin.isatty():
-        raise Failed(
-            f"This would erase data: {told}. --yes does it, --dry-run shows the operations. Nothing was changed."
-        )
-    if not click.confirm(f"This erases data: {told}. Continue?", err=True):
-        raise Failed("Nothing was changed.")
+    change(url, act, dry_run, True, as_json, lambda done: f"Consolidated metadata: {done['documents']:,} documents.")
 
 
 class _Bar:

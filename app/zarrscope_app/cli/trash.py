@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from zarrscope_app.cli.changing import change, opened_to_change
 from zarrscope_app.cli.console import Failed, acting, say, show, show_json
-from zarrscope_app.cli.nodes import DRY, JSON, YES, change, opened_to_change
+from zarrscope_app.cli.nodes import DRY, JSON, YES
 
 if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
@@ -76,7 +77,7 @@ def restore(url: str, id: str, to: str | None, dry_run: bool, as_json: bool) -> 
         back = engine.restore(hierarchy, engine.identify(hierarchy, id), to)
         return {"path": back.path, "trash": back.id}
 
-    change(url, act, dry_run, True, as_json)
+    change(url, act, dry_run, True, as_json, lambda done: f"{done['path']}: restored from the trash.")
 
 
 @trash.command("empty")

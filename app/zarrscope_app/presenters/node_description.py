@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
 
 from zarrscope.dialects.extensions import Inherited
 from zarrscope.model.frozen import frozen
@@ -158,7 +159,13 @@ def in_words(image: Image | None, collection: Collection | None) -> str:
 def _of_store(node: Group | Array) -> str:
     """The name of a root node: the last part of the address of its hierarchy."""
     url = node.hierarchy.url.partition("?")[0] if node.hierarchy is not None else ""
-    return strings.clean(url.rstrip("/").rpartition("/")[2], 80) or "/"
+    return strings.clean(unquote(url.rstrip("/").rpartition("/")[2]), 80) or "/"
+
+
+def _place(url: str) -> str:
+    """The address of a store, or the path of a folder on this computer, as other programs take it."""
+    parts = urlsplit(url)
+    return unquote(parts.path) if parts.scheme == "file" and not parts.netloc and "%" in url else url
 
 
 def _nbytes(metadata: ArrayMetadata) -> int:
@@ -264,7 +271,7 @@ def _node(node: Group | Array) -> DescriptionSection:
     if hierarchy is None:  # an array that was made from its document alone has no store
         return DescriptionSection("Node", tuple(items))
     items.append(Item("Format", strings.clean(formats.title_of(node))))
-    items.append(Item("Store", strings.clean(hierarchy.url)))
+    items.append(Item("Store", strings.clean(_place(hierarchy.url))))
     if hierarchy.other_dialects:
         items.append(
             Item(

@@ -1,0 +1,120 @@
+"""A change of a hierarchy as a verb makes it: opened, rehearsed, asked about before data is erased, carried out, and
+printed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from zarrscope_app.cli.console import Failed, follow_links, say, show, show_json, storage_options
+
+if TYPE_CHECKING:
+    from zarrscope.nodes.hierarchy import Hierarchy
+
+
+def opened_to_change(url: str, *, write: bool = True, missing_is_fill: bool = False) -> Hierarchy:
+    import zarrscope
+
+    options = storage_options(missing_is_fill)
+    hierarchy = zarrscope.open(url, "r+" if write else "r", storage_options=options, follow_links=follow_links())
+    for warning in hierarchy.warnings:
+        say(f"Warning: {warning}")
+    return hierarchy
+
+
+def change(
+    url: str,
+    act: Callable[[Any], dict[str, Any]],
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+    told: Callable[[dict[str, Any]], str] | None = None,
+) -> None:
+    """Runs `act` on the hierarchy. `act` is rehearsed first if it may erase data; a dry run only rehearses it.
+
+    `told` words the result of `act` as a line for stdout, which --json replaces.
+    """
+    from zarrscope.jsondoc.parse import parsed_once
+
+    with parsed_once():  # keeps one parsed copy of a long document, not one per read
+        _changed(url, act, dry_run, yes, as_json, told)
+
+
+def _changed(
+    url: str,
+    act: Callable[[Any], dict[str, Any]],
+    dry_run: bool,
+    yes: bool,
+    as_json: bool,
+    told: Callable[[dict[str, Any]], str] | None,
+) -> None:
+    hierarchy = opened_to_change(url)
+    if not dry_run and not yes:
+        from zarrscope_app.presenters.nodes import operation_text
+
+        log: list[Any] = []
+        rehearsed = act(hierarchy.rehearse(log))
+        for note in rehearsed.get("notes", ()):
+            say(f"Note: {note}.")
+        ask(operation_text.erasing(log), yes)
+    log = []
+    run_change(hierarchy.rehearse(log) if dry_run else hierarchy, act, log if dry_run else None, as_json, told)
+
+
+def run_change(
+    hierarchy: Hierarchy,
+    act: Callable[[Any], dict[str, Any]],
+    log: list[Any] | None,
+    as_json: bool,
+    told: Callable[[dict[str, Any]], str] | None = None,
+) -> None:
+    before = hierarchy.warnings
+    done = act(hierarchy)
+    notes = done.get("notes", ())
+    if log is not None:
+        show_operations(log, hierarchy.url, as_json, notes)
+        return
+    for note in notes:
+        say(f"Note: {note}.")
+    for warning in hierarchy.warnings:
+        if warning not in before:
+            say(f"Warning: {warning}")
+    if as_json:
+        show_json(done)
+    elif told is not None:
+        show(told(done))
+
+
+def show_operations(log: list[Any], url: str, as_json: bool, notes: Sequence[str] = ()) -> None:
+    from zarrscope.stores.dry_run import ordered
+    from zarrscope_app.presenters.nodes import operation_text
+
+    operations = ordered(log)
+    if as_json:
+        show_json({"operations": operation_text.to_json(operations), "notes": [*notes]})
+    else:
+        for operation in operations:
+            show(operation_text.line(operation, url))
+        for note in notes:
+            say(f"Note: {note}.")
+        summed = operation_text.summary(operations)
+        show(f"Would be done: {summed}." if operations else f"{summed}.")
+    say("Nothing was done (--dry-run).")
+
+
+def ask(erasing: Sequence[Any], yes: bool) -> None:
+    """Asks before data is erased. Raises Failed if the answer is no, or if no question can be asked."""
+    if not erasing or yes:
+        return
+    from zarrscope_app.presenters.nodes import operation_text
+
+    told = operation_text.summary(erasing)
+    if not sys.stdin.isatty():
+        raise Failed(
+            f"This would erase data: {told}. --yes does it, --dry-run shows the operations. Nothing was changed."
+        )
+    if not click.confirm(f"This erases data: {told}. Continue?", err=True):
+        raise Failed("Nothing was changed.")
