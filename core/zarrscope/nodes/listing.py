@@ -146,18 +146,24 @@ def _children(hierarchy: NodeContext, path: str, cancelled: Callable[[], bool]) 
     if names:
         yield from _surveyed(hierarchy, path, names, cancelled)
         return
-    found = _found_beneath(hierarchy, path)
+    own, look = hierarchy.prefers_own, partial(_look, hierarchy, path)
     seen: set[str] = set()
-    while not cancelled():
-        batch: list[Child] = []
-        for child in found:
-            if child.name not in seen:
-                seen.add(child.name)
-                batch.append(child)
-            if len(batch) == CHILDREN_AT_ONCE:
-                break
-        if not batch:
+    batch: list[Child] = []
+    for child in _found_beneath(hierarchy, path):
+        if cancelled():
             return
+        name = child.name
+        if name in seen:
+            continue
+        seen.add(name)
+        if child.kind is not None and not batch:  # as all children in the drafts: no document is fetched
+            yield child.with_look(look) if own else child
+            continue
+        batch.append(child)
+        if len(batch) == CHILDREN_AT_ONCE:
+            yield from _with_kinds(hierarchy, path, batch, cancelled)
+            batch = []
+    if batch:
         yield from _with_kinds(hierarchy, path, batch, cancelled)
 
 
