@@ -182,6 +182,9 @@ def test_what_is_typed_into_a_place_open_for_reading_waits(session: Callable[...
     assert field(s, "size/0").text == "1"
     shown = {f.pointer: f.text for section in s.edit.state.sections for row in section.rows for f in row.fields}
     assert shown["size/0"] == "3"
+    assert shown["size/2"] == "0.5", "y and x are alike"
+    s.edit.edit("size/1", "much")
+    s.edit.edit("size/1", "0.5")
     assert "Open it for writing" in s.edit.state.sentence
     s.set_writable(True)
     mailbox.run_until(lambda: s.edit.state.status is EditStatus.DIRTY, SECONDS)

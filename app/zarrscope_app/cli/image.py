@@ -185,12 +185,14 @@ def _mended(url: str, asked: Sequence[Asked], stack: ExitStack) -> _Mended:
 def _tell(each: _Mended) -> None:
     from zarrscope_app.presenters.form.line_diff import changed_lines
     from zarrscope_app.presenters.form.mending import followers, verdict, version_of
+    from zarrscope_app.presenters.form.sections.shown_channels import added_windows
 
     before, after = each.edit.before, each.edit.after
     name = f"{each.url.rstrip('/')}/{before.key}" if before.key not in each.url else each.url
     show_changes("\n".join(changed_lines(before.text, after.text, f"{name} (stored)", f"{name} (new)")))
     attributes = after.get(each.prefix, {})
-    for sentence in (*followers(attributes, each.around), verdict(attributes, version_of(attributes)).sentence):
+    added = added_windows(before.get(each.prefix, {}), attributes, each.around.read_channels)
+    for sentence in (added, *followers(attributes, each.around), verdict(attributes, version_of(attributes)).sentence):
         if sentence:
             say(sentence)
 

@@ -11,13 +11,14 @@ Specification: spec E; https://ngff.openmicroscopy.org. Pixel sizes, which conce
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from zarrscope.errors import Refused
-from zarrscope.ome.metadata import block, color, number
+from zarrscope.ome.metadata import Channel, block, color, number
 from zarrscope.ome.units import unit_name
 
 NEW_COLOURS = ("00FFFF", "FF00FF", "FFFF00", "00FF00", "FF0000", "0000FF")
@@ -141,8 +142,12 @@ def set_channel(
     change: ChannelEdit,
     count: int | None = None,
     limits: tuple[float, float] | None = None,
+    shown: Callable[[], Sequence[Channel]] = tuple,
 ) -> list[Edit]:
     """Changes label, colour, window and visibility of one channel.
+
+    OME-Zarr requires that the metadata state all channels or none, each with a colour and a window. If they lack one,
+    it is added as the picture shows it.
 
     Parameters
     ----------
@@ -156,6 +161,9 @@ def set_channel(
         The number of channels of the image. Needed if the metadata list none, or fewer.
     limits
         The range of the data type, for the ends of a window that is new.
+    shown
+        Returns the channels as the picture shows them, with their windows; called only if the metadata lack a channel.
+        A channel that it does not return gets one of NEW_COLOURS and a window over the whole range.
 
     Raises
     ------
@@ -172,7 +180,7 @@ def set_channel(
     members = _members(change)
     if channel < len(listed) and isinstance(listed[channel], Mapping):
         return _changed(listed[channel], f"{at}/channels/{channel}", members, change, limits)
-    return _added(omero, listed, at, total, channel, members, change, limits)
+    return _added(omero, listed, at, total, channel, members, change, limits, shown())
 
 
 def _members(change: ChannelEdit) -> dict[str, Any]:
@@ -252,10 +260,11 @@ def _added(
     members: Mapping[str, Any],
     change: ChannelEdit,
     limits: tuple[float, float] | None,
+    shown: Sequence[Channel],
 ) -> list[Edit]:
     """Adds a channel and the others that the list lacks, because readers identify channels by position."""
-    made = [item if isinstance(item, Mapping) else _new_channel(i, limits) for i, item in enumerate(listed)]
-    made += [_new_channel(i, limits) for i in range(len(listed), total)]
+    kept = [item if isinstance(item, Mapping) else None for item in listed] + [None] * (total - len(listed))
+    made = [_new_channel(i, limits, shown) if item is None else item for i, item in enumerate(kept)]
     new = {**made[channel], **members}
     if change.window is not None:
         texts = _window(change.window, new.get("window", {}), limits)
@@ -266,12 +275,23 @@ def _added(
     return [edit(f"{at}/channels", made)]
 
 
-def _new_channel(place: int, limits: tuple[float, float] | None) -> dict[str, Any]:
-    low, high = limits if limits is not None else (0.0, 1.0)
-    ends = {"min": low, "start": low, "end": high, "max": high}
+def _new_channel(place: int, limits: tuple[float, float] | None, shown: Sequence[Channel]) -> dict[str, Any]:
+    seen = shown[place] if place < len(shown) else Channel("")
+    rgb = seen.color
     return {
         "label": f"channel {place}",
-        "color": NEW_COLOURS[place % len(NEW_COLOURS)],
-        "window": {name: int(value) if value == int(value) else value for name, value in ends.items()},
-        "active": True,
+        "color": NEW_COLOURS[place % len(NEW_COLOURS)] if rgb is None else "".join(f"{part:02X}" for part in rgb),
+        "window": new_window(seen, limits),
+        "active": seen.active,
     }
+
+
+def new_window(seen: Channel, limits: tuple[float, float] | None) -> dict[str, int | float]:
+    """The members of a channel's new `omero` window. `limits`: the range of the data type, for integers only; the ends
+    of their window are whole numbers."""
+    window, reach = seen.window, limits or seen.range or seen.window or (0.0, 1.0)
+    start, end = reach if window is None or not window[0] < window[1] else window
+    if limits is not None:
+        start, end = float(math.floor(start)), float(math.ceil(end))
+    ends = {"min": min(start, reach[0]), "start": start, "end": end, "max": max(end, reach[1])}
+    return {name: int(value) if value == int(value) else value for name, value in ends.items()}

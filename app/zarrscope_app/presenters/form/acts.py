@@ -33,8 +33,15 @@ class MeaningEditor:
     def change(self, asked: Sequence[Asked]) -> None:
         """Makes changes, all of them or none, as one step of the undo history."""
         if (draft := self._editor.draft()) is not None:
-            around = self._sections.subject(self._drafts.path, draft, draft.now).around
-            self._editor.make(lambda d: mended(d.now, d.prefix, around, asked))
+            path = self._drafts.path
+            around = self._sections.subject(path, draft, draft.now).around
+
+            def made(draft: Draft) -> Document:
+                document = mended(draft.now, draft.prefix, around, asked)
+                draft.note_channels(around)
+                return document
+
+            self._editor.make(made, reads=self._sections.must_read(path, draft))
 
     def take(self, path: str, changes: Sequence[Callable[[Subject], Sequence[Edit]]]) -> None:
         """Makes changes to a node's attributes as one edit, as soon as its form is displayed and can be edited."""
@@ -46,7 +53,8 @@ class MeaningEditor:
         asked, draft = self._to_take, self._drafts.editable
         if asked is not None and draft is not None and asked[0] == self._drafts.path:
             self._to_take = None
-            self._editor.make(lambda d: self._sections.taken(asked[0], d, asked[1]))
+            reads = self._sections.must_read(asked[0], draft)
+            self._editor.make(lambda d: self._sections.taken(asked[0], d, asked[1]), reads=reads)
 
     # ------------------------------------------------------------------ findings
     @property

@@ -1,4 +1,5 @@
-"""Edits large documents in the background, one after the other in the order of the requests.
+"""Edits documents in the background, one after the other in the order of the requests, if they are large or if the edit
+reads values.
 
 A document of several megabytes takes long to parse, to edit and to compare. A small one is edited at once, so that the
 typed text is visible immediately.
@@ -39,6 +40,8 @@ class BackgroundEdits:
         self._owner, self._sections, self._told = owner, sections, told
         self._queue: deque[Callable[[], object]] = deque()
         self.working = False
+        self.reading = False
+        """Whether the running edit waits for the store."""
         self.setting: dict[str, str] = {}
         """Id of a field → the typed text that is being applied."""
 
@@ -54,8 +57,10 @@ class BackgroundEdits:
         else:
             act()
 
-    def change(self, path: str, draft: Draft, pointer: str, change: SplicesText, text: str) -> None:
-        """Like `DraftEditor.change`, but in the background, for a large document."""
+    def change(
+        self, path: str, draft: Draft, pointer: str, change: SplicesText, text: str, *, reads: bool = False
+    ) -> None:
+        """Like `DraftEditor.change`, but in the background, for a large document or an edit that reads values."""
         if text:
             self.setting[pointer] = text
 
@@ -80,13 +85,13 @@ class BackgroundEdits:
                 draft.push(outcome.value.document)
                 draft.know_changes(outcome.value.base, draft.now, outcome.value.changes)
 
-        self.in_turn(lambda: self._start(work, done))
+        self.in_turn(lambda: self._start(work, done, reads))
 
-    def _start(self, work: Callable[[], Made], done: Callable[[JobResult[Made]], object]) -> None:
-        self.working = True
+    def _start(self, work: Callable[[], Made], done: Callable[[JobResult[Made]], object], reads: bool = False) -> None:
+        self.working, self.reading = True, reads
 
         def ended(outcome: JobResult[Made]) -> None:
-            self.working = False
+            self.working = self.reading = False
             done(outcome)
             while self._queue and not self.working:
                 self._queue.popleft()()
@@ -95,7 +100,7 @@ class BackgroundEdits:
         self._owner.fetch(work, ended)
         self._told()
 
-    def alter(self, draft: Draft, act: Callable[[Draft], object]) -> None:
+    def alter(self, draft: Draft, act: Callable[[Draft], object], *, reads: bool = False) -> None:
         """Applies a slow action to a copy of the draft in the background; the draft then takes over the result."""
 
         def start() -> None:
@@ -109,7 +114,7 @@ class BackgroundEdits:
                 else:
                     draft.failure = strings.problem(outcome.error).headline
 
-            self._start(lambda: act(made), done)
+            self._start(lambda: act(made), done, reads)
 
         self.in_turn(start)
 
@@ -125,5 +130,5 @@ class BackgroundEdits:
                 draft.know(base, now, outcome.value)
 
         if not self.working:
-            self._start(lambda: diff_of(base, now, draft.prefix), done)
+            self._start(lambda: diff_of(base, now, draft.prefix, draft.channels), done)
         return Diff(strings.LOADING, draft.changes)

@@ -16,6 +16,8 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.conflict import Sides, merge, put, sides_of
 from zarrscope_app.presenters.form.line_diff import changed_lines
+from zarrscope_app.presenters.form.sections.model import Surroundings
+from zarrscope_app.presenters.form.sections.shown_channels import ReadChannels, added_windows
 from zarrscope_app.presenters.form.view_models import Change, Diff, Disagreement, Side, Whose
 
 AT_ONCE = 1 << 16
@@ -57,6 +59,8 @@ class Draft:
         self.note = ""
         self.hint = ""
         """The reason why the last action was refused; the next action clears it."""
+        self.channels: ReadChannels | None = None
+        """The channels as they were read for an edit; None if no edit has read them."""
         self.theirs: Document | None = None
         self.choices: dict[str, Side] = {}
         """Disputed field → the chosen side."""
@@ -159,9 +163,20 @@ class Draft:
         """The differences as text. Takes long for a large document whose differences were not computed yet."""
         at = (self.base, self.now)
         if self._diff is None or not _same(self._diff[0], at):
-            self.know(*at, diff_of(*at, self.prefix))
+            self.know(*at, diff_of(*at, self.prefix, self.channels))
         assert self._diff is not None
         return self._diff[1]
+
+    def note_channels(self, around: Surroundings) -> None:
+        """Keeps the channels that were read for an edit, so that the review can say which windows come from values."""
+        self.channels = around.read_channels or self.channels
+
+    @property
+    def added_windows(self) -> str:
+        """The sentence about contrast windows that the edits added; "" if there are none, and for a large document."""
+        if self.whole or self.large or self.channels is None:
+            return ""
+        return added_windows(self.base.get(self.prefix, {}), self.now.get(self.prefix, {}), self.channels)
 
     @property
     def known(self) -> tuple[Document, Document] | None:
@@ -243,14 +258,16 @@ def _same(known: tuple[Document, ...], at: tuple[Document, ...]) -> bool:
     return all(one is other for one, other in zip(known, at, strict=True))
 
 
-def diff_of(base: Document, now: Document, prefix: str) -> Diff:
+def diff_of(base: Document, now: Document, prefix: str, channels: ReadChannels | None = None) -> Diff:
     """The difference between two documents as text, with the key of the document at the top. Takes long for large
-    documents."""
+    documents. `channels`: the channels as they were read for the edits."""
     name = strings.clean(base.key)
     lines = changed_lines(base.text, now.text, f"{name} (stored)", f"{name} (edited)")
     warned = [strings.not_standard_line(each) for each in brought_in(base, now)]
     told = [strings.clean_lines(line) for line in lines]
     if base.bytes != now.bytes:
+        added = added_windows(base.get(prefix, {}), now.get(prefix, {}), channels) if channels is not None else ""
+        warned += [f"# {name}: {added}"] if added else []
         told = [*warned, words.writes(name, len(now.bytes), len(base.bytes)), *told]
     return Diff("\n".join(told), tuple(differences(base, now, prefix)), len(now.bytes))
 

@@ -26,14 +26,14 @@ class DraftEditor:
             self._told()  # repaints the form, so that an editor with typed text shows the stored value again
         return self._drafts.editable
 
-    def change(self, pointer: str, change: SplicesText, text: str = "") -> bool:
+    def change(self, pointer: str, change: SplicesText, text: str = "", *, reads: bool = False) -> bool:
         """Replaces the displayed document by change(document, pointer in the document). Returns False if the change is
-        refused, or no document can be edited."""
+        refused, or no document can be edited. `reads`: whether `change` may wait for the store."""
         draft = self.draft()
         if draft is None:
             return False
-        if draft.large:
-            self._background.change(self._drafts.path, draft, pointer, change, text)
+        if reads or draft.large or self._background.busy:
+            self._background.change(self._drafts.path, draft, pointer, change, text, reads=reads)
             return True
         try:
             new = change(draft.now, draft.prefix + pointer)
@@ -58,14 +58,15 @@ class DraftEditor:
             draft.hint = why
             self._told()
 
-    def make(self, make: Callable[[Draft], Document]) -> bool:
+    def make(self, make: Callable[[Draft], Document], *, reads: bool = False) -> bool:
         """Replaces the displayed document by the result of `make`. Returns False, and shows the reason, if `make`
-        refuses. For a large document returns True before `make` has run."""
+        refuses. For a large document, or if `make` may wait for the store (`reads`), returns True before `make` has
+        run."""
         draft = self.draft()
         if draft is None:
             return False
-        if draft.large:
-            self._background.alter(draft, lambda made: made.push(make(made)))
+        if reads or draft.large or self._background.busy:
+            self._background.alter(draft, lambda made: made.push(make(made)), reads=reads)
             return True
         try:
             draft.push(make(draft))

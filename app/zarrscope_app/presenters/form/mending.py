@@ -15,7 +15,7 @@ from zarrscope.errors import Refused
 from zarrscope.jsondoc.document import Document
 from zarrscope.jsondoc.edits import apply
 from zarrscope.model.frozen import frozen
-from zarrscope.ome.edits import ChannelEdit, Edit, axes_at, multiscale, set_axis, set_channel, set_name
+from zarrscope.ome.edits import ChannelEdit, Edit, axes_at, multiscale, set_axis, set_name
 from zarrscope.ome.pixel_size import pixel_sizes, set_pixel_sizes
 from zarrscope.ome.validate import Violation, check
 from zarrscope_app.presenters.form import words
@@ -112,8 +112,7 @@ def channel_change(text: str) -> Asked:
 
     def change(subject: Subject) -> Sequence[Edit]:
         multiscale(subject.attributes)  # raises if this is not an image: only images have channels
-        around = subject.around
-        return set_channel(subject.attributes, int(which), told, around.channels or None, around.limits)
+        return subject.set_channel(int(which), told)
 
     return change
 

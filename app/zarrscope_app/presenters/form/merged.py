@@ -45,6 +45,10 @@ class MergedNode:
     def subject(self) -> Subject:
         return Subject(self.attributes, self.around, self.linked)
 
+    def without_values(self) -> MergedNode:
+        """This node, such that an edit reads no values."""
+        return replace(self, around=replace(self.around, shown=None))
+
     def stored_texts(self) -> dict[str, str] | None:
         """Id of a field → its text in the stored document; None if nothing was edited."""
         if self.document.bytes == self.base.bytes:

@@ -121,7 +121,7 @@ class NodeForm:
             status = EditStatus.FAILED if self._failure else EditStatus.EMPTY
             return EditState(status, self._failure or strings.LOADING, path=path)
         waiting = {**self._waiting.texts, **self._background.setting}
-        sections = self.sections.sections(path, draft, waiting) if not draft.whole else ()
+        sections = self.sections.sections(path, draft, waiting, self._waiting.texts) if not draft.whole else ()
         ways = ways_of(draft, self.faulty, ("image", "fields", "json") if sections else ("fields", "json"))
         way = WHOLE if draft.whole else self._way if self._way in ways and self._way != WHOLE else "fields"
         shown = self._shown(draft, way)
@@ -169,7 +169,8 @@ class NodeForm:
             return EditStatus.FAILED, draft.failure
         if changes or self._background.working:
             warning = self._judge.verdict.sentence if draft.whole and self._judge.judged is draft.now else ""
-            return EditStatus.DIRTY, strings.joined(strings.changes(changes), warning, draft.hint)
+            read = words.READS_VALUES if self._background.reading else draft.added_windows
+            return EditStatus.DIRTY, strings.joined(strings.changes(changes), read, warning, draft.hint)
         if not self._drafts.writable:
             return EditStatus.READ_ONLY, words.WAITS if self._waiting else strings.READ_ONLY_FORM
         return EditStatus.CLEAN, draft.hint or draft.note
@@ -265,7 +266,8 @@ class NodeForm:
         elif is_section_field(pointer):
             if (draft := self._drafts.selected) is not None:
                 ask = partial(self.sections.edited, self._drafts.path, draft, pointer, text)
-                self._editor.change(pointer, lambda d, p: ask(), text)
+                reads = self.sections.must_read(self._drafts.path, draft, pointer)
+                self._editor.change(pointer, lambda d, p: ask(), text, reads=reads)
         elif (kind == "null" and text.strip() != "null") or kind == "text":
             self._editor.change(pointer, lambda d, p: d.set(p, text), text)
         else:

@@ -4,6 +4,7 @@ OME-Zarr specification."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -18,11 +19,13 @@ from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.mending import Verdict, verdict, version_of
 from zarrscope_app.presenters.form.sections.model import Subject, Surroundings
-from zarrscope_app.presenters.form.sections.table import edits_of, sections_of
+from zarrscope_app.presenters.form.sections.table import edits_of, fields_of, sections_of
 from zarrscope_app.presenters.form.view_models import Field, FormSection
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 _REMEMBERED = 3
+CHANNEL = "channel/"
+"""The start of the ids of the fields of channels."""
 
 
 def is_section_field(pointer: str) -> bool:
@@ -39,6 +42,8 @@ class SectionForm:
         self._linked: dict[str, bool] = {}
         self._made: list[tuple[Document, Surroundings, bool | None, tuple[FormSection, ...]]] = []
         """The sections that were made last, and the data from which they were made."""
+        self._previewed: tuple[Document, dict[str, str], Document] | None = None
+        """A document, texts that wait, and the document with these texts."""
 
     def surround(self, around: Surroundings) -> None:
         """Sets the data outside the attributes of the node from which its sections are made, such as shapes."""
@@ -49,19 +54,45 @@ class SectionForm:
         around = self._around.get(path, Surroundings(path))
         return Subject(document.get(draft.prefix, {}), around, self._linked.get(path))
 
-    def sections(self, path: str, draft: Draft, waiting: Mapping[str, str] = _NOTHING) -> tuple[FormSection, ...]:
+    def sections(
+        self, path: str, draft: Draft, waiting: Mapping[str, str] = _NOTHING, expected: Mapping[str, str] = _NOTHING
+    ) -> tuple[FormSection, ...]:
         """The sections that fit the attributes. Invalid typed text is shown in its field; fields that differ from the
         stored document are marked.
 
-        `waiting`: field → text that is not yet applied.
+        `waiting`: field → text that is not yet applied. `expected`: those texts that wait until the hierarchy is open
+        for writing; fields that follow them show their new values already.
         """
-        now = self._sections_of(path, draft, draft.now)
+        now = self._sections_of(path, draft, self._expected(path, draft, expected))
         typed = {id: (text, "") for id, text in waiting.items()}
         if not draft.dirty:
             return tuple(_with_state(section, typed, None) for section in now) if typed else now
         stored = self._sections_of(path, draft, draft.base)
         before = {field.pointer: field.text for section in stored for row in section.rows for field in row.fields}
         return tuple(_with_state(section, {**draft.errors, **typed}, before) for section in now)
+
+    def _expected(self, path: str, draft: Draft, texts: Mapping[str, str]) -> Document:
+        """The document as it will be when the texts are applied. Texts of members, and those that would be refused or
+        would read values, are left out."""
+        now = draft.now
+        if not texts or draft.large:
+            return now
+        if self._previewed is not None and self._previewed[:2] == (now, dict(texts)):
+            return self._previewed[2]
+        linked = self._linked.get(path)
+        fields = {f.pointer: f for f in fields_of(self._sections_of(path, draft, now))}
+        for id, text in texts.items():
+            subject = replace(self.subject(path, draft, now), linked=linked)
+            field = fields.get(id)
+            if id == "linked":
+                linked = text.strip().lower() == "true"
+            elif field is None or (field.kind == "number" and not strings.is_number(text)):
+                continue
+            elif not (id.startswith(CHANNEL) and subject.must_read):
+                with suppress(ZarrscopeError):
+                    now = apply(now, draft.prefix, edits_of(subject, id, text))
+        self._previewed = (draft.now, dict(texts), now)
+        return now
 
     def _sections_of(self, path: str, draft: Draft, document: Document) -> tuple[FormSection, ...]:
         subject = self.subject(path, draft, document)
@@ -82,14 +113,21 @@ class SectionForm:
         if id == "linked":
             self._linked[path] = text.strip().lower() == "true"
             return draft.now
-        edits = edits_of(self.subject(path, draft, draft.now), id, text)
-        return apply(draft.now, draft.prefix, edits)
+        subject = self.subject(path, draft, draft.now)
+        made = apply(draft.now, draft.prefix, edits_of(subject, id, text))
+        draft.note_channels(subject.around)
+        return made
+
+    def must_read(self, path: str, draft: Draft, id: str = CHANNEL) -> bool:
+        """Whether the edit of a field reads values, which waits for the store."""
+        return id.startswith(CHANNEL) and self.subject(path, draft, draft.now).must_read
 
     def taken(self, path: str, draft: Draft, changes: Sequence[Callable[[Subject], Sequence[Edit]]]) -> Document:
         """The document with several changes, each applied to the result of the one before it. Raises ZarrscopeError."""
         now = draft.now
         for change in changes:
             now = apply(now, draft.prefix, change(self.subject(path, draft, now)))
+        draft.note_channels(self.subject(path, draft, now).around)
         return now
 
     def why_not(self, path: str, draft: Draft, id: str, text: str) -> str:
@@ -100,8 +138,9 @@ class SectionForm:
         found = {f.pointer: f for section in self.sections(path, draft) for row in section.rows for f in row.fields}
         if id in found and found[id].kind == "number" and not strings.is_number(text):
             return strings.NOT_A_NUMBER
+        subject = self.subject(path, draft, draft.now)
         try:
-            self.edited(path, draft, id, text)
+            edits_of(replace(subject, around=replace(subject.around, shown=None)), id, text)  # reads no values
         except ZarrscopeError as error:
             return words.refusal(error)
         return ""

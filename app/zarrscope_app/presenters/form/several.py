@@ -50,6 +50,10 @@ class _Made:
     refusal: str = ""
 
 
+def _diff_of(part: MergedNode) -> Diff:
+    return diff_of(part.base, part.document, part.prefix, part.around.read_channels)
+
+
 class SeveralForm:
     """The form of the nodes at `paths`. `drafts` belong to the presenter, which shares them with the form of one node.
     `told()` requests a repaint; `saved(path)` is called for each document that was written. Call all methods on the
@@ -148,7 +152,11 @@ class SeveralForm:
                 return _Made({}, merged(parts), {}, words.refusal(error, 300))
             now = [replace(part, document=made.get(part.path, part.document)) for part in parts]
             diffs = {
-                part.path: (part.base, part.document, diff_of(part.base, part.document, part.prefix))
+                part.path: (
+                    part.base,
+                    part.document,
+                    _diff_of(part),
+                )
                 for part in now
                 if part.document.bytes != part.base.bytes and known.get(part.path) != (part.base, part.document)
             }
@@ -180,6 +188,7 @@ class SeveralForm:
         act = new_act()
         for path, document in made.documents.items():
             self._drafts.by_path[path].push(document, act)
+            self._drafts.by_path[path].note_channels(self._around[path])
         for path, known in made.diffs.items():
             self._drafts.by_path[path].know(*known)
 
@@ -255,7 +264,8 @@ class SeveralForm:
 
     def why_not(self, id: str, text: str) -> Callable[[], str]:
         """A function that returns the reason why a text is invalid, or ""; any thread may call this function."""
-        parts, places = self._parts(), self._form.places.get(id, {})
+        parts = [part.without_values() for part in self._parts()]
+        places = self._form.places.get(id, {})
 
         def work() -> str:
             if id == "linked":

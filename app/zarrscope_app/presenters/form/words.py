@@ -37,6 +37,7 @@ LINKED = "y and x alike"
 WAYS: dict[Way, str] = {"image": "Image", "fields": "All fields", "json": "JSON", "document": "Whole document"}
 """The titles of the views of the attributes."""
 SAVE_OR_REVERT = "Save or revert the changes first; then the other view can be shown."
+READS_VALUES = "Reading the values from which the contrast of the channels follows …"
 WAITS = "Opened read-only. Open it for writing to apply the typed text."
 ADD_AMONG_ALL = "Members are added, removed and renamed among All fields."
 
@@ -259,6 +260,15 @@ def further(n: int) -> str:
 def whole(value: float) -> str:
     """A number as JSON: 4095, 0.25."""
     return str(int(value)) if value == int(value) else repr(float(value))
+
+
+def windows_added(channels: int, level: int, problem: str) -> str:
+    """The sentence about contrast windows that an edit added. `problem`: the reason why the values could not be
+    read."""
+    if problem:
+        told = f"Window of {counted(channels, 'channel')} from the range of the data type"
+        return f"{told}, because the values could not be read: {clean(problem.rstrip('.'), 200)}."
+    return f"Window of {counted(channels, 'channel')} from the values of level {level}."
 
 
 def would_break(findings: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from dataclasses import field
 from typing import Any
 
 from zarrscope.model.frozen import frozen
-from zarrscope.ome.edits import ChannelEdit, Edit, base_of, edit, set_channel
+from zarrscope.ome.edits import ChannelEdit, Edit, base_of, edit
 from zarrscope.ome.metadata import block, color
 from zarrscope.view.render import suitable_limits
 from zarrscope_app.presenters.form.sections.model import Subject
@@ -104,7 +104,7 @@ def changes_of(layers: Sequence[ShownLayer]) -> list[MakesEdits]:
 def _channel_change(layer: ShownLayer, channel: int) -> MakesEdits:
     def change(subject: Subject) -> Sequence[Edit]:
         wanted = _unlike(layer, _held(subject.attributes, channel), integers=subject.around.limits is not None)
-        return set_channel(subject.attributes, channel, wanted, subject.around.channels or None, subject.around.limits)
+        return subject.set_channel(channel, wanted)
 
     return change
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from zarrscope.ome.edits import ChannelEdit, Edit, set_channel
+from zarrscope.ome.edits import ChannelEdit, Edit
 from zarrscope.ome.metadata import block, color, number
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.mending import Asked
@@ -36,7 +36,7 @@ def _asked(place: int, shown: ChannelView) -> Asked:
         )
         if asked == ChannelEdit():
             return ()
-        return set_channel(subject.attributes, place, asked, subject.around.channels or None, subject.around.limits)
+        return subject.set_channel(place, asked)
 
     return change
 

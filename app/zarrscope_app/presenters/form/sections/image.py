@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from zarrscope.ome.edits import ChannelEdit, Edit, axes_at, multiscale, set_axis, set_channel, set_name
-from zarrscope.ome.metadata import block
+from zarrscope.ome.edits import ChannelEdit, Edit, axes_at, multiscale, new_window, set_axis, set_name
+from zarrscope.ome.metadata import Channel, block
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.sections.model import MOST_ROWS, Section, Subject, is_image, make_field
+from zarrscope_app.presenters.form.sections.shown_channels import listed_channels
 from zarrscope_app.presenters.form.view_models import Field, FormRow
 
 
@@ -72,9 +73,7 @@ def _axis_edits(subject: Subject, parts: Sequence[str], text: str) -> list[Edit]
 def _channel_rows(subject: Subject) -> list[FormRow]:
     if not is_image(subject):
         return []
-    omero = block(subject.attributes)[0].get("omero")
-    stated = omero.get("channels") if isinstance(omero, Mapping) else None
-    listed = stated if isinstance(stated, list) else []
+    listed = listed_channels(subject.attributes)
     if not listed and subject.around.channels < 2:
         return []
     count = min(max(len(listed), subject.around.channels), MOST_ROWS)
@@ -102,7 +101,6 @@ def _number(value: Any) -> str:
 
 def _channel_edits(subject: Subject, parts: Sequence[str], text: str) -> list[Edit]:
     channel, member = int(parts[1]), parts[2]
-    around = subject.around
     if member == "label":
         change = ChannelEdit(label=text)
     elif member == "color":
@@ -111,15 +109,18 @@ def _channel_edits(subject: Subject, parts: Sequence[str], text: str) -> list[Ed
         change = ChannelEdit(active=text.strip().lower() == "true")
     else:
         change = ChannelEdit(window=_ends(subject, channel, member, text))
-    return set_channel(subject.attributes, channel, change, around.channels or None, around.limits)
+    return subject.set_channel(channel, change)
 
 
 def _ends(subject: Subject, channel: int, member: str, text: str) -> tuple[str, str]:
     """(start, end) of the contrast window after `text` was typed for one of them. The other one keeps its value; if it
-    has none, it gets the end of the range of the data type."""
+    has none, it gets the end that the picture shows."""
     fields = {field.pointer.rpartition("/")[2]: field.text for field in _channel_rows(subject)[channel].fields}
-    low, high = subject.around.limits or (0.0, 1.0)
-    ends = {"start": fields["start"] or words.whole(low), "end": fields["end"] or words.whole(high), member: text}
+    ends = {"start": fields["start"], "end": fields["end"], member: text}
+    if not (ends["start"] and ends["end"]):
+        shown = subject.around.shown.read().channels if subject.around.shown is not None else ()
+        window = new_window(shown[channel] if channel < len(shown) else Channel(""), subject.around.limits)
+        ends = {end: typed or words.whole(window[end]) for end, typed in ends.items()}
     return ends["start"], ends["end"]
 
 

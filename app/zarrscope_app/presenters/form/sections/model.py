@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope.model.frozen import frozen
-from zarrscope.ome.edits import Edit
-from zarrscope.ome.metadata import Axis, block, has_multiscales, multiscales, resolve
+from zarrscope.ome.edits import ChannelEdit, Edit, set_channel
+from zarrscope.ome.metadata import Axis, Channel, block, has_multiscales, multiscales, number, resolve
+from zarrscope.view.image import find_images
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.field_editors import Editor
+from zarrscope_app.presenters.form.sections.shown_channels import ReadChannels, ShownChannels, listed_channels
 from zarrscope_app.presenters.form.view_models import Field, FieldKind, FormRow
 
 if TYPE_CHECKING:
@@ -37,6 +39,13 @@ class Surroundings:
     """The range of the data type, for integers only."""
     channels: int = 0
     """The length of the channel axis; 1 if there is none, 0 if it is not known."""
+    shown: ShownChannels | None = field(default=None, compare=False, repr=False)
+    """The channels as the picture shows them; None if there is no picture, or if nothing may be read."""
+
+    @property
+    def read_channels(self) -> ReadChannels | None:
+        """The channels as they were read for an edit; None if no edit has read them."""
+        return self.shown.known if self.shown is not None else None
 
     def shape_of(self, path: str) -> tuple[int, ...] | None:
         """The shape of the array of a level; `path`: its path, as the document spells it."""
@@ -52,6 +61,37 @@ class Subject:
     around: Surroundings = Surroundings()
     linked: bool | None = None
     """Whether a pixel size typed for y also sets x; None means only while both are equal."""
+
+    @property
+    def lacks_channel(self) -> bool:
+        """Whether the metadata lack a channel of the image, so that an edit of a channel adds it."""
+        listed = listed_channels(self.attributes)
+        return len(listed) < self.around.channels or not all(isinstance(each, Mapping) for each in listed)
+
+    @property
+    def must_read(self) -> bool:
+        """Whether an edit of a channel reads values, which waits for the store."""
+        shown = self.around.shown
+        return shown is not None and shown.known is None and (self.lacks_channel or self._lacks_window)
+
+    @property
+    def _lacks_window(self) -> bool:
+        """Whether a channel does not state both ends of its window, so that an edit of one end needs the other."""
+        windows = [each.get("window") for each in listed_channels(self.attributes) if isinstance(each, Mapping)]
+        return any(
+            not isinstance(window, Mapping) or number(window.get("start")) is None or number(window.get("end")) is None
+            for window in windows
+        )
+
+    def set_channel(self, channel: int, change: ChannelEdit) -> list[Edit]:
+        """The edits that change a channel. Channels that the metadata lack are added as the picture shows them: see
+        `must_read`. Raises Refused."""
+        around = self.around
+
+        def shown() -> Sequence[Channel]:
+            return around.shown.read().channels if around.shown is not None else ()
+
+        return set_channel(self.attributes, channel, change, around.channels or None, around.limits, shown)
 
 
 @frozen
@@ -112,11 +152,13 @@ def surroundings_of(hierarchy: Hierarchy, node: Group | Array) -> Surroundings:
     first = next(iter(known.values()), None)
     if first is None:
         return around
+    image, limits = next(iter(find_images(node)), None), _limits(first.metadata.dtype.numpy)
     return replace(
         around,
         shapes={path: tuple(array.shape) for path, array in known.items()},
-        limits=_limits(first.metadata.dtype.numpy),
+        limits=limits,
         channels=_channels(found[0].axes, first.shape),
+        shown=None if image is None or image.is_label else ShownChannels(image, limits),
     )
 
 
@@ -127,12 +169,13 @@ def surroundings_from(details: NodeDetails) -> Surroundings:
     around = Surroundings(node.path, node.kind, node.metadata.dialect)
     if image is None or image.multiscale is None or image.path != node.path:
         return around
-    levels = image.levels
+    levels, limits = image.levels, _limits(image.dtype) if image.value_kind in "iu" else None
     return replace(
         around,
         shapes={level.path: tuple(level.shape) for level in levels},
-        limits=_limits(image.dtype) if image.value_kind in "iu" else None,
+        limits=limits,
         channels=_channels(image.multiscale.axes, levels[0].shape),
+        shown=None if image.is_label else ShownChannels(image, limits),
     )
 
 
