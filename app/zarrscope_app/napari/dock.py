@@ -22,12 +22,14 @@ from zarrscope_app.napari.browsing import BrowseButton
 from zarrscope_app.napari.chooser import Chooser
 from zarrscope_app.napari.closing import AsksBeforeClosing
 from zarrscope_app.napari.dropping import TakesNodes
+from zarrscope_app.napari.in_the_background import import_early
 from zarrscope_app.napari.layer_menu import LayerMenu
 from zarrscope_app.napari.layers import as_napari, insert, renew_layers, source_of
 from zarrscope_app.napari.part_panel import PartPanel
 from zarrscope_app.napari.planes import unwrapped, watch
 from zarrscope_app.napari.shortcuts import Shortcuts
 from zarrscope_app.napari.shown import asked_view, canvas_of, go_to, palette_of
+from zarrscope_app.napari.when_open import WhenOpen
 from zarrscope_app.presenters import Session, Settings, strings
 from zarrscope_app.presenters.commands import LABELS, OFFERS, command
 from zarrscope_app.presenters.image.choice import SeveralImages
@@ -80,8 +82,7 @@ class Explorer(QWidget):
         sessions: list[Session] = []
         self.places = OpenPlaces(sessions, self.bridge.post, self.bring)
         self.destroyed.connect(partial(_close_all, sessions))  # napari's window deletes the dock without closing it
-        self._said = ""
-        """A sentence about the result of the last operation on layers."""
+        self._said = ""  # a sentence about the result of the last operation on layers
         self.address = QLineEdit()
         self.address.setPlaceholderText(LABELS["open-url-title"])
         self.address.setAccessibleName(LABELS["address"])
@@ -145,6 +146,10 @@ class Explorer(QWidget):
         column.addWidget(self.facts)
         for button in (self.retry, self.bring_back, *self.offers.values()):
             column.addWidget(button)
+        self.when_open = WhenOpen(
+            self.viewer.layers, (split, self.part, self.button, self.add_as), self.layer_menu, self
+        )
+        column.addWidget(self.when_open.hint)
         column.addWidget(split, 1)
         column.addWidget(self.chooser)
         column.addWidget(self.part)
@@ -154,14 +159,15 @@ class Explorer(QWidget):
         row.addWidget(self.add_as)
         row.addWidget(self.layer_menu)
         column.addLayout(row)
-        self.setMinimumWidth(320)
+        column.addStretch()  # holds the address at the top while nothing else is shown
+        self.setMinimumWidth(300)
         # napari's style sheet defines no alternate row colour.
         self.form.view.setAlternatingRowColors(False)
         header = self.form.view.header()
         assert header is not None
         header.resizeSection(0, 170)
         self.form.view.setIndentation(10)
-        self._owner.fetch(_import_early, lambda _: None, Priority.IDLE)
+        self._owner.fetch(import_early, lambda _: None, Priority.IDLE)
         self._waiting: list[Layer] = []
         self._next = QTimer(self)
         self._next.setSingleShot(True)
@@ -172,7 +178,7 @@ class Explorer(QWidget):
         self._show()
 
     def sizeHint(self) -> QSize:
-        return QSize(380, 640)
+        return QSize(340, 640)
 
     def tell(self, sentence: str) -> None:
         """Shows in the dock the result of an operation on layers."""
@@ -261,7 +267,15 @@ class Explorer(QWidget):
             self.bring(left)
         self._show()
 
+    def open_selected(self) -> None:
+        """Opens the node of the selected layer, if zarrscope added it and no hierarchy is open."""
+        active = self.viewer.layers.selection.active
+        source = source_of(active) if active is not None else {}
+        if self.session is None and "url" in source:
+            self.open(source["url"], source.get("path"))
+
     def _show(self) -> None:
+        self.when_open.show(self.session is not None)
         held, unread = self.planes.labels.sentence, self.planes.unread.sentence
         self.bring_back.setVisible(bool(held))
         self.browse.set_open(len(self.places.sessions))
@@ -443,6 +457,7 @@ class Explorer(QWidget):
     def stop(self) -> None:
         """Releases all resources. No callback is called afterwards."""
         self.viewer.events.theme.disconnect(self._follow_theme)
+        self.when_open.stop()
         follow(None)
         self.closing.stop()
         self.dropping.stop()
@@ -459,6 +474,7 @@ class Explorer(QWidget):
 
     def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)
+        self.open_selected()
         self.closing.watch()
         self.dropping.watch(self)
 
@@ -482,14 +498,3 @@ def _close_all(sessions: list[Session], _: object = None) -> None:
 
 def _forget(listeners: set[int], name: int, _: object = None) -> None:
     listeners.discard(name)
-
-
-def _import_early() -> None:
-    """Imports modules that napari needs for the thumbnail of the first image (0.3 s), while the person still enters an
-    address."""
-    import importlib
-
-    try:
-        importlib.import_module("scipy.ndimage")
-    except ImportError:  # napari reports a missing module itself
-        pass

@@ -92,3 +92,14 @@ def while_shown(work: Callable[[ReportFraction, Callable[[], bool]], T], text: s
     if not found:
         raise Stopped
     return found[0].get()
+
+
+def import_early() -> None:
+    """Imports modules that napari needs for the thumbnail of the first image (0.3 s), while the person still enters an
+    address."""
+    import importlib
+
+    try:
+        importlib.import_module("scipy.ndimage")
+    except ImportError:  # napari reports a missing module itself
+        pass

@@ -11,7 +11,6 @@ from qtpy.QtCore import QModelIndex, QPoint, QSignalBlocker, Qt, Signal
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QApplication,
-    QHBoxLayout,
     QHeaderView,
     QMenu,
     QSplitter,
@@ -39,6 +38,7 @@ from .text import Label, tip
 from .theme import icon
 from .value_pane import ValuePane
 from .ways import WayButtons
+from .wrapping import WrappingRow
 
 
 class AttributesPane(QWidget):
@@ -173,11 +173,12 @@ class AttributesPane(QWidget):
             self.view.setCurrentIndex(self.model.index(0, VALUE))
 
     # ---------------------------------------------------------------- parts
-    def _bar(self) -> QHBoxLayout:
-        row = QHBoxLayout()
+    def _bar(self) -> WrappingRow:
+        row = WrappingRow()
         row.setContentsMargins(8, 4, 8, 0)
         row.setSpacing(4)
-        row.addWidget(self._ways)
+        for way in self._ways.buttons.values():
+            row.addWidget(way)
         for name, text, act in (
             ("add", LABELS["add"], self.add),
             ("remove", LABELS["remove"], self.remove),
@@ -198,9 +199,8 @@ class AttributesPane(QWidget):
             )
             button.clicked.connect(lambda _=False, act=act: act())
             self._buttons[name] = button
-            if name == "review":
-                row.addStretch(1)
             row.addWidget(button)
+        row.at_right = self._buttons["review"]
         return row
 
     def _changed(self) -> None:

@@ -65,10 +65,11 @@ class ProblemsPane(QWidget):
         column.addLayout(self._comparison())
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
-        """Puts the buttons beneath the sentence in a narrow pane, such as a dock."""
+        """Puts the buttons beneath the sentence and beneath the address in a narrow pane, such as a dock."""
         super().resizeEvent(event)
         narrow = self.width() < NARROW
-        self._top.setDirection(QBoxLayout.Direction.TopToBottom if narrow else QBoxLayout.Direction.LeftToRight)
+        for row in (self._top, self._bottom):
+            row.setDirection(QBoxLayout.Direction.TopToBottom if narrow else QBoxLayout.Direction.LeftToRight)
 
     def _comparison(self) -> QHBoxLayout:
         self.other = QLineEdit()
@@ -83,11 +84,13 @@ class ProblemsPane(QWidget):
         self.compare.clicked.connect(self._compare)
         self.mend = QPushButton(LABELS["mend"])
         self.mend.clicked.connect(self._mend)
-        row = QHBoxLayout()
+        row = self._bottom = QHBoxLayout()
         row.addWidget(self.mend)
         row.addWidget(self.other, 1)
+        buttons = QHBoxLayout()
         for widget in (browse, self.values, self.compare):
-            row.addWidget(widget)
+            buttons.addWidget(widget)
+        row.addLayout(buttons)
         return row
 
     def focus_other(self) -> None:

@@ -73,6 +73,7 @@ class ViewTabs(QTabWidget):
         for view in VIEWS:
             if view.id in self._built_in:
                 self._add(view)
+        self._room_for_current()
 
     def _add(self, view: View) -> None:
         self.pages[view.id] = make_widget(view, self._post, self._hosts)

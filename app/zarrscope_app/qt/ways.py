@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from qtpy.QtCore import Signal
-from qtpy.QtWidgets import QHBoxLayout, QToolButton, QWidget
+from qtpy.QtCore import QObject, Signal
+from qtpy.QtWidgets import QButtonGroup, QToolButton
 
 from zarrscope_app.presenters.form.view_models import EditState, Way
 from zarrscope_app.presenters.form.words import WAYS
@@ -11,30 +11,32 @@ from zarrscope_app.presenters.form.words import WAYS
 from .theme import chosen
 
 
-class WayButtons(QWidget):
-    """The buttons, one for each view of the attributes. `asked(way)` is emitted when a button is clicked."""
+class WayButtons(QObject):
+    """The buttons, one for each view of the attributes, which the form puts into its bar. `asked(way)` is emitted when
+    a button is clicked."""
 
     asked = Signal(str)
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._buttons: dict[Way, QToolButton] = {}
-        row = QHBoxLayout(self)
-        row.setContentsMargins(0, 0, 8, 0)
-        row.setSpacing(4)
+        self.buttons: dict[Way, QToolButton] = {}
+        self._group = QButtonGroup(self)
         for way, title in WAYS.items():
             button = QToolButton()
             button.setText(title)
             button.setAccessibleName(title)
             button.setCheckable(True)
-            button.setAutoExclusive(True)
             button.clicked.connect(lambda _=False, way=way: self.asked.emit(way))
-            self._buttons[way] = button
-            row.addWidget(button)
+            button.hide()
+            self._group.addButton(button)
+            self.buttons[way] = button
 
     def show_state(self, state: EditState) -> None:
         """Shows the available views of the attributes, and which one is displayed."""
-        for way, button in self._buttons.items():
+        for way, button in self.buttons.items():
             button.setVisible(len(state.ways) > 1 and way in state.ways)
             button.setChecked(way == state.way)
             button.setPalette(chosen(way == state.way))
+            font = button.font()
+            font.setBold(way == state.way)  # napari's style sheet hides the palette
+            button.setFont(font)
