@@ -3,24 +3,44 @@
 function makeForm(ui) {
   const node = el("div", { class: "zs-attributes" });
   const uid = "zs" + Math.random().toString(36).slice(2);
-  const line = (f, more) => el("input", { value: f.text, title: f.title, "aria-label": f.title || f.label, "data-pointer": f.pointer, spellcheck: "false", onchange: (e) => {
+  const line = (f, more) => el("input", { value: f.text, title: f.title, "aria-label": f.label || f.title, "data-pointer": f.pointer, spellcheck: "false", onchange: (e) => {
     e.target.dataset.sent = "1"; ui.line.send("edit.edit", f.pointer, e.target.value); }, onfocus: (e) => { delete e.target.dataset.sent; }, ...more });
+  // A browser paints a colour that is not stated as black; the style sheet paints the swatch as empty instead.
+  const swatch = (text) => (/^[0-9a-f]{6}/i.test(text) ? { value: "#" + text.slice(0, 6) } : { class: "none" });
   // The widgets for each editor that a form field of the presenters may name.
   const EDITORS = {
     line: (f) => [line(f)],
     choice: (f) => [line(f, { list: uid + f.pointer }), el("datalist", { id: uid + f.pointer }, f.choices.map((c) => el("option", { value: c })))],
-    check: (f) => [el("input", { type: "checkbox", checked: f.text === "true", "data-pointer": f.pointer, onchange: (e) => ui.line.send("edit.edit", f.pointer, String(e.target.checked)) })],
-    colour: (f) => [el("input", { type: "color", value: "#" + f.text, title: f.title, onchange: (e) => ui.line.send("edit.edit", f.pointer, e.target.value.slice(1).toUpperCase()) }), line(f)],
+    check: (f) => [el("input", { type: "checkbox", checked: f.text === "true", "aria-label": f.label || f.title, "data-pointer": f.pointer, onchange: (e) => ui.line.send("edit.edit", f.pointer, String(e.target.checked)) })],
+    colour: (f) => [el("input", { type: "color", ...swatch(f.text), title: f.title, "aria-label": f.label || f.title, onchange: (e) => ui.line.send("edit.edit", f.pointer, e.target.value.slice(1).toUpperCase()) }), line(f)],
   };
-  function sections(edit, may) {
-    return el("div", { class: "zs-form zs-sections" }, edit.sections.flatMap((s) => [el("h4", {}, s.title),
+  // The least and the greatest width of each column, by the editor of its fields: a channel fits into 460 pixels.
+  const WIDTHS = { check: "max-content", colour: "minmax(84px, 110px)", choice: "minmax(84px, 160px)", number: "minmax(52px, 100px)", line: "minmax(72px, 240px)" };
+  const width = (f) => (f.kind === "number" && WIDTHS.number) || WIDTHS[f.editor] || WIDTHS.line;
+  // Fields that stand side by side form columns with headings, as in the window; a lone field takes the whole row.
+  function columns(s, may) {
+    const widest = s.rows.reduce((a, r) => (r.fields.length > a.length ? r.fields : a), []), many = widest.length > 1;
+    // A heading holds for all rows: "colour", but not "unit of y".
+    const heads = widest.map((f, at) => (s.rows.every((r) => r.fields.length < widest.length || r.fields[at].title === f.title) ? f.title : ""));
+    const cell = (f, alone) => {
+      const titled = alone || !many ? [el("span", {}, f.title)] : [];  // a check box has a heading or a text beside it
+      const node = el("div", { class: "zs-cell" }, may ? (EDITORS[f.editor] || EDITORS.line)(f).concat(f.editor === "check" ? titled : [])
+        : el("span", { title: f.title }, f.editor === "check" && titled.length ? f.title + ": " + f.summary : f.summary));
+      if (alone) node.style.gridColumn = "2 / -2";
+      return node;
+    };
+    const grid = el("div", { class: "zs-columns" }, many && heads.some(Boolean) ? [el("span"), heads.map((head) => el("span", { class: "zs-quiet hd" }, head)), el("span")] : "",
       s.rows.map((r) => {
-        const wrong = r.fields.map((f) => f.error).find(Boolean);
-        return el("div", { class: "zs-field" + (r.fields.some((f) => f.changed) ? " changed" : "") }, el("span", { class: "lb" }, r.label),
-          r.fields.flatMap((f) => may ? (EDITORS[f.editor] || EDITORS.line)(f).concat(f.editor === "check" ? [el("span", {}, f.title)] : [])
-            : [el("span", { title: f.title }, f.editor === "check" ? f.title + ": " + f.summary : f.summary)]),
-          wrong ? el("span", { class: "er" }, wrong) : el("span", { class: "zs-quiet" }, r.note));
-      }), s.notes.map((n) => el("p", { class: "zs-quiet" }, n))]), edit.verdict ? el("p", {}, edit.verdict) : "");
+        const wrong = r.fields.map((f) => f.error).find(Boolean), alone = r.fields.length === 1 && many;
+        return el("div", { class: "zs-field" + (r.fields.some((f) => f.changed) ? " changed" : "") }, el("span", { class: "lb" }, r.label), r.fields.map((f) => cell(f, alone)),
+          Array.from({ length: alone ? 0 : widest.length - r.fields.length }, () => el("span")), el("span", { class: "zs-quiet nt" }, r.note), wrong ? el("span", { class: "er" }, wrong) : "");
+      }));
+    grid.style.gridTemplateColumns = ["max-content", ...(many ? widest.map(width) : ["minmax(84px, 26em)"]), "minmax(0, 1fr)"].join(" ");
+    return grid;
+  }
+  function sections(edit, may) {
+    return el("div", { class: "zs-form zs-sections" }, edit.sections.map((s) => [el("h4", {}, s.title), columns(s, may), s.notes.map((n) => el("p", { class: "zs-quiet" }, n))]),
+      edit.verdict ? el("p", {}, edit.verdict) : "");
   }
   function text(edit, may) {
     return el("div", { class: "zs-form" }, el("textarea", { class: "zs-json", spellcheck: "false", readOnly: !may, "data-pointer": "text",

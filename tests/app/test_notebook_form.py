@@ -1,0 +1,100 @@
+"""The notebook's form in a browser: columns with headings, a row on one line in a narrow cell, no colour as none."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import machine
+import zarrscope
+from jupyter_hand import FLAGS
+from zarrscope.runtime.threads import Mailbox
+from zarrscope_app.presenters import Forgetful
+
+pytest.importorskip("anywidget")
+
+from zarrscope_app.jupyter import Explorer
+
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(240)]
+SECONDS = 60.0
+PAGE = """<!doctype html><meta charset=utf-8><style>%(css)s</style><body><div id=el style="width:%(width)dpx"></div>
+<script type=module>
+const held = %(held)s;
+const model = { get: (name) => held[name], set() {}, save_changes() {}, on() {}, off() {}, send() {} };
+const made = await import(URL.createObjectURL(new Blob([%(esm)s], { type: "text/javascript" })));
+await made.default.render({ model, el: document.getElementById("el") });
+</script>"""
+# The middles of the cells of each row of channels.
+ROWS = """() => [...document.querySelectorAll('.zs-columns')].find((g) => g.querySelectorAll('.hd').length === 5)
+  .querySelectorAll('.zs-field').values().map((row) => [...row.querySelectorAll('.lb, .zs-cell')].map((cell) => {
+    const b = cell.getBoundingClientRect(); return [b.left, b.right, (b.top + b.bottom) / 2]; })).toArray()"""
+
+
+@pytest.fixture
+def image(tmp_path: Path) -> str:
+    """Two channels: the first has neither name nor colour, the second has both."""
+    axes = [{"name": "c", "type": "channel"}, *({"name": n, "type": "space"} for n in "yx")]
+    scale = [{"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [1, 1, 1]}]}]
+    window = {"start": 0, "end": 65535, "min": 0, "max": 65535}
+    channels = [{"window": window}, {"label": "nuclei", "color": "00FF00", "window": window}]
+    ome = {"version": "0.5", "multiscales": [{"axes": axes, "datasets": scale}], "omero": {"channels": channels}}
+    hierarchy = zarrscope.open(str(tmp_path / "x.zarr"), "w-")
+    hierarchy.root.attrs.put({"ome": ome})
+    hierarchy.create_array("/0", shape=(2, 16, 16), dtype="uint16", chunks=(1, 16, 16))
+    return str(tmp_path / "x.zarr")
+
+
+def page_of(url: str, width: int) -> str:
+    """The widget with its form as a page of its own, without a kernel."""
+    post = Mailbox()
+    widget = Explorer(url, editable=True, settings=Forgetful(), post=post)
+    try:
+        post.run_until(lambda: bool(widget.session.edit.state.sections), SECONDS)
+        widget.session.set_tab("attributes")
+        post.run_until(lambda: bool(widget.panel.get("edit", {}).get("sections")), SECONDS)
+        held: dict[str, Any] = {**widget.get_state(), "height": 560}
+        for name in ("_esm", "_css"):
+            del held[name]
+        told = json.dumps(held, default=str).replace("<", "\\u003c")
+        esm = json.dumps(Explorer._esm).replace("<", "\\u003c")
+        return PAGE % {"css": Explorer._css, "width": width, "held": told, "esm": esm}
+    finally:
+        widget.close()
+
+
+@pytest.mark.parametrize("width", [500, 1000])
+def test_channels_have_headings_and_stand_on_one_line(image: str, tmp_path: Path, width: int) -> None:
+    from playwright.sync_api import sync_playwright
+
+    html = tmp_path / "page.html"
+    html.write_text(page_of(image, width), encoding="utf-8")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=machine.chromium(), args=FLAGS)
+        try:
+            page = browser.new_page(viewport={"width": width + 40, "height": 700})
+            page.goto(html.as_uri())
+            page.wait_for_selector(".zs-columns")
+            page.screenshot(path=str(tmp_path / "form.png"))
+            heads = page.evaluate("() => [...document.querySelectorAll('.zs-columns .hd')].map((h) => h.textContent)")
+            assert {"colour", "name", "contrast from", "contrast to", "shown"} <= {*heads}
+            assert not [head for head in heads if head.endswith((" y", " x"))], "a heading holds for all rows"
+            alike = page.locator(".zs-columns .zs-cell", has_text="alike").bounding_box()
+            assert alike["height"] < 30
+            rows = page.evaluate(ROWS)
+            assert len(rows) == 2
+            for cells in rows:
+                assert len(cells) == 6
+                assert max(middle for _, _, middle in cells) - min(middle for _, _, middle in cells) < 8
+                assert all(left[1] <= right[0] + 1 for left, right in pairwise(cells))
+                assert cells[-1][1] <= width
+            swatches = page.locator(".zs-columns input[type=color]")
+            assert [swatches.nth(at).get_attribute("class") for at in (0, 1)] == ["none", None]
+            assert swatches.nth(1).input_value() == "#00ff00"
+            named = page.locator(".zs-columns input[type=checkbox]").last.get_attribute("aria-label")
+            assert "1" in (named or ""), "a field is named with its channel"
+        finally:
+            browser.close()
