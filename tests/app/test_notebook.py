@@ -9,6 +9,8 @@ import io
 import json
 import re
 import shutil
+import subprocess
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -428,3 +430,28 @@ def test_two_places_are_compared_from_the_problems(seat: Seat, place: str, tmp_p
     seat.until(lambda: "2 differences" in seat.widget.panel.get("problems_text", ""))
     assert seat.widget.panel["comparing"] is False
     assert {each["severity"] for each in seat.widget.panel["problems"]} == {"difference"}
+
+
+def test_a_script_without_an_event_loop_waits_for_the_values(place: str, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys, zarrscope\n"
+        "from zarrscope_app.jupyter import explore\n"
+        "w = explore(sys.argv[1], path='/image')\n"
+        "print(w.data.shape, w.array.path, w.index, w.axes)\n"
+        "w.path = '/plain'\n"
+        "print(w.wait().data.shape, w.path)\n"
+        "w.close()\n"
+        "for act in (lambda w: w.wait(), lambda w: w.data):\n"
+        "    try:\n"
+        "        act(explore(sys.argv[1] + '-not-there'))\n"
+        "    except zarrscope.NotFound:\n"
+        "        print('not found')\n"
+    )
+    ran = subprocess.run([sys.executable, str(script), place], capture_output=True, text=True, timeout=SECONDS)
+    assert ran.stdout.splitlines() == [
+        "(3, 512, 512) /image/0 {'z': 3} ['y', 'x']",
+        "(4, 5) /plain",
+        "not found",
+        "not found",
+    ], ran.stderr

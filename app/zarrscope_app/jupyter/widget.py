@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 STATIC = Path(__file__).parent / "static"
 SCRIPTS = ("elements", "kernel", "picture", "controls", "tree", "form", "panes", "widget")
 """The browser's scripts in this order; together they are one module without dependencies."""
+WAIT_SECONDS = 60.0
+"""The most seconds that Python waits for the selected node."""
 STILL_SECONDS = 1.5
 """The most seconds that a cell waits for the content of the still page."""
 
@@ -273,14 +275,37 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
                     shown.state_levels(number, float(lo), float(hi))
 
     # ------------------------------------------------------------------ Python interface
+    def wait(self, seconds: float = WAIT_SECONDS) -> Explorer:
+        """Waits until the selected node is open, and returns the widget. A script without an event loop needs this
+        before it reads `index`, `axes` or `clim`; in a notebook they are set after the cell has ended.
+
+        Raises the error of opening, such as NotFound, and TimeoutError.
+        """
+
+        def there() -> bool:
+            state = self.session.state
+            return state.status is SessionStatus.FAILED or (state.status is SessionStatus.READY and not state.selecting)
+
+        if self._closed:
+            return self
+        if isinstance(self._post, Mailbox):
+            self._post.run_until(there, seconds)
+        self._send_parts()
+        if self.session.error is not None and self.session.node is None:
+            raise self.session.error
+        return self
+
     @property
     def array(self) -> Array | None:
-        """The displayed array; for an image its finest level; None for a group."""
+        """The displayed array; for an image its finest level; None for a group. Waits until the node is open."""
+        self.wait()
         return array_on_show(self.session)
 
     @property
     def data(self) -> LazyView | None:
-        """The displayed slice as a lazy array, height before width: `np.asarray(widget.data)` reads it."""
+        """The displayed slice as a lazy array, height before width: `np.asarray(widget.data)` reads it. Waits until the
+        node is open."""
+        self.wait()
         return data_on_show(self.session)
 
     @property
