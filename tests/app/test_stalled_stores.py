@@ -156,6 +156,26 @@ def test_the_terminal_says_it_and_escape_stops_it(place: str, server: WebServer)
     asyncio.run(run())
 
 
+def test_the_terminal_says_whole_what_an_opening_waits_for(place: str, server: WebServer) -> None:
+    """At 80 columns the note on the terminal's colours would cut off the host, and the key that stops it."""
+    from zarrscope_app.presenters.strings_terminal import colors_note
+    from zarrscope_app.tui.app import Explorer
+    from zarrscope_app.tui.terminal import Terminal
+
+    async def run() -> None:
+        server.gate.clear()
+        app = Explorer(place, terminal=Terminal("256", note=colors_note("256")))
+        async with app.run_test(size=(80, 24)) as pilot:
+            screen = Screen(app, pilot)
+            await screen.until(lambda: "Esc stops" in str(app._said["status"]), "the request in the status line")
+            assert len(str(app._said["status"]).rstrip()) <= 80
+            await screen.press("escape")
+            await screen.until(lambda: "Stopped after" in str(app._said["error-bar"]), "the reason")
+            server.gate.set()
+
+    asyncio.run(run())
+
+
 @pytest.mark.parametrize("focus", ["tree", "canvas"])
 def test_the_window_says_it_and_escape_stops_it(qtbot: Any, place: str, server: WebServer, focus: str) -> None:
     from qtpy.QtCore import Qt

@@ -351,7 +351,8 @@ class Explorer(App[int]):
         note = s.slice.note if not s.slice.probe.sentence else ""  # the probe's sentence reports a value that failed
         said = (s.slice.state.refusal.sentence, s.slice.probe.text or s.slice.probe.sentence, note)
         broken = words.READ_AGAIN if s.slice.frame.failed and s.state.tab == "image" else ""
-        return "   ".join(filter(None, said)) or broken or self.terminal.note
+        # The right part of the line needs the room while it names a request that has no answer.
+        return "   ".join(filter(None, said)) or broken or ("" if s.waiting else self.terminal.note)
 
     def _foot(self) -> None:
         focused = self.focus_below
