@@ -209,7 +209,7 @@ def stores() -> str:
     for scheme, kind in STORES.items():
         addresses = ", ".join(f"`{each}://`" for each in (scheme, *kind.also))
         can = ["yes" if ability in kind.abilities else "no" for ability in ("read", "list", "write", "conditional")]
-        extra = f"`zarrscope[{kind.extra}]`" if kind.extra else ""
+        extra = f"`[{kind.extra}]`" if kind.extra else ""
         proof = _proof(*STORE_PROOFS.get(scheme, ("", ("test_stores",))))
         rows.append(f"| {addresses} | {kind.opens} | {' | '.join(can)} | {extra} | {proof} |")
     return "\n".join(rows)

@@ -123,7 +123,7 @@ def _qt() -> str | None:
 
 def _lacks(*modules: str) -> str | None:
     lacking = [name for name in modules if importlib.util.find_spec(name) is None]
-    return f"no {' and no '.join(lacking)}: pip install 'zarrscope[test]'" if lacking else None
+    return f"no {' and no '.join(lacking)}: pip install '.[test]'" if lacking else None
 
 
 def _display() -> str | None:

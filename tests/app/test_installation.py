@@ -6,11 +6,14 @@ import os
 import re
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
+import machine
 import zarrscope
+from zarrscope.errors.installing import how_to_install
 from zarrscope_app.cli.look import has_display
 from zarrscope_app.presenters import installation
 
@@ -60,7 +63,7 @@ def test_without_qt_the_window_names_its_extra(volume: str, missing: tuple[str, 
     if display or sys.platform in ("win32", "darwin"):
         assert "The window needs" in said
         assert "PyQt6 or PySide6" in said
-        assert "pip install 'zarrscope[qt]'" in said
+        assert how_to_install("qt") in said
     else:
         assert "no display" in said
     assert "Traceback" not in said
@@ -76,7 +79,7 @@ def test_a_qt_that_does_not_load_says_which_library_is_missing() -> None:
 
 def test_without_textual_the_terminal_application_names_its_extra(volume: str) -> None:
     code, said = run_without(("textual",), "tui", volume)
-    assert (code, said) == (1, "zarrscope: The terminal application needs textual: pip install 'zarrscope[tui]'.\n")
+    assert (code, said) == (1, f"zarrscope: The terminal application needs textual. {how_to_install('tui')}.\n")
 
 
 @pytest.mark.parametrize(
@@ -86,7 +89,40 @@ def test_without_textual_the_terminal_application_names_its_extra(volume: str) -
 def test_hosts_that_are_imported_name_their_extra(module: str, missing: str, extra: str) -> None:
     code, said = without((missing,), f"import {module}")
     assert code == 1
-    assert re.search(rf"^ImportError: The .* needs {missing}: pip install 'zarrscope\[{extra}\]'\.$", said, re.M)
+    assert re.search(rf"^ImportError: The .* needs {missing}\. {re.escape(how_to_install(extra))}\.$", said, re.M)
+
+
+class Installed:
+    def __init__(self, direct_url: str | None) -> None:
+        self._direct_url = direct_url
+
+    def read_text(self, name: str) -> str | None:
+        assert name == "direct_url.json"
+        return self._direct_url
+
+
+def test_an_extra_is_installed_from_where_zarrscope_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> Installed:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "distribution", lambda name: Installed(None))
+    assert how_to_install("tui") == "Run: pip install 'zarrscope[tui]'"
+    for from_folder in (absent, lambda name: Installed('{"url": "file:///x", "dir_info": {}}')):
+        monkeypatch.setattr(metadata, "distribution", from_folder)
+        assert how_to_install("tui") == "Run in the folder of zarrscope: pip install '.[tui]'"
+        assert how_to_install() == "Run in the folder of zarrscope: pip install ."
+
+
+def test_no_other_text_words_how_an_extra_is_installed() -> None:
+    texts = [
+        *(machine.ROOT / "core").rglob("*.py"),
+        *(machine.ROOT / "app").rglob("*.py"),
+        *(machine.ROOT / "resources/docs").glob("*.md"),
+        machine.ROOT / "README.md",
+    ]
+    worded = re.compile(r"(pip install|Install) '?`?zarrscope\b")
+    found = [path.name for path in texts if worded.search(path.read_text(encoding="utf-8"))]
+    assert found == [], "zarrscope.errors.installing words it"
 
 
 @pytest.mark.parametrize("verb", [["tree"], ["info"], ["check"], ["read", "a"], ["render", "a", "-o", "p.png"]])

@@ -11,7 +11,7 @@
 
 Volumes and results are kept in --folder (results.json there; groups may be measured one at a time). zarr-python 2.18
 lives in an environment of its own: ZARRSCOPE_ZARR2, or .venv-zarr2 of packaging/check. Peers that are not installed are
-named and left out: pip install 'zarrscope[bench]'.
+named and left out: pip install '.[bench]'.
 
 How it is measured: each engine has a process of its own and answers in turn, in an order drawn anew each round; a row's
 ratio is the median over the rounds of ours divided by theirs in the same round, with its quartiles.

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from zarrscope.errors import NotFound, ReadOnly, Refused, Unsupported
+from zarrscope.errors.installing import how_to_install
 from zarrscope.stores.address import Address, join_url, open_store, parents, split_address
 from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.memory import MemoryStore
@@ -202,4 +203,4 @@ def test_a_missing_package_is_named_with_what_to_install(scheme: str, monkeypatc
     for also in (scheme, *kind.also):
         with pytest.raises(Unsupported, match=f"{also}:// need {kind.needs[0]}, which is not installed") as caught:
             open_store(f"{also}://b/x.zarr")
-        assert caught.value.advice == f"Run: pip install 'zarrscope[{kind.extra}]'"
+        assert caught.value.advice == how_to_install(kind.extra)

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import Literal, NamedTuple
 
 import zarrscope
+from zarrscope.errors.installing import how_to_install
 
 FrontEnd = Literal["window", "terminal", "notebook", "napari"]
 
@@ -43,7 +44,7 @@ def lacking(front_end: FrontEnd) -> str:
     missing = [name for name in packages if not _is_there(name)]
     if with_qt and not any(_is_there(name) for name in QT_BINDINGS):
         missing.append("a Qt 6 binding (PyQt6 or PySide6)")
-    return f"{title} needs {_listed(missing)}: pip install 'zarrscope[{extra}]'." if missing else ""
+    return f"{title} needs {_listed(missing)}. {how_to_install(extra)}." if missing else ""
 
 
 def choose_qt() -> None:

@@ -26,6 +26,7 @@ from uuid import uuid4
 
 from zarrscope.errors import Refused, Unreadable, Unsupported, ZarrscopeError
 from zarrscope.errors.confidential import scrub
+from zarrscope.errors.installing import how_to_install
 from zarrscope.errors.visible import visible
 from zarrscope.executors.cluster_worker import (
     ANSWER_SECONDS,
@@ -86,7 +87,7 @@ class DaskExecutor:
             raise Unsupported(
                 "Dask is not installed here",
                 feature="distributed",
-                advice="pip install 'zarrscope[dask]'.",
+                advice=how_to_install("dask") + ".",
             ) from None
         self._wait = wait_for_workers
         self._place: ProbedKey | None = None

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from zarrscope.errors import Denied, NotFound, Refused, Unreadable, Unsupported
+from zarrscope.errors.installing import how_to_install
 from zarrscope.model.storage import ByteRange
 from zarrscope.runtime.tuning import IN_FLIGHT
 from zarrscope.stores import web_index
@@ -134,7 +135,7 @@ class HTTPStore(RemoteStore):
                 "Reading from web servers needs a package that is not installed",
                 feature="http",
                 store=url,
-                advice="Run: pip install 'zarrscope[http]'",
+                advice=how_to_install("http"),
             ) from error
         super().__init__(settings if settings is not None else network(options))
         scheme, host, path, self._query, _ = urlsplit(url)

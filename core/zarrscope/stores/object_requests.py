@@ -23,6 +23,7 @@ from urllib.parse import quote
 
 from zarrscope.errors import Denied, NotFound, Refused, Unreadable, Unsupported, ZarrscopeError
 from zarrscope.errors.confidential import cause, conceal, public_options
+from zarrscope.errors.installing import how_to_install
 from zarrscope.runtime.memo import Memo
 from zarrscope.stores.address_options import split_options
 from zarrscope.stores.credentials import SERVICES, BucketLogin, logins
@@ -101,7 +102,7 @@ class BucketRequests(RemoteStore):
                 f"Reading from {self._scheme}:// needs a package that is not installed: obstore",
                 feature=f"scheme {self._scheme}",
                 store=self.url,
-                advice=f"Run: pip install 'zarrscope[{self._service.name}]'",
+                advice=how_to_install(self._service.name),
             ) from error
         self._obstore = package
         bucket, self._prefix, named = self._service.place(self._place.rstrip("/"))

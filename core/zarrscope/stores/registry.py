@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any, Literal, TypeAlias
 
 from zarrscope.errors import Unsupported, ZarrscopeError
+from zarrscope.errors.installing import how_to_install
 from zarrscope.model.frozen import frozen
 from zarrscope.model.plugins import failing, loaded, registered
 from zarrscope.stores.store import Store
@@ -87,9 +88,7 @@ class StoreKind:
                 f"which {'is' if len(missing) == 1 else 'are'} not installed",
                 feature=f"scheme {self.scheme}",
                 store=url,
-                advice=f"Run: pip install 'zarrscope[{self.extra}]'"
-                if self.extra
-                else f"Run: pip install {' '.join(missing)}",
+                advice=how_to_install(self.extra) if self.extra else f"Run: pip install {' '.join(missing)}",
             )
         opener = _imported(self.opener) if isinstance(self.opener, str) else self.opener
         try:

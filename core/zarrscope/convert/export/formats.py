@@ -11,6 +11,7 @@ import numpy as np
 
 from zarrscope.convert.export.source import ExportSource
 from zarrscope.errors import Refused, Unsupported
+from zarrscope.errors.installing import how_to_install
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ def need_tifffile() -> None:
         raise Unsupported(
             "Writing a TIFF needs a package that is not installed: tifffile",
             feature="tifffile",
-            advice="Install zarrscope[export].",
+            advice=how_to_install("export") + ".",
         )
 
 

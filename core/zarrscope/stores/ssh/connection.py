@@ -23,6 +23,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]  # `_enlarge` then does nothing
 
 from zarrscope.errors import Unreadable, Unsupported, ZarrscopeError
+from zarrscope.errors.installing import from_index
 from zarrscope.runtime.interrupts import LOOK_SECONDS, check
 from zarrscope.runtime.tuning import SSH_PIPE_BYTES
 from zarrscope.runtime.waits import waiting
@@ -201,7 +202,9 @@ class SSHConnection:
             return NotInstalled(
                 f"zarrscope is not installed on {self._host}",
                 feature="ssh",
-                advice=f"Run: ssh {self._host} python3 -m pip install --user zarrscope",
+                advice=f"Run: ssh {self._host} python3 -m pip install --user zarrscope"
+                if from_index()
+                else f"Run on {self._host}, in a copy of the folder of zarrscope: python3 -m pip install --user .",
             )
         return ConnectionEnded(
             f"The connection to {self._host} ended: {said or 'ssh gives no reason'}",

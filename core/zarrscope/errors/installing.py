@@ -1,0 +1,36 @@
+"""The advice to install an extra of zarrscope, in the form that fits the way in which zarrscope itself was installed.
+
+pip and uv record an installation from a folder, an archive or a repository in `direct_url.json`
+(https://packaging.python.org/en/latest/specifications/direct-url/). Without that file zarrscope
+came from a package index.
+"""
+
+from __future__ import annotations
+
+
+def how_to_install(extra: str = "") -> str:
+    """The command that installs zarrscope with this extra, in a sentence without a full stop.
+
+    Examples
+    --------
+    >>> how_to_install("tui").endswith("[tui]'")
+    True
+    """
+    wanted = f"[{extra}]" if extra else ""
+    if from_index():
+        return f"Run: pip install {_quoted(f'zarrscope{wanted}')}"
+    return f"Run in the folder of zarrscope: pip install {_quoted(f'.{wanted}')}"
+
+
+def from_index() -> bool:
+    """Whether zarrscope was installed from a package index, by its name."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        return distribution("zarrscope").read_text("direct_url.json") is None
+    except PackageNotFoundError:  # it runs from its folder
+        return False
+
+
+def _quoted(requirement: str) -> str:
+    return f"'{requirement}'" if "[" in requirement else requirement
