@@ -28,6 +28,7 @@ from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.ssh import channels, client
 from zarrscope.stores.ssh.client import SSHStore
 from zarrscope.stores.ssh.connection import NotInstalled, SSHConnection
+from zarrscope.stores.ssh.frames import MessageFrame
 
 if sys.platform == "win32":
     pytest.skip("the command of the far side is a POSIX shell's", allow_module_level=True)
@@ -260,6 +261,27 @@ def test_a_channel_that_breaks_loses_no_answer(far: SSHStore, which: int) -> Non
     got.update(answers)
     assert [got[i] for i in range(len(VALUES))] == [*VALUES.values()]
     assert read_all(far) == VALUES
+
+
+class Scripted:
+    """A channel that gives these answers as soon as it is asked."""
+
+    def __init__(self, *frames: MessageFrame | None) -> None:
+        self._frames = frames
+
+    def send(self, head: object, body: bytes = b"", waiting: Any = None, number: int = 0) -> int:
+        for frame in self._frames if waiting is not None else ():
+            waiting.put(frame)
+        return number
+
+    def forget(self, number: int) -> None:
+        pass
+
+
+def test_a_channel_that_ends_after_its_last_answer_has_answered() -> None:
+    value, last = MessageFrame({"i": 0}, b"x"), MessageFrame({"last": True})
+    asked = cast("list[SSHConnection]", [Scripted(value, last, None), Scripted(value, last)])
+    assert [*channels.ask_divided(asked, [{}, {}], lambda: False)] == [(0, value), (1, value)]
 
 
 @pytest.mark.needs("sshd")

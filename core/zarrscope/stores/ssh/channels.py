@@ -160,6 +160,8 @@ def ask_divided(
             asked[at] = channel.send(head, b"", _Numbered(answers, at))
         while asked:
             at, frame = wait(answers, cancelled)
+            if at not in asked:  # the channel ended after its last answer
+                continue
             if frame is None:
                 channels[at].forget(asked.pop(at))
                 raise channels[at].ended()
