@@ -8,7 +8,7 @@ from typing import Any
 from qtpy.QtCore import QObject
 from qtpy.QtWidgets import QWidget
 
-from zarrscope_app.presenters.layers.presenter import HOW_TO_OPEN
+from zarrscope_app.presenters.layers.layer_commands import HOW_TO_OPEN
 from zarrscope_app.qt.text import Label
 
 

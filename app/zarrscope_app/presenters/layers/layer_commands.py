@@ -17,6 +17,7 @@ class LayerCommand:
     explanation: str
 
 
+HOW_TO_OPEN = "Nothing is open. Type an address, press Browse, or drop a folder here."
 LAYER_COMMANDS = (
     LayerCommand("paint-labels", "Paint these labels", "Shows the finest level of the selected labels, to be painted."),
     LayerCommand("write-labels", "Write painted labels…", "Shows the changes to each array; then writes them."),

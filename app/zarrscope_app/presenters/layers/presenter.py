@@ -47,7 +47,6 @@ ELSEWHERE = "zarrscope's window and terminal show its values."
 AS_MAGNITUDES = "Complex values are shown as their magnitudes."
 NOT_PLACED = "its rotation, shear or affine transformation is not written"
 NO_LAYER = "Select a layer first."
-HOW_TO_OPEN = "Nothing is open. Type an address, press Browse, or drop a folder here."
 NO_LABELS = "Labels must be integers: these are shown as an image."
 
 
