@@ -8,7 +8,9 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from textwrap import indent
@@ -243,6 +245,10 @@ def clustered(verb: Callable[..., Any]) -> Callable[..., Any]:
     return address(file(told))
 
 
+_LONG_SECONDS = 1.5
+"""The seconds of waiting for a server after which a verb says so."""
+
+
 def say(message: str) -> None:
     """Writes a message to stderr."""
     from zarrscope.errors.confidential import scrub
@@ -312,13 +318,36 @@ def opened(
 
     how["storage_options"] = storage_options(missing_is_fill)
     how["follow_links"] = follow_links()
-    hierarchy = zarrscope.open(url, "r+" if write else "r", **how)
+    with _telling_wait(url):
+        hierarchy = zarrscope.open(url, "r+" if write else "r", **how)
     for warning in hierarchy.warnings:
         say(f"Warning: {warning}")
-    found = hierarchy[place(hierarchy, node)]
+    with _telling_wait(url):
+        found = hierarchy[place(hierarchy, node)]
     for warning in hierarchy.demands_above(found.path):
         say(f"Warning: {warning}")
     return hierarchy, found
+
+
+@contextmanager
+def _telling_wait(url: str) -> Iterator[None]:
+    """Says on a terminal that a server has not answered yet, if the block takes longer than `_LONG_SECONDS`."""
+    if "://" not in url or not sys.stderr.isatty():
+        yield
+        return
+    timer = threading.Timer(_LONG_SECONDS, _tell_wait, (url,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _tell_wait(url: str) -> None:
+    from zarrscope_app.presenters.session.waiting_words import no_answer_yet
+
+    say(no_answer_yet(url))
 
 
 def place(hierarchy: Hierarchy, node: str | None) -> str:

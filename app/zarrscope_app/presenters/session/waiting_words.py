@@ -19,6 +19,11 @@ def waiting(url: str, key: str, seconds: float) -> str:
     return f"Waiting {seconds:.0f} s for {asked} · Esc stops"
 
 
+def no_answer_yet(url: str) -> str:
+    """The sentence of a verb that waits for a server: "Waiting for 10.0.0.1:8000 to answer · Ctrl+C stops"."""
+    return f"Waiting for {host_of(url)} to answer · Ctrl+C stops"
+
+
 def stopped(url: str, key: str, seconds: float) -> Unreadable:
     """The error in place of an answer for which a person did not want to wait any longer."""
     return Unreadable(
