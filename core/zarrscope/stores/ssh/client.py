@@ -249,11 +249,12 @@ class SSHStore(Store):
         self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None = None
     ) -> Iterator[tuple[int, Answer]]:
         left, received = dict(enumerate(requests)), 0
-        for last in (False, True):
+        divided = again = False
+        while True:
             channels = self._channels()
-            # A thread that holds a lock must read over the channel of that lock. A second attempt uses one channel.
+            # A thread that holds a lock must read over the channel of that lock. A later attempt uses one channel.
             holds: Sequence[object] = getattr(_holding, "locks", ())
-            chosen = [channels.first] if last or holds else channels.alive
+            chosen = [channels.first] if divided or again or holds else channels.alive
             try:
                 for i, frame in self._divided(chosen, left, cancelled, limit):
                     del left[i]
@@ -265,9 +266,12 @@ class SSHStore(Store):
                 channels.note_read(received)
                 return
             except ConnectionEnded as error:
-                if last:
+                if again:
                     error.store = error.store or self.url
                     raise
+                # When a further channel ends, the first one may have ended, too, without notice yet: this attempt does
+                # not count as the one over a new connection.
+                divided, again = len(chosen) > 1, len(chosen) == 1
 
     def _divided(
         self,
