@@ -54,7 +54,7 @@ def omero(place: Path) -> list[dict[str, Any]]:
 
 def expected(place: Path) -> list[tuple[float, float]]:
     """The automatic contrast of the middle plane of the coarsest level, for each channel."""
-    plane = zarrscope.open(str(place))["/1"][:, 2]
+    plane = zarrscope.open_array(str(place), "/1")[:, 2]
     return [auto_levels(plane[i]) for i in range(2)]
 
 
@@ -143,7 +143,7 @@ def test_a_list_of_all_channels_reads_no_values(tmp_path: Path, monkeypatch: pyt
 def test_of_a_large_plane_the_middle_is_measured(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("zarrscope.view.measured.MOST_VALUES", 64)
     (image,) = find_images(zarrscope.open(str(place)).root)
-    middle = zarrscope.open(str(place))["/1"][:, 2, 4:12, 4:12]
+    middle = zarrscope.open_array(str(place), "/1")[:, 2, 4:12, 4:12]
     assert [channel.window for channel in measured_channels(image)] == [auto_levels(middle[i]) for i in range(2)]
 
 

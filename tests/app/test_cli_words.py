@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,7 +51,7 @@ def test_a_conflict_shows_both_versions_and_no_change_that_was_not_made(
 ) -> None:
     save = Hierarchy.save
 
-    def late(self: Hierarchy, *arguments: object, **how: object) -> object:
+    def late(self: Hierarchy, *arguments: Any, **how: Any) -> object:
         monkeypatch.setattr(Hierarchy, "save", save)
         zarrscope.open(place, "r+").root.attrs["note"] = "theirs"
         return save(self, *arguments, **how)

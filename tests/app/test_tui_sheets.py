@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,11 @@ async def foot_in_sight(screen: Screen, *words: str) -> None:
     assert screen.top.region.contains_region(foot.region)
     assert foot not in screen.top.query_one(VerticalScroll).walk_children()
     for word in words:
-        await screen.until(lambda word=word: word in _words(screen), f"this is on the screen: {word}")
+        await screen.until(partial(_says, screen, word), f"this is on the screen: {word}")
+
+
+def _says(screen: Screen, word: str) -> bool:
+    return word in _words(screen)
 
 
 def _words(screen: Screen) -> str:
