@@ -86,7 +86,7 @@ def test_chunks_that_v2_does_not_allow_are_told_and_read_when_asked(
     shelf.set("a/0/0", shelf.get("a/0.0") or b"")
     shelf.erase("a/0.0")
     session = at(workspace, mailbox, shelf.address, "/a")
-    assert any("no chunk a/0.0, but a/0/0" in warning for warning in session.metadata.state.warnings)
+    assert any("no chunk a/0.0, but a chunk a/0/0" in warning for warning in session.metadata.state.warnings)
     assert session.state.offers == ("open-anyway",)
     assert session.node[...].tolist() == [[0, 0], [0, 0]]
     session.open_anyway()

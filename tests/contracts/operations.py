@@ -189,7 +189,7 @@ def test_names_that_differ_in_case_only_lie_side_by_side_where_the_text_lets_the
     ]
     for path, act in acts:
         if name in CASE_BLIND:
-            with pytest.raises(Refused, match="one name"):
+            with pytest.raises(Refused, match="for the same name"):
                 act()
         else:
             act()
