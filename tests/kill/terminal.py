@@ -139,7 +139,7 @@ def bring(terminal: Held, state: str, server: WebServer | None, kept: Path, dice
         server.wait_held(1, 5.0)  # it may have had the chunks already
     elif state == "shows a sheet":
         terminal.write("?")
-        terminal.await_text(b"Refresh")
+        terminal.await_text(b"sides of a conflict")  # among the first lines of the key sheet
     elif state == "has edits":
         terminal.write("e")
         terminal.await_text(b"members")
