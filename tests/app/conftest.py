@@ -46,6 +46,22 @@ def session(place: str, mailbox: Mailbox) -> Iterator[Session]:
 
 
 @pytest.fixture
+def open_form(mailbox: Mailbox) -> Iterator[Callable[..., Session]]:
+    """open_form(place, writable=True): a session at `place` whose form by meaning has been read."""
+    made: list[Session] = []
+
+    def open_form(place: str | Path, writable: bool = True) -> Session:
+        made.append(Session(str(place), mailbox, writable=writable))
+        made[-1].set_tab("attributes")
+        mailbox.run_until(lambda: bool(made[-1].edit.state.sections))
+        return made[-1]
+
+    yield open_form
+    for each in made:
+        each.close()
+
+
+@pytest.fixture
 def robot(qtbot: Any) -> Iterator[QtRobot]:
     """A person at a window that has nothing open."""
     from qt_robot import QtRobot

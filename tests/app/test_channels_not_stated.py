@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -67,21 +67,6 @@ def damage(place: Path) -> None:
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     return make(tmp_path / "c2.ome.zarr")
-
-
-@pytest.fixture
-def session(mailbox: Mailbox) -> Iterator[Callable[..., Session]]:
-    made: list[Session] = []
-
-    def session(place: Path, writable: bool = True) -> Session:
-        made.append(Session(str(place), mailbox, writable=writable))
-        made[-1].set_tab("attributes")
-        mailbox.run_until(lambda: bool(made[-1].edit.state.sections), SECONDS)
-        return made[-1]
-
-    yield session
-    for each in made:
-        each.close()
 
 
 def windows(channels: list[dict[str, Any]]) -> list[tuple[float, float]]:
@@ -149,7 +134,7 @@ def test_of_a_large_plane_the_middle_is_measured(place: Path, monkeypatch: pytes
 
 # ---------------------------------------------------------------------- the form
 def test_the_form_states_what_the_picture_shows_and_says_so(
-    session: Callable[..., Session], place: Path, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+    open_form: Callable[..., Session], place: Path, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     on: list[threading.Thread] = []
 
@@ -158,7 +143,7 @@ def test_the_form_states_what_the_picture_shows_and_says_so(
         return measured_channels(image)
 
     monkeypatch.setattr("zarrscope.view.measured.measured_channels", watched)
-    edit = session(place).edit
+    edit = open_form(place).edit
     edit.edit("channel/0/label", "DAPI")
     shown = edit.field("channel/0/label")
     assert shown is not None
@@ -176,8 +161,8 @@ def test_the_form_states_what_the_picture_shows_and_says_so(
     assert SENTENCE not in edit.state.sentence
 
 
-def test_undo_takes_the_sentence_back(session: Callable[..., Session], place: Path, mailbox: Mailbox) -> None:
-    edit = session(place).edit
+def test_undo_takes_the_sentence_back(open_form: Callable[..., Session], place: Path, mailbox: Mailbox) -> None:
+    edit = open_form(place).edit
     edit.edit("channel/1/color", "FFFF00")
     mailbox.run_until(lambda: edit.state.changes > 0, SECONDS)
     edit.undo()
@@ -186,9 +171,9 @@ def test_undo_takes_the_sentence_back(session: Callable[..., Session], place: Pa
 
 
 def test_typing_one_end_of_the_contrast_keeps_the_other(
-    session: Callable[..., Session], place: Path, mailbox: Mailbox
+    open_form: Callable[..., Session], place: Path, mailbox: Mailbox
 ) -> None:
-    edit = session(place).edit
+    edit = open_form(place).edit
     edit.edit("channel/0/start", "250")
     mailbox.run_until(lambda: edit.state.changes > 0, SECONDS)
     edit.save()
@@ -197,10 +182,10 @@ def test_typing_one_end_of_the_contrast_keeps_the_other(
 
 
 def test_an_end_that_is_not_stated_is_read_in_the_background(
-    session: Callable[..., Session], tmp_path: Path, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+    open_form: Callable[..., Session], tmp_path: Path, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     channels = [{"label": name, "color": "FF0000", "window": {"start": 3}, "active": True} for name in "ab"]
-    edit = session(make(tmp_path / "half.zarr", channels=channels)).edit
+    edit = open_form(make(tmp_path / "half.zarr", channels=channels)).edit
     on: list[threading.Thread] = []
 
     def watched(image: Image) -> Any:
@@ -218,10 +203,10 @@ def test_an_end_that_is_not_stated_is_read_in_the_background(
 
 
 def test_the_form_says_that_values_could_not_be_read(
-    session: Callable[..., Session], place: Path, mailbox: Mailbox
+    open_form: Callable[..., Session], place: Path, mailbox: Mailbox
 ) -> None:
     damage(place)
-    edit = session(place).edit
+    edit = open_form(place).edit
     edit.edit("channel/0/label", "DAPI")
     mailbox.run_until(lambda: edit.state.changes > 0, SECONDS)
     assert "from the range of the data type, because the values could not be read" in edit.state.sentence
@@ -229,9 +214,9 @@ def test_the_form_says_that_values_could_not_be_read(
 
 
 def test_a_typed_text_is_tried_without_reading_values(
-    session: Callable[..., Session], place: Path, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+    open_form: Callable[..., Session], place: Path, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    edit = session(place).edit
+    edit = open_form(place).edit
     read: list[Image] = []
     monkeypatch.setattr("zarrscope.view.measured.measured_channels", read.append)
     told: list[str] = []
@@ -241,7 +226,7 @@ def test_a_typed_text_is_tried_without_reading_values(
 
 
 def test_several_images_get_their_own_windows(
-    session: Callable[..., Session], tmp_path: Path, mailbox: Mailbox
+    open_form: Callable[..., Session], tmp_path: Path, mailbox: Mailbox
 ) -> None:
     zarrscope.open(str(tmp_path / "all.zarr"), "w-").close()
     places = [make(tmp_path / "all.zarr" / name) for name in ("a", "b")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -50,21 +50,6 @@ def place(tmp_path: Path) -> str:
     return str(tmp_path / "x.zarr")
 
 
-@pytest.fixture
-def session(place: str, mailbox: Mailbox) -> Iterator[Callable[..., Session]]:
-    made: list[Session] = []
-
-    def session(writable: bool = True) -> Session:
-        made.append(Session(place, mailbox, writable=writable))
-        made[-1].set_tab("attributes")
-        mailbox.run_until(lambda: bool(made[-1].edit.state.sections), SECONDS)
-        return made[-1]
-
-    yield session
-    for each in made:
-        each.close()
-
-
 def field(session: Session, id: str) -> Field:
     found = session.edit.field(id)
     assert found is not None
@@ -82,9 +67,9 @@ def scales(place: str) -> list[Any]:
 
 # ---------------------------------------------------------------------- the presenter
 def test_one_field_is_one_edit_of_all_levels_in_one_diff_one_undo_one_save(
-    session: Callable[..., Session], place: str, mailbox: Mailbox
+    open_form: Callable[..., Session], place: str, mailbox: Mailbox
 ) -> None:
-    s = session()
+    s = open_form(place)
     edit, before = s.edit, Path(place, "zarr.json").read_bytes()
     assert (edit.state.way, edit.state.ways) == ("image", ("image", "fields", "json"))
     notes = [note for section in edit.state.sections for note in section.notes]
@@ -102,8 +87,8 @@ def test_one_field_is_one_edit_of_all_levels_in_one_diff_one_undo_one_save(
     assert scales(place) == [(1, 0.108, 0.108), (1, 0.216, 0.216), (1, 0.432, 0.432)]
 
 
-def test_all_ways_show_the_same_edits(session: Callable[..., Session]) -> None:
-    s = session()
+def test_all_ways_show_the_same_edits(open_form: Callable[..., Session], place: str) -> None:
+    s = open_form(place)
     edit = s.edit
     edit.edit("size/0", "3")
     edit.show_way("fields")
@@ -123,16 +108,16 @@ def test_all_ways_show_the_same_edits(session: Callable[..., Session]) -> None:
     assert seen == [*edit.state.ways[1:], "image"]
 
 
-def test_parted_axes_are_edited_by_themselves(session: Callable[..., Session]) -> None:
-    s = session()
+def test_parted_axes_are_edited_by_themselves(open_form: Callable[..., Session], place: str) -> None:
+    s = open_form(place)
     s.edit.edit("linked", "false")
     assert s.edit.state.changes == 0
     s.edit.edit("size/2", "0.5")
     assert [field(s, f"size/{i}").text for i in (1, 2)] == ["0.2", "0.5"]
 
 
-def test_what_is_wrong_stays_as_typed_says_why_and_blocks_saving(session: Callable[..., Session]) -> None:
-    s = session()
+def test_what_is_wrong_stays_as_typed_says_why_and_blocks_saving(open_form: Callable[..., Session], place: str) -> None:
+    s = open_form(place)
     for id, wrong, said, right in (
         ("size/1", "-1", "is not a pixel size", "0.3"),
         ("size/1", "abc", "not a number", "0.3"),
@@ -150,9 +135,9 @@ def test_what_is_wrong_stays_as_typed_says_why_and_blocks_saving(session: Callab
 
 
 def test_a_text_is_tried_while_it_is_typed_and_nothing_changes(
-    session: Callable[..., Session], mailbox: Mailbox
+    open_form: Callable[..., Session], place: str, mailbox: Mailbox
 ) -> None:
-    s = session()
+    s = open_form(place)
     told: list[str] = []
     for count, text in enumerate(("-", "-3", "0.3"), 1):
         s.edit.try_text("size/0", text, told.append)
@@ -162,8 +147,8 @@ def test_a_text_is_tried_while_it_is_typed_and_nothing_changes(
     assert not s.edit.state.can_undo
 
 
-def test_the_verdict_follows_the_edits(session: Callable[..., Session], mailbox: Mailbox) -> None:
-    s = session()
+def test_the_verdict_follows_the_edits(open_form: Callable[..., Session], place: str, mailbox: Mailbox) -> None:
+    s = open_form(place)
     mailbox.run_until(lambda: "valid" in s.edit.state.verdict, SECONDS)
     s.edit.edit("axis/0/type", "time")
     s.edit.edit("axis/1/type", "time")
@@ -174,8 +159,10 @@ def test_the_verdict_follows_the_edits(session: Callable[..., Session], mailbox:
     mailbox.run_until(lambda: s.edit.state.valid, SECONDS)
 
 
-def test_what_is_typed_into_a_place_open_for_reading_waits(session: Callable[..., Session], mailbox: Mailbox) -> None:
-    s = session(writable=False)
+def test_what_is_typed_into_a_place_open_for_reading_waits(
+    open_form: Callable[..., Session], place: str, mailbox: Mailbox
+) -> None:
+    s = open_form(place, writable=False)
     assert s.edit.state.status is EditStatus.READ_ONLY
     s.edit.edit("size/0", "3")
     s.edit.edit("size/1", "0.5")
@@ -191,8 +178,8 @@ def test_what_is_typed_into_a_place_open_for_reading_waits(session: Callable[...
     assert [field(s, f"size/{i}").text for i in range(3)] == ["3", "0.5", "0.5"]
 
 
-def test_sections_have_no_members_to_add_or_rename(session: Callable[..., Session]) -> None:
-    s = session()
+def test_sections_have_no_members_to_add_or_rename(open_form: Callable[..., Session], place: str) -> None:
+    s = open_form(place)
     assert s.edit.add("pixels", "x") == ""
     assert "All fields" in s.edit.state.sentence
     s.edit.rename("size/0", "x")
@@ -201,8 +188,10 @@ def test_sections_have_no_members_to_add_or_rename(session: Callable[..., Sessio
     assert s.edit.state.changes == 0
 
 
-def test_what_means_nothing_known_is_shown_as_fields(session: Callable[..., Session], mailbox: Mailbox) -> None:
-    s = session()
+def test_what_means_nothing_known_is_shown_as_fields(
+    open_form: Callable[..., Session], place: str, mailbox: Mailbox
+) -> None:
+    s = open_form(place)
     s.select("/plain")
     mailbox.run_until(lambda: s.edit.field("/n") is not None, SECONDS)
     assert (s.edit.state.way, s.edit.state.ways) == ("fields", ("fields", "json"))
@@ -225,9 +214,9 @@ def test_junk_is_shown_as_far_as_it_goes(junk: Any, tmp_path: Path, mailbox: Mai
 
 # ---------------------------------------------------------------------- as text
 def test_text_is_the_documents_own_and_only_what_was_typed_changes(
-    session: Callable[..., Session], place: str, mailbox: Mailbox
+    open_form: Callable[..., Session], place: str, mailbox: Mailbox
 ) -> None:
-    s = session()
+    s = open_form(place)
     s.edit.show_way("json")
     text = s.edit.state.text
     assert json.loads(text) == ATTRIBUTES
@@ -245,8 +234,10 @@ def test_text_is_the_documents_own_and_only_what_was_typed_changes(
     ]
 
 
-def test_a_text_that_is_no_json_stays_through_all_ways_and_says_its_line(session: Callable[..., Session]) -> None:
-    s = session()
+def test_a_text_that_is_no_json_stays_through_all_ways_and_says_its_line(
+    open_form: Callable[..., Session], place: str
+) -> None:
+    s = open_form(place)
     s.edit.show_way("json")
     lines = s.edit.state.text.splitlines()
     at = next(i for i, line in enumerate(lines) if '"cells"' in line)
@@ -265,8 +256,8 @@ def test_a_text_that_is_no_json_stays_through_all_ways_and_says_its_line(session
     assert field(s, "name").text == "mended"
 
 
-def test_the_whole_stays_an_object(session: Callable[..., Session], mailbox: Mailbox) -> None:
-    s = session()
+def test_the_whole_stays_an_object(open_form: Callable[..., Session], place: str, mailbox: Mailbox) -> None:
+    s = open_form(place)
     told: list[tuple[int, str]] = []
     for count, text in enumerate(("[1]", "{", "{}"), 1):
         s.edit.try_json(text, lambda line, sentence: told.append((line, sentence)))
