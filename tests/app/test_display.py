@@ -11,32 +11,16 @@ import numpy as np
 import pytest
 
 from contracts.journeys import SIDE, Shelf, brightness, labelled_image
+from viewer import Viewer
 from zarrscope.nodes.opening import open as open_hierarchy
-from zarrscope.runtime.threads import Background, Mailbox
 from zarrscope.view.image import default_image
-from zarrscope.view.loader import ChunkLoader
 from zarrscope.view.render import ChannelDisplay, render
-from zarrscope_app.presenters import Session, SessionStatus, SlicePresenter
 from zarrscope_app.presenters.image import coarse_sample, colormaps
 from zarrscope_app.presenters.image.painting import GREY
 from zarrscope_app.presenters.session.actions import perform
 
 
-class Viewer:
-    def __init__(self, shelf: Shelf, path: str) -> None:
-        self.mailbox, background = Mailbox(), Background(2, 1)
-        self.session = Session(
-            shelf.address, self.mailbox, path=path, background=background, loader=ChunkLoader(background)
-        )
-        self.until(lambda: self.session.state.status is SessionStatus.READY and not self.session.state.selecting)
-
-    @property
-    def slice(self) -> SlicePresenter:
-        return self.session.slice
-
-    def until(self, happened: Callable[[], bool]) -> None:
-        self.mailbox.run_until(happened, 20)
-
+class PictureViewer(Viewer):
     def picture(self) -> np.ndarray:
         """The whole plane, one pixel an element."""
         height, width = self.slice.frame.shape
@@ -52,16 +36,16 @@ def shelf() -> Shelf:
 
 
 @pytest.fixture
-def view(shelf: Shelf) -> Iterator[Callable[[str], Viewer]]:
-    made: list[Viewer] = []
+def view(shelf: Shelf) -> Iterator[Callable[[str], PictureViewer]]:
+    made: list[PictureViewer] = []
 
-    def make(path: str) -> Viewer:
-        made.append(Viewer(shelf, path))
+    def make(path: str) -> PictureViewer:
+        made.append(PictureViewer(shelf, path))
         return made[-1]
 
     yield make
     for viewer in made:
-        viewer.session.close()
+        viewer.close()
 
 
 def store(shelf: Shelf, data: np.ndarray, path: str = "/a", **more: Any) -> None:
@@ -122,7 +106,7 @@ def test_gamma_is_typed(shelf: Shelf, view: Any) -> None:
 
 
 # ---------------------------------------------------------------------- which channels
-def shown(viewer: Viewer) -> list[int]:
+def shown(viewer: PictureViewer) -> list[int]:
     return [i for i, channel in enumerate(viewer.slice.state.channels) if channel.visible]
 
 

@@ -14,10 +14,9 @@ from qtpy.QtWidgets import QApplication
 
 from contracts.journeys import Shelf
 from qt_robot import QtRobot
+from viewer import Viewer
 from zarrscope.nodes.opening import open as open_hierarchy
-from zarrscope.runtime.threads import Background, Mailbox
-from zarrscope.view.loader import ChunkLoader
-from zarrscope_app.presenters import Measurement, Session, SessionStatus, SlicePresenter
+from zarrscope_app.presenters import Measurement
 from zarrscope_app.presenters.image import measuring
 from zarrscope_app.presenters.image.measuring import Statistics
 from zarrscope_app.presenters.session.actions import perform
@@ -26,21 +25,7 @@ QTest: Any = QtTest.QTest  # PyQt6 declares its static functions as methods
 DATA = np.random.default_rng(7).integers(0, 60_000, (2, 40, 50)).astype("u2")
 
 
-class Viewer:
-    def __init__(self, shelf: Shelf, path: str) -> None:
-        self.mailbox, background = Mailbox(), Background(2, 1)
-        self.session = Session(
-            shelf.address, self.mailbox, path=path, background=background, loader=ChunkLoader(background)
-        )
-        self.until(lambda: self.session.state.status is SessionStatus.READY and not self.session.state.selecting)
-
-    @property
-    def slice(self) -> SlicePresenter:
-        return self.session.slice
-
-    def until(self, happened: Callable[[], bool]) -> None:
-        self.mailbox.run_until(happened, 20)
-
+class MeasuringViewer(Viewer):
     def measured(self) -> Measurement:
         self.until(lambda: self.slice.state.measurement.kind != "" and self.slice.state.measurement.progress is None)
         return self.slice.state.measurement
@@ -61,17 +46,17 @@ def shelf() -> Shelf:
 
 
 @pytest.fixture
-def view(shelf: Shelf) -> Iterator[Callable[[str], Viewer]]:
-    made: list[Viewer] = []
+def view(shelf: Shelf) -> Iterator[Callable[[str], MeasuringViewer]]:
+    made: list[MeasuringViewer] = []
 
-    def make(path: str = "/a") -> Viewer:
-        made.append(Viewer(shelf, path))
+    def make(path: str = "/a") -> MeasuringViewer:
+        made.append(MeasuringViewer(shelf, path))
         return made[-1]
 
     yield make
     shelf.release()
     for viewer in made:
-        viewer.session.close()
+        viewer.close()
 
 
 def test_a_region_is_numpys(view: Any) -> None:

@@ -14,11 +14,9 @@ from qtpy.QtWidgets import QApplication
 
 from contracts.journeys import Shelf
 from qt_robot import QtRobot
+from viewer import Viewer
 from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope.nodes.opening import open as open_hierarchy
-from zarrscope.runtime.threads import Background, Mailbox
-from zarrscope.view.loader import ChunkLoader
-from zarrscope_app.presenters import Session, SessionStatus
 from zarrscope_app.presenters.image import overview
 from zarrscope_app.presenters.image.overview import OverviewPresenter
 from zarrscope_app.presenters.session.actions import perform
@@ -61,22 +59,12 @@ def plate(shelf: Shelf, window: bool = False) -> None:
             image(hierarchy, f"/plate/{path}/{i}", value, window)
 
 
-class Viewer:
-    def __init__(self, shelf: Shelf, path: str) -> None:
-        self.mailbox, background = Mailbox(), Background(2, 1)
-        self.session = Session(
-            shelf.address, self.mailbox, path=path, background=background, loader=ChunkLoader(background)
-        )
-        self.until(lambda: self.session.state.status is SessionStatus.READY and not self.session.state.selecting)
-
+class OverviewViewer(Viewer):
     @property
     def overview(self) -> OverviewPresenter:
         found = self.session.tabs.presenters["overview"]
         assert isinstance(found, OverviewPresenter)
         return found
-
-    def until(self, happened: Callable[[], bool]) -> None:
-        self.mailbox.run_until(happened, 20)
 
     def whole(self) -> dict[str, Any]:
         """Cells by name, once all have come."""
@@ -90,17 +78,17 @@ def shelf() -> Shelf:
 
 
 @pytest.fixture
-def view(shelf: Shelf) -> Iterator[Callable[[str], Viewer]]:
-    made: list[Viewer] = []
+def view(shelf: Shelf) -> Iterator[Callable[[str], OverviewViewer]]:
+    made: list[OverviewViewer] = []
 
-    def make(path: str) -> Viewer:
-        made.append(Viewer(shelf, path))
+    def make(path: str) -> OverviewViewer:
+        made.append(OverviewViewer(shelf, path))
         return made[-1]
 
     yield make
     shelf.release()
     for viewer in made:
-        viewer.session.close()
+        viewer.close()
 
 
 def test_wells_stand_where_the_plate_has_them(shelf: Shelf, view: Any) -> None:

@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 from contracts.journeys import Shelf
+from viewer import Viewer
 from zarrscope.nodes.opening import open as open_hierarchy
-from zarrscope.runtime.threads import Background, Mailbox
-from zarrscope.view.loader import ChunkLoader
-from zarrscope_app.presenters import Session, SessionStatus, SlicePresenter
 from zarrscope_app.presenters.image import planning
 from zarrscope_app.presenters.image.projection import Accumulator, Projection
 from zarrscope_app.presenters.session.actions import perform
@@ -20,21 +18,7 @@ from zarrscope_app.presenters.session.actions import perform
 DATA = np.random.default_rng(3).integers(1, 250, (7, 20, 30)).astype("u1")
 
 
-class Viewer:
-    def __init__(self, shelf: Shelf) -> None:
-        self.mailbox, background = Mailbox(), Background(2, 1)
-        self.session = Session(
-            shelf.address, self.mailbox, path="/a", background=background, loader=ChunkLoader(background)
-        )
-        self.until(lambda: self.session.state.status is SessionStatus.READY and not self.session.state.selecting)
-
-    @property
-    def slice(self) -> SlicePresenter:
-        return self.session.slice
-
-    def until(self, happened: Callable[[], bool]) -> None:
-        self.mailbox.run_until(happened, 20)
-
+class PlaneViewer(Viewer):
     def plane(self) -> np.ndarray:
         """What is drawn, as values: of limits 0 to 255 in white."""
         height, width = self.slice.frame.shape
@@ -51,20 +35,20 @@ def shelf() -> Shelf:
 
 
 @pytest.fixture
-def view(shelf: Shelf) -> Iterator[Callable[..., Viewer]]:
-    made: list[Viewer] = []
+def view(shelf: Shelf) -> Iterator[Callable[..., PlaneViewer]]:
+    made: list[PlaneViewer] = []
 
-    def make(data: Any = DATA, chunks: tuple[int, ...] = (3, 8, 16), **more: Any) -> Viewer:
+    def make(data: Any = DATA, chunks: tuple[int, ...] = (3, 8, 16), **more: Any) -> PlaneViewer:
         array = open_hierarchy(shelf, "a").create_array(
             "/a", shape=data.shape, dtype=data.dtype, chunks=chunks, dimension_names=("z", "y", "x"), **more
         )
         array[...] = data
-        made.append(Viewer(shelf))
+        made.append(PlaneViewer(shelf))
         return made[-1]
 
     yield make
     for viewer in made:
-        viewer.session.close()
+        viewer.close()
 
 
 @pytest.mark.parametrize("chunks", [(3, 8, 16), (1, 20, 30), (7, 5, 30)])

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from contracts.journeys import Shelf
+from viewer import Viewer
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.nodes.stored_array import StoredArray
-from zarrscope.runtime.threads import Background, Mailbox
-from zarrscope.view.loader import ChunkLoader
-from zarrscope_app.presenters import Session, SessionStatus, SlicePresenter, TileState
+from zarrscope_app.presenters import TileState
 from zarrscope_app.presenters.image import tile_manager
 from zarrscope_app.presenters.image.painting import DOT
 
@@ -23,23 +22,8 @@ SIDE, CHUNK = 1024, 64
 DATA = (np.add.outer(np.arange(SIDE), 3 * np.arange(SIDE)) % 251).astype("u1")
 
 
-class Window:
+class Window(Viewer):
     """A session on one array, with a cache and threads of its own: one decodes."""
-
-    def __init__(self, shelf: Shelf, path: str = "/a") -> None:
-        self.mailbox = Mailbox()
-        self.background = Background(4, 1)
-        self.session = Session(
-            shelf.address, self.mailbox, path=path, background=self.background, loader=ChunkLoader(self.background)
-        )
-        self.until(lambda: self.session.state.status is SessionStatus.READY and not self.session.state.selecting)
-
-    @property
-    def slice(self) -> SlicePresenter:
-        return self.session.slice
-
-    def until(self, happened: Callable[[], bool]) -> None:
-        self.mailbox.run_until(happened, 20)
 
     def turn(self) -> None:
         """All that was posted has run, and what that posted."""
@@ -71,7 +55,7 @@ def window(shelf: Shelf) -> Iterator[Callable[..., Window]]:
     opened: list[Window] = []
 
     def make(path: str = "/a") -> Window:
-        opened.append(Window(shelf, path))
+        opened.append(Window(shelf, path, fetching=4))
         return opened[-1]
 
     yield make

@@ -13,10 +13,9 @@ from qtpy.QtWidgets import QApplication
 
 from contracts.journeys import PLANES, Shelf, labelled_image, small_image
 from qt_robot import QtRobot
+from viewer import Viewer
 from zarrscope.nodes.opening import open as open_hierarchy
-from zarrscope.runtime.threads import Background, Mailbox
-from zarrscope.view.loader import ChunkLoader
-from zarrscope_app.presenters import Session, SessionStatus, SlicePresenter
+from zarrscope_app.presenters import SlicePresenter
 from zarrscope_app.presenters.image import words
 
 QTest: Any = QtTest.QTest  # PyQt6 declares its static functions as methods
@@ -29,18 +28,15 @@ def shelf() -> Shelf:
 
 @pytest.fixture
 def show(shelf: Shelf) -> Iterator[Callable[[str], SlicePresenter]]:
-    opened: list[Session] = []
+    opened: list[Viewer] = []
 
     def make(path: str) -> SlicePresenter:
-        mailbox, background = Mailbox(), Background(2, 1)
-        session = Session(shelf.address, mailbox, path=path, background=background, loader=ChunkLoader(background))
-        opened.append(session)
-        mailbox.run_until(lambda: session.state.status is SessionStatus.READY and not session.state.selecting, 20)
-        return session.slice
+        opened.append(Viewer(shelf, path))
+        return opened[-1].slice
 
     yield make
-    for session in opened:
-        session.close()
+    for viewer in opened:
+        viewer.close()
 
 
 def axis(picture: SlicePresenter, name: str) -> Any:
