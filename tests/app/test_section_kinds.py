@@ -9,12 +9,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import zarrscope
 from zarrscope.errors import Refused, ZarrscopeError
 from zarrscope.jsondoc.document import Document
 from zarrscope.jsondoc.edits import apply
+from zarrscope.view.render import label_colors
+from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.mending import verdict, version_of
 from zarrscope_app.presenters.form.sections.model import MOST_ROWS, Subject, Surroundings, surroundings_of
 from zarrscope_app.presenters.form.sections.table import edits_of, fields_of, sections_of
@@ -93,11 +96,48 @@ def test_labels_have_colours_and_properties() -> None:
         typed(LABELS, "label 1", "red")
 
 
+@pytest.mark.parametrize("under_ome", [True, False])
+def test_labels_get_first_colours_and_properties(under_ome: bool) -> None:
+    bare = {"multiscales": [IMAGE], "image-label": {"version": "0.4"}}
+    attributes: Any = {"ome": bare | {"version": "0.5"}} if under_ome else bare
+
+    def label_image(held: Any) -> Any:
+        return (held["ome"] if under_ome else held)["image-label"]
+
+    after = typed(attributes, words.NEW_COLOUR, "5")
+    shown = label_colors(np.array([[5]], np.uint8))[0, 0].tolist()
+    assert label_image(after) == {"version": "0.4", "colors": [{"label-value": 5, "rgba": shown}]}, "as in the picture"
+    assert texts(after)["label 5"] == "{:02X}{:02X}{:02X}".format(*shown[:3])
+    after = typed(after, words.NEW_COLOUR, " label 7 ")
+    assert [item["label-value"] for item in label_image(after)["colors"]] == [5, 7]
+    assert typed(after, "label 7", "0000ff")["ome" if under_ome else "image-label"]
+    for wrong in ("5", "256", "-1", "x", "1.5"):
+        with pytest.raises(Refused):
+            typed(after, words.NEW_COLOUR, wrong)
+    assert typed(after, words.NEW_COLOUR, "") == after, "an empty field adds nothing"
+
+    for text in ("5: area=12.5", "5:class = mitotic cell", "8: cut=true", "5: area=13"):
+        after = typed(after, words.NEW_PROPERTY, text)
+    assert label_image(after)["properties"] == [
+        {"label-value": 5, "area": 13, "class": "mitotic cell"},
+        {"label-value": 8, "cut": True},
+    ]
+    for wrong in ("area=1", "5: =1", "5: label-value=6", "900: a=1"):
+        with pytest.raises(Refused):
+            typed(after, words.NEW_PROPERTY, wrong)
+    assert not verdict(after, version_of(after)).broken
+
+
+def test_only_label_images_are_offered_colours() -> None:
+    assert words.NEW_COLOUR not in texts({"ome": {"version": "0.5", "multiscales": [IMAGE]}})
+    assert {words.NEW_COLOUR, words.NEW_PROPERTY} <= texts(LABELS).keys()
+
+
 def test_very_many_labels_are_shown_in_part_and_that_is_said() -> None:
     colours = [{"label-value": i, "rgba": [1, 2, 3, 255]} for i in range(1000)]
     found = sections_of(subject({"image-label": {"colors": colours}, "multiscales": [IMAGE]}))
     (labels,) = (section for section in found if section.id == "labels")
-    assert len(labels.rows) == MOST_ROWS
+    assert len(labels.rows) == MOST_ROWS + 1, "and the row that adds a label"
     assert labels.notes == (f"{1000 - MOST_ROWS} more: see All fields.",)
 
 

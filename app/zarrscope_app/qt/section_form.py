@@ -14,7 +14,6 @@ from typing import Any
 from qtpy.QtCore import QSignalBlocker, Qt, Signal
 from qtpy.QtGui import QFocusEvent, QPalette
 from qtpy.QtWidgets import (
-    QCheckBox,
     QFrame,
     QGridLayout,
     QHBoxLayout,
@@ -29,6 +28,7 @@ from zarrscope_app.presenters import EditPresenter, EditStatus, Field, strings
 from zarrscope_app.presenters.commands import command
 from zarrscope_app.presenters.form.view_models import EditState, FormRow, FormSection
 
+from .check_box import CheckBox
 from .editors import ChoiceBox, Colour
 from .text import Label, tip
 from .theme import current_palette, quiet, warning
@@ -181,9 +181,13 @@ class SectionFormWidget(QScrollArea):
             for place, field in enumerate(row.fields):
                 editor = self._editor(field)
                 self.editors[field.pointer] = editor
-                span = widest - place if len(row.fields) == 1 else 1
-                grid.addWidget(editor, line, 1 + place, 1, span, Qt.AlignmentFlag.AlignLeft)
-            grid.addWidget(self._note(f"{section.id}/{line - 1}"), line, 1 + widest)
+                if len(row.fields) > 1 or widest == 1:
+                    grid.addWidget(editor, line, 1 + place, Qt.AlignmentFlag.AlignLeft)
+            note = self._note(f"{section.id}/{line - 1}")
+            if len(row.fields) == 1 < widest:
+                grid.addLayout(_side_by_side(editor, note), line, 1, 1, 1 + widest)
+            else:
+                grid.addWidget(note, line, 1 + widest)
         grid.setColumnStretch(1 + widest, 1)
         return grid
 
@@ -196,7 +200,7 @@ class SectionFormWidget(QScrollArea):
     def _editor(self, field: Field) -> QWidget:
         id = field.pointer
         if field.editor == "check":
-            check = QCheckBox(field.title)
+            check = CheckBox(field.title)
             check.toggled.connect(lambda on: self._edit(id, "true" if on else "false"))
             check.clicked.connect(lambda on: self._check(id, on))
             editor: QWidget = check
@@ -237,7 +241,7 @@ class SectionFormWidget(QScrollArea):
     # ---------------------------------------------------------------- painting
     def _show_field(self, field: Field) -> None:
         editor = self.editors[field.pointer]
-        if isinstance(editor, QCheckBox):
+        if isinstance(editor, CheckBox):
             blocker = QSignalBlocker(editor)
             state = Qt.CheckState.Checked if field.text == "true" else Qt.CheckState.Unchecked
             editor.setTristate(bool(field.differs))
@@ -313,6 +317,16 @@ class SectionFormWidget(QScrollArea):
         field = self._field(id)
         if self._presenter is not None and field is not None and (field.text != text or field.error):
             self._presenter.edit(id, text)
+
+
+def _side_by_side(*widgets: QWidget) -> QHBoxLayout:
+    """The only field of a row with its note, which would stand far away in the column of the notes."""
+    line = QHBoxLayout()
+    line.setSpacing(8)
+    for widget in widgets:
+        line.addWidget(widget)
+    line.addStretch(1)
+    return line
 
 
 def _line(editor: QWidget) -> QLineEdit | None:

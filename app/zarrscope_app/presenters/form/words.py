@@ -16,6 +16,12 @@ AXES_ORDER = "Their order is that of the arrays' axes, and changes only with the
 CHANNELS = "Channels"
 LABELS = "Label colours"
 PROPERTIES = "Label properties"
+ADD = "add"
+NEW_COLOUR = "label that gets a colour"
+NEW_COLOUR_HINT = "The number of a label, such as 5: it gets the colour that the picture shows."
+NEW_PROPERTY = "new property of a label"
+EXAMPLE_PROPERTY = "5: area=12.5"
+NEW_PROPERTY_HINT = f"Label, name and value, such as {EXAMPLE_PROPERTY}"
 PLATE = "Plate"
 WELL = "Well"
 CF = "CF conventions"
@@ -103,6 +109,14 @@ def shown(i: int) -> str:
 
 def label(value: object) -> str:
     return f"label {clean(str(value), 30)}"
+
+
+def has_colour(value: int) -> str:
+    return f"Label {value} has a colour"
+
+
+def no_label(text: str) -> str:
+    return f'"{clean(text, 40)}" is no label of this image: labels are whole numbers that its data type can hold'
 
 
 def opacity(octet: int) -> str:
@@ -251,6 +265,16 @@ def finding(message: str, pointer: str) -> str:
 def mends(texts: Sequence[str]) -> str:
     """The label of the button that makes the corrections: "Mend: "micrometer""."""
     return f"Mend: {clean(', '.join(texts), 40)}"
+
+
+MEND_FROM_VALUES = "Mend: contrast from the coarsest level"
+NO_WINDOW_FOUND = "No value could be read, and the data type has no range: type the contrast"
+
+
+def mends_window(start: float, end: float, measured: bool) -> str:
+    """The label of the button that states a contrast window: "Mend: contrast 104 to 1999"."""
+    told = f"Mend: contrast {short(start)} to {short(end)}"
+    return told if measured else f"{told}, the range of the data type"
 
 
 def further(n: int) -> str:
