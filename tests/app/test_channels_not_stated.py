@@ -244,3 +244,81 @@ def test_several_images_get_their_own_windows(
         assert [windows(omero(place)) for place in places] == [expected(place) for place in places]
     finally:
         s.close()
+
+
+# ---------------------------------------------------------------------- the correction of a finding
+def without_windows() -> list[dict[str, Any]]:
+    return [{"label": name, "color": "FF0000", "active": True} for name in "ab"]
+
+
+def offers(session: Session) -> list[str]:
+    return [found.mend for found in session.edit.state.findings if found.pointer.endswith("/window")]
+
+
+def test_a_missing_window_is_mended_from_the_values_in_the_background(
+    open_form: Callable[..., Session], tmp_path: Path, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, on = make(tmp_path / "bare.zarr", channels=without_windows()), list[threading.Thread]()
+
+    def watched(image: Image) -> Any:
+        on.append(threading.current_thread())
+        return measured_channels(image)
+
+    monkeypatch.setattr("zarrscope.view.measured.measured_channels", watched)
+    s = open_form(place)
+    mailbox.run_until(lambda: len(offers(s)) == 2, SECONDS)
+    assert offers(s) == ["Mend: contrast from the coarsest level"] * 2
+    assert not on, "an offer reads nothing"
+    first, second = (found.pointer for found in s.edit.state.findings if found.pointer.endswith("/window"))
+    s.edit.mend(first)
+    mailbox.run_until(lambda: s.edit.state.changes > 0, SECONDS)
+    assert on
+    assert threading.main_thread() not in on
+    assert "Window of 1 channel from the values of level 1." in s.edit.diff().unified
+    mailbox.run_until(lambda: len(offers(s)) == 1, SECONDS)
+    low, high = expected(place)[1]
+    assert offers(s) == [f"Mend: contrast {low:g} to {high:g}"]
+    s.edit.mend(second)
+    s.edit.save()
+    mailbox.run_until(lambda: s.edit.state.status is EditStatus.CLEAN, SECONDS)
+    assert windows(omero(place)) == expected(place)
+    assert [(c["window"]["min"], c["window"]["max"]) for c in omero(place)] == [(0, 65535)] * 2
+
+
+@pytest.mark.parametrize("dtype", ["uint16", "float32"])
+def test_a_missing_window_is_the_range_of_the_type_if_no_value_can_be_read(
+    open_form: Callable[..., Session], tmp_path: Path, mailbox: Mailbox, dtype: str
+) -> None:
+    damage(place := make(tmp_path / "bare.zarr", dtype, channels=without_windows()))
+    s = open_form(place)
+    mailbox.run_until(lambda: len(offers(s)) == 2, SECONDS)
+    first = next(found.pointer for found in s.edit.state.findings if found.pointer.endswith("/window"))
+    s.edit.mend(first)
+    mailbox.run_until(lambda: not s.edit.busy, SECONDS)
+    if dtype == "uint16":
+        assert "from the range of the data type, because the values could not be read" in s.edit.state.sentence
+        mailbox.run_until(lambda: len(offers(s)) == 1, SECONDS)
+        assert offers(s) == ["Mend: contrast 0 to 65535, the range of the data type"]
+    else:
+        assert "No value could be read" in s.edit.state.sentence
+        assert s.edit.state.changes == 0
+        assert offers(s) == ["", ""]
+
+
+def test_missing_windows_of_several_images_are_mended_from_their_own_values(tmp_path: Path, mailbox: Mailbox) -> None:
+    zarrscope.open(str(tmp_path / "all.zarr"), "w-").close()
+    places = [make(tmp_path / "all.zarr" / name, channels=without_windows()) for name in ("a", "b")]
+    s = Session(str(tmp_path / "all.zarr"), mailbox, writable=True)
+    try:
+        s.set_tab("attributes")
+        mailbox.run_until(lambda: s.edit.state.status is not EditStatus.EMPTY, SECONDS)
+        s.edit.show_several(["/a", "/b"])
+        mailbox.run_until(lambda: len(offers(s)) == 2, SECONDS)
+        for found in s.edit.state.findings:
+            s.edit.mend(found.pointer)
+        mailbox.run_until(lambda: s.edit.state.valid and not offers(s) and s.edit.state.can_save, SECONDS)
+        s.edit.save()
+        mailbox.run_until(lambda: s.edit.state.status is EditStatus.CLEAN, SECONDS)
+        assert [windows(omero(place)) for place in places] == [expected(place) for place in places]
+    finally:
+        s.close()

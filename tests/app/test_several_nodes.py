@@ -238,6 +238,26 @@ def test_what_is_typed_read_only_waits_for_all(session: Callable[..., Session], 
     assert [ome["omero"]["channels"][0]["label"] for ome in stored(place).values()] == ["nuclei"] * 3
 
 
+def test_fields_that_follow_a_waiting_text_show_it_read_only(
+    session: Callable[..., Session], place: Path, mailbox: Mailbox
+) -> None:
+    s = session(writable=False)
+    typed(s, "y", "0.108")
+    mailbox.run_until(lambda: fields(s)["x"].text == "0.108", SECONDS)
+    assert [fields(s)[axis].differs for axis in "yx"] == ["", ""]
+    assert not any(field.changed for field in fields(s).values()), "nothing was edited"
+    typed(s, "contrast of channel 0 from", "250")  # is refused later, and hinders no other text
+    typed(s, "z", "2")
+    mailbox.run_until(lambda: fields(s)["z"].text == "2" and fields(s)["x"].text == "0.108", SECONDS)
+    typed(s, "contrast of channel 0 from", "5")
+    s.set_writable(True)
+    mailbox.run_until(lambda: s.edit.state.can_save and not s.edit.state.sentence.startswith("Reading"), SECONDS)
+    mailbox.run_until(lambda: len(s.edit.dirty_paths) == 3 and fields(s)["z"].text == "2", SECONDS)
+    s.edit.save()
+    settled(s, mailbox, EditStatus.CLEAN)
+    assert [levels[0] for levels in first_scales(place)] == [[2, 0.108, 0.108], [1, 2, 0.108, 0.108], [2, 0.108, 0.108]]
+
+
 def test_all_are_judged(session: Callable[..., Session], mailbox: Mailbox) -> None:
     s = session()
     mailbox.run_until(lambda: bool(s.edit.state.verdict), SECONDS)

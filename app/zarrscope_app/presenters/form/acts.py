@@ -4,16 +4,19 @@ finding."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
+from zarrscope.errors import Refused
 from zarrscope.jsondoc.document import Document
 from zarrscope.jsondoc.edits import apply
 from zarrscope.ome.edits import Edit
-from zarrscope_app.presenters.form import json_text
+from zarrscope.ome.validate import Violation
+from zarrscope_app.presenters.form import json_text, words
 from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.drafts import Drafts
 from zarrscope_app.presenters.form.editing import DraftEditor
-from zarrscope_app.presenters.form.findings import field_of, findings_of, mend, nearest, wrong_texts
+from zarrscope_app.presenters.form.findings import field_of, findings_of, mend, mend_reads, nearest, wrong_texts
 from zarrscope_app.presenters.form.mending import Asked, mended
 from zarrscope_app.presenters.form.revealing import reveal
 from zarrscope_app.presenters.form.section_form import Judge, SectionForm, is_section_field
@@ -76,9 +79,12 @@ class MeaningEditor:
             return
         subject = self._sections.subject(self._drafts.path, draft, draft.now)
         for found in self._judge.verdict.findings:
+            if found.pointer == pointer and mend_reads(subject, found):
+                self._editor.make(partial(_mended_by_values, subject, found), reads=True)
+                return
             edits = mend(subject, found) if found.pointer == pointer else ()
             if edits:
-                self._editor.make(partial(_applied, edits))
+                self._editor.make(partial(_applied, subject, edits))
                 return
 
     def place_of(self, pointer: str) -> tuple[str, Way | None]:
@@ -100,5 +106,14 @@ class MeaningEditor:
         return id, "fields"
 
 
-def _applied(edits: Sequence[Edit], draft: Draft) -> Document:
+def _applied(subject: Subject, edits: Sequence[Edit], draft: Draft) -> Document:
+    draft.note_channels(subject.around)
     return apply(draft.now, draft.prefix, edits)
+
+
+def _mended_by_values(subject: Subject, found: Violation, draft: Draft) -> Document:
+    """The document with the correction of a finding that reads values. Waits for the store. Raises Refused."""
+    edits = mend(replace(subject, attributes=draft.now.get(draft.prefix, {})), found)
+    if not edits:
+        raise Refused(words.NO_WINDOW_FOUND, pointer=found.pointer)
+    return _applied(subject, edits, draft)

@@ -14,13 +14,14 @@ from typing import Any
 from zarrscope.errors import Refused
 from zarrscope.jsondoc.document import tokens_of
 from zarrscope.model.frozen import frozen
-from zarrscope.ome.edits import ChannelEdit, Edit, colour_digits, edit, set_channel
-from zarrscope.ome.metadata import TYPE_OF_NAME, number
+from zarrscope.ome.edits import ChannelEdit, Edit, colour_digits, edit, new_window, set_channel
+from zarrscope.ome.metadata import TYPE_OF_NAME, Channel, number
 from zarrscope.ome.units import unit_name
 from zarrscope.ome.validate import UNITS, Violation
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.sections.model import Subject
+from zarrscope_app.presenters.form.sections.shown_channels import ReadChannels
 from zarrscope_app.presenters.form.sections.table import sections_of
 from zarrscope_app.presenters.form.view_models import FieldFinding
 
@@ -35,6 +36,9 @@ class Mend:
 
     pointer: re.Pattern[str]
     edits: Callable[[Subject, Violation, Sequence[str]], Sequence[Edit]]
+    label: Callable[[Subject, Violation, Sequence[str]], str] | None = None
+    """The label of the correction, for edits that read values; "" if none is offered. None: the label is the text of
+    the edits."""
 
 
 def value_at(value: Any, pointer: str) -> Any:
@@ -84,19 +88,43 @@ def _colour(subject: Subject, found: Violation, parts: Sequence[str]) -> Sequenc
 
 
 def _window(subject: Subject, found: Violation, parts: Sequence[str]) -> Sequence[Edit]:
-    window = value_at(subject.attributes, found.pointer)
+    """A channel without a window gets the one that the picture shows; if no value can be read, the range of the data
+    type. Waits for the store in the first case."""
+    window, limits = value_at(subject.attributes, found.pointer), subject.around.limits
+    if window is None:
+        read = subject.around.shown.read() if subject.around.shown is not None else None
+        made = _stated_window(subject, int(parts[0]), read)
+        return [edit(found.pointer, made)] if made is not None else ()
     held: Mapping[str, Any] = window if isinstance(window, Mapping) else {}
     start, end = number(held.get("start")), number(held.get("end"))
-    limits = subject.around.limits
     if start is None or end is None:
-        if window is not None or limits is None:
-            return ()
-        start, end = limits
+        return ()
     told = (words.whole(start), words.whole(end))
     try:
         return set_channel(subject.attributes, int(parts[0]), ChannelEdit(window=told), None, limits)
     except Refused:
         return ()
+
+
+def _stated_window(subject: Subject, channel: int, read: ReadChannels | None) -> Mapping[str, int | float] | None:
+    """The window of a channel that states none. `read`: the channels as they were read; None if nothing may be read."""
+    seen = read.channels[channel] if read is not None and channel < len(read.channels) else Channel("")
+    if seen.window is None and subject.around.limits is None:
+        return None
+    return new_window(seen, subject.around.limits)
+
+
+def _window_label(subject: Subject, found: Violation, parts: Sequence[str]) -> str:
+    if value_at(subject.attributes, found.pointer) is not None:
+        edits = _window(subject, found, parts)
+        return words.mends([item.text for item in edits]) if edits else ""
+    shown, channel = subject.around.shown, int(parts[0])
+    if shown is not None and shown.known is None:
+        return words.MEND_FROM_VALUES
+    known = shown.known if shown is not None else None
+    made = _stated_window(subject, channel, known)
+    measured = known is not None and channel < len(known.channels) and known.channels[channel].window is not None
+    return words.mends_window(made["start"], made["end"], measured) if made is not None else ""
 
 
 def _version(subject: Subject, found: Violation, parts: Sequence[str]) -> Sequence[Edit]:
@@ -108,13 +136,14 @@ MENDS = (
     Mend(re.compile(r".*/axes/\d+/unit"), _unit),
     Mend(re.compile(r".*/axes/\d+/type"), _type),
     Mend(re.compile(r"(?:/ome)?/omero/channels/\d+/color"), _colour),
-    Mend(re.compile(r"(?:/ome)?/omero/channels/(\d+)/window"), _window),
+    Mend(re.compile(r"(?:/ome)?/omero/channels/(\d+)/window"), _window, _window_label),
     Mend(re.compile(r"/(?:multiscales/\d+|plate|well|image-label)/version"), _version),
 )
 
 
 def mend(subject: Subject, found: Violation) -> Sequence[Edit]:
-    """The edits that correct a finding; none if only a person can decide."""
+    """The edits that correct a finding; none if only a person can decide. Waits for the store if `mend_reads` says
+    so."""
     for row in MENDS:
         match = row.pointer.fullmatch(found.pointer)
         if match is not None:
@@ -122,13 +151,27 @@ def mend(subject: Subject, found: Violation) -> Sequence[Edit]:
     return ()
 
 
+def mend_reads(subject: Subject, found: Violation) -> bool:
+    """Whether the correction of a finding reads values."""
+    return _offer(subject, found) == words.MEND_FROM_VALUES
+
+
+def _offer(subject: Subject, found: Violation) -> str:
+    """The label of the correction; "" if only a person can decide. Reads nothing."""
+    for row in MENDS:
+        match = row.pointer.fullmatch(found.pointer)
+        if match is not None and row.label is not None:
+            return row.label(subject, found, match.groups())
+    edits = mend(subject, found)
+    return words.mends([item.text for item in edits]) if edits else ""
+
+
 def findings_of(subject: Subject, violations: Sequence[Violation]) -> tuple[FieldFinding, ...]:
     """Violations in words: first all violations of a MUST of the specification, then the violations of a SHOULD that
     can be corrected."""
     found = []
     for each in sorted(violations, key=lambda v: v.strength != "must")[:MOST]:
-        edits = mend(subject, each)
-        told = words.mends([item.text for item in edits]) if edits else ""
+        told = _offer(subject, each)
         sentence = words.finding(each.message, each.pointer)
         found.append(FieldFinding(each.pointer, sentence, each.strength == "must", told))
     return tuple(sorted(found, key=lambda each: (not each.wrong, not each.mend)))

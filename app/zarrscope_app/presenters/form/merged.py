@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from zarrscope.jsondoc.edits import apply
 from zarrscope.model.frozen import frozen
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
+from zarrscope_app.presenters.form.section_form import CHANNEL
 from zarrscope_app.presenters.form.sections.model import MOST_ROWS, Subject, Surroundings
 from zarrscope_app.presenters.form.sections.table import edits_of, sections_of
 from zarrscope_app.presenters.form.view_models import Field, FormRow, FormSection
@@ -131,6 +133,31 @@ def _field(held: Mapping[str, Field], changed: bool, places: dict[str, Mapping[s
 
 
 # ---------------------------------------------------------------------- editing
+def expected(
+    parts: Sequence[MergedNode], places: Mapping[str, Mapping[str, str]], texts: Mapping[str, str]
+) -> list[MergedNode]:
+    """The parts as they will be when texts that wait (field of the form → text) are applied. A text that one node would
+    refuse, or for which values would be read, is left out."""
+    now = [*parts]
+    for id, text in texts.items():
+        if id == "linked":
+            now = [replace(part, linked=text.strip().lower() == "true") for part in now]
+            continue
+        here = places.get(id, {})
+        if any(here.get(part.path, "").startswith(CHANNEL) and part.subject.must_read for part in now):
+            continue
+        with suppress(ZarrscopeError):
+            made = edited(now, here, text)
+            now = [_waiting_with(part, made[part.path]) if part.path in made else part for part in now]
+    return now
+
+
+def _waiting_with(part: MergedNode, document: Document) -> MergedNode:
+    """The node with another document; of a node without edits no field is marked as edited, because nothing is."""
+    same = part.document.bytes == part.base.bytes
+    return replace(part, document=document, base=document if same else part.base)
+
+
 def edited(parts: Sequence[MergedNode], places: Mapping[str, str], text: str) -> dict[str, Document]:
     """Path → the document with `text` in one field. `places`: path → id of the node's field. Raises Refused if the text
     is invalid for one of the nodes."""

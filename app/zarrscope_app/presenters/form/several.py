@@ -25,7 +25,7 @@ from zarrscope_app.presenters.form.drafts import Drafts
 from zarrscope_app.presenters.form.findings import field_of, mend, wrong_texts
 from zarrscope_app.presenters.form.judge_of_several import JudgeOfSeveral
 from zarrscope_app.presenters.form.mending import Asked, mended
-from zarrscope_app.presenters.form.merged import Merged, MergedNode, each_changed, edited, merged
+from zarrscope_app.presenters.form.merged import Merged, MergedNode, each_changed, edited, expected, merged
 from zarrscope_app.presenters.form.section_form import with_typed
 from zarrscope_app.presenters.form.sections.model import Surroundings
 from zarrscope_app.presenters.form.sections.table import fields_of
@@ -74,6 +74,8 @@ class SeveralForm:
         self._failure = self._hint = ""
         self._unread = 0
         self._form = Merged()
+        self._expected: Merged | None = None
+        """The form with the texts that wait until the hierarchy is open for writing; None before it was made."""
         self._errors: dict[str, tuple[str, str]] = {}
         self._typed: dict[str, str] = {}
         """Field → a text that is being applied, or that waits until the hierarchy is open for writing."""
@@ -104,6 +106,7 @@ class SeveralForm:
             self._unread = sum(read is None for read in found.values())
             if not stating:
                 self._failure = words.NOTHING_IN_COMMON
+            self._expected = None
             waiting = {**self._typed} if self._drafts.writable else {}
             self._do(None)
             for id, text in waiting.items():
@@ -218,10 +221,21 @@ class SeveralForm:
         if field is not None and field.text == text and not field.error and not field.differs:
             return
         self._typed[id] = text
-        if not self._drafts.writable:
-            self._told()
+        self._soon(partial(self._set, id, text) if self._drafts.writable else self._expect)
+
+    def _expect(self) -> None:
+        """Makes the form with the texts that wait, so that fields which follow them show their new values."""
+        if self._drafts.writable:
             return
-        self._soon(partial(self._set, id, text))
+        parts, places, texts = self._parts(), self._form.places, {**self._typed}
+        self._working = True
+
+        def done(outcome: JobResult[Merged]) -> None:
+            self._working = False
+            self._expected = outcome.value
+            self._go_on()
+
+        self._owner.fetch(lambda: merged(expected(parts, places, texts)), done)
 
     def _set(self, id: str, text: str) -> None:
         if id == "linked":
@@ -245,8 +259,10 @@ class SeveralForm:
     def mend(self, pointer: str) -> None:
         """Makes the correction that the finding at `pointer` offers, in all nodes that have it."""
 
+        known = {part.path: self._judge.verdict_of(part) for part in self._parts()}  # an earlier request may change it
+
         def made(part: MergedNode) -> Document:
-            found = self._judge.verdict_of(part)
+            found = known.get(part.path)
             edits = (mend(part.subject, each) for each in (found.findings if found else ()) if each.pointer == pointer)
             return apply(part.document, part.prefix, next(filter(None, edits), ()))
 
@@ -432,7 +448,8 @@ class SeveralForm:
     def sections(self) -> tuple[FormSection, ...]:
         """The sections, with typed text that is invalid or not yet applied."""
         typed = {**self._errors, **{id: (text, "") for id, text in self._typed.items()}}
-        return tuple(with_typed(section, typed) for section in self._form.sections)
+        shown = self._expected if self._expected is not None and not self._drafts.writable else self._form
+        return tuple(with_typed(section, typed) for section in shown.sections)
 
     def _status(self, changes: int, writable: bool) -> tuple[EditStatus, str]:
         scope = words.several(len(self.paths), len(self.asked) - len(self.paths) - self._unread, self._unread)

@@ -74,7 +74,7 @@ def added_windows(before: Any, after: Any, read: ReadChannels | None) -> str:
         held
         for i, held in enumerate(listed_channels(after))
         if isinstance(held, Mapping)
-        and not (i < len(had) and isinstance(had[i], Mapping))
+        and not (i < len(had) and isinstance(had[i], Mapping) and had[i].get("window") is not None)
         and held.get("window") == new_window(read.channels[i] if i < len(read.channels) else Channel(""), read.limits)
     ]
     return words.windows_added(len(added), read.level, read.problem) if added else ""
