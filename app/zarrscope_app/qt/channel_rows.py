@@ -8,7 +8,6 @@ from functools import partial
 from qtpy.QtCore import QSize, Qt
 from qtpy.QtGui import QAction, QBrush, QColor, QIcon, QLinearGradient, QPainter, QPaintEvent, QPixmap
 from qtpy.QtWidgets import (
-    QCheckBox,
     QColorDialog,
     QGridLayout,
     QHBoxLayout,
@@ -22,6 +21,7 @@ from qtpy.QtWidgets import (
 from zarrscope_app.presenters import ChannelView, LabelView, Refusal, SlicePresenter, strings
 from zarrscope_app.presenters.commands import LABELS, command
 
+from .check_box import CheckBox
 from .contrast import ContrastStrip
 from .text import Label, literal, tip
 from .theme import current_palette, icon, quiet
@@ -224,7 +224,7 @@ class _Elided(Label):
 class LabelRow(QWidget):
     def __init__(self, label: LabelView) -> None:
         super().__init__()
-        self.visible = QCheckBox(literal(strings.clean(label.name, 60)))
+        self.visible = CheckBox(literal(strings.clean(label.name, 60)))
         self.opacity = QSlider(Qt.Orientation.Horizontal)
         self.opacity.setRange(0, 100)
         self.opacity.setFixedWidth(64)

@@ -6,7 +6,6 @@ from functools import partial
 
 from qtpy.QtCore import QSize, Qt
 from qtpy.QtWidgets import (
-    QCheckBox,
     QComboBox,
     QPushButton,
     QScrollArea,
@@ -19,6 +18,7 @@ from zarrscope_app.presenters.commands import LABELS, command
 from zarrscope_app.qt.follow import follow
 
 from .channel_rows import ChannelRow, LabelRow
+from .check_box import CheckBox
 from .contrast import ContrastStrip
 from .text import Label, tip
 from .theme import icon
@@ -68,10 +68,10 @@ class ChannelsPanel(QScrollArea):
         self._level.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self._level.activated.connect(self._lock)
         self._column.addWidget(self._level)
-        self._smooth = QCheckBox(LABELS["smooth"])
+        self._smooth = CheckBox(LABELS["smooth"])
         self._smooth.toggled.connect(self._set_smooth)
         self._column.addWidget(self._smooth)
-        self._dots = QCheckBox(LABELS["dots"])
+        self._dots = CheckBox(LABELS["dots"])
         self._dots.setToolTip(command("dots").label)
         self._dots.toggled.connect(self._set_dots)
         self._column.addWidget(self._dots)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QCheckBox, QComboBox, QDialog, QDialogButtonBox, QFormLayout, QLineEdit, QVBoxLayout, QWidget
+from qtpy.QtWidgets import QComboBox, QDialog, QDialogButtonBox, QFormLayout, QLineEdit, QVBoxLayout, QWidget
 
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.session.credentials import CredentialsField, CredentialsQuestion
 from zarrscope_app.presenters.session.session import Session
 
+from .check_box import CheckBox
 from .text import Label
 
 
@@ -55,7 +56,7 @@ class CredentialsDialog(QDialog):
 def _input(field: CredentialsField) -> QWidget:
     made: QWidget
     if field.yes_or_no:
-        made = QCheckBox(field.label)
+        made = CheckBox(field.label)
         made.setChecked(bool(field.value))
     elif field.choices:
         made = QComboBox()
@@ -73,7 +74,7 @@ def _input(field: CredentialsField) -> QWidget:
 
 
 def _text(found: QWidget) -> str:
-    if isinstance(found, QCheckBox):
+    if isinstance(found, CheckBox):
         return "1" if found.isChecked() else ""
     return found.currentText() if isinstance(found, QComboBox) else found.text() if isinstance(found, QLineEdit) else ""
 

@@ -10,7 +10,6 @@ import os
 from qtpy.QtCore import Qt
 from qtpy.QtGui import QGuiApplication
 from qtpy.QtWidgets import (
-    QCheckBox,
     QComboBox,
     QDialog,
     QDialogButtonBox,
@@ -32,6 +31,7 @@ from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.nodes.acts import ActField
 from zarrscope_app.presenters.nodes.presenter import NodesPresenter
 
+from .check_box import CheckBox
 from .text import Label, literal
 from .theme import Role, current_palette, fixed_font, quiet, warning
 
@@ -66,7 +66,7 @@ class FieldRow(QWidget):
     def _made(self, field: ActField) -> QWidget:
         put = self._presenter.set_field
         if field.kind == "flag":
-            box = QCheckBox(literal(field.label))
+            box = CheckBox(literal(field.label))
             box.setChecked(bool(field.text))
             box.toggled.connect(lambda on: put(self._id, "yes" if on else ""))
             return box

@@ -9,7 +9,6 @@ from qtpy.QtCore import QAbstractTableModel, QEvent, QModelIndex, Qt, QUrl, Sign
 from qtpy.QtGui import QGuiApplication, QKeySequence, QShortcut
 from qtpy.QtWidgets import (
     QAbstractItemView,
-    QCheckBox,
     QComboBox,
     QHBoxLayout,
     QPushButton,
@@ -32,6 +31,7 @@ from zarrscope_app.presenters.commands import LABELS, command
 from zarrscope_app.presenters.values import NUMBER_FORMATS, ONE_COLUMN
 from zarrscope_app.qt.follow import follow
 
+from .check_box import CheckBox
 from .chunks import fill
 from .text import Label, literal, tip
 from .theme import current_palette, fixed_font, icon, link_color, quiet
@@ -253,7 +253,7 @@ class InfoPane(QWidget):
         self.text.setFrameShape(QTextBrowser.Shape.NoFrame)
         self._html = ""
         self.text.setAccessibleName(TITLES["info"])
-        self.documents = QCheckBox(LABELS["document"])
+        self.documents = CheckBox(LABELS["document"])
         self.documents.toggled.connect(self._changed)
         copy = QPushButton(icon("copy"), LABELS["copy-all"])
         copy.clicked.connect(self._copy)

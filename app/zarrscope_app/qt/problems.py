@@ -7,7 +7,6 @@ from qtpy.QtCore import Qt, Signal
 from qtpy.QtGui import QResizeEvent
 from qtpy.QtWidgets import (
     QBoxLayout,
-    QCheckBox,
     QFileDialog,
     QHBoxLayout,
     QLineEdit,
@@ -23,6 +22,7 @@ from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.differences import COMPARED
 from zarrscope_app.qt.follow import follow
 
+from .check_box import CheckBox
 from .text import Label, tip
 from .theme import icon
 
@@ -79,7 +79,7 @@ class ProblemsPane(QWidget):
         self.other.returnPressed.connect(self._compare)
         browse = QPushButton(LABELS["browse"])
         browse.clicked.connect(self._browse)
-        self.values = QCheckBox(LABELS["compare-values"])
+        self.values = CheckBox(LABELS["compare-values"])
         self.compare = QPushButton(LABELS["compare"])
         self.compare.clicked.connect(self._compare)
         self.mend = QPushButton(LABELS["mend"])

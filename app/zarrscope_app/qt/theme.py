@@ -44,6 +44,11 @@ def follow(palette: QPalette | None) -> None:
     _host = palette
 
 
+def is_hosted() -> bool:
+    """Whether the colours are those of a program that contains the dock."""
+    return _host is not None
+
+
 def icon(name: str) -> QIcon:
     """The icon `name` of the resources. It reads its colour when it is painted, so it follows the palette."""
     return QIcon(_Engine(name))

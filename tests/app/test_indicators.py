@@ -1,0 +1,96 @@
+"""Check boxes are seen in light and dark themes, on, off, in part, and disabled: measured in the pixels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.needs("qt")
+
+SEEN = 3.0
+"""The least contrast of a control against its background, WCAG 2.1, 1.4.11."""
+THEMES = {"light": ("#efefef", "#ffffff", "#000000"), "dark": ("#2d2d30", "#1e1e20", "#ffffff")}
+STATES = ("Unchecked", "PartiallyChecked", "Checked")
+
+
+def luminance(colour: Any) -> float:
+    parts = (colour.redF(), colour.greenF(), colour.blueF())
+    red, green, blue = (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: Any, other: Any) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def painted(qtbot: Any, theme: str, state: str, enabled: bool, style: str = "fusion") -> tuple[Any, Any]:
+    """(picture of a check box within a window of that theme, rectangle of its indicator)."""
+    from qtpy.QtCore import Qt
+    from qtpy.QtGui import QColor, QPalette
+    from qtpy.QtWidgets import QStyle, QStyleFactory, QStyleOptionButton, QWidget
+
+    from zarrscope_app.qt.check_box import CheckBox
+
+    window, base, text = map(QColor, THEMES[theme])
+    palette = QPalette(window)
+    for role, colour in (("Window", window), ("Base", base), ("WindowText", text), ("Text", text)):
+        palette.setColor(getattr(QPalette.ColorRole, role), colour)
+    host = QWidget()
+    qtbot.addWidget(host)
+    host.setPalette(palette)
+    host.resize(160, 40)
+    box = CheckBox("shown", host)
+    made = QStyleFactory.create(style)
+    box.setStyle(made)
+    box.setTristate(True)
+    box.setCheckState(getattr(Qt.CheckState, state))
+    box.setEnabled(enabled)
+    box.move(8, 8)
+    host.show()
+    option = QStyleOptionButton()
+    box.initStyleOption(option)
+    square = made.subElementRect(QStyle.SubElement.SE_CheckBoxIndicator, option, box).translated(8, 8)
+    image = host.grab().toImage()
+    box.setStyle(None)
+    return image, square
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+@pytest.mark.parametrize("theme", THEMES)
+def test_a_check_box_is_seen_in_every_state(qtbot: Any, theme: str, enabled: bool) -> None:
+    marks = {}
+    for state in STATES:
+        image, square = painted(qtbot, theme, state, enabled)
+        assert image.devicePixelRatio() == 1
+        window, middle = image.pixelColor(155, 35), square.center().y()
+        outline = max(contrast(image.pixelColor(x, middle), window) for x in range(square.left(), square.left() + 3))
+        assert outline >= SEEN, (state, outline)
+        fill = image.pixelColor(square.left() + 3, square.top() + 3)
+        inside = [
+            contrast(image.pixelColor(x, y), fill)
+            for x in range(square.left() + 3, square.right() - 2)
+            for y in range(square.top() + 3, square.bottom() - 2)
+        ]
+        marks[state] = [(i, ratio) for i, ratio in enumerate(inside) if ratio >= 2]
+        assert (max(inside) >= SEEN) == (state != "Unchecked"), (state, max(inside))
+    assert len({str([place for place, _ in mark]) for mark in marks.values()}) == 3, "the three marks differ in shape"
+
+
+def test_disabled_differs_from_enabled(qtbot: Any) -> None:
+    for theme in THEMES:
+        for state in STATES:
+            on, square = painted(qtbot, theme, state, True)
+            off, _ = painted(qtbot, theme, state, False)
+            assert on.copy(square) != off.copy(square), (theme, state)
+
+
+def test_every_check_box_of_the_window_is_this_one() -> None:
+    from pathlib import Path
+
+    import zarrscope_app.qt
+
+    folder = Path(zarrscope_app.qt.__file__).parent
+    made = [f.name for f in folder.rglob("*.py") if "= QCheckBox(" in f.read_text(encoding="utf-8")]
+    assert made == []
