@@ -19,10 +19,10 @@ _M_ARENA_MAX = -8
 def own_process() -> None:
     """Sets up the process of an application. Call it in a main, before numpy is imported.
 
-    It allows the engine to reuse memory and return it to the system. It also makes the threads of numpy's OpenBLAS
-    sleep when idle. Otherwise they would spin for a tenth of a second after their start, on the cores that decode the
-    first plane, which costs 8 of the 80 ms until that plane is shown (2026-11-21, tests/bench/run.py "cold"). OpenBLAS
-    reads the variable once; a value that is already set stays.
+    It allows the engine to return memory to the system. It also makes the threads of numpy's OpenBLAS sleep when idle.
+    Otherwise they would spin for a tenth of a second after their start, on the cores that decode the first plane, which
+    costs 8 of the 80 ms until that plane is shown (2026-11-21, tests/bench/run.py "cold"). OpenBLAS reads the variable
+    once; a value that is already set stays.
     """
     process.own()
     os.environ.setdefault(_OPENBLAS, "20")  # 2**20 cycles: 0.4 ms

@@ -1,8 +1,8 @@
 """The memory that a selection is read into.
 
 A result that cannot fit into memory is refused. If the fill value is zero, memory that the system has zeroed need not
-be filled. The axes of a result have the same order in memory as in the chunks. In an application, large results reuse
-memory (runtime/memory.py).
+be filled. The axes of a result have the same order in memory as in the chunks. Large results reuse memory
+(runtime/memory.py).
 """
 
 from __future__ import annotations
@@ -16,8 +16,7 @@ import numpy as np
 
 from zarrscope.errors import Refused
 from zarrscope.model.selection import Selection
-from zarrscope.runtime.process import is_owned
-from zarrscope.runtime.tuning import ZEROED_BYTES
+from zarrscope.runtime.tuning import KEPT_BYTES, KEPT_FROM, ZEROED_BYTES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,7 +52,7 @@ def allocate_result(array: ArraySource, selection: Selection) -> tuple[NDArray[A
 
 
 def _memory_for(shape: tuple[int, ...], dtype: np.dtype[Any], size: int, zero: bool) -> tuple[NDArray[Any], bool]:
-    if is_owned() and not dtype.hasobject:
+    if KEPT_FROM <= size <= KEPT_BYTES and not dtype.hasobject:
         from zarrscope.runtime import memory
 
         kept = memory.take(size)

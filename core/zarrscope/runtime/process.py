@@ -1,8 +1,8 @@
 """Records whether this process belongs to an application.
 
-A library must not change the process that imports it. Some measures suit an application only, because they take more
-memory or make a decision for the whole process: reusing the memory of results, and returning freed memory to the system
-(memory.py). They are taken only after a call of `own`.
+A library must not change the process that imports it. A measure that is a decision for the whole process suits an
+application only: returning freed memory of the C library to the system (memory.py). It is taken only after a call of
+`own`.
 """
 
 from __future__ import annotations

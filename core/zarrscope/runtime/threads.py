@@ -1,4 +1,5 @@
-"""Background work: the only threads of the engine, besides the event loop of remote stores.
+"""Background work: the only threads of the engine, besides the event loop of remote stores and the one that unmaps
+memory (memory.py).
 
 There are three thread pools, which start when needed and end when idle: *fetch* waits for remote stores, so it has many
 threads; *files* reads local files; *decode* uses the available cores. A front end creates an Owner with one callable,
