@@ -199,3 +199,18 @@ def test_the_terminal_starts_without_the_jobs_on_whole_hierarchies() -> None:
     jobs = {"check.hierarchy", "check.diff", "convert.planning", "convert.copying", "convert.rebuilding"}
     assert not {f"zarrscope.{name}" for name in jobs} & modules
     assert not {"concurrent.futures.process", "dask", "fsspec", "multiprocessing", "numcodecs", "obstore"} & modules
+    # What a person may ask for later: links to other viewers, logins, colour maps, actions on nodes.
+    assert not {"http.server", "configparser", "cmap", "zarrscope_app.presenters.nodes.table"} & modules
+
+
+def test_a_picture_with_plain_colours_imports_neither_masked_arrays_nor_colour_maps() -> None:
+    """Both take memory and time before the first picture."""
+    code = (
+        "import sys; import numpy as np\n"
+        "from zarrscope.view.render import auto_levels\n"
+        "from zarrscope_app.presenters.image.colormaps import ramp\n"
+        "assert auto_levels(np.arange(1000).reshape(10, 100)) == (5, 997) and ramp('') == b''\n"
+        "print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240, check=True)
+    assert not {"numpy.ma", "cmap"} & set(done.stdout.split())

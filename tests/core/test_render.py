@@ -11,6 +11,7 @@ from hypothesis.extra import numpy as hnp
 from zarrscope.errors import Unsupported
 from zarrscope.view.render import (
     ChannelDisplay,
+    _percentiles,
     auto_levels,
     histogram,
     label_colors,
@@ -128,6 +129,15 @@ def test_auto_levels() -> None:
     one_spot[3, 3] = 9
     assert auto_levels(one_spot) == (0.0, 9.0)
     assert auto_levels(np.array([np.nan, np.inf, 1, 2]))[1] <= 2
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int64", "float16", "float32", "float64"])
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 500, 4096])
+def test_percentiles_are_those_of_numpy(dtype: str, size: int) -> None:
+    values = (np.random.default_rng(size).normal(0, 60, size)).astype(dtype)
+    plain = values.view(np.uint8) if dtype == "bool" else values
+    wanted = np.percentile(plain.astype(np.float64), (0, 0.5, 50, 99.8, 100))
+    assert _percentiles(plain, 0, 0.5, 50, 99.8, 100) == pytest.approx(wanted)
 
 
 @pytest.mark.parametrize(

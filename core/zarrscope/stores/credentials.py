@@ -16,8 +16,6 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from configparser import ConfigParser
-from configparser import Error as ConfigError
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -177,6 +175,9 @@ def profiles() -> tuple[str, ...]:
 
 def _aws_files() -> dict[str, dict[str, str]]:
     """The profiles of ~/.aws/config and ~/.aws/credentials."""
+    from configparser import ConfigParser  # only these files need it; every application imports this module
+    from configparser import Error as ConfigError
+
     found: dict[str, dict[str, str]] = {}
     for variable, usual in (("AWS_CONFIG_FILE", "config"), ("AWS_SHARED_CREDENTIALS_FILE", "credentials")):
         file = Path(os.environ.get(variable) or os.path.join("~", ".aws", usual)).expanduser()

@@ -6,7 +6,6 @@ difference.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator
 
@@ -40,6 +39,8 @@ def changed_lines(before: str, after: str, old: str, new: str) -> Iterator[str]:
         yield from (f"+{line}" for line in right[before_it : len(right) - after_it])
         yield from (f" {line}" for line in left[len(left) - after_it :])
         return
+    import difflib  # only a change needs it
+
     for line in difflib.unified_diff(left, right, old, new, lineterm="", n=CONTEXT):
         yield _HUNK.sub(lambda found: _shifted(found, first), line) if line.startswith("@@ ") else line
 

@@ -34,7 +34,7 @@ def titles() -> tuple[str, ...]:
 @lru_cache(maxsize=len(COLORMAPS))
 def ramp(title: str) -> bytes:
     """The 256 colours of a colour map, three bytes each; b"" for an unknown title."""
-    if title not in titles():
+    if title not in COLORMAPS or title not in titles():  # without a map, cmap is not imported
         return b""
     from cmap import Colormap
 

@@ -33,11 +33,18 @@ from zarrscope_app.presenters.nodes.acts import (
     told,
     values,
 )
-from zarrscope_app.presenters.nodes.table import ACTS
 
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
     from zarrscope.nodes.hierarchy import Group, Hierarchy
+
+
+def _act(id: str) -> Act:
+    """The action of an id. The actions, and what they need of the engine, are imported when a person first looks for
+    one: an application that only shows data needs neither."""
+    from zarrscope_app.presenters.nodes.table import ACTS
+
+    return ACTS[id]
 
 
 @frozen
@@ -107,7 +114,7 @@ class NodesPresenter:
 
     def may(self, id: str, path: str) -> bool:
         """Whether the action can be started on the node."""
-        act, hierarchy = ACTS[id], self._session.hierarchy
+        act, hierarchy = _act(id), self._session.hierarchy
         if hierarchy is None or (path == "/" and not act.roots):
             return False
         return (bool(hierarchy.writable) or not act.writes_here) and act.fits(self._node_at(path))
@@ -119,7 +126,7 @@ class NodesPresenter:
     # ------------------------------------------------------------------ planning
     def begin(self, id: str, path: str) -> None:
         """Plans an action on a node, with the proposed values in the form."""
-        act = ACTS[id]
+        act = _act(id)
         place = self._place(path)
         if place is None:
             return
@@ -149,7 +156,7 @@ class NodesPresenter:
         if place is None or state.field(id).text == text or all(field.id != id for field in state.fields):
             return
         fields = tuple(replace(field, text=text) if field.id == id else field for field in state.fields)
-        self._put(replace(state, fields=ACTS[state.act].described(place, fields)))
+        self._put(replace(state, fields=_act(state.act).described(place, fields)))
         self._plan()
 
     def set_target(self, to: str) -> None:
@@ -175,7 +182,7 @@ class NodesPresenter:
         state, place = self.state, self._place(self.state.path)
         if place is None:
             return
-        act, given = ACTS[state.act], values(state.fields)
+        act, given = _act(state.act), values(state.fields)
         blank = replace(state, ready=False, lines=(), undo="", final="")
         refused = self._refused(act, place, state)
         if refused:
@@ -215,7 +222,7 @@ class NodesPresenter:
 
     def rename(self, path: str, name: str) -> None:
         """Gives the node another name in its group, without showing a plan, because nothing can be lost."""
-        act, place = ACTS["rename"], self._place(path)
+        act, place = _act("rename"), self._place(path)
         if place is None or not name or name == place.name:
             return
         to = join_path(path.rpartition("/")[0], name)
@@ -230,7 +237,7 @@ class NodesPresenter:
         session, place = self._session, self._place(state.path)
         if place is None:
             return
-        act, given = ACTS[state.act], values(state.fields)
+        act, given = _act(state.act), values(state.fields)
 
         def work(report: Report, cancelled: Callable[[], bool]) -> ActResult:
             return act.do(place, given, report, cancelled)

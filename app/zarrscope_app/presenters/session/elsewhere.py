@@ -18,7 +18,6 @@ from zarrscope.errors import Refused, Unsupported
 from zarrscope.errors.confidential import MARK
 from zarrscope.runtime.threads import JobResult, Owner
 from zarrscope.stores.local.paths import path_of
-from zarrscope.stores.loopback import LoopbackServer
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.formats import name_of
 from zarrscope_app.presenters.image.presenter import SlicePresenter
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
     from zarrscope.nodes.context import HierarchyLike
     from zarrscope.nodes.group import Group
+    from zarrscope.stores.loopback import LoopbackServer
 
 NEUROGLANCER = "https://neuroglancer-demo.appspot.com/#!"
 VIZARR = "https://hms-dbmi.github.io/vizarr/?source="
@@ -140,6 +140,9 @@ class Elsewhere:
         if urlsplit(url).scheme in ("http", "https") and MARK not in url and "|" not in url and "::" not in url:
             return joined(url, path)
         if self._server is None:
+            # http.server takes longer to import than all of this module, and few sessions serve anything.
+            from zarrscope.stores.loopback import LoopbackServer
+
             self._server = LoopbackServer(hierarchy.store)
         return self._server.address(path)
 
