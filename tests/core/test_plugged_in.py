@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from textwrap import dedent
 
+import pytest
+
 import machine
 
 TESTS = machine.ROOT / "tests"
@@ -387,10 +389,11 @@ def refusals(folder: Path) -> list[str]:
     ).splitlines()
 
 
-def test_a_package_that_does_not_load_is_named_and_all_else_works(tmp_path: Path) -> None:
-    install(tmp_path, "example-broken", BROKEN, "raise ImportError('no such thing')")
+@pytest.mark.parametrize("error", ["ImportError", "SystemExit"])
+def test_a_package_that_does_not_load_is_named_and_all_else_works(tmp_path: Path, error: str) -> None:
+    install(tmp_path, "example-broken", BROKEN, f"raise {error}('no such thing')")
     (tmp_path / "example_late.py").write_text(dedent(LATE))
-    says = "The package that adds 'broken' (example-broken 1.0) does not load: ImportError: no such thing"
+    says = f"The package that adds 'broken' (example-broken 1.0) does not load: {error}: no such thing"
     assert refusals(tmp_path) == [says] * 4
     script(tmp_path, WORKS)
     for url, sentence in (

@@ -80,7 +80,7 @@ def _loaded(group: str, name: str) -> tuple[Any, Unsupported | None]:
         )
     try:
         return points[0].load(), None
-    except Exception as error:  # a plugin may fail in any way
+    except (Exception, SystemExit) as error:  # a plugin may fail in any way, also by sys.exit
         return None, Unsupported(
             f"The package that adds {name!r} ({_maker(points[0])}) does not load: {type(error).__name__}: {error}",
             feature=feature,
@@ -111,7 +111,7 @@ def _guarded(group: str, name: str, made: Callable[..., Any]) -> Callable[..., A
             return made(*arguments)
         except ZarrscopeError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise failing(group, name, error) from error
 
     return guarded
@@ -125,7 +125,7 @@ def plugin(group: str, name: str) -> Callable[..., Any] | None:
     return None if made is None else _guarded(group, name, made)
 
 
-def failing(group: str, name: str, error: Exception) -> Unsupported:
+def failing(group: str, name: str, error: BaseException) -> Unsupported:
     """The error for an unexpected failure in the code of a plugin."""
     return Unsupported(
         f"The package that adds {name!r} fails: {type(error).__name__}: {error}",
