@@ -145,7 +145,7 @@ def test_a_damaged_chunk_in_a_shard_stays_while_others_are_written(tmp_path: Pat
     """Only what is touched is decoded: the rest of the shard is taken over byte for byte."""
     store = LocalStore(tmp_path)
     h = zarrscope.open(store, "w-")
-    codecs = [*RAW, {"name": "crc32c"}]
+    codecs: list[dict[str, Any]] = [*RAW, {"name": "crc32c"}]
     array = h.create_array("/a", shape=(8,), chunks=(2,), shards=(8,), dtype="u1", codecs=codecs)
     array[...] = [1, 2, 3, 4, 5, 6, 7, 8]
     shard = bytearray(store.get("a/c/0") or b"")

@@ -3,7 +3,8 @@ anew; all other bytes stay. The text of a faulty document is shown and corrected
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -158,7 +159,9 @@ def unset(url: str, node: str, field: str, dry_run: bool) -> None:
 @click.option("--allow-nan", is_flag=True, help="Allow what JSON forbids: NaN, Infinity, 1e400, or a name twice.")
 @DRY
 @acting
-def edit(url: str, node: str | None, document: str | None, source: Any, allow_nan: bool, dry_run: bool) -> None:
+def edit(
+    url: str, node: str | None, document: str | None, source: IO[str] | None, allow_nan: bool, dry_run: bool
+) -> None:
     """Opens the attributes of NODE as JSON in $EDITOR; without a terminal, give the new text by --from.
 
     If the document is not JSON, its whole text is edited as it is stored. A text that is not JSON is refused with its
@@ -207,14 +210,16 @@ def pointer(field: str) -> str:
     return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in field.split("."))
 
 
-def _change(url: str, node: str, dry_run: bool, edit: Any, allow_nan: bool = False) -> None:
+def _change(
+    url: str, node: str, dry_run: bool, edit: Callable[[Document, str], Document], allow_nan: bool = False
+) -> None:
     from zarrscope.jsondoc.parse import parsed_once
 
     with parsed_once():
         _changed(url, node, dry_run, edit, allow_nan)
 
 
-def _changed(url: str, node: str, dry_run: bool, edit: Any, allow_nan: bool) -> None:
+def _changed(url: str, node: str, dry_run: bool, edit: Callable[[Document, str], Document], allow_nan: bool) -> None:
     from zarrscope.errors import ZarrscopeError
     from zarrscope.nodes.attributes import need_object
 
@@ -289,7 +294,7 @@ def _tell_new(hierarchy: Hierarchy, before: tuple[str, ...]) -> None:
             say(f"Warning: {warning}")
 
 
-def _diff(before: Any, after: Any) -> str:
+def _diff(before: Document, after: Document) -> str:
     from zarrscope_app.presenters.form.line_diff import changed_lines
 
     return "\n".join(changed_lines(before.text, after.text, f"{before.key} (stored)", f"{after.key} (new)"))

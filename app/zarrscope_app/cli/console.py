@@ -269,7 +269,7 @@ def show(text: str = "") -> None:
     click.echo(visible_lines(text))
 
 
-def show_json(value: Any) -> None:
+def show_json(value: object) -> None:
     """Prints JSON that any parser accepts: sorted, printable ASCII, NaN and infinities as strings."""
     click.echo(_json(value))
 
@@ -284,12 +284,12 @@ def show_json_items(items: Iterable[Any]) -> bool:
     return shown
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     text = json.dumps(_strict(value), sort_keys=True, indent=2, ensure_ascii=True, allow_nan=False)
     return text.replace("\x7f", "\\u007f")  # the only control character that json.dumps does not escape
 
 
-def _strict(value: Any) -> Any:
+def _strict(value: object) -> Any:
     if isinstance(value, Mapping):
         return {str(k): _strict(v) for k, v in value.items()}
     if isinstance(value, list | tuple):

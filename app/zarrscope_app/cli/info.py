@@ -24,7 +24,7 @@ MOST_FILES = 5000
 JSON = click.option("--json", "as_json", is_flag=True, help="Machine-readable: sorted JSON.")
 
 
-def told(metadata: ArrayMetadata, part: str, value: Any) -> Any:
+def told(metadata: ArrayMetadata, part: str, value: object) -> Any:
     """The value from the document, or None if that part could not be understood and `value` is a stand-in."""
     return None if part in metadata.unread else value
 
@@ -74,7 +74,7 @@ def _told(url: str, node: str | None, as_json: bool, **how: Any) -> None:
         say(f"Warning: {warning}")
 
 
-def _show_facts(name: str, value: Any) -> None:
+def _show_facts(name: str, value: object) -> None:
     """Prints a field of --json and the fields within it, each on a line with its name (image/levels/0/path) and its
     value. A list of plain values is one field, with commas."""
     if isinstance(value, dict):

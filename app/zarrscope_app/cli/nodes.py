@@ -116,7 +116,7 @@ def create(
     node: str,
     shape: tuple[int, ...] | None,
     dtype: str | None,
-    attributes: Any,
+    attributes: object,
     dialect: str | None,
     axes: str | None,
     dry_run: bool,
@@ -144,7 +144,7 @@ def create(
 
     def act(hierarchy: Hierarchy) -> dict[str, Any]:
         made: Group | Array
-        if shape is None:
+        if shape is None or dtype is None:
             made = hierarchy.create_group(node, attributes or {})
         else:
             made = hierarchy.create_array(
@@ -351,7 +351,7 @@ def _carry(
     source = opened_to_change(url, write=verb == "move" or into is None, missing_is_fill=missing_is_fill)
     target = source if into is None else _to_extend(into, None, None, source.dialect.name)
 
-    def act(first: Any, second: Any, **watched: Any) -> Any:
+    def act(first: object, second: object, **watched: Any) -> Any:
         return getattr(moving, verb)(first, node, to, second, replace=replace, **watched)
 
     from zarrscope_app.presenters.nodes import operation_text

@@ -42,7 +42,7 @@ def show_columns(*cells: Any) -> None:
     click.echo("\t".join(visible(_text(cell)) for cell in cells))
 
 
-def _text(cell: Any) -> str:
+def _text(cell: object) -> str:
     if cell is None:
         return ""
     if isinstance(cell, bool):

@@ -56,7 +56,7 @@ PICTURE_LIMIT = 2048
 """The most pixels along a side that a browser may request."""
 
 
-def perform_gesture(widget: Host, message: Any) -> None:
+def perform_gesture(widget: Host, message: object) -> None:
     """Carries out the call that a message requests."""
     if not isinstance(message, dict):
         return

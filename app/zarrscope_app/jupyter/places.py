@@ -76,7 +76,7 @@ class ShowsPlaces:
         if self.editable:
             session.keep_edits(self._settings if self._settings is not None else FileSettings())
 
-    def add(self, target: Any, path: str | None = None) -> None:
+    def add(self, target: object, path: str | None = None) -> None:
         """Opens a further hierarchy in the same tree and brings it to the front: an address, the text of a copied view,
         or any object that `explore` takes. One that is open is only brought to the front. Raises TypeError for any
         other target."""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """A snapshot as JSON: enums by value, without arrays, and null for numbers that JSON lacks."""
     if isinstance(value, Enum):
         return value.value

@@ -114,7 +114,7 @@ def panel(widget: Host) -> dict[str, Any]:
     return {"tab": view.id, "blocks": _blocks(view, tabs.presenters[view.id])}
 
 
-def _blocks(view: View, presenter: Any) -> list[list[Any]]:
+def _blocks(view: View, presenter: object) -> list[list[Any]]:
     try:
         factory = widget_factory(view, "jupyter")
         if factory is None:

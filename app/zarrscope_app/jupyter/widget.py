@@ -223,7 +223,7 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
         return told
 
     # ------------------------------------------------------------------ incoming
-    def _receive(self, _: object, message: Any, buffers: object = None) -> None:
+    def _receive(self, _: object, message: object, buffers: object = None) -> None:
         """Handles a message of the browser; anything but a known gesture is dropped."""
         if self._closed or not isinstance(message, dict):
             return
@@ -396,7 +396,7 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
 
 
 def explore(
-    target: Any = None,
+    target: object = None,
     *further: Any,
     editable: bool = False,
     follow_links: bool = False,

@@ -6,7 +6,7 @@ Unsaved edits are kept when the dock is closed, and offered when the address is 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import ref
 
 from qtpy.QtCore import QEvent, QSize, QTimer
@@ -204,7 +204,7 @@ class Explorer(QWidget):
         self.setPalette(palette)
 
     # ------------------------------------------------------------------ hierarchies
-    def open(self, target: Any, path: str | None = None, *, further: bool = False) -> None:
+    def open(self, target: object, path: str | None = None, *, further: bool = False) -> None:
         """Opens an address, or an object that zarrscope.open takes, read-only until the person asks to edit. With
         `further` the hierarchy appears in the tree beside those that are open; otherwise it replaces them.
 

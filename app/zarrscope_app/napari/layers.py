@@ -53,7 +53,7 @@ def as_napari(layer: Layer) -> tuple[Any, dict[str, Any], str]:
     return list(layer.data) if len(layer.data) > 1 else layer.data[0], arguments, layer.kind
 
 
-def insert(viewer: Viewer, data: Any, arguments: dict[str, Any], kind: str) -> None:
+def insert(viewer: Viewer, data: object, arguments: dict[str, Any], kind: str) -> None:
     """Adds a layer to the viewer. napari reads a plane during this; if that fails, the viewer is left as it was before.
 
     An invisible layer reads nothing while it is inserted, so it is complete before the first read.

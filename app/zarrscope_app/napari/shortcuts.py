@@ -20,7 +20,7 @@ class Shortcuts:
         self._bound: list[tuple[str, Any]] = []
         for name, (key, description) in KEYS.items():
 
-            def act(_: Any, run: Callable[[], object] = acts[name]) -> None:
+            def act(_: object, run: Callable[[], object] = acts[name]) -> None:
                 run()
 
             act.__doc__ = description

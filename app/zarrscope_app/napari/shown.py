@@ -78,7 +78,7 @@ def _camera(viewer: Viewer) -> Any:
     return getattr(viewer, "scene", viewer).camera
 
 
-def _turn(viewer: Viewer, solid: Any) -> None:
+def _turn(viewer: Viewer, solid: object) -> None:
     """Shows a volume from the direction of a view."""
     asked = BeyondPlane()
     asked.restore({"solid": solid})

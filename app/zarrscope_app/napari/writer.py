@@ -93,7 +93,7 @@ def _pair(value: Any) -> tuple[float, float] | None:
     return (float(value[0]), float(value[1])) if value is not None else None
 
 
-def _color(colormap: Any) -> tuple[int, int, int] | None:
+def _color(colormap: object) -> tuple[int, int, int] | None:
     """The brightest colour of a colour map."""
     colors = colormap.get("colors") if isinstance(colormap, dict) else getattr(colormap, "colors", None)
     if colors is None:

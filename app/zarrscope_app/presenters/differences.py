@@ -29,7 +29,7 @@ def line(found: Any) -> str:
     return strings.clean(f"{found.path}  {what}{at}: {_spelled(found.left)} → {_spelled(found.right)}{many}")
 
 
-def _spelled(value: Any) -> str:
+def _spelled(value: object) -> str:
     from zarrscope.check.diff import ABSENT
 
     if value is ABSENT:

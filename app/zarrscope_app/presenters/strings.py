@@ -231,7 +231,7 @@ def seconds(value: float) -> str:
     return f"{minutes} min {rest} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def exact(value: Any, limit: int = 200) -> str:
+def exact(value: object, limit: int = 200) -> str:
     """An exact value: integers with all digits, floats as the shortest text that reads back the same, strings quoted,
     structured values by field. At most `limit` characters."""
     if value is None:
@@ -264,7 +264,7 @@ def exact(value: Any, limit: int = 200) -> str:
     return clean(str(value), limit)
 
 
-def cell(value: Any) -> str:
+def cell(value: object) -> str:
     """A value as a cell of a copied table: like `exact`, but texts without quotes, and infinities in the form that
     other programs read."""
     if isinstance(value, str):

@@ -299,11 +299,11 @@ class ValuesPresenter:
         return str(row), strings.clean(self._fields[column], 60) if self._fields else str(column)
 
 
-def _cell(value: Any, format: str) -> str:
+def _cell(value: object, format: str) -> str:
     return strings.cell(value) if format == "decimal" else number(value, format)
 
 
-def number(value: Any, format: str) -> str:
+def number(value: object, format: str) -> str:
     """A value in the chosen number format: with all its digits, with a power of ten, or as its bits."""
     if format == "scientific":
         return _scientific(value)
@@ -315,7 +315,7 @@ def number(value: Any, format: str) -> str:
     return strings.exact(value)
 
 
-def _scientific(value: Any) -> str:
+def _scientific(value: object) -> str:
     if isinstance(value, np.complexfloating):
         sign = "-" if np.signbit(value.imag) else "+"
         return f"{_scientific(value.real)}{sign}{_scientific(abs(value.imag))}i"

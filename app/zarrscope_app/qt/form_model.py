@@ -151,7 +151,7 @@ class FormModel(QAbstractItemModel):
             )
         return None
 
-    def setData(self, index: QModelIndex, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
+    def setData(self, index: QModelIndex, value: object, role: int = Qt.ItemDataRole.EditRole) -> bool:
         field = self.field(index)
         if field is None or self.presenter is None or role != Qt.ItemDataRole.EditRole:
             return False

@@ -291,7 +291,7 @@ class TreeModel(QAbstractItemModel):
         data.setData(NODE, row.path.encode())
         return data
 
-    def setData(self, index: Index, value: Any, role: int = Qt.ItemDataRole.EditRole) -> bool:
+    def setData(self, index: Index, value: object, role: int = Qt.ItemDataRole.EditRole) -> bool:
         row = self.row_of(index)
         if row is not None and role == Qt.ItemDataRole.EditRole:
             self.named.emit(row.path, str(value))

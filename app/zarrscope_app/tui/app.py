@@ -488,7 +488,7 @@ class Explorer(App[int]):
         self._close_sessions()
 
 
-def _height(text: Any) -> int:
+def _height(text: object) -> int:
     plain = "" if text is None else str(text)
     return plain.count("\n") + 1 if plain else 0
 

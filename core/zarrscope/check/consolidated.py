@@ -84,7 +84,7 @@ def _same_node(dialect: Dialect, path: str, key: str, held: Any, own: bytes) -> 
     )
 
 
-def _plain(document: Any) -> Any:
+def _plain(document: object) -> Any:
     """The content of a document without consolidated metadata, in a form in which NaN equals NaN."""
     if isinstance(document, Mapping):
         document = {name: value for name, value in document.items() if name != "consolidated_metadata"}

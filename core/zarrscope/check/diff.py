@@ -356,11 +356,11 @@ def _form(codec: Any) -> dict[str, Any]:
     return {"name": codec.name, "configuration": dict(codec.configuration)}
 
 
-def _problem(error: Any) -> Any:
+def _problem(error: object) -> Any:
     return f"{error.title}: {error.message}" if isinstance(error, ZarrscopeError) else ABSENT
 
 
-def _json(path: str, what: str, pointer: str, left: Any, right: Any) -> Iterator[NodeDifference]:
+def _json(path: str, what: str, pointer: str, left: object, right: object) -> Iterator[NodeDifference]:
     """Yields a difference for each innermost place at which two JSON values differ."""
     pending = [(pointer, left, right)]
     while pending:
@@ -380,7 +380,7 @@ def _json(path: str, what: str, pointer: str, left: Any, right: Any) -> Iterator
         pending += [(pointer + token, a, b) for token, a, b in reversed(pairs)]
 
 
-def _same(left: Any, right: Any) -> bool:
+def _same(left: object, right: object) -> bool:
     if isinstance(left, bool) is not isinstance(right, bool):
         return False
     return bool(left is right or left == right or (left != left and right != right))

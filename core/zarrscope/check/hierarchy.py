@@ -15,7 +15,7 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, Protocol
+from typing import Protocol
 
 from zarrscope.check.chunks import StoredChunks
 from zarrscope.check.consolidated import copies, stale_copies
@@ -26,7 +26,7 @@ from zarrscope.dialects.defects import as_far_as_read
 from zarrscope.dialects.protocol import NodeKind
 from zarrscope.errors import BadMetadata, NotFound, Unsupported, ZarrscopeError
 from zarrscope.executors import executor_for
-from zarrscope.executors.executor import JOURNAL, Executor
+from zarrscope.executors.executor import JOURNAL, Executor, Scheduler
 from zarrscope.model.node_path import clean_path, join_path
 from zarrscope.model.storage import ByteRange, never
 from zarrscope.nodes.array import Array
@@ -92,7 +92,7 @@ def check(
     progress: Callable[[CheckProgress], None] = no_progress,
     cancelled: Callable[[], bool] = never,
     resume: Journal | None = None,
-    scheduler: Any = None,
+    scheduler: Scheduler | None = None,
     coverage: Coverage | None = None,
 ) -> Iterator[Finding]:
     """Yields every finding at `path` and beneath, as it is found; ends early once `cancelled()`.

@@ -42,7 +42,7 @@ class _Context:
         self._free(self.handle)
 
 
-def decompress(functions: Any, data: Buffer, out: Octets) -> int:
+def decompress(functions: object, data: Buffer, out: Octets) -> int:
     """Decodes all frames of the data into `out`, one after the other, and returns the number of bytes. Raises
     ZstdFailure."""
     context = getattr(_local, "context", None)
@@ -81,7 +81,7 @@ _FRAME = bytes.fromhex("28b52ffd 2409 490000 7a61727273636f7065 d7d02105")
 """The data of the self-test: a frame of nine letters, with a checksum."""
 
 
-def _test(found: Any) -> None:
+def _test(found: object) -> None:
     """Raises NotUsable unless the library decodes two frames in a row, and refuses a damaged frame and a too small
     output.
     """

@@ -332,7 +332,7 @@ class CastValue(Elementwise):
         self.encode_fill()
 
     def _pairs(
-        self, settings: CodecSettings, pairs: Any, source: ArraySpec, target: ArraySpec
+        self, settings: CodecSettings, pairs: object, source: ArraySpec, target: ArraySpec
     ) -> list[tuple[Any, Any]]:
         if pairs is None:
             return []

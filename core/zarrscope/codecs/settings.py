@@ -65,7 +65,7 @@ class CodecSettings:
         self._read.add(member)
         return self.members.get(member) is not None
 
-    def value(self, member: str, default: Any = _ABSENT) -> Any:
+    def value(self, member: str, default: object = _ABSENT) -> Any:
         self._read.add(member)
         found = self.members.get(member, _ABSENT)
         if found is _ABSENT:
@@ -74,7 +74,7 @@ class CodecSettings:
             raise BadMetadata(f"Codec {self.name} needs {member!r} in its configuration", pointer=self.pointer())
         return found
 
-    def integer(self, member: str, default: Any = _ABSENT, low: int | None = None, high: int | None = None) -> int:
+    def integer(self, member: str, default: object = _ABSENT, low: int | None = None, high: int | None = None) -> int:
         found = self.value(member, default)
         if type(found) is not int:
             raise self.fault(member, f"must be an integer, not {shown(found)}")
@@ -82,25 +82,25 @@ class CodecSettings:
             raise self.fault(member, f"must lie in {low}…{'' if high is None else high}, not {found}")
         return found
 
-    def number(self, member: str, default: Any = _ABSENT) -> float | int:
+    def number(self, member: str, default: object = _ABSENT) -> float | int:
         found = self.value(member, default)
         if type(found) is int or type(found) is float:
             return found
         raise self.fault(member, f"must be a number, not {shown(found)}")
 
-    def boolean(self, member: str, default: Any = _ABSENT) -> bool:
+    def boolean(self, member: str, default: object = _ABSENT) -> bool:
         found = self.value(member, default)
         if type(found) is not bool:
             raise self.fault(member, f"must be true or false, not {shown(found)}")
         return found
 
-    def text(self, member: str, default: Any = _ABSENT) -> str:
+    def text(self, member: str, default: object = _ABSENT) -> str:
         found = self.value(member, default)
         if not isinstance(found, str):
             raise self.fault(member, f"must be a string, not {shown(found)}")
         return found
 
-    def choice(self, member: str, choices: Sequence[T], default: Any = _ABSENT) -> T:
+    def choice(self, member: str, choices: Sequence[T], default: object = _ABSENT) -> T:
         found = self.value(member, default)
         for choice in choices:
             if type(found) is type(choice) and found == choice:
@@ -117,14 +117,14 @@ class CodecSettings:
             raise self.fault(member, f"must have entries of at least {low}, not {shown(found)}")
         return tuple(found)
 
-    def codecs(self, member: str, default: Any = _ABSENT) -> tuple[CodecSpec, ...]:
+    def codecs(self, member: str, default: object = _ABSENT) -> tuple[CodecSpec, ...]:
         """A list of codecs inside this one's configuration: strings or {name, configuration, must_understand}."""
         found = self.value(member, default)
         if not isinstance(found, list | tuple):
             raise self.fault(member, f"must be a list of codecs, not {shown(found)}")
         return tuple(self._codec(item, f"{self.pointer(member)}/{i}") for i, item in enumerate(found))
 
-    def _codec(self, item: Any, pointer: str) -> CodecSpec:
+    def _codec(self, item: object, pointer: str) -> CodecSpec:
         if isinstance(item, CodecSpec):
             return item
         if isinstance(item, str):

@@ -152,7 +152,7 @@ class Zstd(BytesToBytes):
         except zstandard.ZstdError as error:
             raise self.damaged(error) from None
 
-    def _decoded(self, functions: Any, data: Buffer, out: Octets) -> int:
+    def _decoded(self, functions: object, data: Buffer, out: Octets) -> int:
         """Decodes into `out` and returns the number of bytes."""
         try:
             return czstd.decompress(functions, data, out)

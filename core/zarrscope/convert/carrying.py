@@ -54,7 +54,7 @@ def _drop_names(own: JsonObject, metadata: ArrayMetadata, before: Dialect, after
         own.pop(before.names_in, None)
 
 
-def _is_filters(value: Any, metadata: ArrayMetadata) -> bool:
+def _is_filters(value: object, metadata: ArrayMetadata) -> bool:
     if not isinstance(value, list) or not value:
         return False
     spelled = {spec.spelled for spec in metadata.codecs}
@@ -66,7 +66,7 @@ MOST_POINTERS = 100
 """The most pointers that `strict` returns for a node."""
 
 
-def strict(value: Any) -> tuple[Any, list[str]]:
+def strict(value: object) -> tuple[Any, list[str]]:
     """Replaces NaN and infinities in `value` by text, as JSON has no such numbers. Returns the new
     value, and JSON pointers to the first replaced values.
 

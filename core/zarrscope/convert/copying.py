@@ -11,13 +11,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from zarrscope.convert.planning import JOURNAL, JOURNAL_LIMIT, ConversionPlan, NodePlan
 from zarrscope.convert.work import ArrayWork, WorkCount
 from zarrscope.errors import Conflict, Refused, ZarrscopeError
 from zarrscope.executors import executor_for
-from zarrscope.executors.executor import Cancelled, Executor
+from zarrscope.executors.executor import Cancelled, Executor, Scheduler
 from zarrscope.model.storage import ABSENT, never
 from zarrscope.nodes.array import Array
 from zarrscope.nodes.opening import reopened
@@ -59,7 +58,7 @@ def run(
     verify: bool = True,
     progress: Callable[[ConversionProgress], None] | None = None,
     cancelled: Callable[[], bool] = never,
-    scheduler: Any = None,
+    scheduler: Scheduler | None = None,
 ) -> Result:
     """Writes the destination, or continues an earlier run of the same plan, and compares all elements.
 

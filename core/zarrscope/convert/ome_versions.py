@@ -89,7 +89,7 @@ def upgraded(own: JsonObject, path: str, shape_of: ShapeOf = nothing_known) -> t
     return {"ome": ome, **rest}, told
 
 
-def _with_axes(listed: Any, path: str, shape_of: ShapeOf) -> list[JsonObject] | None:
+def _with_axes(listed: object, path: str, shape_of: ShapeOf) -> list[JsonObject] | None:
     """Gives multiscales of 0.1 to 0.3 axes as objects, and scales for all levels. Returns None if these are unknown."""
     if listed is None:
         return []
@@ -172,7 +172,7 @@ def _version(found: Mapping[str, Any]) -> str:
     return ""
 
 
-def _has_axes(entries: Any) -> bool:
+def _has_axes(entries: object) -> bool:
     """Whether the axes are objects, as in 0.4 and later; also true if there are no multiscales."""
     if entries is None:
         return True
@@ -184,5 +184,5 @@ def _has_axes(entries: Any) -> bool:
     )
 
 
-def _without_version(value: Any) -> Any:
+def _without_version(value: object) -> Any:
     return {name: item for name, item in value.items() if name != "version"} if isinstance(value, Mapping) else value

@@ -22,7 +22,7 @@ from zarrscope.convert.pyramids import PyramidPlanner
 from zarrscope.dialects import Dialect
 from zarrscope.errors import BadChunk, Conflict, NotFound, Refused, ZarrscopeError
 from zarrscope.executors import executor_for
-from zarrscope.executors.executor import Cancelled, Executor
+from zarrscope.executors.executor import Cancelled, Executor, Scheduler
 from zarrscope.model.metadata import GroupMetadata
 from zarrscope.model.node_path import clean_path, join_path, natural
 from zarrscope.model.storage import never
@@ -221,7 +221,7 @@ def rebuild(
     verify: bool = True,
     progress: Callable[[ConversionProgress], None] | None = None,
     cancelled: Callable[[], bool] = never,
-    scheduler: Any = None,
+    scheduler: Scheduler | None = None,
     remove: Callable[[str], object] | None = None,
 ) -> Result:
     """Builds the new levels, compares them, switches to them and erases the former levels. Arguments as for `run`.

@@ -11,7 +11,6 @@ Conflict.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from zarrscope.convert.copying import ConversionProgress, Result
 from zarrscope.convert.planning import ConversionPlan, NodePlan, plan_beside
@@ -19,7 +18,7 @@ from zarrscope.convert.work import ArrayWork, WorkCount
 from zarrscope.dialects import dialect_named
 from zarrscope.errors import BadChunk, Conflict, NotFound, Refused
 from zarrscope.executors import executor_for
-from zarrscope.executors.executor import Cancelled
+from zarrscope.executors.executor import Cancelled, Scheduler
 from zarrscope.model.storage import ABSENT, never
 from zarrscope.nodes.array import Array
 from zarrscope.nodes.detect import fetch
@@ -71,7 +70,7 @@ def upgrade(
     verify: bool = True,
     progress: Callable[[ConversionProgress], None] | None = None,
     cancelled: Callable[[], bool] = never,
-    scheduler: Any = None,
+    scheduler: Scheduler | None = None,
 ) -> Result:
     """Writes the v3 documents, compares the values that both dialects read, and with `remove` erases v2's documents.
 
@@ -119,7 +118,7 @@ def _verify(
     plan: ConversionPlan,
     progress: Callable[[ConversionProgress], None] | None,
     cancelled: Callable[[], bool],
-    scheduler: Any,
+    scheduler: Scheduler | None,
 ) -> None:
     made = open_hierarchy(plan.source.store, dialect="v3")
     passed = 0

@@ -108,7 +108,7 @@ class Defects:
         codecs: tuple[CodecSpec, ...] | None,
         fill: Fill | None,
         dialect: str,
-        stored_type: Any = None,
+        stored_type: object = None,
         **others: Any,
     ) -> ArrayMetadata:
         """The metadata of an array. The caller passes None for a member that could not be understood; a stand-in

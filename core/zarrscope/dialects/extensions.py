@@ -81,7 +81,7 @@ def _axis(value: Any, length: int, pointer: str) -> int | Runs:
     return tuple(runs)
 
 
-def _is_length(value: Any) -> bool:
+def _is_length(value: object) -> bool:
     return type(value) is int and 1 <= value < 2**63
 
 

@@ -228,7 +228,7 @@ def _block_size(members: Members, ndim: int) -> tuple[int, ...]:
     return members.ints("blockSize", minimum=1, maximum=2**31 - 1, length=ndim)[::-1]
 
 
-def _axes(value: Any, ndim: int) -> tuple[str | None, ...] | None:
+def _axes(value: object, ndim: int) -> tuple[str | None, ...] | None:
     """The names of the axes in the order of `shape`; `value` is the member `axes`, in N5's reverse order. None if it is
     not a list of `ndim` names."""
     if isinstance(value, list) and len(value) == ndim and all(isinstance(name, str) for name in value):
@@ -292,7 +292,7 @@ def _codec(settings: Members, kind: str, itemsize: int) -> tuple[CodecSpec, ...]
     return (CodecSpec(f"n5.{kind}", Configuration(rest), spelled=kind),)
 
 
-def _within(value: Any, low: int, high: int, default: int) -> int:
+def _within(value: object, low: int, high: int, default: int) -> int:
     return value if type(value) is int and low <= value <= high else default
 
 

@@ -83,7 +83,7 @@ def _comparable(documents: Mapping[str, StoredDocument]) -> tuple[tuple[str, byt
     return tuple(found)
 
 
-def _copy(value: Any) -> Any:
+def _copy(value: object) -> Any:
     if isinstance(value, Mapping):
         return {name: _copy(each) for name, each in value.items()}
     return [_copy(each) for each in value] if isinstance(value, list) else value

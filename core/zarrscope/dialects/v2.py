@@ -293,7 +293,7 @@ def _separator(members: Members) -> str:
     return separator or ""
 
 
-def _named(value: Any, pointer: str) -> NamedCodec:
+def _named(value: object, pointer: str) -> NamedCodec:
     members = Members(value, pointer, "codec")
     identifier = members.need("id", str)
     return NamedCodec(identifier, members.value, identifier, Origin(pointer, pointer))

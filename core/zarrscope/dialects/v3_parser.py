@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from zarrscope.dialects import extensions as known
 from zarrscope.dialects.defects import Defects
@@ -173,7 +172,7 @@ class DocumentParser:
             )
         return dtype
 
-    def _fallback(self, dtype: DataType, value: Any) -> DataType | None:
+    def _fallback(self, dtype: DataType, value: object) -> DataType | None:
         """The first data type in `value` (one or a list) that zarrscope knows and whose size is that of `dtype`, if
         that is known; None if there is none."""
         for name in value if isinstance(value, list) else [] if value is None else [value]:
@@ -283,7 +282,7 @@ class DocumentParser:
                 advice=known.explain(name) or "It may change what the node means; open it leniently to look anyway.",
             )
 
-    def _extensions(self, value: Any) -> None:
+    def _extensions(self, value: object) -> None:
         if not isinstance(value, list):
             advice = "ZEP 9 gives it the form of a list of objects with a name."
             members = value if isinstance(value, Mapping) else {}
@@ -303,7 +302,7 @@ class DocumentParser:
         for i, item in enumerate(value):
             self.defects.attempt(self._extension, item, f"/extensions/{i}")
 
-    def _extension(self, item: Any, pointer: str) -> None:
+    def _extension(self, item: object, pointer: str) -> None:
         spec = extension(item, pointer, "extension")
         report = known.understood(spec, pointer)
         if report is None:
@@ -313,14 +312,14 @@ class DocumentParser:
             self.reports.append(report)
 
 
-def _settings(value: Any, spec: CodecSpec, pointer: str, what: str) -> Members:
+def _settings(value: object, spec: CodecSpec, pointer: str, what: str) -> Members:
     """The configuration of an extension. Its pointer is that of the extension if `value` has no `configuration`,
     because early writers put the settings beside the name."""
     apart = isinstance(value, Mapping) and "configuration" in value
     return Members(spec.configuration, f"{pointer}/configuration" if apart else pointer, what)
 
 
-def _is_bare_bytes(item: Any) -> bool:
+def _is_bare_bytes(item: object) -> bool:
     """Whether `item` is a bytes codec without configuration."""
     return item == "bytes" or (
         isinstance(item, Mapping) and item.get("name") == "bytes" and not item.get("configuration")

@@ -65,7 +65,7 @@ def is_standard_json(value: Any) -> bool:
     return False
 
 
-def _check(value: Any, pointer: str, depth: int = 0) -> None:
+def _check(value: object, pointer: str, depth: int = 0) -> None:
     if isinstance(value, float) and not math.isfinite(value):
         raise BadMetadata(
             f"{value} is not JSON, and other readers would reject the whole document",

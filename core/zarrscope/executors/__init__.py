@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from zarrscope.executors.executor import Cancelled, Executor, Scheduler, ThreadExecutor
 
-from zarrscope.executors.executor import Cancelled, Executor, ThreadExecutor
-
-__all__ = ["Cancelled", "Executor", "ThreadExecutor", "executor_for"]
+__all__ = ["Cancelled", "Executor", "Scheduler", "ThreadExecutor", "executor_for"]
 
 
-def executor_for(scheduler: Any) -> Executor:
+def executor_for(scheduler: Scheduler | None) -> Executor:
     """The executor for `scheduler`: the threads of this process for None, a Dask cluster (cluster.DaskExecutor) for the
     address of its scheduler."""
     if scheduler is None:

@@ -37,7 +37,7 @@ from zarrscope.executors.cluster_worker import (
     question,
     reason_against,
 )
-from zarrscope.executors.executor import Cancelled
+from zarrscope.executors.executor import Cancelled, Scheduler
 from zarrscope.model.storage import never
 from zarrscope.runtime.tuning import TASK_BYTES, TASKS_PER_THREAD
 from zarrscope.stores.store import Store
@@ -80,7 +80,7 @@ class DaskExecutor:
 
     may_repeat = True
 
-    def __init__(self, scheduler: Any, wait_for_workers: float = FIRST_WORKER_SECONDS) -> None:
+    def __init__(self, scheduler: Scheduler, wait_for_workers: float = FIRST_WORKER_SECONDS) -> None:
         try:
             from distributed import Client
         except ImportError:
@@ -101,8 +101,9 @@ class DaskExecutor:
         """Workers that were reported as silent."""
         self._asked: dict[str, float] = {}
         """Worker that did not answer → when it was asked."""
+        self.client: Any  # distributed's Client, whose methods have no types
         self._own = isinstance(scheduler, str | os.PathLike)
-        if not self._own:
+        if not isinstance(scheduler, str | os.PathLike):
             self.client = scheduler
             return
         address = _address(scheduler)

@@ -100,7 +100,7 @@ def question(place: ProbedKey | None) -> str:
     return _ASK.format(question=_QUESTION, url=url, key=key, how=how)
 
 
-def reason_against(answer: Any, place: ProbedKey | None) -> str | None:
+def reason_against(answer: object, place: ProbedKey | None) -> str | None:
     """The reason why a worker that gave this answer may not take part; None if it may."""
     own = identity()
     if isinstance(answer, TimeoutError):

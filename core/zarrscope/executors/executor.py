@@ -9,18 +9,24 @@ piece again, so pieces must be idempotent.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from zarrscope.model.storage import never
 from zarrscope.runtime.threads import shared
 from zarrscope.runtime.tuning import TASK_BYTES
 from zarrscope.stores.store import Store
 
+if TYPE_CHECKING:
+    from distributed import Client
+
 Piece = TypeVar("Piece")
 T = TypeVar("T")
 
+Scheduler: TypeAlias = "str | os.PathLike[str] | Client"
+"""The scheduler of a Dask cluster: its address, its scheduler file, or a Client that is connected to it."""
 JOURNAL = ".zarrscope-convert.json"
 """The key of the journal of a conversion or a rebuild; it is erased at the end."""
 

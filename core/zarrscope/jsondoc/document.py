@@ -46,7 +46,7 @@ __all__ = [
 _MISSING: Any = object()
 
 
-def same_json(a: Any, b: Any) -> bool:
+def same_json(a: object, b: object) -> bool:
     """Whether two values are equal as JSON. 1, 1.0 and true differ; NaN equals NaN; the order of members does not
     count.
     """
@@ -101,7 +101,7 @@ class Document:
     def _style(self) -> Style:
         return Style.of(self.text, self._root, self.key)
 
-    def get(self, pointer: str, default: Any = _MISSING) -> Any:
+    def get(self, pointer: str, default: object = _MISSING) -> Any:
         """The value at a pointer. Raises NotFound when there is none and no default was given."""
         value = self.value
         for token in tokens_of(pointer):
@@ -129,7 +129,7 @@ class Document:
         return None if found is None else found.span
 
     # ------------------------------------------------------------------ editing
-    def set(self, pointer: str, value: Any) -> Document:
+    def set(self, pointer: str, value: object) -> Document:
         """Returns the document with this value at the pointer; a new member is put last. Equal values within it keep
         their text.
 
@@ -190,7 +190,7 @@ class Document:
             return self.add(pointer, {})
         return self.set(pointer, {}) if self.get(pointer) is None else self
 
-    def add(self, pointer: str, value: Any, position: int | None = None) -> Document:
+    def add(self, pointer: str, value: object, position: int | None = None) -> Document:
         """Returns the document with a new member, or a new item before the given index ("-" for the end), as RFC 6902
         "add".
 
@@ -336,7 +336,7 @@ class Document:
         else:
             splices.append((span.start, span.stop, self._replacement(span, parent, value)))
 
-    def _replacement(self, span: JsonSpan, parent: JsonSpan | None, value: Any) -> str:
+    def _replacement(self, span: JsonSpan, parent: JsonSpan | None, value: object) -> str:
         if span.children and (span.kind == "array") == isinstance(value, list):
             lines = on_lines(self.text, span)
         elif parent is None:
@@ -399,7 +399,7 @@ class Document:
         found = self._find(pointer)
         return None if found is None else found.parent
 
-    def _member(self, parent: JsonSpan, name: str, value: Any, indent: str | None) -> str:
+    def _member(self, parent: JsonSpan, name: str, value: object, indent: str | None) -> str:
         spelled = value if isinstance(value, Verbatim) else self._style.spelled(value, indent)
         if parent.kind == "array":
             return spelled

@@ -107,7 +107,7 @@ def with_members(text: str, place: Sequence[str], changes: Mapping[str, Any]) ->
     return _extended(text, place, added) if added else text
 
 
-def _replaced(text: str, member: MemberSpan, value: Any) -> str:
+def _replaced(text: str, member: MemberSpan, value: object) -> str:
     lead = _line_before(text, member.begin)
     changed = Document(lead + text[member.start : member.stop]).set("", value)
     return changed.text[len(lead) :]

@@ -157,7 +157,7 @@ def _within(digits: str) -> float:
     return value
 
 
-def _finite(value: Any) -> bool:
+def _finite(value: object) -> bool:
     """Whether no number in a value is infinite."""
     pending = [value]
     while pending:

@@ -248,7 +248,7 @@ def pointer_of(tokens: Sequence[str]) -> str:
     return "".join("/" + token.replace("~", "~0").replace("/", "~1") for token in tokens)
 
 
-def outline(text: str, value: Any) -> JsonSpan:
+def outline(text: str, value: object) -> JsonSpan:
     """The value of a text that `parse_json` has accepted; its parts are found when they are asked for. They share the
     value, because a second copy would take as much memory again.
     """

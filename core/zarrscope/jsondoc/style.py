@@ -87,7 +87,7 @@ class Style:
         quoted = json.dumps(value, ensure_ascii=self.ascii)
         return escape_surrogates(quoted)
 
-    def spelled(self, value: Any, indent: str | None) -> str:
+    def spelled(self, value: object, indent: str | None) -> str:
         """JSON text of a plain value; `indent` is the indentation of its line, None for one line."""
         if isinstance(value, str):
             return self.quoted(value)
@@ -131,7 +131,7 @@ def indent_at(text: str, at: int) -> str:
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
-def plain(value: Any, pointer: str, depth: int = 0) -> Any:
+def plain(value: object, pointer: str, depth: int = 0) -> Any:
     """Returns `value` in the types that json.loads gives. Raises Refused for values that JSON cannot hold."""
     if depth > MAX_DEPTH:
         raise Refused(f"The value is nested more than {MAX_DEPTH} deep", pointer=pointer)

@@ -108,9 +108,9 @@ def __hash__(self: Any) -> int:
     return hash(self._frozen_compared(self))
 
 
-def __setattr__(self: Any, name: str, value: Any) -> None:
+def __setattr__(self: object, name: str, value: object) -> None:
     raise FrozenInstanceError(f"cannot assign to field {name!r}")
 
 
-def __delattr__(self: Any, name: str) -> None:
+def __delattr__(self: object, name: str) -> None:
     raise FrozenInstanceError(f"cannot delete field {name!r}")

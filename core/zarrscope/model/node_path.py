@@ -54,7 +54,7 @@ def natural(name: str) -> str:
 def declared_paths(attributes: Mapping[str, Any]) -> Iterator[str]:
     """Paths beneath a group that OME-Zarr attributes name: levels, labels, wells, images of a well."""
 
-    def members(value: Any, name: str) -> Iterable[Any]:
+    def members(value: object, name: str) -> Iterable[Any]:
         found = value.get(name) if isinstance(value, Mapping) else None
         return found if isinstance(found, list) else ()
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import BadMetadata, Unsupported
 from zarrscope.model.dtype import (
@@ -33,6 +33,9 @@ from zarrscope.model.dtype import (
 from zarrscope.model.json_value import JSON
 from zarrscope.model.plugins import plugin
 from zarrscope.runtime.lazy_numpy import np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 _TYPESTR = r"([<>|=]?)([biufcmMSUVO])([0-9]*)(?:\[([^\]]*)\])?"
 _UNIT = r"([0-9]*)([A-Za-zμµ]+)"
@@ -155,7 +158,7 @@ def _descr(kind: np.dtype[Any]) -> list[list[Any]]:
     return fields
 
 
-def from_numpy(dtype: Any) -> DataType:
+def from_numpy(dtype: npt.DTypeLike | DataType) -> DataType:
     """The data type for values of a numpy dtype (or anything that numpy.dtype accepts, or a v3 name). Raises
     Unsupported.
 

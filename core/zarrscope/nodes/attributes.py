@@ -94,7 +94,7 @@ class Attributes(MutableMapping[str, Any]):
         stored = self._node.attributes
         return visible(f"<Attributes {stored if isinstance(stored, UnreadAttributes) else dict(stored)!r}>")
 
-    def __setitem__(self, name: str, value: Any) -> None:
+    def __setitem__(self, name: str, value: object) -> None:
         self._change({name: value})
 
     def __delitem__(self, name: str) -> None:

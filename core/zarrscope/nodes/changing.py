@@ -19,7 +19,11 @@ from zarrscope.nodes.listing import nothing_at
 
 # Methods import the modules that only they need, so that opening and reading do not import them.
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from zarrscope.jsondoc.document import Document
+    from zarrscope.model.dtype import DataType
+    from zarrscope.model.metadata import CodecSpec
     from zarrscope.nodes.array import Array
     from zarrscope.stores.dry_run import Operation
 
@@ -89,11 +93,11 @@ class ChangingHierarchy:
         path: str,
         *,
         shape: Sequence[int],
-        dtype: Any,
+        dtype: npt.DTypeLike | DataType,
         chunks: Sequence[int] | None = None,
         shards: Sequence[int] | None = None,
-        codecs: Sequence[Any] | None = None,
-        fill_value: Any = 0,
+        codecs: Sequence[CodecSpec | Mapping[str, Any] | str] | None = None,
+        fill_value: object = 0,
         dimension_names: Sequence[str | None] | None = None,
         attributes: Mapping[str, Any] | None = None,
         separator: str | None = None,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isqrt, prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from zarrscope.model.dtype import DataType, Fill
 from zarrscope.model.fill_value import undefined
 from zarrscope.model.metadata import ArrayMetadata, CodecSpec, Configuration, RegularGrid
 from zarrscope.model.typestr import from_numpy
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 CHUNK_BYTES = 1 << 20
 PLANE_BYTES = 2 << 20
@@ -35,11 +38,11 @@ def new_array(
     path: str,
     *,
     shape: Sequence[int],
-    dtype: Any,
+    dtype: npt.DTypeLike | DataType,
     chunks: Sequence[int] | None,
     shards: Sequence[int] | None,
     codecs: Sequence[CodecSpec | Mapping[str, Any] | str] | None,
-    fill_value: Any,
+    fill_value: object,
     dimension_names: Sequence[str | None] | None,
     separator: str | None,
 ) -> ArrayMetadata:
@@ -178,7 +181,7 @@ def sharding(chunks: Sequence[int], codecs: Sequence[CodecSpec]) -> CodecSpec:
     )
 
 
-def as_fill(value: Any, dtype: DataType) -> Fill:
+def as_fill(value: object, dtype: DataType) -> Fill:
     """The fill value with its exact bits. None gives an undefined fill value, which reads as zero, "" or False."""
     if value is None:
         return undefined(dtype)

@@ -205,11 +205,11 @@ def clipped(text: str, limit: int, keep: str = "") -> str:
     return "".join(found)
 
 
-def outline(value: Any) -> Iterator[str]:
+def outline(value: object) -> Iterator[str]:
     """Attributes as indented JSON, only the first members of each object and list, so it is quick at any size."""
     left = [_NODES]
 
-    def lines(value: Any, depth: int, head: str) -> Iterator[str]:
+    def lines(value: object, depth: int, head: str) -> Iterator[str]:
         left[0] -= 1
         indent = "  " * depth
         if isinstance(value, Mapping | list | tuple) and value and depth < _DEPTH and left[0] > 0:
@@ -232,7 +232,7 @@ def outline(value: Any) -> Iterator[str]:
     yield from lines(value, 0, "")
 
 
-def _scalar(value: Any) -> str:
+def _scalar(value: object) -> str:
     if isinstance(value, str):
         return json.dumps(value[:_STRING] + ("…" if len(value) > _STRING else ""), ensure_ascii=False)
     if isinstance(value, int) and value.bit_length() > 4096:

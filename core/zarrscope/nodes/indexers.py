@@ -168,7 +168,7 @@ def _is_integer(part: object) -> bool:
     return not isinstance(part, slice) and np.asarray(part).ndim == 0
 
 
-def _positions(part: Any, axis: int, length: int) -> NDArray[np.intp]:
+def _positions(part: object, axis: int, length: int) -> NDArray[np.intp]:
     """The positions that one part of an index selects. Raises IndexError."""
     if isinstance(part, slice):
         try:

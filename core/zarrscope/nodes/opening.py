@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from zarrscope.dialects import Detected, dialect_named
 from zarrscope.errors import Conflict, NotFound, Refused, Unsupported, ZarrscopeError
@@ -25,11 +25,24 @@ if TYPE_CHECKING:
     from zarrscope.stores.address import Address
     from zarrscope.stores.objects import Given
 
+
+class OpenOptions(TypedDict, total=False):
+    """The parameters of `open` that are given by name, for functions that pass them on."""
+
+    dialect: str | None
+    lenient: bool
+    consolidated: bool
+    fallbacks: bool
+    document_limit: int | None
+    storage_options: Mapping[str, Any] | None
+    follow_links: bool
+
+
 ASSUMED = "Denied values are taken as missing, because the server does not distinguish the two"
 
 
 def open(
-    url: str | os.PathLike[str] | Store | Mapping[str, Any] | Any,
+    url: str | os.PathLike[str] | Store | Mapping[str, Any] | object,
     mode: Mode = "r",
     *,
     dialect: str | None = None,
@@ -131,7 +144,10 @@ def open(
 
 
 def open_array(
-    url: str | os.PathLike[str] | Store | Mapping[str, Any] | Any, path: str = "/", mode: Mode = "r", **options: Any
+    url: str | os.PathLike[str] | Store | Mapping[str, Any] | object,
+    path: str = "/",
+    mode: Mode = "r",
+    **options: Unpack[OpenOptions],
 ) -> Array:
     """Opens one array of a hierarchy.
 
@@ -181,7 +197,10 @@ def open_array(
 
 
 def open_group(
-    url: str | os.PathLike[str] | Store | Mapping[str, Any] | Any, path: str = "/", mode: Mode = "r", **options: Any
+    url: str | os.PathLike[str] | Store | Mapping[str, Any] | object,
+    path: str = "/",
+    mode: Mode = "r",
+    **options: Unpack[OpenOptions],
 ) -> Group:
     """Opens one group of a hierarchy.
 
@@ -227,7 +246,7 @@ def open_group(
 
 
 def _node(
-    url: str | os.PathLike[str] | Store | Mapping[str, Any] | Any, path: str, mode: Mode, options: dict[str, Any]
+    url: str | os.PathLike[str] | Store | Mapping[str, Any] | object, path: str, mode: Mode, options: OpenOptions
 ) -> Group | Array:
     hierarchy = open(url, mode, **options)
     return hierarchy.open_node(join_path(hierarchy.initial_path, path))

@@ -79,7 +79,7 @@ def _is_series(attributes: Mapping[str, Any]) -> bool:
     return "bioformats2raw.layout" in attributes or block(attributes)[0].get("bioformats2raw.layout") is not None
 
 
-def _members(value: Any, path: str, title: Any) -> tuple[CollectionMember, ...]:
+def _members(value: object, path: str, title: Any) -> tuple[CollectionMember, ...]:
     members = []
     for i, item in enumerate(value if isinstance(value, list) else ()):
         name = item.get("path") if isinstance(item, Mapping) else None
@@ -113,7 +113,7 @@ def _plate(plate: Mapping[str, Any], path: str, name: str) -> Collection:
     return Collection("plate", path, text_of(plate.get("name")) or name, tuple(members), rows, columns, tuple(warnings))
 
 
-def _index(stated: Any, names: tuple[str, ...], name: str) -> int:
+def _index(stated: object, names: tuple[str, ...], name: str) -> int:
     if isinstance(stated, int) and not isinstance(stated, bool) and stated >= 0:
         return stated
     return names.index(name) if name in names else -1

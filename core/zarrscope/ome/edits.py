@@ -35,7 +35,7 @@ class Edit:
     """Whether an object or list is formatted like its neighbours, not as in `text`."""
 
 
-def edit(pointer: str, value: Any) -> Edit:
+def edit(pointer: str, value: object) -> Edit:
     """Makes an edit that puts a value at a pointer."""
     return Edit(pointer, json.dumps(value, ensure_ascii=False), isinstance(value, dict | list))
 
@@ -252,7 +252,7 @@ def _spelled(value: float) -> str:
 
 
 def _added(
-    omero: Any,
+    omero: object,
     listed: Sequence[Any],
     at: str,
     total: int,

@@ -200,7 +200,7 @@ def _intrinsic(entry: Mapping[str, Any], datasets: Sequence[Any]) -> Any:
     return systems[0].get("axes")
 
 
-def _axes(value: Any, warnings: list[str]) -> tuple[Axis, ...] | None:
+def _axes(value: object, warnings: list[str]) -> tuple[Axis, ...] | None:
     if not isinstance(value, list) or not value or len(value) > MAX_RANK:
         return None
     axes: list[Axis] = []
@@ -223,7 +223,7 @@ def _axes(value: Any, warnings: list[str]) -> tuple[Axis, ...] | None:
 Affine = tuple[tuple[float, ...] | None, tuple[float, ...] | None]
 
 
-def _combined(inner: Any, outer: Any, axes: tuple[Axis, ...] | None, warnings: list[str]) -> Affine:
+def _combined(inner: object, outer: object, axes: tuple[Axis, ...] | None, warnings: list[str]) -> Affine:
     """The dataset's transformations, then those of the whole multiscale, as one scale and one translation."""
     rank = len(axes) if axes else None
     scale: tuple[float, ...] | None = None
@@ -252,7 +252,7 @@ def _product(a: tuple[float, ...], b: tuple[float, ...]) -> tuple[float, ...]:
     return tuple(x * y for x, y in zip(a, b, strict=True))
 
 
-def _steps(value: Any, depth: int = 0) -> list[Mapping[str, Any]]:
+def _steps(value: object, depth: int = 0) -> list[Mapping[str, Any]]:
     """A flat list of transformations, from a list, one object (0.6), or a sequence (0.6)."""
     if isinstance(value, Mapping):
         if value.get("type") == "sequence" and depth < 8:
@@ -280,7 +280,7 @@ def _step(step: Mapping[str, Any], warnings: list[str]) -> Affine:
     return None, None
 
 
-def _diagonal(value: Any) -> Affine | None:
+def _diagonal(value: object) -> Affine | None:
     """Scale and translation of an N x (N+1) matrix that only scales and shifts; None for another one."""
     rows = [_vector(row) for row in value] if isinstance(value, list) and 0 < len(value) <= MAX_RANK else []
     n = len(rows)
@@ -292,14 +292,14 @@ def _diagonal(value: Any) -> Affine | None:
     return tuple(matrix[i][i] for i in range(n)), tuple(row[n] for row in matrix)
 
 
-def _vector(value: Any) -> tuple[float, ...] | None:
+def _vector(value: object) -> tuple[float, ...] | None:
     if not isinstance(value, list) or not 0 < len(value) <= MAX_RANK + 1:
         return None
     numbers = [number(v) for v in value]
     return None if None in numbers else tuple(n for n in numbers if n is not None)
 
 
-def number(value: Any) -> float | None:
+def number(value: object) -> float | None:
     """A JSON number that a float can hold; true and false are not numbers."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
@@ -310,18 +310,18 @@ def number(value: Any) -> float | None:
     return converted if math.isfinite(converted) else None
 
 
-def listed(value: Any) -> list[Any]:
+def listed(value: object) -> list[Any]:
     """The value if it is a list, else an empty list."""
     return value if isinstance(value, list) else []
 
 
-def text_of(value: Any) -> str:
+def text_of(value: object) -> str:
     """The value if it is text, else ""."""
     return value if isinstance(value, str) else ""
 
 
 # ---------------------------------------------------------------------- omero (spec E.3)
-def color(value: Any) -> Color | None:
+def color(value: object) -> Color | None:
     """(r, g, b) of "RRGGBB", with or without "#"; 3 digits are doubled, of 8 digits the last two
     (opacity) are dropped."""
     if not isinstance(value, str):
@@ -334,7 +334,7 @@ def color(value: Any) -> Color | None:
     return int(digits[0:2], 16), int(digits[2:4], 16), int(digits[4:6], 16)
 
 
-def _omero(value: Any, warnings: list[str]) -> tuple[tuple[Channel, ...], Mapping[str, int]]:
+def _omero(value: object, warnings: list[str]) -> tuple[tuple[Channel, ...], Mapping[str, int]]:
     """Channels as the metadata state them (their number may differ from the array's), and default
     indices of t and z."""
     if not isinstance(value, Mapping):
@@ -369,14 +369,14 @@ def _omero(value: Any, warnings: list[str]) -> tuple[tuple[Channel, ...], Mappin
     return tuple(channels), defaults
 
 
-def _pair(low: Any, high: Any) -> tuple[float, float] | None:
+def _pair(low: object, high: object) -> tuple[float, float] | None:
     a, b = number(low), number(high)
     return None if a is None or b is None or not a < b else (a, b)
 
 
 # ---------------------------------------------------------------------- labels (spec E.4)
 def _image_label(
-    value: Any, path: str, warnings: list[str]
+    value: object, path: str, warnings: list[str]
 ) -> tuple[Mapping[int, tuple[int, int, int, int]] | None, str | None]:
     if not isinstance(value, Mapping):
         return None, None
@@ -400,7 +400,7 @@ def _image_label(
     return colors, target
 
 
-def _label_properties(value: Any) -> Mapping[int, Mapping[str, Any]] | None:
+def _label_properties(value: object) -> Mapping[int, Mapping[str, Any]] | None:
     """The `properties` of `image-label` by label value. Entries that repeat a value are merged."""
     stated = value.get("properties") if isinstance(value, Mapping) else None
     if not isinstance(stated, list):

@@ -78,7 +78,7 @@ class _Steps:
 
 
 # ---------------------------------------------------------------------- reading
-def _steps_at(value: Any, at: str) -> _Steps:
+def _steps_at(value: object, at: str) -> _Steps:
     found = _Steps(at, stated=bool(value))
     for step, pointer in _flat(value, at):
         kind = step.get("type")
@@ -102,7 +102,7 @@ def _steps_at(value: Any, at: str) -> _Steps:
     return found
 
 
-def _flat(value: Any, at: str, depth: int = 0) -> list[tuple[Mapping[str, Any], str]]:
+def _flat(value: object, at: str, depth: int = 0) -> list[tuple[Mapping[str, Any], str]]:
     """A flat list of (transformation, JSON pointer), from a list, one object (0.6), or a sequence (0.6)."""
     if isinstance(value, Mapping):
         if value.get("type") == "sequence" and depth < 8:
@@ -113,7 +113,7 @@ def _flat(value: Any, at: str, depth: int = 0) -> list[tuple[Mapping[str, Any], 
     return []
 
 
-def _diagonal(value: Any, at: str) -> tuple[_Vector, _Vector] | None:
+def _diagonal(value: object, at: str) -> tuple[_Vector, _Vector] | None:
     """Scale and translation of an N x (N+1) matrix that only scales and shifts; None for another one."""
     rows = value if isinstance(value, list) else []
     n = len(rows)
@@ -128,7 +128,7 @@ def _diagonal(value: Any, at: str) -> tuple[_Vector, _Vector] | None:
     return vector([(i, i) for i in range(n)]), vector([(i, n) for i in range(n)])
 
 
-def _fraction(value: Any) -> Fraction:
+def _fraction(value: object) -> Fraction:
     """A JSON number as an exact fraction of its text: 0.1 is a tenth."""
     return Fraction(Decimal(repr(value)))
 

@@ -32,7 +32,7 @@ class TransformError(BadMetadata):
 
 
 def transform(
-    attributes: Mapping[str, Any], source: str, target: str, coordinates: Any, read: ReadArray | None = None
+    attributes: Mapping[str, Any], source: str, target: str, coordinates: object, read: ReadArray | None = None
 ) -> Points:
     """Transforms `coordinates` (points × axes) from the coordinate system `source` to `target`.
 
@@ -120,7 +120,7 @@ def _graph(ome: Mapping[str, Any]) -> tuple[_Graph, dict[str, int | None]]:
     return edges, ranks
 
 
-def _end(value: Any) -> str | None:
+def _end(value: object) -> str | None:
     """The name of a coordinate system, stated as an object or, early on, as text; "path#name" for another group's."""
     if isinstance(value, str):
         return value
@@ -275,7 +275,7 @@ def _inner(step: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     return value
 
 
-def _list(value: Any) -> Sequence[Any]:
+def _list(value: object) -> Sequence[Any]:
     return value if isinstance(value, list) else []
 
 
@@ -353,7 +353,7 @@ def _check_project(step: Mapping[str, Any], source: Rank, target: Rank, depth: i
         raise TransformError(f"projectAxis makes {made} axes of {source}, but the output has {target}")
 
 
-def _is_coordinate(value: Any) -> bool:
+def _is_coordinate(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and bool(np.isfinite(value))
 
 

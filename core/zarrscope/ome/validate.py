@@ -430,11 +430,11 @@ def _stated_versions(ome: Mapping[str, Any]) -> Iterator[Any]:
             yield held["version"]
 
 
-def _numbers(value: Any) -> TypeGuard[list[float]]:
+def _numbers(value: object) -> TypeGuard[list[float]]:
     return isinstance(value, list) and all(isinstance(n, (int, float)) and not isinstance(n, bool) for n in value)
 
 
-def _octet(value: Any) -> bool:
+def _octet(value: object) -> bool:
     return type(value) is int and 0 <= value <= 255
 
 

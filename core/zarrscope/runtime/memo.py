@@ -88,7 +88,7 @@ class Memo(Generic[T]):
         with self._lock:
             self._values.clear()
 
-    def __contains__(self, key: Any) -> bool:
+    def __contains__(self, key: object) -> bool:
         return key in self._values
 
     def __len__(self) -> int:

@@ -76,7 +76,7 @@ class FsspecStore(RemoteStore):
         self._public_options = public_options(others(options))
         self._bucket = self._root.partition("/")[0] if scheme in _IN_BUCKETS else ""
 
-    def _hold(self, filesystem: Any, root: str, settings: Network | None = None) -> None:
+    def _hold(self, filesystem: object, root: str, settings: Network | None = None) -> None:
         super().__init__(settings or network())
         self._filesystem = filesystem
         self._root = root.rstrip("/")

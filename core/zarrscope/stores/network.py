@@ -81,7 +81,7 @@ def others(options: Mapping[str, Any] | None) -> dict[str, Any]:
     return {name: value for name, value in (options or {}).items() if name not in SETTINGS}
 
 
-def _value(name: str, value: Any, default: Any, where: str) -> Any:
+def _value(name: str, value: Any, default: object, where: str) -> Any:
     if isinstance(default, bool):
         text = str(value).strip().lower()
         if text in ("1", "true", "yes", "on", "0", "false", "no", "off"):

@@ -39,7 +39,7 @@ class Given(NamedTuple):
     path: str = "/"
 
 
-def place_of(value: Any, mode: Mode) -> Given:
+def place_of(value: object, mode: Mode) -> Given:
     """The store or address of an object. Raises Refused for an object of an unknown type, Unsupported for one that
     cannot be opened.
 
@@ -94,7 +94,7 @@ def _found(value: Any, mode: Mode) -> Given | None:
     return None
 
 
-def _is(value: Any, package: str, *names: str) -> bool:
+def _is(value: object, package: str, *names: str) -> bool:
     """Whether the class of `value`, or a base class, has one of these names in that package."""
     return any(
         kind.__name__ in names and (kind.__module__ == package or kind.__module__.startswith(package + "."))
@@ -113,7 +113,7 @@ def _folder(root: str, what: str, mode: Mode) -> Store:
     return open_store(root, "r" if mode == "r" else "a")
 
 
-def _file_system(files: Any, root: str, mode: Mode) -> Store:
+def _file_system(files: object, root: str, mode: Mode) -> Store:
     from zarrscope.stores.file_system import FileSystemStore, unwrapped
 
     files, root = unwrapped(files, root)

@@ -130,7 +130,7 @@ def _neuroglancer(fragment: str) -> LinkedVolume:
     return _taken(sources[0][1], f"Neuroglancer, from its layer {sources[0][0]!r}", others)
 
 
-def _layers(layers: Any) -> Iterator[tuple[str, Any]]:
+def _layers(layers: object) -> Iterator[tuple[str, Any]]:
     """Yields (name, layer) from a list of layers, or from the mapping of older links."""
     if isinstance(layers, dict):
         yield from ((str(name), each) for name, each in layers.items())
@@ -138,7 +138,7 @@ def _layers(layers: Any) -> Iterator[tuple[str, Any]]:
         yield from ((str(each.get("name", "")), each) for each in layers if isinstance(each, dict))
 
 
-def _sources(layer: Any) -> Iterator[str]:
+def _sources(layer: object) -> Iterator[str]:
     found = layer.get("source") if isinstance(layer, dict) else layer
     for each in found if isinstance(found, list) else [found]:
         told = each.get("url") if isinstance(each, dict) else each

@@ -80,7 +80,7 @@ def adapter() -> Any:
             advice="Run: pip install 'zarr>=3'",
         ) from error
 
-    def part_of(asked: Any) -> ByteRange | None:
+    def part_of(asked: object) -> ByteRange | None:
         if asked is None:
             return None
         if isinstance(asked, theirs.RangeByteRequest):
@@ -133,11 +133,11 @@ def adapter() -> Any:
             return _again, (kept, self.read_only)
 
         # -------------------------------------------------------------- synchronous
-        def get_sync(self, key: str, *, prototype: Any = None, byte_range: Any = None) -> Any:
+        def get_sync(self, key: str, *, prototype: Any = None, byte_range: object = None) -> Any:
             value = self.store.get(key, part_of(byte_range))
             return None if value is None else (prototype or buffers.default_buffer_prototype()).buffer.from_bytes(value)
 
-        def set_sync(self, key: str, value: Any) -> None:
+        def set_sync(self, key: str, value: object) -> None:
             self._check_writable()
             if not isinstance(value, buffers.Buffer):
                 raise TypeError(f"A value is a Buffer of zarr-python, not {type(value).__name__}: value must be Buffer")
@@ -148,7 +148,7 @@ def adapter() -> Any:
             self.store.erase(key)
 
         # -------------------------------------------------------------- asynchronous
-        async def get(self, key: str, prototype: Any = None, byte_range: Any = None) -> Any:
+        async def get(self, key: str, prototype: object = None, byte_range: object = None) -> Any:
             await self._ensure_open()
             return await asyncio.to_thread(self.get_sync, key, prototype=prototype, byte_range=byte_range)
 
@@ -174,7 +174,7 @@ def adapter() -> Any:
                 raise FileNotFoundError(key)
             return size
 
-        async def set(self, key: str, value: Any) -> None:
+        async def set(self, key: str, value: object) -> None:
             await self._ensure_open()
             await asyncio.to_thread(self.set_sync, key, value)
 

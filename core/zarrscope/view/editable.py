@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from zarrscope.runtime.tuning import EDITED_BOX, EDITED_EDGE
 from zarrscope.view.lazy import AxisIndex, LazyView, ShownAs
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+    from dask.array import Array as DaskArray
     from numpy.typing import NDArray
 
     from zarrscope.nodes.array import Array
@@ -202,7 +204,7 @@ class EditableView(LazyView):
         return EditableView(array, view._axes, view._shown, view._layout, self.edits)
 
     @property
-    def _dask(self) -> Any:
+    def _dask(self) -> DaskArray | None:
         """The view as a new dask array each time, because dask may cache results under the name of a graph."""
         return self._in_dask()
 
@@ -225,7 +227,7 @@ class EditableView(LazyView):
         return values
 
     # ------------------------------------------------------------------ setting
-    def __setitem__(self, selection: Any, values: Any) -> None:
+    def __setitem__(self, selection: object, values: npt.ArrayLike) -> None:
         """Sets elements as numpy does, in memory only; elements that already have the value do not count as set.
 
         Raises Refused for values that the array's type cannot hold.
@@ -241,19 +243,21 @@ class EditableView(LazyView):
             part = self[selection]
             self._set_part(part, np.broadcast_to(held, part.shape))
         else:
-            positions = [self._positions_along(axis)[selection] for axis in range(self.ndim)]
+            index: Any = selection  # numpy says whether it is one
+            positions = [self._positions_along(axis)[index] for axis in range(self.ndim)]
             chosen = np.broadcast_to(held, positions[0].shape).reshape(-1)
             self._set_positions([at.reshape(-1) for at in positions], chosen)
 
     @staticmethod
-    def _is_basic(selection: Any) -> bool:
+    def _is_basic(selection: object) -> bool:
         """Whether the index contains only integers, slices, `...` and `None`."""
 
-        def basic(item: Any) -> bool:
+        def basic(item: object) -> bool:
             if isinstance(item, bool | np.bool_):
                 return False
-            alone = np.ndim(item) == 0 and hasattr(item, "__index__")
-            return item is None or item is Ellipsis or isinstance(item, slice) or alone
+            if item is None or item is Ellipsis or isinstance(item, slice):
+                return True
+            return isinstance(item, SupportsIndex) and np.ndim(np.asarray(item)) == 0
 
         return all(map(basic, selection if isinstance(selection, tuple) else (selection,)))
 

@@ -18,8 +18,10 @@ from zarrscope.errors.visible import visible
 from zarrscope.view.lazy_math import Computing, is_lazy
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     from numpy.typing import NDArray
 
+    from zarrscope.model.selection import Edges
     from zarrscope.nodes.array import Array
 
 AxisIndex = int | range | np.ndarray[Any, Any]
@@ -82,13 +84,13 @@ class LazyView(Computing):
         return self.shape[0]
 
     # ------------------------------------------------------------------ parts of it
-    def __getitem__(self, selection: Any) -> Any:
+    def __getitem__(self, selection: object) -> Any:
         """Integers and slices (negative, stepped), `...`, `None`, and one list or mask of an axis give a view; nothing
         is read. A mask over several axes gives a lazy dask array; several lists at once are read immediately.
 
         Raises IndexError as numpy does.
         """
-        items = list(selection) if isinstance(selection, tuple) else [selection]
+        items: list[Any] = list(selection) if isinstance(selection, tuple) else [selection]
         if any(_is_mask(item) for item in items):
             return self.lazy()[tuple(item.lazy() if isinstance(item, LazyView) else item for item in items)]
         items = self._filled(items)
@@ -163,18 +165,20 @@ class LazyView(Computing):
         shown = self._shown if array.dtype == self._array.dtype else None
         return LazyView(array, self._axes, shown, self._layout)
 
-    def mapped(self, dtype: Any, function: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]) -> LazyView:
+    def mapped(
+        self, dtype: npt.DTypeLike, function: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]
+    ) -> LazyView:
         """The same view with `function` applied to the values that are read; it is elementwise and returns values of
         `dtype`."""
         return self._like(self._axes, (np.dtype(dtype), function), self._layout)
 
-    def astype(self, dtype: Any, **_: Any) -> LazyView:
+    def astype(self, dtype: npt.DTypeLike, **_: object) -> LazyView:
         """A view whose values are converted after reading."""
         wanted = np.dtype(dtype)
         return self if wanted == self.dtype else self.mapped(wanted, partial(_converted, self._shown, wanted))
 
     # ------------------------------------------------------------------ reading
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         if copy is False:
             raise ValueError("a stored array cannot become a numpy array without a copy")
         values = self._read()
@@ -207,7 +211,7 @@ class LazyView(Computing):
             return [*range(0, len(indices), max(1, self._array.chunks[source])), len(indices)]
         return _edges(self._array.edges(source), indices)
 
-    def __setitem__(self, selection: Any, values: Any) -> None:
+    def __setitem__(self, selection: object, values: npt.ArrayLike) -> None:
         raise TypeError(f"{self!r} is read-only: change a copy, np.asarray(view)")
 
     def __deepcopy__(self, _: object) -> LazyView:
@@ -231,7 +235,7 @@ def _index(axis: AxisIndex) -> int | slice:
     return slice(axis.start, stop, axis.step)
 
 
-def _edges(edges: Any, indices: range) -> list[int]:
+def _edges(edges: Edges, indices: range) -> list[int]:
     """The positions, within ascending or descending indices, at which chunks begin."""
     found, at, length = [0], 0, len(indices)
     while True:
@@ -248,14 +252,14 @@ def _converted(shown: ShownAs | None, dtype: np.dtype[Any], values: np.ndarray[A
 
 
 # ---------------------------------------------------------------------- indices
-def _is_mask(item: Any) -> bool:
+def _is_mask(item: object) -> bool:
     """Whether an item of an index is a mask that does not have exactly one axis, or a lazy array."""
     if is_lazy(item) or isinstance(item, bool | np.bool_):
         return True
     return isinstance(item, np.ndarray) and item.dtype.kind == "b" and item.ndim != 1
 
 
-def _is_list(item: Any) -> bool:
+def _is_list(item: object) -> bool:
     return isinstance(item, list | range) or (isinstance(item, np.ndarray) and item.ndim > 0)
 
 
@@ -265,7 +269,7 @@ def _apart(items: list[Any]) -> bool:
     return given[-1] - given[0] >= len(given)
 
 
-def _positions(item: Any, length: int) -> np.ndarray[Any, Any]:
+def _positions(item: npt.ArrayLike, length: int) -> np.ndarray[Any, Any]:
     """The positions that a list or a mask selects, counted from the front."""
     given = np.asarray(item)
     if given.dtype.kind == "b":

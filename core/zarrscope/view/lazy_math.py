@@ -8,15 +8,20 @@ result. The protocols are NEP 13 and 18: https://numpy.org/neps/nep-0018-array-f
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from itertools import pairwise
 from math import prod
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from zarrscope.runtime.tuning import LAZY_BLOCK_BYTES
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+    from dask.array import Array as DaskArray
 
 
 class _OnType:
@@ -52,36 +57,37 @@ class Computing(np.lib.mixins.NDArrayOperatorsMixin, ABC):
         """The positions at which chunks begin along an axis, then the length of the axis."""
 
     @abstractmethod
-    def __getitem__(self, selection: Any) -> Computing:
+    def __getitem__(self, selection: object) -> Computing:
         """A part of the view, lazy if possible."""
 
     @abstractmethod
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         """Reads the values and returns them as a numpy array."""
 
     __hash__ = object.__hash__  # must be set: a class whose `==` compares elements would not be hashable otherwise
 
-    def lazy(self) -> Any:
+    def lazy(self) -> DaskArray | np.ndarray[Any, Any]:
         """The view as a dask array whose blocks are whole chunks. Without dask, reads all values into a numpy array."""
         return self._dask if self._dask is not None else np.asarray(self)
 
     @cached_property
-    def _dask(self) -> Any:
+    def _dask(self) -> DaskArray | None:
         return self._in_dask()
 
-    def _in_dask(self) -> Any:
+    def _in_dask(self) -> DaskArray | None:
         da = _dask_array()
         if da is None:
             return None
-        return da.from_array(
+        lazy: DaskArray = da.from_array(
             _Reading(self),
             chunks=_blocks([self.edges(axis) for axis in range(self.ndim)], self.dtype.itemsize),
             name=False,  # else dask pickles the view to compute a name
             fancy=False,
             meta=np.empty((0,) * self.ndim, self.dtype),
         )
+        return lazy
 
-    def to_dask_array(self) -> Any:
+    def to_dask_array(self) -> DaskArray | np.ndarray[Any, Any]:
         """The method that `dask.array.asarray` calls on this object."""
         return self.lazy()
 
@@ -90,7 +96,13 @@ class Computing(np.lib.mixins.NDArrayOperatorsMixin, ABC):
         return _apply(getattr(ufunc, method), inputs, options, known=method == "__call__")
 
     @_OnType
-    def __array_function__(self, function: Any, types: Any, inputs: Any, options: Any) -> Any:
+    def __array_function__(
+        self,
+        function: Callable[..., Any],
+        types: Iterable[type],
+        inputs: Iterable[Any],
+        options: Mapping[str, Any],
+    ) -> Any:
         return _apply(function, inputs, options, known=_dask_has(function))
 
     def __bool__(self) -> bool:
@@ -131,7 +143,7 @@ class _Reading:
     def __init__(self, view: Computing) -> None:
         self.view, self.shape, self.dtype, self.ndim = view, view.shape, view.dtype, view.ndim
 
-    def __getitem__(self, selection: Any) -> np.ndarray[Any, Any]:
+    def __getitem__(self, selection: object) -> np.ndarray[Any, Any]:
         return np.asarray(self.view[selection])
 
 
@@ -162,7 +174,7 @@ def _blocks(edges: list[list[int]], itemsize: int) -> tuple[tuple[int, ...], ...
     return tuple(map(tuple, sizes))
 
 
-def _apply(function: Callable[..., Any], inputs: Any, options: Mapping[str, Any], known: bool) -> Any:
+def _apply(function: Callable[..., Any], inputs: Iterable[Any], options: Mapping[str, Any], known: bool) -> Any:
     def taken(value: Any) -> Any:
         if isinstance(value, Computing):
             return value.lazy() if known else np.asarray(value)
@@ -173,7 +185,7 @@ def _apply(function: Callable[..., Any], inputs: Any, options: Mapping[str, Any]
     return function(*map(taken, inputs), **{name: taken(value) for name, value in options.items()})
 
 
-def _dask_array() -> Any:
+def _dask_array() -> ModuleType | None:
     """The module dask.array, or None if it is not installed."""
     try:
         import dask.array as da
@@ -182,7 +194,7 @@ def _dask_array() -> Any:
     return da
 
 
-def _dask_has(function: Any) -> bool:
+def _dask_has(function: Callable[..., Any]) -> bool:
     """Whether dask computes a function of numpy itself; if not, it would warn."""
     found = _dask_array()
     for part in function.__module__.split(".")[1:]:

@@ -84,7 +84,7 @@ def _is_scale(place: FieldPlace) -> bool:
     return len(path) > 4 and path[-2] == "scale" and path[-4] == "coordinateTransformations" and _is_number(place.value)
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

@@ -142,7 +142,7 @@ def _short_object(value: dict[str, Any]) -> str:
     return strings.joined(*named, "…" if len(value) > len(told) else "") if named else ""
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
@@ -183,7 +183,7 @@ def fields(draft: Draft, fold_above: int) -> tuple[Field, ...]:
     return tuple(walk.found)
 
 
-def kind_of(value: Any) -> FieldKind:
+def kind_of(value: object) -> FieldKind:
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -195,7 +195,7 @@ def kind_of(value: Any) -> FieldKind:
     return "list" if isinstance(value, list) else "number"
 
 
-def kinds_of(value: Any, text: str, pointer: str, wrong: bool = False) -> tuple[FieldKind, ...]:
+def kinds_of(value: object, text: str, pointer: str, wrong: bool = False) -> tuple[FieldKind, ...]:
     """The kinds into which a field can be converted without loss, including its own.
 
     The attributes as a whole must be an object, so their only kind is "object".
@@ -206,7 +206,7 @@ def kinds_of(value: Any, text: str, pointer: str, wrong: bool = False) -> tuple[
     return tuple(kind for kind in KINDS if kind == own or spelled(value, text, kind, wrong) is not None)
 
 
-def spelled(value: Any, text: str, kind: FieldKind, wrong: bool = False) -> str | None:
+def spelled(value: object, text: str, kind: FieldKind, wrong: bool = False) -> str | None:
     """JSON text of a value converted to another kind; None if content would be lost.
 
     `text` is the field's text: strings without quotes, numbers as in the document. `wrong`: whether this text was typed

@@ -41,7 +41,7 @@ class Mend:
     the edits."""
 
 
-def value_at(value: Any, pointer: str) -> Any:
+def value_at(value: object, pointer: str) -> Any:
     """The value at a JSON pointer; None if there is none."""
     for token in tokens_of(pointer):
         if isinstance(value, Mapping):
@@ -202,7 +202,7 @@ def field_of(subject: Subject, pointer: str) -> str:
     return ""
 
 
-def nearest(attributes: Any, pointer: str) -> str:
+def nearest(attributes: object, pointer: str) -> str:
     """The pointer itself if `attributes` have a value there, otherwise the nearest pointer above it with a value."""
     while pointer and value_at(attributes, pointer) is None:
         pointer = _above(pointer)

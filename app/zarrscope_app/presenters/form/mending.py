@@ -170,7 +170,7 @@ def verdict(attributes: Any, version: str) -> Verdict:
     return Verdict(told, findings, words.summed_up(version, errors, len(findings) - errors))
 
 
-def need_validity(before: Any, after: Any) -> None:
+def need_validity(before: object, after: object) -> None:
     """Raises Refused if an edit makes attributes break the OME-Zarr specification in a new way."""
     known = {(each.pointer, each.message) for each in verdict(before, version_of(before)).broken}
     new = [each for each in verdict(after, version_of(after)).broken if (each.pointer, each.message) not in known]
@@ -178,14 +178,14 @@ def need_validity(before: Any, after: Any) -> None:
         raise Refused(words.would_break([each.message for each in new[:3]]), pointer=new[0].pointer)
 
 
-def followers(attributes: Any, around: Surroundings) -> list[str]:
+def followers(attributes: object, around: Surroundings) -> list[str]:
     """Sentences that say how the other levels of an image change when the finest one is changed."""
     return [
         note for section in sections_of(Subject(attributes, around)) if section.id == "pixels" for note in section.notes
     ]
 
 
-def version_of(attributes: Any) -> str:
+def version_of(attributes: object) -> str:
     """The OME-Zarr version of attributes; "" if they have none."""
     from zarrscope.ome.metadata import block, multiscales
 

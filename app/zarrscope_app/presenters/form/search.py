@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import Any
 
 from psygnal import Signal
 
@@ -110,7 +109,7 @@ class FormSearch:
         self.changed.emit()
 
 
-def _places(value: Any, text: str, cancelled: Callable[[], bool]) -> list[str]:
+def _places(value: object, text: str, cancelled: Callable[[], bool]) -> list[str]:
     wanted, found = text.casefold(), []
     for number, (pointer, told) in enumerate(_fields(value)):
         if number % _BETWEEN == 0 and cancelled():
@@ -122,7 +121,7 @@ def _places(value: Any, text: str, cancelled: Callable[[], bool]) -> list[str]:
     return found
 
 
-def _fields(value: Any) -> Iterator[tuple[str, str]]:
+def _fields(value: object) -> Iterator[tuple[str, str]]:
     """(pointer, name and value as text) of all members, in the document's order."""
     stack = [iter([("", "", value)])]
     while stack:
@@ -138,7 +137,7 @@ def _fields(value: Any) -> Iterator[tuple[str, str]]:
             stack.pop()
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, str):
         return value
     return "" if isinstance(value, dict | list) else json.dumps(value)

@@ -82,7 +82,7 @@ def solid_member(azimuth: float, elevation: float, zoom: float) -> dict[str, Any
     return {"azimuth": round(azimuth, 3), "elevation": round(elevation, 3), "zoom": round(zoom, 3)}
 
 
-def _solid(told: Any) -> dict[str, Any] | None:
+def _solid(told: object) -> dict[str, Any] | None:
     if not isinstance(told, Mapping):
         return None
     azimuth, elevation, zoom = (_number(told.get(name)) for name in ("azimuth", "elevation", "zoom"))
@@ -92,7 +92,7 @@ def _solid(told: Any) -> dict[str, Any] | None:
     )
 
 
-def _blend(told: Any) -> dict[str, Any] | None:
+def _blend(told: object) -> dict[str, Any] | None:
     if not isinstance(told, Mapping):
         return None
     url, path, share = told.get("url"), told.get("path"), _number(told.get("share"))
@@ -100,7 +100,7 @@ def _blend(told: Any) -> dict[str, Any] | None:
     return {"url": url, "path": path, "share": min(1.0, max(0.0, 0.5 if share is None else share))} if texts else None
 
 
-def _number(value: Any) -> float | None:
+def _number(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:

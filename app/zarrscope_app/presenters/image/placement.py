@@ -114,7 +114,7 @@ def _entry(image: Image) -> Mapping[str, Any] | None:
     return None
 
 
-def _path(dataset: Any) -> str:
+def _path(dataset: object) -> str:
     path = dataset.get("path") if isinstance(dataset, Mapping) else None
     return path if isinstance(path, str) else ""
 
@@ -126,7 +126,7 @@ def _first_step(entry: Any) -> Mapping[str, Any]:
     return step if isinstance(step, Mapping) else {}
 
 
-def _name(end: Any) -> str:
+def _name(end: object) -> str:
     """The name of the coordinate system at one end of a transformation, or the path of the array that stands for it."""
     if isinstance(end, Mapping):
         end = end.get("name") or end.get("path")

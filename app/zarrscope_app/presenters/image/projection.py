@@ -66,7 +66,7 @@ class Accumulator:
             self._held[rows, columns] += float(value) * planes
             self._count[rows, columns] += planes
 
-    def result(self, fill: Any) -> Plane:
+    def result(self, fill: object) -> Plane:
         """The resulting plane; `fill` where nothing was added."""
         if self._method == "mean":
             with np.errstate(all="ignore"):

@@ -100,7 +100,7 @@ class KeepsView(ABC):
         saved = saved_view(self._image, self._index, plane, self._channels, self._labels, self._lock, rect, cursor)
         return {**saved, **self.beyond.members}
 
-    def restore(self: Settable, view: Any) -> tuple[str, ...]:
+    def restore(self: Settable, view: object) -> tuple[str, ...]:
         """Restores the parts of a `view` that fit the image. A view may come from pasted text, so its values may be of
         any type. Returns sentences about the parts that do not fit."""
         return restore_view(self, view)
@@ -186,7 +186,7 @@ def label_view(label: LabelStyle) -> dict[str, Any]:
     return view
 
 
-def restore_view(picture: Settable, view: Any) -> tuple[str, ...]:
+def restore_view(picture: Settable, view: object) -> tuple[str, ...]:
     """Restores the parts of a view that fit the image. A view may come from pasted text, so its values may be of any
     type. Returns sentences about the parts that do not fit."""
     image = picture.image
@@ -227,7 +227,7 @@ def _restore_place(picture: Settable, image: Image, view: Mapping[str, Any]) -> 
         picture.set_index(name, index)
 
 
-def _restore_level(picture: Settable, image: Image, level: Any) -> Iterator[str]:
+def _restore_level(picture: Settable, image: Image, level: object) -> Iterator[str]:
     if isinstance(level, int) and not isinstance(level, bool):
         if not 0 <= level < len(image.levels):
             yield f"The view asks for a level that is not here: the image has {counted(len(image.levels), 'level')}."
@@ -235,7 +235,7 @@ def _restore_level(picture: Settable, image: Image, level: Any) -> Iterator[str]
             picture.lock_level(level)
 
 
-def restore_channels(picture: Stylable, there: int, channels: Any) -> list[str]:
+def restore_channels(picture: Stylable, there: int, channels: object) -> list[str]:
     """Sets colours, contrast and visibility of channels. `there`: the number of channels of the image. Returns
     sentences about the settings that do not fit."""
     if not isinstance(channels, list):
@@ -265,7 +265,7 @@ def restore_channels(picture: Stylable, there: int, channels: Any) -> list[str]:
     return misfits
 
 
-def restore_labels(picture: Stylable, labels: Any) -> None:
+def restore_labels(picture: Stylable, labels: object) -> None:
     """Restores the label images over the picture, as far as they have been read."""
     for label in labels if isinstance(labels, list) else ():
         if isinstance(label, dict) and isinstance(label.get("path"), str) and isinstance(label.get("visible"), bool):
@@ -321,7 +321,7 @@ class Styles:
         """Does nothing, for the same reason as `set_outline`."""
 
 
-def _numbers(values: Any, many: int) -> list[float] | None:
+def _numbers(values: object, many: int) -> list[float] | None:
     """A list of exactly `many` finite numbers; None for anything else."""
     if not isinstance(values, list) or len(values) != many:
         return None

@@ -48,7 +48,7 @@ def label_value(value: str, properties: Mapping[str, Any] | None) -> str:
     return f"{value} ({', '.join(told)}{', …' if len(properties) > MOST_PROPERTIES else ''})"
 
 
-def _property(value: Any) -> str:
+def _property(value: object) -> str:
     return strings.clean(value, 40) if isinstance(value, str) else strings.exact(value, 40)
 
 

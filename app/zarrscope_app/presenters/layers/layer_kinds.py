@@ -32,7 +32,7 @@ def planner(kind: str) -> Planner:
     return _points if kind == "points" else partial(plan, kind=kind)
 
 
-def _points(node: Group | Array, view: Any = None, number: int | None = None) -> list[Layer]:
+def _points(node: Group | Array, view: object = None, number: int | None = None) -> list[Layer]:
     """A layer with a point for each row of a table of numbers. Raises Unsupported for any other array."""
     if node.kind != "array" or len(node.shape) != 2 or not 2 <= node.shape[1] <= MOST_COLUMNS:
         raise Unsupported(

@@ -89,7 +89,7 @@ class Layer:
     """Sentences about information in the file that the layer does not show."""
 
 
-def plan(node: Group | Array, view: Any = None, number: int | None = None, kind: str = "") -> list[Layer]:
+def plan(node: Group | Array, view: object = None, number: int | None = None, kind: str = "") -> list[Layer]:
     """The layers of a group or an array, with the display settings in `view`, which has the form described in
     session/state_text.py. `number`: the number of the image if a document describes several. `kind`: "image" or
     "labels" instead of the kind that the file states.
@@ -117,7 +117,7 @@ def plan(node: Group | Array, view: Any = None, number: int | None = None, kind:
     return [replace(layers[0], warnings=(*map(strings.clean, notes), *layers[0].warnings)), *layers[1:]]
 
 
-def _state(image: Image, view: Any) -> str:
+def _state(image: Image, view: object) -> str:
     """The text of the view of an image. If the view contains values that cannot be encoded, its settings are left
     out."""
     url = image.hierarchy.url if image.hierarchy is not None else ""
@@ -130,7 +130,7 @@ def _state(image: Image, view: Any) -> str:
         return encode_view({"url": told["url"], "path": told["path"]})
 
 
-def _as_shown(image: Image, layers: list[Layer], shown: Any) -> list[Layer]:
+def _as_shown(image: Image, layers: list[Layer], shown: object) -> list[Layer]:
     """The layers with the colours, contrast and visibility of the view `shown`. A view may come from a pasted text, so
     any of its values may be wrong."""
     if not isinstance(shown, Mapping) or image.plane[0] < 0:
@@ -374,7 +374,7 @@ class UnreadPlanes:
     def __init__(self) -> None:
         self._found: WeakKeyDictionary[Any, strings.Problem] = WeakKeyDictionary()
 
-    def tell(self, layer: Any, error: ZarrscopeError | None, path: str = "") -> bool:
+    def tell(self, layer: object, error: ZarrscopeError | None, path: str = "") -> bool:
         """Records the `error` of reading the displayed plane of a layer; None if the plane can be read or is no longer
         displayed. `path`: the node of the layer. Returns True if the record has changed."""
         before = self._found.pop(layer, None)

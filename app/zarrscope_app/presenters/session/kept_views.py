@@ -104,7 +104,7 @@ class KeepsViews(SessionPart):
         sliders = [axis for axis in self.slice.state.axes if axis.role == "slider"]
         return strings.joined(place, " ".join(f"{axis.title} {axis.index}" for axis in sliders))
 
-    def restore(self, view: Any) -> None:
+    def restore(self, view: object) -> None:
         """Sets display settings that are restored when the next picture is ready."""
         self._view = ("", view)
 

@@ -41,7 +41,7 @@ def _asked(place: int, shown: ChannelView) -> Asked:
     return change
 
 
-def _window(stated: Any, shown: ChannelView) -> tuple[str, str] | None:
+def _window(stated: object, shown: ChannelView) -> tuple[str, str] | None:
     """The displayed contrast window as (start, end); None if it is unknown, empty, or equal to the one that the
     metadata state."""
     held: Mapping[str, Any] = stated if isinstance(stated, Mapping) else {}

@@ -175,7 +175,7 @@ def _complete(selection: Sequence[Any], rank: int) -> list[Any]:
     return given + [slice(None)] * (rank - len(given))
 
 
-def _part(item: Any, length: int, factor: float, axis: str) -> ExportedAxis:
+def _part(item: object, length: int, factor: float, axis: str) -> ExportedAxis:
     """Converts an index or slice of the finest level to a level whose elements span `factor` of the finest elements."""
     if isinstance(item, int | np.integer):
         whole = max(1, round(length * factor))

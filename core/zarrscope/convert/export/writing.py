@@ -143,7 +143,7 @@ def read_rows(source: ExportSource, read: Callable[..., Iterator[ValueBlock]]) -
     return read(iter(regions))
 
 
-def cell(value: Any) -> str:
+def cell(value: object) -> str:
     """The text of a value, which reads back as the same value: all digits of integers, the shortest text of floats."""
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"

@@ -128,7 +128,7 @@ class SFTPStore(RemoteStore):
     async def _ask_for_nothing(self, key: str) -> bool:
         return False
 
-    def _hides(self, of_nothing: Any) -> bool:
+    def _hides(self, of_nothing: object) -> bool:
         return False
 
     async def _readable(self, key: str) -> bool:

@@ -73,7 +73,7 @@ def _resolutions(subject: Subject) -> list[SectionMember]:
     return found
 
 
-def _are_numbers(held: Any) -> TypeGuard[list[float]]:
+def _are_numbers(held: object) -> TypeGuard[list[float]]:
     return isinstance(held, list) and 0 < len(held) <= 5 and all(kind_of(size) == "number" for size in held)
 
 

@@ -14,7 +14,7 @@ from zarrscope_app.presenters.form.sections.shown_channels import listed_channel
 from zarrscope_app.presenters.form.view_models import Field, FormRow
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
@@ -80,7 +80,7 @@ def _channel_rows(subject: Subject) -> list[FormRow]:
     return [FormRow(str(i), _channel(i, listed[i] if i < len(listed) else None), "") for i in range(count)]
 
 
-def _channel(i: int, held: Any) -> tuple[Field, ...]:
+def _channel(i: int, held: object) -> tuple[Field, ...]:
     channel: Mapping[str, Any] = held if isinstance(held, Mapping) else {}
     stated = channel.get("window")
     window: Mapping[str, Any] = stated if isinstance(stated, Mapping) else {}
@@ -95,7 +95,7 @@ def _channel(i: int, held: Any) -> tuple[Field, ...]:
     )
 
 
-def _number(value: Any) -> str:
+def _number(value: object) -> str:
     return strings.exact(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
 
 

@@ -30,7 +30,7 @@ class SectionMember:
     """The reason why a text is refused; "" if it is accepted."""
 
 
-def kind_of(value: Any) -> FieldKind | None:
+def kind_of(value: object) -> FieldKind | None:
     """The kind of a value that a single field can hold; None for lists and objects."""
     if isinstance(value, bool):
         return "bool"
@@ -75,7 +75,7 @@ def _field(id: str, member: SectionMember) -> Field:
     return make_field(id, member.label, text, member.label, kind=kind, editor=editor, choices=member.choices)
 
 
-def mapping_at(attributes: Any, *names: str) -> Mapping[str, Any] | None:
+def mapping_at(attributes: object, *names: str) -> Mapping[str, Any] | None:
     """The JSON object that `names` lead to, one within the other; None if there is no such object."""
     for name in names:
         attributes = attributes.get(name) if isinstance(attributes, Mapping) else None

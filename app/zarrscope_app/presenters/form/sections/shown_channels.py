@@ -55,7 +55,7 @@ class ShownChannels:
         return ReadChannels(channels, 0, reason, self._limits)
 
 
-def listed_channels(attributes: Any) -> Sequence[Any]:
+def listed_channels(attributes: object) -> Sequence[Any]:
     """The channels that the attributes state; an item that is not an object states none."""
     if not isinstance(attributes, Mapping):
         return ()
@@ -64,7 +64,7 @@ def listed_channels(attributes: Any) -> Sequence[Any]:
     return stated if isinstance(stated, list) else ()
 
 
-def added_windows(before: Any, after: Any, read: ReadChannels | None) -> str:
+def added_windows(before: object, after: object, read: ReadChannels | None) -> str:
     """The sentence about the windows that an edit added to the attributes as they were read: "Window of 2 channels from
     the values of level 4."; "" if there are none."""
     if read is None:

@@ -115,7 +115,7 @@ _KINDS: dict[str, Callable[[Mapping[str, Any], int], str]] = {
 }
 
 
-def _system(system: Any) -> str:
+def _system(system: object) -> str:
     if not isinstance(system, Mapping):
         return ""
     axes = [
@@ -126,7 +126,7 @@ def _system(system: Any) -> str:
     return strings.clean(f"{SYSTEM} {system.get('name')}: {', '.join(axes)}", 300)
 
 
-def _end(value: Any) -> str:
+def _end(value: object) -> str:
     if isinstance(value, Mapping):
         return "#".join(str(part) for part in (value.get("path"), value.get("name")) if part)
     return value if isinstance(value, str) else "?"
@@ -136,7 +136,7 @@ def _steps(step: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [each for each in _list(step.get("transformations")) if isinstance(each, Mapping)]
 
 
-def _list(value: Any) -> Sequence[Any]:
+def _list(value: object) -> Sequence[Any]:
     return value if isinstance(value, list) else []
 
 
