@@ -33,7 +33,8 @@ PARTS: dict[str, Callable[[], str]] = {
 COMMAND_LINE = """# Command line
 
 Exit codes: 0 done · 1 failed, or findings · 2 wrong usage · 3 not found, or not Zarr · 130 interrupted
-(143 by TERM, 129 by HUP). Messages go to stderr. With `--json` the same input gives the same output; a field is named
+(143 by TERM, 129 by HUP). `ls`, `tree` and `stats` print everything that can be read, and end with 1 if a node could
+not be read. Messages go to stderr. With `--json` the same input gives the same output; a field is named
 by its JSON pointer, `*` stands for every member of a list, `…` for content of the store's own documents.
 
 This page is generated from the commands themselves.

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -158,27 +154,6 @@ def test_the_terminal_says_it_and_escape_stops_it(place: str, server: WebServer)
             await screen.until(lambda: not frame().failed and not frame().loading, "the plane")
 
     asyncio.run(run())
-
-
-def test_a_verb_says_on_a_terminal_that_no_answer_came(server: WebServer) -> None:
-    """And Ctrl+C still ends it."""
-    server.gate.clear()
-    ours, theirs = os.openpty()
-    command = [sys.executable, "-m", "zarrscope_app", "tree", server.url]
-    verb = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
-    try:
-        told = b""
-        while b"Ctrl+C stops" not in told:
-            told += os.read(ours, 4096)
-        assert b"Waiting for 127.0.0.1" in told
-        verb.send_signal(signal.SIGINT)
-        assert verb.wait(SECONDS) == 130
-    finally:
-        verb.kill()
-        verb.wait()
-        server.gate.set()
-        os.close(ours)
-        os.close(theirs)
 
 
 def test_the_terminal_says_whole_what_an_opening_waits_for(place: str, server: WebServer) -> None:

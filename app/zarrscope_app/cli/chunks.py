@@ -132,11 +132,11 @@ def facts(array: Array, inventory: Inventory) -> dict[str, Any]:
 @click.argument("node", required=False)
 @opening
 @JSON
-def stats(url: str, node: str | None, as_json: bool, **how: Any) -> None:
+def stats(url: str, node: str | None, as_json: bool, **how: Any) -> int:
     """Counts the stored chunks of every array beneath a node, and their bytes. Reads no chunk.
 
     The columns of --plain: path, "chunk" or "shard", number stored, number in the grid, stored bytes, decoded bytes,
-    ratio.
+    ratio. Exit code 1 if an array could not be read, so that it is left out.
 
     \b
     Examples:
@@ -144,7 +144,9 @@ def stats(url: str, node: str | None, as_json: bool, **how: Any) -> None:
       zarrscope stats cells.zarr labels --json
     """
     hierarchy, top = opened(url, node, **how)
-    found = [facts(array, _taken(array)) for array in _arrays(hierarchy, top)]
+    arrays, left_out = _arrays(hierarchy, top)
+    found = [facts(array, _taken(array)) for array in arrays]
+    code = 1 if left_out else 0
     known = [each for each in found if each["stored_nbytes"] is not None]
     nbytes, stored = sum(each["nbytes"] for each in known), sum(each["stored_nbytes"] for each in known)
     total = {
@@ -157,36 +159,41 @@ def stats(url: str, node: str | None, as_json: bool, **how: Any) -> None:
     }
     if as_json:
         show_json({"arrays": found, "sum": total})
-        return
+        return code
     if plain():
         for each in found:
             show_columns(*(each[name] for name in PLAIN_COLUMNS))
-        return
+        return code
     width = min(40, max((len(each["path"]) for each in found), default=0))
     width = max(width, len(TOGETHER))
     for each in found:
         show(f"{each['path']:<{width + 2}}{_line(each)}")
     if len(found) != 1:
         show(f"{TOGETHER:<{width + 2}}{_line({**total, 'kind': 'chunk', 'known': True})}")
+    return code
 
 
-def _arrays(hierarchy: Hierarchy, top: Group | Array) -> list[Array]:
-    """The arrays beneath a node. Arrays whose metadata zarrscope does not understand are left out with a warning."""
+def _arrays(hierarchy: Hierarchy, top: Group | Array) -> tuple[list[Array], int]:
+    """The arrays beneath a node. Nodes whose metadata cannot be read are left out with a warning; the second value is
+    their number."""
     if top.kind == "array":
-        return [top]
-    found = []
+        return [top], 0
+    found: list[Array] = []
+    left_out = 0
     for path, child in hierarchy.walk(top.path):
         if child.error is not None:
             say(f"Warning: {path} is left out: {child.error}")
+            left_out += 1
         elif child.kind == "array":
             array = hierarchy.open_node(path)
             if array.kind != "array":
                 continue
             if array.metadata.unread:
                 say(f"Warning: {path} is left out: {array.problem}")
+                left_out += 1
             else:
                 found.append(array)
-    return found
+    return found, left_out
 
 
 def _line(told: dict[str, Any]) -> str:

@@ -8,9 +8,7 @@ import math
 import os
 import re
 import sys
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from pathlib import Path
 from textwrap import indent
@@ -23,6 +21,7 @@ from zarrscope_app.cli.color import option as color_option
 from zarrscope_app.cli.ending import timeout_option
 from zarrscope_app.cli.plain import option as plain_option
 from zarrscope_app.cli.streams import outlive_reader
+from zarrscope_app.cli.waiting import telling_waits
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -143,7 +142,7 @@ def following(command: click.Command) -> click.Command:
 
 def with_common_options(command: click.Command) -> click.Command:
     """Adds the options that may stand before or after a verb to the verb and its subcommands: --color, --plain and
-    --timeout."""
+    --timeout. On a terminal the verb also says which request it waits for."""
     if isinstance(command, click.Group):
         for each in command.commands.values():
             with_common_options(each)
@@ -152,7 +151,14 @@ def with_common_options(command: click.Command) -> click.Command:
             if parameter.name in _COMPLETED and parameter.type is click.STRING:
                 parameter.type = PlaceType()
         command.params += [color_option(), plain_option(), timeout_option()]
+        if command.name not in _APPLICATIONS:
+            assert command.callback is not None
+            command.callback = telling_waits(command.callback)
     return command
+
+
+_APPLICATIONS = ("open", "tui", "serve")
+"""Verbs that have a screen of their own, or talk to another program: they show themselves what they wait for."""
 
 
 _PLACES = ("url", "urls", "source", "left", "places")
@@ -245,10 +251,6 @@ def clustered(verb: Callable[..., Any]) -> Callable[..., Any]:
     return address(file(told))
 
 
-_LONG_SECONDS = 1.5
-"""The seconds of waiting for a server after which a verb says so."""
-
-
 def say(message: str) -> None:
     """Writes a message to stderr."""
     from zarrscope.errors.confidential import scrub
@@ -318,36 +320,13 @@ def opened(
 
     how["storage_options"] = storage_options(missing_is_fill)
     how["follow_links"] = follow_links()
-    with _telling_wait(url):
-        hierarchy = zarrscope.open(url, "r+" if write else "r", **how)
+    hierarchy = zarrscope.open(url, "r+" if write else "r", **how)
     for warning in hierarchy.warnings:
         say(f"Warning: {warning}")
-    with _telling_wait(url):
-        found = hierarchy[place(hierarchy, node)]
+    found = hierarchy[place(hierarchy, node)]
     for warning in hierarchy.demands_above(found.path):
         say(f"Warning: {warning}")
     return hierarchy, found
-
-
-@contextmanager
-def _telling_wait(url: str) -> Iterator[None]:
-    """Says on a terminal that a server has not answered yet, if the block takes longer than `_LONG_SECONDS`."""
-    if "://" not in url or not sys.stderr.isatty():
-        yield
-        return
-    timer = threading.Timer(_LONG_SECONDS, _tell_wait, (url,))
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-def _tell_wait(url: str) -> None:
-    from zarrscope_app.presenters.session.waiting_words import no_answer_yet
-
-    say(no_answer_yet(url))
 
 
 def place(hierarchy: Hierarchy, node: str | None) -> str:

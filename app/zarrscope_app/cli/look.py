@@ -227,8 +227,10 @@ LINES_AT_ONCE = 64
 )
 @opening
 @JSON
-def ls(url: str, node: str | None, sort: bool, long_: bool, as_json: bool, **how: Any) -> None:
+def ls(url: str, node: str | None, sort: bool, long_: bool, as_json: bool, **how: Any) -> int:
     """Lists the children of a group. The columns of --plain: name, kind, shape, data type, error.
+
+    Exit code 1 if the document of a listed node could not be read.
 
     \b
     Examples:
@@ -237,16 +239,41 @@ def ls(url: str, node: str | None, sort: bool, long_: bool, as_json: bool, **how
     """
     _, group = opened(url, node, **how)
     if group.kind == "array" or group.metadata.listing_problem is not None:
-        _show_children(iter([(group.path, group.kind, group.metadata, group.problem)]), len(group.path), as_json)
-        return
+        itself = (group.path, group.kind, group.metadata, group.problem)
+        return _ended(_show_children(iter([itself]), len(group.path), as_json)[1])
     width, large, children = _listed(group, sort, as_json or long_)
     rows = ((c.name, c.kind, c.metadata, c.error or _demand(c.metadata)) for c in children)
     if large and not (as_json or long_):
         rows = ((c.name, c.kind, None, None) for c in children)
-    if not _show_children(rows, width, as_json) and not as_json:
+    shown, unread = _show_children(rows, width, as_json)
+    if not shown and not as_json:
         from zarrscope_app.presenters import strings
 
         say(strings.EMPTY_GROUP)
+    return _ended(unread)
+
+
+def _is_unread(metadata: Metadata, error: BaseException | None) -> bool:
+    """Whether the document of a node could not be read, so that a listing lacks its shape, or the nodes beneath it. A
+    document that names an unknown data type or codec is read."""
+    if metadata is None:
+        return error is not None
+    return bool(metadata.defects) and (metadata.kind != "array" or "shape" in metadata.unread)
+
+
+def _is_unlisted(group: Group) -> bool:
+    """Whether a group that could not be listed counts as unread. One that demands an unknown extension does not."""
+    return group.metadata.listing_problem is None
+
+
+def _ended(unread: int) -> int:
+    """The exit code of a listing that lacks `unread` nodes, or what is beneath them. Says their number."""
+    if not unread:
+        return 0
+    from zarrscope_app.presenters import strings
+
+    say(f"{strings.counted(unread, 'node')} could not be read.")
+    return 1
 
 
 def _listed(group: Group, sort: bool, documents: bool) -> tuple[int, bool, Iterator[Child]]:
@@ -264,12 +291,20 @@ def _listed(group: Group, sort: bool, documents: bool) -> tuple[int, bool, Itera
     return width, large, group.inspect(chain(head, names))
 
 
-def _show_children(children: Iterator[Listed], width: int, as_json: bool) -> bool:
-    """Prints children as they arrive; returns False if there were none."""
+def _show_children(children: Iterator[Listed], width: int, as_json: bool) -> tuple[bool, int]:
+    """Prints children as they arrive. Returns whether there were any, and how many could not be read."""
+    unread = 0
+
+    def counted() -> Iterator[Listed]:
+        nonlocal unread
+        for child in children:
+            unread += _is_unread(child[2], child[3])
+            yield child
+
     if as_json:
-        return show_json_items(_entry(*child) for child in children)
-    shown = False
-    while batch := list(islice(children, LINES_AT_ONCE)):
+        return show_json_items(_entry(*child) for child in counted()), unread
+    shown, rows = False, counted()
+    while batch := list(islice(rows, LINES_AT_ONCE)):
         shown = True
         if plain():
             for child in batch:
@@ -279,7 +314,7 @@ def _show_children(children: Iterator[Listed], width: int, as_json: bool) -> boo
                 show_pieces(_line(*child, min(40, width)))
         else:
             show("\n".join("".join(text for text, _ in _line(*child, min(40, width))).rstrip() for child in batch))
-    return shown
+    return shown, unread
 
 
 def _columns(name: str, kind: str | None, metadata: Metadata, error: ZarrscopeError | None) -> tuple[Any, ...]:
@@ -341,8 +376,10 @@ def _entry(name: str, kind: str | None, metadata: Metadata, error: ZarrscopeErro
 @click.option("--most", type=click.IntRange(1), default=200, show_default=True, help="The most children per group.")
 @opening
 @JSON
-def tree(url: str, node: str | None, depth: int, most: int, as_json: bool, **how: Any) -> None:
+def tree(url: str, node: str | None, depth: int, most: int, as_json: bool, **how: Any) -> int:
     """Draws the hierarchy. The columns of --plain: path, kind, shape, data type, error.
+
+    Exit code 1 if the document of a node could not be read, or a group not be listed; the rest is drawn.
 
     \b
     Examples:
@@ -352,17 +389,15 @@ def tree(url: str, node: str | None, depth: int, most: int, as_json: bool, **how
     hierarchy, top = opened(url, node, **how)
     tree = hierarchy.tree(top.path) if depth > 1 else None  # one listing of all levels, if that is cheaper
     if as_json:
-        show_json(_branch(top, tree, depth))
-        return
+        branch, unread = _branch(top, tree, depth)
+        show_json(branch)
+        return _ended(unread)
     if plain():
         show_columns(top.path, *_columns("", top.kind, top.metadata, None)[1:])
-        if top.kind == "group":
-            _list_beneath(top, tree, depth, most)
-        return
+        return _ended(_list_beneath(top, tree, depth, most) if top.kind == "group" else 0)
     told = summary(top.metadata) or _kind(top)
     show_pieces([(top.path, top.kind), (f"  {told}" if told else "", "quiet")])
-    if top.kind == "group":
-        _draw(top, tree, "", depth, most)
+    return _ended(_draw(top, tree, "", depth, most) if top.kind == "group" else 0)
 
 
 def _kind(group: Group) -> str:
@@ -376,18 +411,21 @@ def _kind(group: Group) -> str:
     return f"{found.kind}, OME-Zarr" if found is not None else ""
 
 
-def _draw(group: Group, tree: Any, indent: str, depth: int, most: int) -> None:
+def _draw(group: Group, tree: Any, indent: str, depth: int, most: int) -> int:
+    """Draws the nodes beneath a group. Returns the number of nodes that could not be read, or not be listed."""
     from zarrscope_app.presenters import strings
 
     try:
         shown, more = _first(group, tree, most)
     except Exception as error:
         show(f"{indent}└── ({strings.problem(error).headline})")
-        return
+        return _is_unlisted(group)
+    unread = 0
     for i, child in enumerate(shown):
         last = i == len(shown) - 1 and not more
         inner = _open_child(group, child)
         wrong = child.error or (inner.problem if inner is not None else None)
+        unread += _is_unread(inner.metadata if inner is not None else child.metadata, wrong)
         quiet = summary(inner.metadata if inner is not None else child.metadata, wrong) or (
             _kind(inner) if inner is not None else ""
         )
@@ -395,26 +433,30 @@ def _draw(group: Group, tree: Any, indent: str, depth: int, most: int) -> None:
         told = (f"{'  ' if quiet else ''}{quiet}", "error" if wrong is not None else "quiet")
         show_pieces([(f"{indent}{'└── ' if last else '├── '}", "quiet"), (name, child.kind or ""), told])
         if inner is not None and depth > 1:
-            _draw(inner, tree, indent + ("    " if last else "│   "), depth - 1, most)
+            unread += _draw(inner, tree, indent + ("    " if last else "│   "), depth - 1, most)
     if more:
         show(f"{indent}└── … {strings.counted(more, 'more child', 'more children')}")
+    return unread
 
 
-def _list_beneath(group: Group, tree: Any, depth: int, most: int) -> None:
-    """Prints the nodes beneath a group for --plain: path, kind, shape, data type, error."""
+def _list_beneath(group: Group, tree: Any, depth: int, most: int) -> int:
+    """Prints the nodes beneath a group for --plain: path, kind, shape, data type, error. Returns as `_draw`."""
     try:
         shown, more = _first(group, tree, most)
     except Exception as error:
         show_columns(group.path, "group", None, None, error)
-        return
+        return _is_unlisted(group)
+    unread = 0
     for child in shown:
         path = f"{group.path.rstrip('/')}/{child.name}"
         show_columns(path, *_columns("", child.kind, child.metadata, child.error or _demand(child.metadata))[1:])
         inner = _open_child(group, child)
+        unread += _is_unread(inner.metadata if inner is not None else child.metadata, child.error)
         if inner is not None and depth > 1:
-            _list_beneath(inner, tree, depth - 1, most)
+            unread += _list_beneath(inner, tree, depth - 1, most)
     if more:
         say(f"{more:,} more children of {group.path} are left out: --most names more.")
+    return unread
 
 
 def _open_child(group: Group, child: Child) -> Group | None:
@@ -430,12 +472,23 @@ def _open_child(group: Group, child: Child) -> Group | None:
         return None
 
 
-def _branch(node: Group | Array, tree: Any, depth: int) -> dict[str, Any]:
-    entry = _entry(node.name or "/", node.kind, node.metadata, None)
-    if node.kind == "group" and depth > 0:
-        entry["children"] = []
-        for child in _sorted(node, tree):
-            inner = _open_child(node, child)
-            below = _branch(inner, tree, depth - 1) if inner is not None else None
-            entry["children"].append(below or _entry(child.name, child.kind, child.metadata, child.error))
-    return entry
+def _branch(node: Group | Array, tree: Any, depth: int) -> tuple[dict[str, Any], int]:
+    """The description of a node for --json, and the number of nodes beneath it that could not be read, or listed."""
+    entry, unread = _entry(node.name or "/", node.kind, node.metadata, None), 0
+    if node.kind == "array" or depth == 0:
+        return entry, unread
+    entry["children"] = []
+    try:
+        children = _sorted(node, tree)
+    except Exception as error:
+        return entry | {"error": str(error)}, _is_unlisted(node)
+    for child in children:
+        inner = _open_child(node, child)
+        unread += _is_unread(inner.metadata if inner is not None else child.metadata, child.error)
+        if inner is None:
+            entry["children"].append(_entry(child.name, child.kind, child.metadata, child.error))
+            continue
+        branch, beneath = _branch(inner, tree, depth - 1)
+        unread += beneath
+        entry["children"].append(branch)
+    return entry, unread

@@ -155,6 +155,8 @@ def render(
         raise Failed(f"{found.path} has no picture. Name an image or an array; zarrscope tree {url} shows them.")
     if image.levels[0].array.problem is not None:
         raise image.levels[0].array.problem
+    for warning in image.warnings:
+        say(f"Warning: {warning}")
     from zarrscope_app.cli.drawing import ImageDrawing
 
     picture = ImageDrawing(image, chosen, size, level, labels).paint()

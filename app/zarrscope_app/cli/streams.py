@@ -10,6 +10,7 @@ import errno
 import io
 import os
 import sys
+from collections.abc import Callable
 from typing import TextIO
 
 from zarrscope.errors.confidential import scrub
@@ -25,6 +26,8 @@ class InertStream(io.TextIOWrapper):
     """Whether passwords are removed from addresses in the text: in messages, but not in values that were requested."""
     outlives_reader = False
     """Whether output is dropped when its reader has ended, so that the work continues."""
+    terminal = False
+    """Whether the stream is a terminal."""
 
     def write(self, text: str) -> int:
         self.steer(visible_lines(scrub(text) if self.confidential else text))
@@ -32,6 +35,8 @@ class InertStream(io.TextIOWrapper):
 
     def steer(self, sequence: str) -> None:
         """Writes a control sequence that zarrscope itself made, without escaping it."""
+        if self.terminal and sequence:
+            _cursor[0] = sequence.removesuffix("\x1b[K")[-1:] or _cursor[0]
         try:
             super().write(sequence)
         except OSError as error:
@@ -51,6 +56,19 @@ class InertStream(io.TextIOWrapper):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, self.fileno())  # the null device also takes the text that is still in Python's buffer
         os.close(nowhere)
+
+
+_cursor = ["\n"]
+"""The last character that was written to a terminal, apart from the sequence that clears the rest of the line."""
+
+
+def interpose(write: Callable[[], None]) -> None:
+    """Lets `write` write whole lines to the terminal at stderr. A line that is not complete, of a listing or of
+    progress, is ended first, so that neither stands in the other."""
+    if _cursor[0] not in "\r\n":
+        steer("\n")
+    write()
+    sys.stderr.flush()
 
 
 _CLOSED = {errno.EPIPE, errno.EIO, *((errno.EINVAL,) if sys.platform == "win32" else ())}
@@ -78,6 +96,7 @@ def _inert(stream: TextIO) -> TextIO:
     # Text from a file may have characters that the terminal's encoding lacks: they are escaped. The former stream stays
     # open, because other code may still use it.
     made = InertStream(stream.buffer, encoding=encoding, errors="backslashreplace", line_buffering=buffering)
+    made.terminal = stream.isatty()
     _kept.append(stream)
     return made
 

@@ -3,6 +3,8 @@
 A job that only reads runs within `running(job)`. A store that is asked for a value sets the label (`asking`), and the
 places that block until an answer comes mark that time (`waiting`). Both do nothing in threads without a job.
 `ReadJob.stop` ends the wait of the thread as an interrupt does (interrupts.py), and the store cancels its request then.
+
+A command line has no such jobs. After `watch_threads` every thread has a record of its own, which only names requests.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from zarrscope.runtime.interrupts import INTERRUPT, InterruptibleOperation, adop
 
 T = TypeVar("T")
 _here = threading.local()
+_watched: dict[int, ReadJob] | None = None
+"""The jobs and records of all threads by the threads' identifiers; None unless `watch_threads` was called."""
 
 
 class PendingRequest(NamedTuple):
@@ -33,9 +37,11 @@ class PendingRequest(NamedTuple):
 class ReadJob:
     """A job that only reads: it names the request that it waits for, and can be stopped."""
 
-    __slots__ = ("_asked", "_began", "_operation", "_since")
+    __slots__ = ("_asked", "_began", "_of_thread", "_operation", "_since")
 
-    def __init__(self) -> None:
+    def __init__(self, of_thread: bool = False) -> None:
+        self._of_thread = of_thread
+        """Whether this is the record of a thread without a job: it begins with each request, and is never stopped."""
         self._operation = InterruptibleOperation(installed=False)
         self._asked = ("", "")
         self._began: float | None = None
@@ -61,11 +67,32 @@ class ReadJob:
         former, self._since = self._since, since
         return former
 
+    def _ask(self, asked: tuple[str, str]) -> tuple[str, str]:
+        """Sets the names of the request, and returns the former ones."""
+        former, self._asked = self._asked, asked
+        if self._of_thread and former != asked and "" in (former[0], asked[0]):  # the outermost request begins or ends
+            self._began, self._since = (time.monotonic(), None) if asked[0] else (None, None)
+        return former
+
 
 def current_job() -> ReadJob | None:
-    """The job that this thread runs; None for a thread without a stoppable job."""
+    """The job that this thread runs, or its record after `watch_threads`; None for other threads without a job."""
     found: ReadJob | None = getattr(_here, "job", None)
+    if found is None and _watched is not None:
+        found = _here.job = _watched[threading.get_ident()] = ReadJob(of_thread=True)
     return found
+
+
+def watch_threads() -> None:
+    """For applications without jobs: from now on every thread names the requests that it waits for (`longest_wait`)."""
+    global _watched
+    _watched = {} if _watched is None else _watched
+
+
+def longest_wait() -> PendingRequest | None:
+    """The request of any thread that has been without an answer for the longest time; None without `watch_threads`."""
+    found = [wait for job in [*(_watched or {}).values()] if (wait := job.waiting) is not None]
+    return min(found, key=lambda wait: wait.since, default=None)
 
 
 @contextmanager
@@ -75,11 +102,15 @@ def running(job: ReadJob | None) -> Iterator[None]:
         yield
         return
     _here.job, job._began = job, time.monotonic()
+    if _watched is not None:
+        _watched[threading.get_ident()] = job
     try:
         with adopt(job._operation):
             yield
     finally:
         _here.job = job._began = None
+        if _watched is not None:
+            _watched.pop(threading.get_ident(), None)
 
 
 class asking:
@@ -92,11 +123,11 @@ class asking:
 
     def __enter__(self) -> None:
         if self._job is not None:
-            self._former, self._job._asked = self._job._asked, self._asked
+            self._former = self._job._ask(self._asked)
 
     def __exit__(self, *_: object) -> None:
         if self._job is not None:
-            self._job._asked = self._former
+            self._job._ask(self._former)
 
 
 class waiting:

@@ -11,17 +11,13 @@ KEY_LENGTH = 32
 """Of a longer key only the end is shown, which differs between the nodes and chunks of a hierarchy."""
 
 
-def waiting(url: str, key: str, seconds: float) -> str:
-    """The sentence about a request without an answer: "Waiting 3 s for zarr.json from 10.0.0.1:8000 · Esc stops"."""
+def waiting(url: str, key: str, seconds: float, ends: str = "Esc") -> str:
+    """The sentence about a request without an answer: "Waiting 3 s for zarr.json from 10.0.0.1:8000 · Esc stops".
+    `ends` is the key that stops it."""
     shown = clean(key)
     shown = shown if len(shown) <= KEY_LENGTH else f"…{shown[1 - KEY_LENGTH :]}"
     asked = f"{shown} from {host_of(url)}" if key else host_of(url)
-    return f"Waiting {seconds:.0f} s for {asked} · Esc stops"
-
-
-def no_answer_yet(url: str) -> str:
-    """The sentence of a verb that waits for a server: "Waiting for 10.0.0.1:8000 to answer · Ctrl+C stops"."""
-    return f"Waiting for {host_of(url)} to answer · Ctrl+C stops"
+    return f"Waiting {seconds:.0f} s for {asked} · {ends} stops"
 
 
 def stopped(url: str, key: str, seconds: float) -> Unreadable:

@@ -1,0 +1,59 @@
+"""Says on a terminal which request a verb waits for, and for how long: a server that stays silent is not mistaken for
+work, and Ctrl+C is not far.
+
+Nothing is said where stderr is no terminal, so that logs and scripts get the same text from a slow server as from a
+quick one.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable
+from functools import partial, wraps
+from typing import Any
+
+from zarrscope.runtime.waits import longest_wait, watch_threads
+from zarrscope_app.cli.streams import interpose
+
+LONG_SECONDS = 1.0
+"""The seconds without an answer after which a verb says so."""
+LOOK_SECONDS = 0.25
+PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 60.0
+"""The least seconds between two lines, doubled after each: a server that takes 2 s for each of a thousand chunks does
+not fill the screen."""
+
+
+def telling_waits(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes a verb say on a terminal which request has no answer yet."""
+
+    @wraps(verb)
+    def run(*arguments: Any, **options: Any) -> Any:
+        if not sys.stderr.isatty():
+            return verb(*arguments, **options)
+        watch_threads()
+        over = threading.Event()
+        threading.Thread(target=_watch, args=(over,), name="zarrscope-waits", daemon=True).start()
+        try:
+            return verb(*arguments, **options)
+        finally:
+            over.set()
+
+    return run
+
+
+def _watch(over: threading.Event) -> None:
+    after, pause = 0.0, PAUSE_SECONDS
+    while not over.wait(LOOK_SECONDS):
+        wait, now = longest_wait(), time.monotonic()
+        if wait is None or now - wait.since < LONG_SECONDS or now < after:
+            continue
+        from zarrscope_app.cli.console import say
+        from zarrscope_app.presenters.session.waiting_words import waiting  # imported only now: it takes half a second
+
+        wait = longest_wait()
+        if wait is not None and not over.is_set():
+            told = waiting(wait.place, wait.key, time.monotonic() - wait.since, "Ctrl+C")
+            interpose(partial(say, told))
+            after, pause = now + pause, min(2 * pause, LONGEST_PAUSE_SECONDS)
