@@ -105,6 +105,17 @@ def seat(places: list[str]) -> Iterator[Seat]:
 BOTH = ["one.zarr", "group", "volume", "two.zarr", "group", "volume"]
 
 
+def test_a_place_that_is_added_is_filtered_at_once(seat: Seat, tmp_path: Path) -> None:
+    """Not only with the next letter that is typed."""
+    seat.send("tree.filter", "vol")
+    seat.until(lambda: seat.rows() == ["one.zarr", "volume", "two.zarr", "volume"])
+    with zarrscope.open(str(tmp_path / "three.zarr"), mode="w-") as h:
+        h.create_group("/group")
+        h.create_group("/volumes")
+    seat.send("add", str(tmp_path / "three.zarr"))
+    seat.until(lambda: seat.rows()[4:] == ["three.zarr", "volumes"])
+
+
 def test_two_places_stand_in_one_tree_and_a_click_brings_the_other_to_the_front(seat: Seat, places: list[str]) -> None:
     widget = seat.widget
     assert seat.rows() == BOTH

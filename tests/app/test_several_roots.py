@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,40 @@ def settled(session: Session) -> Callable[[], bool]:
 
 def names(tree: RootsPresenter, id: int) -> list[str]:
     return [row.name for row in tree.rows(id, 0, 100)]
+
+
+def test_a_place_that_is_added_is_filtered_as_the_others(
+    places: list[str], workspace: Workspace, mailbox: Mailbox
+) -> None:
+    one = workspace.open(places[0])
+    mailbox.run_until(lambda: one.tree.count(ROOT) == 2)
+    workspace.tree.filter("Oth")
+    assert [row.name for row in one.tree.rows(ROOT, 0, 9)] == ["other"]
+    for place in places[1:]:
+        added = workspace.open(place)
+        tree = workspace.tree
+        assert isinstance(tree, RootsPresenter)
+        mailbox.run_until(settled(added))
+        mailbox.run_until(partial(added.tree.count, ROOT))
+        assert tree.filter_text == "Oth"
+        for root in tree.ids(ROOT, 0, 9):
+            assert names(tree, root) == ["other"]
+    workspace.tree.filter("")
+    assert all(workspace.tree.count(root) == 2 for root in workspace.tree.ids(ROOT, 0, 9))
+
+
+def test_the_window_still_shows_the_filter_after_a_place_was_added(qtbot: QtRobot, places: list[str]) -> None:
+    from qt_robot import window_on
+
+    window, session = window_on(qtbot, places[0])
+    qtbot.waitUntil(lambda: session.tree.count(ROOT) == 2, timeout=60_000)
+    window.tree.filter.setText("Oth")
+    window.open(places[1])
+    qtbot.waitUntil(lambda: isinstance(window.workspace.tree, RootsPresenter), timeout=60_000)
+    qtbot.waitUntil(lambda: window.workspace.tree.flat_count == 4, timeout=60_000)
+    assert window.tree.filter.text() == "Oth"
+    window.tree.filter.clear()
+    assert window.workspace.tree.flat_count == 6
 
 
 def test_each_place_is_a_root_with_its_own_rows(places: list[str], workspace: Workspace, mailbox: Mailbox) -> None:

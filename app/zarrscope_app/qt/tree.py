@@ -82,7 +82,7 @@ class TreePane(QWidget):
         if old is not None:
             old.close()
         self.filter.blockSignals(True)
-        self.filter.clear()
+        self.filter.setText(presenter.filter_text if presenter is not None else "")
         self.filter.blockSignals(False)
         if presenter is not None:
             self.model = TreeModel(presenter, self)

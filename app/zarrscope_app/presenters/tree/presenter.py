@@ -58,6 +58,8 @@ class TreePresenter:
         self._search = Search(owner, self._touch)
         self._painted = PaintedRows(self._inspection, self._search)
         self.stop_others: Callable[[], bool] = lambda: False
+        self.filter_text = ""
+        """The text of the filter as it was typed; "" if none is set."""
         self._unfolding = Unfolding(self._open)
         self._clear()
 
@@ -313,6 +315,7 @@ class TreePresenter:
 
     def filter(self, text: str) -> None:
         """Shows only rows whose name contains `text` (ignoring case), and the rows above them. "" shows all."""
+        self.filter_text = text
         needle = text.strip().casefold()
         if needle != self._search.needle:
             self._search.needle = needle

@@ -49,7 +49,10 @@ class RootsPresenter:
                 kept[number] = tree
                 self._heard[number] = partial(self._changed, number)
                 tree.changed.connect(self._heard[number])
+        # A tree that was opened while a filter is set is filtered, too. One tree alone was filtered by itself.
+        text = next((tree.filter_text for tree in trees if tree.filter_text), "")
         self._numbers = {number: tree for tree in trees for number in kept if kept[number] is tree}
+        self.filter(text)
         self.changed.emit(ROOT)
 
     def close(self) -> None:
@@ -216,6 +219,11 @@ class RootsPresenter:
         """Stops the loading of a row, or of the nearest loading group above it. Returns False if there is none."""
         tree = self._numbers.get(id >> _SHIFT)
         return tree is not None and tree.cancel_around(id & _OWN)
+
+    @property
+    def filter_text(self) -> str:
+        """The text of the filter of all hierarchies; "" if none is set."""
+        return next((tree.filter_text for tree in self._numbers.values()), "")
 
     def filter(self, text: str) -> None:
         """Shows only rows whose name contains `text`, in all hierarchies."""
