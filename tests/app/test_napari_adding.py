@@ -186,14 +186,15 @@ def test_cancel_ends_the_making_of_layers(hand: Hand, monkeypatch: pytest.Monkey
 RUN = """
 import json, sys
 import napari, napari.__main__ as command
-from qtpy.QtWidgets import QApplication
+from qtpy.QtWidgets import QApplication, QDockWidget
 
 def run(**_):
     viewer = napari.current_viewer()
     for _ in range(20):
         QApplication.processEvents()
-    docks = viewer.window.dock_widgets
+    docks = getattr(viewer.window, "dock_widgets", None) or viewer.window._dock_widgets  # napari before 0.6
     found = next(iter(docks.values()))
+    found = found.widget() if isinstance(found, QDockWidget) else found
     print(json.dumps([[*docks], type(getattr(found, "_magic_widget", found)).__name__]))
     viewer.close()
 

@@ -267,11 +267,15 @@ def failing(shelf: Shelf, plane: int, count: int = 3) -> set[str]:
     return {f"image/{k}/c/{plane}/{y}/{x}" for k in range(3 - count, 3) for y in range(4) for x in range(4)}
 
 
+VERSION = tuple(map(int, version("napari").split(".")[:2]))
+
+
 def is_empty(layer: Any) -> bool:
-    """Nothing is drawn, and no value stands under the cursor."""
+    """Nothing is drawn, and no value stands under the cursor. napari 0.5 keeps the size of an empty slice, one element,
+    and forgets that it is empty."""
     holder = getattr(layer, "_slicing_state", layer)
     value = layer.get_value((0, 1, 1))
-    if not holder._slice.empty:
+    if not (holder._slice.empty or holder._slice.image.raw.size == 1):
         return False
     assert (value[1] if isinstance(value, tuple) else value) is None
     return True
@@ -381,7 +385,9 @@ def test_files_that_napari_opens_leave_no_half_layers(
     qtbot.waitUntil(lambda: is_empty(layer) and bool(told or dock), timeout=int(SECONDS * 1000))
     if dock is not None:
         dock.wait(lambda: "left empty" in dock.widget.facts.text())
-    assert ["left empty" in text for text in told] == ([] if with_dock else [True])
+    # napari 0.5 slices a new layer twice.
+    most = 1 if VERSION >= (0, 6) else 2
+    assert ["left empty" in text for text in told] in ([[]] if with_dock else [[True], [True] * most])
     mend()
     viewer.dims.set_current_step(0, 3)
     qtbot.waitUntil(lambda: not is_empty(layer), timeout=int(SECONDS * 1000))
@@ -435,7 +441,7 @@ def test_layers_are_projected_thresholded_and_duplicated(dock: Dock, shelf: Shel
     (layer,) = viewer.layers
     values = [np.asarray(level) for level in layer.data]
     # Before 0.9 (0.6.2 to 0.7.0 were tried) napari projects the list of levels as if it were one array.
-    of_levels = tuple(map(int, version("napari").split(".")[:2])) >= (0, 9)
+    of_levels = VERSION >= (0, 9)
     for mode in ("max", "mean", "std") if of_levels else ():
         viewer.layers.selection.select_only(layer)
         _project(viewer.layers, axis=0, mode=mode)
@@ -526,6 +532,7 @@ def test_the_reader_tells_what_it_does_not_show(shelf: Shelf, make_napari_viewer
     viewer = make_napari_viewer()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "Calling the getitem method")  # napari before 0.6.2, of pint
         (layer,) = viewer._add_layer_from_data(data, arguments, kind)
     assert layer.ndim == 3
 

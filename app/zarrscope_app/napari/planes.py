@@ -5,7 +5,7 @@ unsliced, and a half-inserted layer that can no longer be removed. So this modul
 layers. A slice that fails is replaced by the empty slice that napari makes beyond a layer's ends, which draws nothing
 and has no value under the cursor. Code that reads `layer.data` itself gets the error, never zeros.
 
-napari has no public hook for this. In versions whose internals differ from the two known forms (0.6 to 0.9), errors
+napari has no public hook for this. In versions whose internals differ from the three known forms (0.5.6 to 0.9), errors
 surface as they would without this module.
 """
 
@@ -251,11 +251,22 @@ class _Request:
         level = request.thumbnail_level
         if not request.multiscale or request.data_level == level:
             return None
-        blank = np.broadcast_to(np.zeros((), request.dtype), tuple(request.level_shapes[level]))
         try:
-            return replace(request, data_at_thumbnail_level=blank, id=request.id)()
+            return replace(request, **_blank_thumbnail(request), id=request.id)()
         except (ZarrscopeError, MemoryError):
             return None
+
+
+def _blank_thumbnail(request: Any) -> dict[str, Any]:
+    """The arguments of a request that give it zeros as its coarsest level. In napari 0.5 a request has all levels."""
+    held = hasattr(request, "data_at_thumbnail_level")
+    dtype = request.dtype if held else request.data[0].dtype
+    blank = np.broadcast_to(np.zeros((), dtype), tuple(request.level_shapes[request.thumbnail_level]))
+    if held:
+        return {"data_at_thumbnail_level": blank}
+    levels = list(request.data)
+    levels[request.thumbnail_level] = blank
+    return {"data": levels}
 
 
 def _settings(request: Any) -> dict[str, Any]:
