@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QAbstractButton, QApplication
+from qtpy.QtWidgets import QAbstractButton, QApplication, QPushButton
 
+import zarrscope
 from contracts.journeys import SECONDS, Shelf, labelled_image
 from zarrscope_app.napari.dock import VIEWS_SHOWN, Explorer
-from zarrscope_app.presenters import EditStatus, Forgetful
+from zarrscope_app.presenters import EditPresenter, EditStatus, Forgetful
+from zarrscope_app.qt.form_model import VALUE
+from zarrscope_app.qt.text import Label
 
 WIDTHS = (300, 350)
 
@@ -27,6 +31,16 @@ class Docked:
     def show(self) -> None:
         self.frame = self.viewer.window.add_dock_widget(self.dock, name="Zarr explorer")
         self.dock.show()
+
+    def open(self, place: str, path: str | None = None) -> EditPresenter:
+        """The form of a node, open for writing."""
+        self.dock.open(place, path)
+        self.wait(lambda: self.dock.session is not None and self.dock.session.node is not None)
+        session = self.dock.session
+        assert session is not None
+        session.set_writable(True)
+        self.wait(lambda: session.edit.state.status is EditStatus.CLEAN and session.edit.state.fields)
+        return session.edit
 
     def resize(self, width: int) -> None:
         """Gives the dock this width, as dragging its edge does."""
@@ -85,6 +99,49 @@ def test_no_button_is_elided_at_the_usual_width(docked: Docked, shelf: Shelf) ->
             for id in VIEWS_SHOWN:
                 dock.show_tab(id)
                 assert docked.elided() == [], (writable, width, id)
+
+
+def test_diff_and_conflict_fit_a_narrow_dock(docked: Docked, tmp_path: Path) -> None:
+    """No button is elided or hidden, not even in a low window, and values and notes have room."""
+    place = str(tmp_path / "x.zarr")
+    before = {"scale": 0.5, "name": "cells", "depth": 1}
+    zarrscope.open(place, "w-").root.attrs.put(before)
+    docked.show()
+    dock, edit = docked.dock, docked.open(place)
+    docked.resize(WIDTHS[0])
+    edit.edit("/scale", "3")
+    edit.edit("/name", "mine")
+    dock.form.show_diff()
+    assert docked.elided() == []
+    header = dock.form.view.header()
+    assert header is not None
+    assert header.sectionSize(VALUE) >= 100
+    zarrscope.open(place, "r+").root.attrs.put({**before, "scale": 7, "name": "theirs"})
+    dock.form.show_diff(False)
+    edit.save()
+    docked.wait(lambda: edit.state.status is EditStatus.CONFLICT)
+    assert not dock.form.conflict.table.alternatingRowColors(), "napari's themes have no colour for them"
+    window = docked.viewer.window._qt_window
+    for height in (900, 560):
+        window.resize(1000, height)
+        docked.resize(WIDTHS[0])
+        assert docked.elided() == []
+        for button in dock.form.conflict.findChildren(QPushButton):
+            docked.wait(lambda: button.visibleRegion().boundingRect().size() == button.size())  # noqa: B023 -- awaited
+
+
+def test_notes_of_the_form_fit_a_narrow_dock(docked: Docked, shelf: Shelf) -> None:
+    docked.show()
+    docked.open(shelf.address, "/image")
+    form = docked.dock.form.sections
+    docked.resize(WIDTHS[0])
+    viewport = form.viewport()
+    assert viewport is not None
+    notes = [note for note in form.findChildren(Label) if note.wordWrap() and note.isVisibleTo(form)]
+    assert notes
+    for note in notes:
+        docked.wait(lambda: note.geometry().right() <= viewport.width())  # noqa: B023 -- awaited
+        docked.wait(lambda: note.height() >= note.heightForWidth(note.width()))  # noqa: B023 -- awaited
 
 
 def test_the_dock_opens_where_the_selected_layer_is_from(docked: Docked, shelf: Shelf) -> None:

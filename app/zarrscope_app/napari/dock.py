@@ -162,10 +162,8 @@ class Explorer(QWidget):
         column.addStretch()  # holds the address at the top while nothing else is shown
         self.setMinimumWidth(300)
         # napari's style sheet defines no alternate row colour.
-        self.form.view.setAlternatingRowColors(False)
-        header = self.form.view.header()
-        assert header is not None
-        header.resizeSection(0, 170)
+        for table in (self.form.view, self.form.conflict.table):
+            table.setAlternatingRowColors(False)
         self.form.view.setIndentation(10)
         self._owner.fetch(import_early, lambda _: None, Priority.IDLE)
         self._waiting: list[Layer] = []

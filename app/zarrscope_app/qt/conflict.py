@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from qtpy.QtCore import QModelIndex, Qt, Signal
+from qtpy.QtCore import QModelIndex, QSize, Qt, Signal
 from qtpy.QtGui import QKeyEvent, QResizeEvent
 from qtpy.QtWidgets import (
     QAbstractItemView,
-    QHBoxLayout,
     QHeaderView,
     QPushButton,
     QStyledItemDelegate,
@@ -33,11 +32,14 @@ from zarrscope_app.presenters.form.view_models import EditState, EditStatus
 
 from .text import Label, tip
 from .theme import current_palette, mix, quiet
+from .wrapping import WrappingRow
 
 _SIDES = {2: "mine", 3: "theirs"}
 """The side whose value a column shows."""
 _MOST_SEEN = 8
 """The most rows that are visible at once; further ones are reached by scrolling."""
+_LEAST_SEEN = 2
+"""The rows that stay visible in a low window."""
 
 
 class ConflictView(QWidget):
@@ -54,7 +56,7 @@ class ConflictView(QWidget):
         self._told.setWordWrap(True)
         self.table = _Table()
         self.table.picked.connect(self._pick)
-        row = QHBoxLayout()
+        row = WrappingRow()
         row.setSpacing(8)
         self._buttons: dict[str, QPushButton] = {}
         for whose, text in (
@@ -65,12 +67,12 @@ class ConflictView(QWidget):
             button = QPushButton(text)
             button.clicked.connect(lambda _=False, whose=whose: self.resolved.emit(whose))
             self._buttons[whose] = button
-        row.addWidget(self._told, 1)
         for whose in ("theirs", "mine", "chosen"):
             row.addWidget(self._buttons[whose])
         column = QVBoxLayout(self)
         column.setContentsMargins(8, 0, 8, 4)
         column.addWidget(self.table)
+        column.addWidget(self._told)
         column.addLayout(row)
 
     def show_state(self, state: EditState) -> None:
@@ -85,6 +87,17 @@ class ConflictView(QWidget):
         self._told.setText(conflict_summary(state) if shown else "")
         self._buttons["chosen"].setEnabled(can_merge(state))
         self._buttons["chosen"].setDefault(can_merge(state))
+        self._fit()
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Asks for the height of the buttons' lines, which depends on the width."""
+        layout = self.layout()
+        assert layout is not None
+        self.setMinimumHeight(layout.minimumHeightForWidth(self.width()))
 
     def _pick(self, place: int, side: str) -> None:
         row = self._rows[place]
@@ -127,10 +140,13 @@ class _Table(QTableWidget):
         if rows:
             self.setCurrentCell(min(max(at[0], 0), len(rows) - 1), at[1] if at[1] in _SIDES else 2)
             line, head = self.rowHeight(0), self.horizontalHeader()
-            tall = (head.height() if head is not None else 0) + line * min(len(rows), _MOST_SEEN)
-            self.setFixedHeight(tall + 2 * self.frameWidth())
-
+            rest = (head.height() if head is not None else 0) + 2 * self.frameWidth()
+            self.setMinimumHeight(rest + line * min(len(rows), _LEAST_SEEN))
+            self.setMaximumHeight(rest + line * min(len(rows), _MOST_SEEN))
         self._fit()
+
+    def sizeHint(self) -> QSize:
+        return QSize(super().sizeHint().width(), self.maximumHeight())
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import partial
 
 from qtpy.QtCore import QModelIndex, QPoint, QSignalBlocker, Qt, Signal
+from qtpy.QtGui import QResizeEvent
 from qtpy.QtWidgets import (
     QAbstractItemView,
     QApplication,
@@ -39,6 +40,9 @@ from .theme import icon
 from .value_pane import ValuePane
 from .ways import WayButtons
 from .wrapping import WrappingRow
+
+_NARROW = 400
+"""The width in pixels below which names, values and kinds have too little room beside each other."""
 
 
 class AttributesPane(QWidget):
@@ -127,6 +131,23 @@ class AttributesPane(QWidget):
         column.addWidget(self.findings)
         self.diff.hide()
         self.conflict.hide()
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self._fit_columns()
+
+    def _fit_columns(self) -> None:
+        """Gives names and values half of a narrow form each; the column of kinds is then reached by scrolling."""
+        header, viewport = self.view.header(), self.view.viewport()
+        assert header is not None
+        assert viewport is not None
+        if self.width() >= _NARROW:
+            header.setSectionResizeMode(VALUE, QHeaderView.ResizeMode.Stretch)
+            return
+        header.setSectionResizeMode(VALUE, QHeaderView.ResizeMode.Interactive)
+        half = viewport.width() // 2
+        header.resizeSection(NAME, half)
+        header.resizeSection(VALUE, half)
 
     def attach(self, presenter: EditPresenter | None) -> None:
         """Shows another document."""

@@ -9,7 +9,6 @@ from qtpy.QtGui import QSyntaxHighlighter, QTextCharFormat
 from qtpy.QtWidgets import (
     QDialog,
     QDialogButtonBox,
-    QHBoxLayout,
     QPlainTextEdit,
     QToolButton,
     QVBoxLayout,
@@ -21,6 +20,7 @@ from zarrscope_app.presenters.commands import LABELS, command
 
 from .text import Label
 from .theme import added, current_palette, fixed_font, icon, quiet, warning
+from .wrapping import WrappingRow
 
 
 class _Colours(QSyntaxHighlighter):
@@ -73,11 +73,13 @@ class DiffView(QWidget):
         close.setToolTip(LABELS["dismiss"])
         close.setAccessibleName(LABELS["dismiss"])
         close.clicked.connect(self.closed)
-        row = QHBoxLayout()
+        row = WrappingRow()
         row.setContentsMargins(8, 0, 0, 0)
-        row.addWidget(Label(command("review").label), 1)
+        row.setSpacing(4)
+        row.addWidget(Label(command("review").label))
         row.addWidget(copy)
         row.addWidget(close)
+        row.at_right = copy
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(2)

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from qtpy.QtCore import QSignalBlocker, Qt, Signal
-from qtpy.QtGui import QFocusEvent, QPalette
+from qtpy.QtGui import QFocusEvent, QPalette, QResizeEvent
 from qtpy.QtWidgets import (
     QFrame,
     QGridLayout,
@@ -36,6 +36,8 @@ from .undo_keys import UndoKeys
 
 _WIDTHS = {"number": 88, "colour": 96, "choice": 144}
 _LABEL_WIDTH = 40
+_LEFT, _RIGHT = 16, 8
+"""The margins of the form."""
 _UNTITLED = 2
 """The most fields side by side that have no column headings, because the labels of the rows are enough."""
 
@@ -86,6 +88,7 @@ class SectionFormWidget(QScrollArea):
                     self._show_field(field)
                 self._show_note(section, row)
             self._show_notes(section)
+        self._fit_notes()
         self._focus_first()
 
     @property
@@ -116,6 +119,19 @@ class SectionFormWidget(QScrollArea):
         super().focusInEvent(event)
         self.focus_form()
 
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self._fit_notes()
+
+    def _fit_notes(self) -> None:
+        """Keeps the notes beneath sections as narrow as the visible part of a form that is scrolled sideways."""
+        viewport = self.viewport()
+        width = max(_LABEL_WIDTH, viewport.width() - _LEFT - _RIGHT) if viewport is not None else _LABEL_WIDTH
+        for id, note in self._notes.items():
+            if "/" not in id:
+                note.setMaximumWidth(width)
+                note.setMinimumHeight(max(0, note.heightForWidth(width)))  # a scrolled page does not ask for it
+
     def jump(self, id: str) -> bool:
         """Puts the keyboard focus on a field."""
         editor = self.editors.get(id)
@@ -130,7 +146,7 @@ class SectionFormWidget(QScrollArea):
         self.editors, self._notes, self._wrong = {}, {}, {}
         page = QWidget()
         column = QVBoxLayout(page)
-        column.setContentsMargins(16, 0, 8, 16)
+        column.setContentsMargins(_LEFT, 0, _RIGHT, 16)
         column.setSpacing(4)
         for section in sections:
             title = Label(section.title)
