@@ -160,6 +160,21 @@ def test_the_map_follows_the_picture_and_lists_when_it_is_looked_at(
     assert "█·····" in chunks.text()
 
 
+@pytest.mark.parametrize(
+    ("chunks", "axes"), [((2, 4, 6), ("y", "x")), ((1, 4, 6), ("dim_0", "x"))], ids=["one", "several"]
+)
+def test_the_map_has_the_axes_of_the_picture_unless_others_have_more_chunks(
+    chunks: tuple[int, ...], axes: tuple[str, str], shelf: Shelf, workspace: Workspace, mailbox: Mailbox
+) -> None:
+    zarrscope.open(shelf.address, "a").create_array("/a", shape=(2, 4, 6), dtype="u1", chunks=chunks)
+    session = workspace.open(shelf.address)
+    session.select("/a")
+    mailbox.run_until(settled(session))
+    session.chunks.look()
+    mailbox.run_until(lambda: session.chunks.state.cells is not None)
+    assert (session.chunks.state.row_axis, session.chunks.state.column_axis) == axes
+
+
 def test_a_chosen_chunk_tells_key_size_and_what_reading_it_gives(
     shelf: Shelf, workspace: Workspace, mailbox: Mailbox
 ) -> None:

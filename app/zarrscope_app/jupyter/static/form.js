@@ -68,9 +68,10 @@ function makeForm(ui) {
         edit.conflicts.map((d) => el("tr", {}, el("th", {}, d.path ? `${d.path} ${d.pointer}` : d.pointer), ["mine", "theirs"].map((whose) => el("td", {}, el("button", { class: whose === d.choice ? "on" : "", "aria-pressed": String(whose === d.choice), "data-side": whose, onclick: () => ui.line.send("edit.choose", d.pointer, whose, d.path) }, d[whose] ?? "–")))))) : "",
       [["mine", "keep-mine"], ["theirs", "take-theirs"], ["chosen", "merge"]].map(([whose, word]) => el("button", { "data-whose": whose, disabled: whose === "chosen" && edit.conflicts.some((d) => !d.choice), onclick: () => ui.line.send("edit.resolve", whose) }, ui.words[word])));
     refill(node,
-      ways.length < 2 ? "" : el("div", { class: "zs-bar zs-ways" }, ways.map(([way, title]) =>
-        el("button", { "aria-pressed": String(way === edit.way), class: way === edit.way ? "on" : "", "data-way": way, onclick: () => ui.line.send("edit.show_way", way) }, title))),
-      el("div", { class: "zs-bar" }, el("span", {}, edit.sentence), may ? [command("undo", edit.can_undo), command("redo", edit.can_redo), command("revert", edit.changes > 0), command("save", edit.can_save)] : ""),
+      el("div", { class: "zs-bar" },
+        ways.length < 2 ? "" : el("div", { class: "zs-ways" }, ways.map(([way, title]) =>
+          el("button", { "aria-pressed": String(way === edit.way), class: way === edit.way ? "on" : "", "data-way": way, onclick: () => ui.line.send("edit.show_way", way) }, title))),
+        el("span", {}, edit.sentence), may ? [command("undo", edit.can_undo), command("redo", edit.can_redo), command("revert", edit.changes > 0), command("save", edit.can_save)] : ""),
       conflict, edit.way === "image" ? sections(edit, may) : edit.way === "json" || edit.way === "document" ? text(edit, may) : members(edit, may),
       diff ? el("pre", { class: "zs-diff" }, diff.split("\n").map((each) => el("div", { class: /^\+(?!\+\+)/.test(each) ? "add" : /^-(?!--)/.test(each) ? "del" : "" }, each))) : "");
   });

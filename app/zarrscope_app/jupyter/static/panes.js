@@ -82,7 +82,7 @@ function makePanes(ui) {
   }
   function overview(node) {
     const o = ui.panel.overview, named = o.columns.some(Boolean), grid = el("div", { class: "zs-plate" });
-    grid.style.gridTemplateColumns = `${named ? "auto " : ""}repeat(${Math.max(1, o.columns.length)}, minmax(28px, 96px))`;
+    grid.style.gridTemplateColumns = `${named ? "auto " : ""}repeat(${Math.max(1, o.columns.length)}, minmax(28px, var(--well, 96px)))`;
     if (named) grid.append(el("span"), ...o.columns.map((name) => el("span", { class: "zs-quiet hd" }, name)));
     const cells = new Map(o.cells.map((c) => [c.row + "/" + c.column, c]));
     o.rows.forEach((name, r) => {

@@ -81,9 +81,9 @@ class ChunksPresenter:
         if image is not None and min(image.plane) >= 0:
             self._rows, self._columns = image.plane
         grid = self._grid
-        # the picture's axes have one chunk each: shows the axes with the most chunks instead
-        if len(grid) > 1 and grid[self._rows] == grid[self._columns] == 1:
-            self._rows, self._columns = sorted(sorted(range(len(grid)), key=lambda axis: -grid[axis])[:2])
+        # the picture's axes have one chunk each: shows the axes with the most chunks instead, if others have more
+        if len(grid) > 1 and grid[self._rows] == grid[self._columns] == 1 and max(grid) > 1:
+            self._rows, self._columns = sorted(sorted(range(len(grid)), key=lambda axis: (-grid[axis], -axis))[:2])
 
     def show_nothing(self, sentence: str = "") -> None:
         self._set((), sentence)
