@@ -1,4 +1,5 @@
-"""napari with zarrscope and with napari-ome-zarr on the same volume: first picture, slider step, memory.
+"""napari with zarrscope and with napari-ome-zarr on the same volume: first picture, slider step, memory, requests;
+and on a plate.
 
     python tests/bench/run.py --only viewing --cases napari
     python tests/bench/napari_peer.py ENGINE PATH [--planes 64]        one engine, one JSON line; needs a display
@@ -9,7 +10,9 @@ slicing and drawing. The engine "in memory" shows how much: the same layers as n
 *First picture*: from asking for the volume to the first drawing of a layer of it; all layers: until all are there and
 drawn. "zarrscope" opens it in the dock, where layers are added one a turn; "zarrscope reader" by File ▸ Open, as
 napari-ome-zarr does, where napari adds them all first. *Slider step*: from moving z to the picture. *Memory*: resident
-memory over that of the empty viewer, after the steps.
+memory over that of the empty viewer, after the steps. *Requests*: those to a web server until all layers are drawn, and
+for some slider steps. *Plate*: from asking for it to the first picture; the dock opens the well that is chosen from its
+list, napari-ome-zarr the whole plate as one image.
 """
 
 from __future__ import annotations
@@ -44,30 +47,70 @@ CASES = {
 }
 ROUNDS = 3
 """At most: each takes some ten seconds for each engine."""
+SERVED_STEPS = 4
 
 
 def measure(settings: Settings, volume: Path) -> Iterator[Row]:
-    from bench.viewing import run, screen
-
     figures: dict[str, dict[str, list[float]]] = {case: {} for case in CASES}
     unable: dict[str, str] = {}
     for number in range(min(ROUNDS, settings.rounds)):
         for engine in ENGINES if number % 2 == 0 else reversed(ENGINES):
             if engine in unable:
                 continue
-            planes = "4" if settings.quick else "64"
-            command = [*screen(), sys.executable, __file__, engine, str(volume), "--planes", planes]
-            try:
-                told = json.loads(run(command).splitlines()[-1])
-            except RuntimeError as error:
-                unable[engine] = str(error).splitlines()[-1]
+            told = _told(settings, engine, str(volume), 4 if settings.quick else 64, unable)
+            if told is None:
                 continue
-            settings.versions.setdefault(engine, {}).update(told["versions"])
             for case in CASES:
                 figures[case].setdefault(engine, []).append(told[case])
     for case, (title, unit) in CASES.items():
         goals = () if case == "all" else (Goal(0.5, PEER),)
         yield Row("viewing", f"napari, {title}", "", figures[case], goals, unit, unable)
+    yield requests(settings, volume)
+    yield plate(settings)
+
+
+def requests(settings: Settings, volume: Path) -> Row:
+    """One round: the number hardly varies."""
+    from bench.latency import Slow
+
+    figures: dict[str, list[float]] = {}
+    unable: dict[str, str] = {}
+    with Slow(volume.parent) as server:
+        for engine in (OURS, READER, PEER):
+            server.counts()
+            told = _told(settings, engine, f"{server.url}/{volume.name}", SERVED_STEPS, unable)
+            if told:
+                figures[engine] = [float(server.counts()["requests"])]
+    note = f"opening, and {SERVED_STEPS} slider steps"
+    return Row("viewing", "napari, requests", "", figures, (Goal(0.5, PEER),), "requests", unable, note)
+
+
+def plate(settings: Settings) -> Row:
+    from bench import window
+
+    place = str(window.plate(settings))
+    figures: dict[str, list[float]] = {}
+    unable: dict[str, str] = {}
+    for _ in range(min(ROUNDS, settings.rounds)):
+        for engine in (OURS, PEER):
+            told = _told(settings, engine, place, 0, unable) if engine not in unable else None
+            if told:
+                figures.setdefault(engine, []).append(told["first"])
+    return Row("viewing", "napari, plate", "", figures, (Goal(0.3, PEER),), unable=unable)
+
+
+def _told(settings: Settings, engine: str, place: str, planes: int, unable: dict[str, str]) -> dict[str, Any] | None:
+    """What a process of its own measured; None if it could not, for the reason in `unable`."""
+    from bench.viewing import run, screen
+
+    command = [*screen(), sys.executable, __file__, engine, place, "--planes", str(planes)]
+    try:
+        told: dict[str, Any] = json.loads(run(command).splitlines()[-1])
+    except RuntimeError as error:
+        unable[engine] = str(error).splitlines()[-1]
+        return None
+    settings.versions.setdefault(engine, {}).update(told["versions"])
+    return told
 
 
 # ------------------------------------------------------------------------------------------------- one process
@@ -122,12 +165,16 @@ class Bench:
         widget.open(path)
         self.until(lambda: widget.session is not None and widget.session.node is not None)
         widget.add()
-        self.until(lambda: len(self.viewer.layers) > 0)
+        self.until(lambda: len(self.viewer.layers) > 0 or widget.chooser.choice is not None)
+        several = not self.viewer.layers
+        if several:
+            widget.add()  # the first well in the list, which has one layer
+            self.until(lambda: len(self.viewer.layers) > 0)
         before = self.draws
         self.until(lambda: self.draws > before)
         first = time.perf_counter() - began
         node = widget.session.node if widget.session is not None else None
-        expected = len(plan(node)) if node is not None else 0
+        expected = 1 if several else len(plan(node)) if node is not None else 0
         self.until(lambda: len(self.viewer.layers) == expected)
         self.drawn(lambda: None)
         return first, time.perf_counter() - began
@@ -159,6 +206,8 @@ class Bench:
 
     # ------------------------------------------------------------------ using it
     def steps(self, planes: int) -> list[float]:
+        if not planes:
+            return []
         names = [str(name) for name in self.viewer.dims.axis_labels]
         z = names.index("z") if "z" in names else self.viewer.dims.ndim - 3
         length = int(self.viewer.dims.nsteps[z])
@@ -197,7 +246,7 @@ def one(engine: str, path: str, planes: int) -> dict[str, Any]:
     return {
         "first": first,
         "all": whole,
-        "step": statistics.median(steps),
+        "step": statistics.median(steps) if steps else 0.0,
         "memory": memory,
         "layers": len(bench.viewer.layers),
         "versions": {name: version(name) for name in names},

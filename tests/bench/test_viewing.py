@@ -59,5 +59,9 @@ def test_both_plugins_show_the_volume_in_napari(settings: Settings) -> None:
         "napari, all layers",
         "napari, slider step",
         "napari, memory",
+        "napari, requests",
+        "napari, plate",
     ]
+    for row in rows[-2:]:
+        assert OURS in row.figures, row.unable
     assert {OURS, napari_peer.READER, napari_peer.FLOOR} <= rows[0].figures.keys()
