@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from importlib import metadata
 from pathlib import Path
 
@@ -111,6 +112,14 @@ def test_an_extra_is_installed_from_where_zarrscope_came(monkeypatch: pytest.Mon
         monkeypatch.setattr(metadata, "distribution", from_folder)
         assert how_to_install("tui") == "Run in the folder of zarrscope: pip install '.[tui]'"
         assert how_to_install() == "Run in the folder of zarrscope: pip install ."
+
+
+def test_all_is_every_extra_that_a_user_installs() -> None:
+    project = tomllib.loads((machine.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    (everything,) = extras["all"]
+    combined = everything.removeprefix("zarrscope[").removesuffix("]").split(",")
+    assert set(combined) == extras.keys() - installation._COLLECTIONS
 
 
 def test_no_other_text_words_how_an_extra_is_installed() -> None:
