@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -260,7 +260,7 @@ class _Journal:
         self.findings: list[Finding] = []
         self._what = what
         self._reached: dict[str, int] = {}
-        self._file: Any = None
+        self._file: IO[str] | None = None
 
     def __enter__(self) -> _Journal:
         if self.path is None:
@@ -309,6 +309,7 @@ class _Journal:
         return kept
 
     def _write(self, entry: dict[str, Any]) -> None:
+        assert self._file is not None
         self._file.write(json.dumps(entry, ensure_ascii=True) + "\n")
         self._file.flush()
 

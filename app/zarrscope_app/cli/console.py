@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from zarrscope.model.metadata import ArrayMetadata, GroupMetadata
+    from zarrscope.nodes.array import Array
+    from zarrscope.nodes.group import Group
     from zarrscope.nodes.hierarchy import Hierarchy
 
 
@@ -311,7 +313,7 @@ def _strict(value: object) -> Any:
 
 def opened(
     url: str, node: str | None = None, *, write: bool = False, missing_is_fill: bool = False, **how: Any
-) -> tuple[Any, Any]:
+) -> tuple[Hierarchy, Group | Array]:
     """Opens the hierarchy at `url` and prints its warnings.
 
     Returns the hierarchy and a node of it: the one that `node` names, else the one that `url` names, else the root.

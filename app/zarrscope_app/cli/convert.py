@@ -4,15 +4,19 @@ and compares the result with the source."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from zarrscope_app.cli.console import MISSING_IS_FILL, Failed, acting, clustered, opened, place, say, show, show_json
 from zarrscope_app.cli.streams import rewrite, steer
+
+if TYPE_CHECKING:
+    from zarrscope.convert import ConversionPlan, ConversionProgress, NodePlan, Rebuild, Result
+    from zarrscope.convert.downsampling import Method
 
 UPGRADED = "v3"
 """The only dialect into which --in-place can convert a hierarchy."""
@@ -166,7 +170,7 @@ def convert(
     pyramid: bool,
     levels: int | None,
     factor: int | dict[str, int],
-    method: Any,
+    method: Method,
     axes: tuple[str, ...] | None,
     in_place: bool,
     remove_v2: bool,
@@ -218,7 +222,6 @@ def convert(
     elif dialect is None and not pyramid:
         raise click.UsageError("Missing --to: the dialect to write.")
     hierarchy, _ = opened(source, node, write=in_place, missing_is_fill=missing_is_fill)
-    plan: Any
     path = place(hierarchy, node)
     if in_place and not pyramid:
         if path != "/":
@@ -232,8 +235,7 @@ def convert(
             )  # fmt: skip
         return
     if in_place and wanted is not None:
-        plan = engine.plan_rebuild(hierarchy, wanted, path)
-        _tell_rebuild(plan, dry_run, verify, as_json, scheduler)
+        _tell_rebuild(engine.plan_rebuild(hierarchy, wanted, path), dry_run, verify, as_json, scheduler)
         return
     assert destination is not None
     target = dialect or (hierarchy.dialect.name if hierarchy.dialect.ome_zarr else "v3")
@@ -248,7 +250,7 @@ def convert(
     )  # fmt: skip
 
 
-def _goes_on(plan: Any, dry_run: bool, allow_losses: bool, as_json: bool) -> bool:
+def _goes_on(plan: ConversionPlan, dry_run: bool, allow_losses: bool, as_json: bool) -> bool:
     """Shows the plan, and returns whether it is to be carried out. Raises Failed if something would be lost without
     --allow-losses."""
     refused = bool(plan.losses) and not allow_losses
@@ -277,7 +279,7 @@ def _need_in_place(pyramid: bool, dialect: str | None, others: dict[str, Any]) -
         raise click.UsageError(f"{lone} does not go with --in-place.")
 
 
-def _tell_rebuild(plan: Any, dry_run: bool, verify: bool, as_json: bool, scheduler: str | Path | None) -> None:
+def _tell_rebuild(plan: Rebuild, dry_run: bool, verify: bool, as_json: bool, scheduler: str | Path | None) -> None:
     """Shows the plan of a rebuild in place, and carries it out."""
     from zarrscope import convert as engine
     from zarrscope_app.presenters import strings
@@ -300,7 +302,7 @@ def _tell_rebuild(plan: Any, dry_run: bool, verify: bool, as_json: bool, schedul
     _tell_result(told, as_json, lambda bar: engine.rebuild(plan, verify=verify, progress=bar, scheduler=scheduler))
 
 
-def _tell_result(told: dict[str, Any], as_json: bool, work: Any) -> None:
+def _tell_result(told: dict[str, Any], as_json: bool, work: Callable[[_Bar | None], Result]) -> None:
     """Runs the conversion, with a progress bar on a terminal, and prints the result."""
     bar = _Bar() if sys.stderr.isatty() else None
     try:
@@ -321,7 +323,7 @@ def _tell_result(told: dict[str, Any], as_json: bool, work: Any) -> None:
     )
 
 
-def _compared(result: Any, plan: dict[str, Any]) -> str:
+def _compared(result: Result, plan: dict[str, Any]) -> str:
     """The sentence about the comparison; it says nothing about elements that were not read."""
     if not result.verified:
         return "not compared."
@@ -341,7 +343,7 @@ def _losses(count: int) -> str:
     return "One thing would be lost" if count == 1 else f"{count:,} things would be lost"
 
 
-def _show_plan(plan: Any) -> None:
+def _show_plan(plan: ConversionPlan) -> None:
     from zarrscope_app.presenters import strings
 
     show(f"{plan.source.dialect.title} → {plan.dialect.title}, {strings.size(plan.nbytes)} in {plan.chunks:,} chunks")
@@ -352,7 +354,7 @@ def _show_plan(plan: Any) -> None:
             show(f"  {loss}")
 
 
-def _show_nodes(nodes: Sequence[Any]) -> None:
+def _show_nodes(nodes: Sequence[NodePlan]) -> None:
     from zarrscope_app.presenters import strings
 
     for node in nodes:
@@ -378,7 +380,7 @@ class _Bar:
     def __init__(self) -> None:
         self._last = ""
 
-    def __call__(self, progress: Any) -> None:
+    def __call__(self, progress: ConversionProgress) -> None:
         line = f"{progress.doing} {100 * progress.done // max(1, progress.total)} %"
         if line != self._last:
             self._last = line

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +13,9 @@ from zarrscope_app.cli.console import acting, follow_links, opened, opening, say
 from zarrscope_app.cli.picture import SELECT, parse_selection
 from zarrscope_app.cli.state import STATE, place_of_view
 from zarrscope_app.cli.streams import rewrite
+
+if TYPE_CHECKING:
+    from zarrscope.convert.export import Format
 
 FORMATS = ("png", "tiff", "ome-tiff", "npy", "csv", "zarr")
 
@@ -133,7 +137,7 @@ def _values(
     selection: str | None,
     level: int,
     out: str,
-    chosen: Any,
+    chosen: Format,
     how: dict[str, Any],
 ) -> tuple[Any, dict[str, Any]]:
     from zarrscope.convert import export as engine
@@ -147,7 +151,7 @@ def _values(
     return prepared_values(source, out, chosen), told
 
 
-def _reporting(quiet: bool) -> Any:
+def _reporting(quiet: bool) -> Callable[[float | None, str], None]:
     """Progress on one line of stderr, rewritten in place, if stderr is a terminal."""
     if quiet or not sys.stderr.isatty():
         return lambda progress, text: None

@@ -67,7 +67,7 @@ def _told(url: str, node: str | None, as_json: bool, **how: Any) -> None:
     title, _, text = as_text(describe(found, image, collection, hierarchy.extensions(found.path))).partition("\n")
     show_pieces([(title, found.kind)])
     show(text.rstrip("\n"))
-    if stored is not None and found.nbytes:
+    if stored is not None and found.kind == "array" and found.nbytes:
         share = strings.percent(stored / found.nbytes)
         show(f"\nTakes up {strings.size(stored)} ({share} of {strings.size(found.nbytes)}).")
     for warning in warnings:

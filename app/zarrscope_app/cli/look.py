@@ -395,7 +395,7 @@ def tree(url: str, node: str | None, depth: int, most: int, as_json: bool, **how
     if plain():
         show_columns(top.path, *_columns("", top.kind, top.metadata, None)[1:])
         return _ended(_list_beneath(top, tree, depth, most) if top.kind == "group" else 0)
-    told = summary(top.metadata) or _kind(top)
+    told = summary(top.metadata) or (_kind(top) if top.kind == "group" else "")
     show_pieces([(top.path, top.kind), (f"  {told}" if told else "", "quiet")])
     return _ended(_draw(top, tree, "", depth, most) if top.kind == "group" else 0)
 
@@ -411,7 +411,7 @@ def _kind(group: Group) -> str:
     return f"{found.kind}, OME-Zarr" if found is not None else ""
 
 
-def _draw(group: Group, tree: Any, indent: str, depth: int, most: int) -> int:
+def _draw(group: Group, tree: Tree | None, indent: str, depth: int, most: int) -> int:
     """Draws the nodes beneath a group. Returns the number of nodes that could not be read, or not be listed."""
     from zarrscope_app.presenters import strings
 
@@ -439,7 +439,7 @@ def _draw(group: Group, tree: Any, indent: str, depth: int, most: int) -> int:
     return unread
 
 
-def _list_beneath(group: Group, tree: Any, depth: int, most: int) -> int:
+def _list_beneath(group: Group, tree: Tree | None, depth: int, most: int) -> int:
     """Prints the nodes beneath a group for --plain: path, kind, shape, data type, error. Returns as `_draw`."""
     try:
         shown, more = _first(group, tree, most)
@@ -472,7 +472,7 @@ def _open_child(group: Group, child: Child) -> Group | None:
         return None
 
 
-def _branch(node: Group | Array, tree: Any, depth: int) -> tuple[dict[str, Any], int]:
+def _branch(node: Group | Array, tree: Tree | None, depth: int) -> tuple[dict[str, Any], int]:
     """The description of a node for --json, and the number of nodes beneath it that could not be read, or listed."""
     entry, unread = _entry(node.name or "/", node.kind, node.metadata, None), 0
     if node.kind == "array" or depth == 0:

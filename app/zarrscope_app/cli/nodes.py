@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
     from zarrscope.nodes.group import Group
     from zarrscope.nodes.hierarchy import Hierarchy
+    from zarrscope.nodes.move import Moved, MoveProgress
 
 _ALIASES = {
     "bzip2": "numcodecs.bz2",
@@ -351,8 +352,9 @@ def _carry(
     source = opened_to_change(url, write=verb == "move" or into is None, missing_is_fill=missing_is_fill)
     target = source if into is None else _to_extend(into, None, None, source.dialect.name)
 
-    def act(first: object, second: object, **watched: Any) -> Any:
-        return getattr(moving, verb)(first, node, to, second, replace=replace, **watched)
+    def act(first: Hierarchy, second: Hierarchy, progress: Callable[[MoveProgress], None] | None = None) -> Moved:
+        carry = {"move": moving.move, "copy": moving.copy}[verb]
+        return carry(first, node, to, second, replace=replace, progress=progress)
 
     from zarrscope_app.presenters.nodes import operation_text
 
@@ -366,7 +368,7 @@ def _carry(
         ask(operation_text.erasing(log, first=True), yes)
     bar = _Bar() if sys.stderr.isatty() else None
     try:
-        done = act(source, target, **({"progress": bar} if bar is not None else {}))
+        done = act(source, target, bar)
     finally:
         if bar is not None:
             bar.end()
@@ -412,7 +414,7 @@ class _Bar:
     def __init__(self) -> None:
         self._last = ""
 
-    def __call__(self, progress: Any) -> None:
+    def __call__(self, progress: MoveProgress) -> None:
         line = f"{progress.doing} {progress.done:,}"
         if progress.done % 64 == 0 or not self._last:
             self._last = line

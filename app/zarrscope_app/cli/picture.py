@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
 
 import click
 
@@ -180,7 +182,7 @@ def _render_view(view: dict[str, Any], url: str, output: str, size: int, how: di
 @click.argument("folder", metavar="DIR", required=False)
 @click.option("--size", type=click.Choice(["small", "full"]), default="full", show_default=True)
 @acting
-def demo(folder: str | None, size: Any) -> None:
+def demo(folder: str | None, size: Literal["small", "full"]) -> None:
     """Makes the demo volume, unless it exists, and prints its path.
 
     small is 2 x 3 x 16 x 256 x 256 and takes a second; full is 2 x 3 x 64 x 1024 x 1024 and takes half a minute.
@@ -193,7 +195,7 @@ def demo(folder: str | None, size: Any) -> None:
     from zarrscope_app.demo import demo_folder
     from zarrscope_resources.demo import make
 
-    def run(progress: Any) -> Any:
+    def run(progress: Callable[[int, int], None] | None) -> Path:
         return make(_folder_of(folder), size, progress) if folder else demo_folder(size, progress)
 
     if not sys.stderr.isatty():

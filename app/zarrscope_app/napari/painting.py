@@ -7,6 +7,7 @@ changes and writes them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,7 @@ def is_painted(layer: NapariLayer) -> bool:
 class Painting:
     """The painted labels of one viewer. `tell(sentence)` shows results and failures."""
 
-    def __init__(self, viewer: Viewer, owner: Owner, tell: Any, parent: QWidget) -> None:
+    def __init__(self, viewer: Viewer, owner: Owner, tell: Callable[[str], object], parent: QWidget) -> None:
         self._viewer, self._tell, self._parent = viewer, tell, parent
         self.edits = LabelEdits(owner)
         self.copy = LocalCopy(viewer, self.edits.jobs, tell, parent)
