@@ -17,7 +17,7 @@ STATES = ("Unchecked", "PartiallyChecked", "Checked")
 def luminance(colour: Any) -> float:
     parts = (colour.redF(), colour.greenF(), colour.blueF())
     red, green, blue = (v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    return float(0.2126 * red + 0.7152 * green + 0.0722 * blue)
 
 
 def contrast(one: Any, other: Any) -> float:
