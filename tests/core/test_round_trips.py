@@ -16,7 +16,8 @@ import pytest
 import zarrscope
 from contracts.http_server import WebServer, web_server
 from zarrscope.chunkio import locator
-from zarrscope.dialects import PROBES
+from zarrscope.dialects import PROBES, dialect_named
+from zarrscope.errors import NotFound
 from zarrscope.nodes.detect import FIRST
 from zarrscope.runtime.threads import Mailbox
 from zarrscope.stores.memory import MemoryStore
@@ -139,6 +140,28 @@ def test_what_lies_beside_a_v2_array_is_opened_in_one_round_trip(server: WebServ
     opening("b", {*PROBES})
     opening("c", {*PROBES})  # a wrong guess costs requests, no round trip
     opening("c", {*FIRST})
+
+
+@pytest.mark.parametrize("dialect", ["v2", "v3"])
+def test_a_format_that_is_named_is_opened_in_one_round_trip(server: WebServer, dialect: str) -> None:
+    store = MemoryStore()
+    zarrscope.open(store, "w-", dialect=dialect).create_array("/named", shape=(2,), dtype="u1").attrs["name"] = "x"
+    server.values = {key: store.get(key) or b"" for key in store.list() if "/" in key}
+    url = f"{server.url}/named"
+    thread, found = running(lambda: zarrscope.open(url, dialect=dialect)["/"].attributes)
+    documents = dialect_named(dialect).documents("/")
+    round_trip(server, 0, {f"named/{key}" for key in documents})
+    thread.join(20)
+    assert [dict(each) for each in found] == [{"name": "x"}]
+
+
+def test_a_format_that_is_named_wrongly_is_refused_as_before(server: WebServer) -> None:
+    store = MemoryStore()
+    zarrscope.open(store, "w-")
+    server.values = {key: store.get(key) or b"" for key in store.list()}
+    server.gate.set()
+    with pytest.raises(NotFound):
+        zarrscope.open(server.url, dialect="v2")
 
 
 def test_a_viewer_has_its_first_picture_after_three_round_trips(server: WebServer) -> None:

@@ -285,14 +285,19 @@ def found_in(
 
     place, _, name = store.url.partition("?")[0].rstrip("/").rpartition("/")
     first = FIRST_OF_N5 if name.lower().endswith(".n5") else FIRST
-    if store.remote and not _needed_all.get(place):
-        ask(first)
-    if not store.remote or not _tell_all(documents, lenient, consolidated):
+    enough = False
+    if store.remote and dialect is not None:  # the caller knows the format, so no other one is searched for first
+        ask(dialect_named(dialect, lenient=lenient).documents("/"))
+        enough = _detects(documents, dialect, lenient)
+    elif store.remote:
+        ask(PROBES if _needed_all.get(place) else first)
+        enough = _tell_all(documents, lenient, consolidated)
+    if not enough:
         ask(PROBES)
     detected = detected_in(store, documents, dialect, lenient, passed_over)
     if detected is None:
         return FoundRoot(None, documents, frozenset(asked))
-    if store.remote and "://" in place:  # the address names a folder within a host or bucket
+    if store.remote and dialect is None and "://" in place:  # the address names a folder within a host or bucket
         told = {key: value for key, value in documents.items() if key in first}
         _needed_all.put(place, not _tell_all(told, lenient, consolidated))
     if detected.dialect.fallbacks != fallbacks:
@@ -302,6 +307,15 @@ def found_in(
         elsewhere = [key for key in elsewhere if key not in LATE_PROBES]
     ask(elsewhere)  # drafts keep the root's documents under other keys than the document that identifies the dialect
     return FoundRoot(detected, documents, frozenset({*asked, *documents}))
+
+
+def _detects(documents: dict[str, bytes], dialect: str, lenient: bool) -> bool:
+    """Whether the documents identify this dialect."""
+    try:
+        detected = remembered.detected(documents, lenient)
+    except ZarrscopeError:
+        return False
+    return detected is not None and detected.dialect.name == dialect
 
 
 def _tell_all(documents: dict[str, bytes], lenient: bool, consolidated: bool) -> bool:
