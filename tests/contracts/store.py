@@ -123,6 +123,18 @@ class Reading:
         assert sorted(i for i, _ in answers) == list(range(len(keys)))
         assert all(answer == VALUES.get(keys[i]) for i, answer in answers)
 
+    def test_views_have_the_bytes_and_the_limits_of_many_answers(self, store: Store) -> None:
+        requests = [("a/b", None), ("a/f/g", None), ("no", None), ("a/f/g", ByteRange(0, 3)), ("a/c", None)]
+        views = dict(store.bulk.get_views(requests, limit=10))
+        found = {i: bytes(view) for i, view in views.items() if isinstance(view, bytes | memoryview)}
+        assert found == {0: VALUES["a/b"], 3: VALUES["a/f/g"][:3], 4: b""}
+        assert views[2] is None
+        assert isinstance(views[1], Unreadable)
+        assert views[1].key == "a/f/g"
+        assert list(store.bulk.get_views([("a/b", None)], lambda: True)) == []
+        with pytest.raises(Refused):
+            list(store.bulk.get_views([("../b", None)]))
+
     def test_many_ends_early_when_cancelled(self, store: Store) -> None:
         stop = threading.Event()
         answers = []

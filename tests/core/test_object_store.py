@@ -56,6 +56,15 @@ class InBuckets(Writing):
     def empty(self) -> ObjectStore:
         return ObjectStore(self.address(self.bucket()), writable=True, **self.options())
 
+    def test_the_bytes_of_chunks_are_not_copied(self) -> None:
+        value = bytes(range(256)) * 300
+        store = self.filled({"k": value})
+        ((_, view),) = store.bulk.get_views([("k", None)])
+        assert isinstance(view, memoryview), "the memory is obstore's"
+        assert view == value
+        assert dict(store.get_many([("k", None)])) == {0: value}
+        assert isinstance(store.get("k"), bytes)
+
     def filled(self, values: Mapping[str, bytes]) -> ObjectStore:
         store = self.empty()
         for key, value in values.items():

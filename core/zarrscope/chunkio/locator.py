@@ -25,7 +25,7 @@ from zarrscope.errors import BadChunk, ZarrscopeError
 from zarrscope.model.buffers import Arena
 from zarrscope.model.metadata import ArrayMetadata, RegularEdges, RegularGrid
 from zarrscope.model.selection import ChunkIndex
-from zarrscope.model.storage import Answer, Buffer, ByteRange, Request, never
+from zarrscope.model.storage import AnswerView, Buffer, ByteRange, Request, never
 from zarrscope.runtime.tuning import (
     LOCAL_GAP,
     MAX_BLOCK,
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
     from zarrscope.codecs import CodecPipeline, Shard, ShardIndex
     from zarrscope.model.selection import Edges
 
-EncodedChunk = bytes | memoryview | ZarrscopeError | None
+EncodedChunk = AnswerView
 """The encoded bytes of a chunk; None if none are stored (fill value); or the error of fetching them."""
 Fetched = tuple[ChunkIndex, EncodedChunk]
 
-GetMany = Callable[[Sequence[Request], Callable[[], bool]], Iterator[tuple[int, Answer]]]
-"""The signature of Store.get_many."""
+GetMany = Callable[[Sequence[Request], Callable[[], bool]], Iterator[tuple[int, AnswerView]]]
+"""The signature of BulkOperations.get_views."""
 
 SLACK = 64 * 1024
 """Bytes that are read beyond the size of the largest valid chunk, so that a codec can report that one is too long."""
@@ -142,17 +142,16 @@ class Locator:
         self, chunks: Iterable[ChunkIndex], cancelled: Callable[[], bool] = never
     ) -> Iterator[Sequence[Fetched]]:
         """Like `fetch`, but yields the chunks of one answer together, so that one call can decode them."""
+        ask = partial(self.store.bulk.get_views, limit=self.max_stored_size)
         if self.tiers and self.store.remote:
-            yield from self._fetch_sharded(
-                list(chunks), cancelled, partial(self.store.get_many, limit=self.max_stored_size)
-            )
+            yield from self._fetch_sharded(list(chunks), cancelled, ask)
             return
         if self.tiers:
             yield from self._fetch_held(chunks, cancelled)
             return
         wanted = list(chunks)
         key = self.metadata.keys.key
-        for i, answer in self.store.get_many([(key(chunk), None) for chunk in wanted], cancelled, self.max_stored_size):
+        for i, answer in ask([(key(chunk), None) for chunk in wanted], cancelled):
             yield ((wanted[i], answer),)
 
     def _fetch_held(self, chunks: Iterable[ChunkIndex], cancelled: Callable[[], bool]) -> Iterator[Sequence[Fetched]]:
@@ -167,12 +166,12 @@ class Locator:
 
             def ask(
                 requests: Sequence[Request], cancelled: Callable[[], bool], reader: Reader = reader
-            ) -> Iterator[tuple[int, Answer]]:
+            ) -> Iterator[tuple[int, AnswerView]]:
                 for i, (key, part) in enumerate(requests):
                     try:
                         reader.seek(key)
                         found = reader.whole() if part is None else reader.part(part)
-                        answer: Answer = None if found is None else bytes(found)
+                        answer: AnswerView = None if found is None else bytes(found)
                     except ZarrscopeError as error:
                         answer = error.located(store=self.store.url, key=key)
                     yield i, answer
@@ -419,7 +418,7 @@ class Locator:
                 continue
             try:
                 shard = self.tiers[place.tier]
-                encoded = shard.index_range.of(answer) if whole else answer
+                encoded = memoryview(answer)[slice(*shard.index_range.span(len(answer)))] if whole else answer
                 size = len(answer) if whole else None if place.span is None else place.span[1] - place.span[0]
                 yield place, self._parsed(place, shard, encoded, size), memoryview(answer) if whole else None
             except ZarrscopeError as error:

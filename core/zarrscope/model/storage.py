@@ -96,6 +96,9 @@ Request = tuple[str, ByteRange | None]
 Answer = bytes | ZarrscopeError | None
 """The answer to one request of get_many: the bytes, None when absent, or the error."""
 
+AnswerView = bytes | memoryview | ZarrscopeError | None
+"""As Answer, but the bytes may lie in memory that another library owns."""
+
 
 def never() -> bool:
     return False

@@ -10,13 +10,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 from zarrscope.errors import Conflict, ReadOnly, Refused, Unsupported, ZarrscopeError
 from zarrscope.errors.confidential import PublicAddress
 from zarrscope.errors.visible import visible
 from zarrscope.model.buffers import Arena
-from zarrscope.model.storage import ABSENT, Answer, Buffer, ByteRange, Entry, Request, ScannedChild, Version, never
+from zarrscope.model.storage import (
+    ABSENT,
+    Answer,
+    AnswerView,
+    Buffer,
+    ByteRange,
+    Entry,
+    Request,
+    ScannedChild,
+    Version,
+    never,
+)
 from zarrscope.runtime.keyed_locks import KeyedLocks
 from zarrscope.runtime.tuning import SCANNED_AT_ONCE
 from zarrscope.stores.keys import too_large
@@ -24,6 +35,8 @@ from zarrscope.stores.value_reader import Reader
 
 if TYPE_CHECKING:
     from zarrscope.stores.puts import WhenDone
+
+AnyAnswer = TypeVar("AnyAnswer", bound=AnswerView)
 
 _locks = KeyedLocks()
 
@@ -82,12 +95,20 @@ class Backend:
         return self._checked(self._get_many(requests, cancelled, limit), requests, limit)
 
     def _checked(
-        self, answers: Iterator[tuple[int, Answer]], requests: Sequence[Request], limit: int
-    ) -> Iterator[tuple[int, Answer]]:
+        self, answers: Iterator[tuple[int, AnyAnswer]], requests: Sequence[Request], limit: int
+    ) -> Iterator[tuple[int, AnyAnswer]]:
         for i, answer in answers:
-            if isinstance(answer, bytes) and len(answer) > limit:
-                answer = too_large(len(answer), limit).located(store=self.url, key=requests[i][0])
-            yield i, answer
+            if isinstance(answer, bytes | memoryview) and len(answer) > limit:
+                error = too_large(len(answer), limit).located(store=self.url, key=requests[i][0])
+                yield i, cast("AnyAnswer", error)
+            else:
+                yield i, answer
+
+    def _get_views(
+        self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None
+    ) -> Iterator[tuple[int, AnswerView]]:
+        """See BulkOperations.get_views. It need not check the limit."""
+        return self._get_many(requests, cancelled, limit)
 
     def _renew(self, other: Backend) -> bool:
         """See renewal.renew."""

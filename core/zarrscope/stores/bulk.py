@@ -12,9 +12,10 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from zarrscope.model.buffers import Arena
-from zarrscope.model.storage import Buffer, ScannedChild, never
+from zarrscope.model.storage import AnswerView, Buffer, Request, ScannedChild, never
 from zarrscope.runtime.interrupts import steps, uninterrupted, uninterrupted_steps
 from zarrscope.runtime.tuning import FOLDERS_AT_ONCE, VALUES_AT_ONCE
+from zarrscope.runtime.waits import current_job, naming
 from zarrscope.stores.backend import Backend
 from zarrscope.stores.keys import check_key, check_prefix
 from zarrscope.stores.value_reader import Reader
@@ -101,6 +102,47 @@ class BulkOperations:
         >>> reader.close()
         """
         return self._store._reader(arena, limit)
+
+    @uninterrupted_steps
+    def get_views(
+        self, requests: Sequence[Request], cancelled: Callable[[], bool] = never, limit: int | None = None
+    ) -> Iterator[tuple[int, AnswerView]]:
+        """As `Store.get_many`, but the bytes of a value are not copied if another library owns their memory. A
+        memoryview of them keeps that memory.
+
+        Parameters
+        ----------
+        requests
+            A key, and the part of the value or None, for each request.
+        cancelled
+            Reading ends early when this returns true.
+        limit
+            The most bytes of each answer that the caller can use; None for any number.
+
+        Yields
+        ------
+        tuple[int, AnswerView]
+            The index of the request; the bytes, None when nothing is stored, or the error.
+
+        Raises
+        ------
+        Refused
+            A key could leave the store.
+
+        Examples
+        --------
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> [(i, bytes(view)) for i, view in MemoryStore({"a": b"value"}).bulk.get_views([("a", None)])]
+        [(0, b'value')]
+        """
+        for key, _ in requests:
+            check_key(key)
+        found = self._store._get_views(requests, cancelled, limit)
+        if limit is not None:
+            found = self._store._checked(found, requests, limit)
+        if self._store.remote and current_job() is not None:
+            found = naming(self._store.url, [key for key, _ in requests], found)
+        yield from found
 
     def scan_children(
         self, prefix: str, names: Sequence[str], *, read: bool, limit: int | None = None

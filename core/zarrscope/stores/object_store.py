@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from zarrscope.errors import Conflict, Denied, NotFound, Refused, Unreadable, ZarrscopeError
 from zarrscope.errors.confidential import cause
-from zarrscope.model.storage import ABSENT, Buffer, ByteRange, Entry, Version
+from zarrscope.model.storage import ABSENT, AnswerView, Buffer, ByteRange, Entry, Request, Version
 from zarrscope.runtime.tuning import LONG_LISTING_SECONDS, MULTIPART_BYTES
 from zarrscope.stores.address_options import split_options
-from zarrscope.stores.body import begins_as_page
+from zarrscope.stores.body import FIRST, begins_as_page
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.object_requests import BucketRequests
 from zarrscope.stores.puts import WhenDone
@@ -51,6 +51,16 @@ class ObjectStore(BucketRequests):
 
     # ------------------------------------------------------------------ reading
     async def _fetch(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
+        view = await self._fetch_view(key, part, limit)
+        return None if view is None else bytes(view)
+
+    def _get_views(
+        self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None
+    ) -> Iterator[tuple[int, AnswerView]]:
+        return self._fetched(self._fetch_view, requests, cancelled, limit)
+
+    async def _fetch_view(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | memoryview | None:
+        """As `_fetch`, without a copy of obstore's memory: copying 128 chunks of 70 KB takes 5 ms of computing."""
         try:
             async with asyncio.timeout(self._longest(part, limit)):  # asyncio.wait_for would cost another task
                 value = await self._value(key, part, limit)
@@ -72,20 +82,20 @@ class ObjectStore(BucketRequests):
             self._check_bucket(error)
             return None
 
-    async def _value(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
+    async def _value(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | memoryview | None:
         """The value or its part; None if the service says that it does not exist. If the range is known, one call of
         obstore reads it in 0.16 ms; separate calls for the head and the body of the response, as in `_read`, take
         0.27 ms."""
         start, stop = _bounds(part, limit)
         if not self._no_ranges and stop > start:
 
-            async def read(client: Client) -> bytes:
-                return bytes(await self._obstore.get_range_async(client, key, start=start, end=stop))
+            async def read(client: Client) -> memoryview:
+                return memoryview(await self._obstore.get_range_async(client, key, start=start, end=stop))
 
             try:
                 value = await self._found(read, key)
                 too_long = value is not None and limit is not None and len(value) > limit
-                if value is None or not (too_long or (start == 0 and begins_as_page(value))):
+                if value is None or not (too_long or (start == 0 and begins_as_page(bytes(value[:FIRST])))):
                     return value  # in the other cases `_read` examines the headers of the response
             except Unreadable as failed:
                 if not is_about_range(failed):

@@ -20,7 +20,7 @@ import os
 import queue
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Hashable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterator, Sequence
 from typing import Any, TypeVar
 from uuid import uuid4
 
@@ -262,15 +262,25 @@ class RemoteStore(Store):
     def _get_many(
         self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None = None
     ) -> Iterator[tuple[int, Answer]]:
+        return self._fetched(self._fetch, requests, cancelled, limit)
+
+    def _fetched(
+        self,
+        fetch: Callable[[str, ByteRange | None, int | None], Awaitable[T]],
+        requests: Sequence[Request],
+        cancelled: Callable[[], bool],
+        limit: int | None,
+    ) -> Iterator[tuple[int, T | ZarrscopeError]]:
+        """Awaits `fetch` for each request, many at once, and yields the results in order of completion."""
         if not requests or cancelled():
             return
-        answers: queue.SimpleQueue[tuple[int, Answer]] = queue.SimpleQueue()
+        answers: queue.SimpleQueue[tuple[int, T | ZarrscopeError]] = queue.SimpleQueue()
         todo = iter(enumerate(requests))
 
         async def work(number: int) -> None:
             for i, (key, part) in todo:
                 try:
-                    answers.put((i, await self._fetch(key, part, limit)))
+                    answers.put((i, await fetch(key, part, limit)))
                 except ZarrscopeError as error:
                     answers.put((i, error.located(store=self.url, key=key)))
                 except Exception as error:
