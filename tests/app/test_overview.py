@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from qtpy import QtTest
-from qtpy.QtCore import QPoint, Qt
+from qtpy.QtCore import QPoint, QPointF, Qt
+from qtpy.QtGui import QWheelEvent
 from qtpy.QtWidgets import QApplication
 
 from contracts.journeys import Shelf
@@ -192,13 +193,72 @@ def test_a_plate_of_too_many_wells(shelf: Shelf, robot: QtRobot, monkeypatch: py
     assert found.state.title.endswith("of which 1,000 are laid out")
     assert len(found._tickets) <= overview.IN_FLIGHT
     grid = robot.window.overview.grid
-    robot.wait(lambda: len(grid._cells) == overview.MAX_CELLS, "the grid")
-    robot.wait(lambda: all(grid._within(grid.visibleRegion().boundingRect())), "wells in sight")
+    robot.wait(lambda: len(grid._cells) == overview.MAX_CELLS and grid.isVisible(), "the grid")
+    robot.window.run("zoom-in")
+    robot.window.run("zoom-in")
+    robot.wait(
+        lambda: 0 < len(grid._within(grid.visibleRegion().boundingRect())[1]) < columns, "some of the wells in sight"
+    )
     seen = grid._within(grid.visibleRegion().boundingRect())
     assert 0 < len(seen[0]) * len(seen[1]) < 1500
     last = (seen[0][3], seen[1][-1])
     assert grid._at(grid.place_of(*last).center()) is grid._cells[last]
     assert grid._at(grid.place_of(*last).topLeft() - QPoint(1, 1)) is None
+
+
+def test_a_plate_fits_a_small_window_and_is_zoomed(shelf: Shelf, robot: QtRobot) -> None:
+    rows, columns = [*"ABCDEFGHIJKLMNOP"], [str(n) for n in range(1, 25)]
+    wells = [
+        {"path": f"{row}/{column}", "rowIndex": r, "columnIndex": c}
+        for r, row in enumerate(rows)
+        for c, column in enumerate(columns)
+    ]
+    names = {"rows": [{"name": n} for n in rows], "columns": [{"name": n} for n in columns]}
+    open_hierarchy(shelf, "a").create_group("/many", {"ome": {"version": "0.5", "plate": {**names, "wells": wells}}})
+    robot.open(shelf.address)
+    robot.window.resize(900, 600)
+    robot.session.select("/many")
+    pane = robot.window.overview
+    grid, area = pane.grid, pane.area
+    robot.wait(lambda: pane.isVisible() and len(grid._cells) == 384, "the plate")
+    bars = area.horizontalScrollBar(), area.verticalScrollBar()
+    robot.wait(lambda: not any(bar is None or bar.maximum() for bar in bars), "the whole plate")
+    assert area.viewport().rect().contains(grid.place_of(0, 0).united(grid.place_of(15, 23)))
+    fitting = grid.place_of(0, 0).width()
+    assert fitting >= 12
+
+    headings = grid._headings(range(16), range(24))
+    assert {"A", "P", "1"} <= {name for _, name in headings}
+    for heading, name in headings:
+        assert grid.fontMetrics().horizontalAdvance(name) <= heading.width(), "no name is cut off"
+    across = [place for place, name in headings if name.isdigit()]
+    assert not any(one.intersects(other) for one in across for other in across if one is not other)
+
+    grid.setFocus()
+    QTest.keyClick(grid, Qt.Key.Key_Plus)
+    robot.wait(lambda: grid.place_of(0, 0).width() > fitting and all(bar.maximum() for bar in bars), "larger ones")
+    for _ in range(23):
+        QTest.keyClick(grid, Qt.Key.Key_Right)
+    place = grid.place_of(0, 23)
+    robot.wait(lambda: grid.visibleRegion().boundingRect().contains(place), "the current one, which is scrolled to")
+    QTest.keyClick(grid, Qt.Key.Key_0)
+    robot.wait(lambda: grid.place_of(0, 0).width() == fitting and not any(bar.maximum() for bar in bars), "all again")
+    QTest.keyClick(grid, Qt.Key.Key_Minus)
+    assert grid.place_of(0, 0).width() == fitting, "not smaller than what fits"
+    turn(grid, 120)
+    assert grid.place_of(0, 0).width() > fitting
+    turn(grid, -240)
+    assert grid.place_of(0, 0).width() == fitting
+
+
+def turn(grid: Any, angle: int) -> None:
+    """Ctrl and the wheel over the middle of the grid."""
+    at = QPointF(grid.visibleRegion().boundingRect().center())
+    event = QWheelEvent(
+        at, QPointF(grid.mapToGlobal(at.toPoint())), QPoint(), QPoint(0, angle), Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.ControlModifier, Qt.ScrollPhase.NoScrollPhase, False,
+    )  # fmt: skip
+    QApplication.sendEvent(grid, event)
 
 
 def test_walking_a_plate_in_the_window(shelf: Shelf, robot: QtRobot) -> None:

@@ -1,9 +1,23 @@
-"""The Overview tab: the wells of a plate, the fields of a well or the images of a series, as a grid of thumbnails."""
+"""The Overview tab: the wells of a plate, the fields of a well or the images of a series, as a grid of thumbnails.
+
+The grid fits the space, so that a plate of 384 wells is seen as a whole in a small window. Ctrl with the wheel, and the
+keys + and -, make the thumbnails larger; the grid then scrolls.
+"""
 
 from __future__ import annotations
 
-from qtpy.QtCore import QEvent, QPoint, QRect, QRectF, Qt, Signal
-from qtpy.QtGui import QHelpEvent, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from qtpy.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal
+from qtpy.QtGui import (
+    QHelpEvent,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+    QWheelEvent,
+)
 from qtpy.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QToolTip, QVBoxLayout, QWidget
 
 from zarrscope_app.presenters.image.overview import Cell, OverviewPresenter, OverviewState
@@ -13,7 +27,12 @@ from .text import Label, tip
 from .theme import Role, image_background, quiet, warning
 from .tile_images import screen_image
 
-_LEAST, _MOST, _GAP = 28, 220, 4
+_LEAST, _LEAST_WITH_NAME, _MOST, _LARGEST = 12, 28, 220, 880
+"""Sides of a thumbnail in pixels: the least one in a plate, the least one with a name below it, the largest one that
+fits the space, and the largest one by zooming."""
+_GAP, _SMALL_GAP = 4, 2
+"""The space between thumbnails, and between those smaller than `_LEAST_WITH_NAME`."""
+_STEP = 1.25
 
 
 class OverviewPane(QWidget):
@@ -28,10 +47,7 @@ class OverviewPane(QWidget):
         self.title, self.loading = Label(), Label()
         self.grid = _Grid()
         self.grid.chosen.connect(self.chosen)
-        self._scroll = QScrollArea()
-        self._scroll.setFrameShape(QFrame.Shape.NoFrame)
-        self._scroll.setWidgetResizable(True)
-        self._scroll.setWidget(self.grid)
+        self.area = _Scroll(self.grid)
         head = QHBoxLayout()
         head.setContentsMargins(8, 4, 8, 0)
         head.addWidget(self.title, 1)
@@ -39,12 +55,20 @@ class OverviewPane(QWidget):
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addLayout(head)
-        column.addWidget(self._scroll, 1)
+        column.addWidget(self.area, 1)
 
     def attach(self, presenter: OverviewPresenter | None) -> None:
         """Shows another session's images."""
         old, self._presenter = self._presenter, presenter
         follow(old, presenter, self._changed)
+
+    def zoom_by(self, factor: float) -> None:
+        """Makes the thumbnails larger or smaller, but not smaller than those that fit the space."""
+        self.grid.zoom_by(factor)
+
+    def fit(self) -> None:
+        """Shows all thumbnails, if their least size allows it."""
+        self.grid.zoom_by(0)
 
     def _changed(self) -> None:
         assert self._presenter is not None
@@ -54,8 +78,30 @@ class OverviewPane(QWidget):
         self.grid.show_state(state)
 
 
+class _Scroll(QScrollArea):
+    """The space of the grid, which is as large as its thumbnails need."""
+
+    def __init__(self, grid: _Grid) -> None:
+        super().__init__()
+        self._grid = grid
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setWidgetResizable(True)
+        self.setWidget(grid)
+        grid.walked.connect(self._show)
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self._grid.set_space(self.maximumViewportSize())
+
+    def _show(self, place: QRect) -> None:
+        middle = place.center()
+        self.ensureVisible(middle.x(), middle.y(), place.width(), place.height())
+
+
 class _Grid(QWidget):
     chosen = Signal(str)
+    walked = Signal(QRect)
+    """Emits the place of a thumbnail that should be visible."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,6 +109,9 @@ class _Grid(QWidget):
         self._cells: dict[tuple[int, int], Cell] = {}
         self._images: dict[str, tuple[object, QImage]] = {}
         self._current = (0, 0)
+        self._zoom = 1.0
+        """The size of the thumbnails relative to those that fit the space."""
+        self._space = QSize()
         self._geometry: tuple[int, int, int] | None = None
         """Left and upper margin and the side of a thumbnail; None until they are computed for this state and size."""
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
@@ -74,6 +123,7 @@ class _Grid(QWidget):
         self._cells = {(cell.row, cell.column): cell for cell in state.cells}
         if [c.path for c in state.cells] != [c.path for c in before.cells]:
             self._images.clear()
+            self._zoom = 1.0
             self._current = (state.cells[0].row, state.cells[0].column) if state.cells else (0, 0)
         elif (state.title, state.rows, state.columns) == (before.title, before.rows, before.columns):
             # Thumbnails arrive one by one: painting all of a plate for each would hold the window up.
@@ -82,12 +132,8 @@ class _Grid(QWidget):
                 if old is None or (cell.rgb is not old.rgb or (cell.name, cell.sentence) != (old.name, old.sentence)):
                     self.update(self._painted(*where))
             return
-        self._geometry = None
         self.setAccessibleName(state.title)
-        rows, columns = max(1, len(state.rows)), max(1, len(state.columns))
-        left, top = self._margins()
-        self.setMinimumSize(left + columns * (_LEAST + _GAP), top + rows * (_LEAST + self._caption() + _GAP))
-        self.update()
+        self._lay_out_again()
 
     # ---------------------------------------------------------------- places
     def _named(self) -> bool:
@@ -102,29 +148,59 @@ class _Grid(QWidget):
             return 8, 8
         return max((metrics.horizontalAdvance(name) for name in self._state.rows), default=0) + 16, metrics.height() + 8
 
-    def resizeEvent(self, event: QResizeEvent | None) -> None:
-        self._geometry = None
-        super().resizeEvent(event)
+    def set_space(self, space: QSize) -> None:
+        """Sets the visible size, which the thumbnails fit."""
+        self._space = space
+        self._lay_out_again()
+
+    def zoom_by(self, factor: float) -> None:
+        """Changes the size of the thumbnails; 0 makes them fit. The current one stays visible."""
+        self._zoom = max(1.0, min(self._zoom * factor, _LARGEST / self._fitting()))
+        self._lay_out_again()
+        if self._current in self._cells:
+            self.walked.emit(self.place_of(*self._current))
 
     def changeEvent(self, event: QEvent | None) -> None:
-        self._geometry = None  # another font
         super().changeEvent(event)
+        if event is not None and event.type() == QEvent.Type.FontChange:
+            self._lay_out_again()
+
+    def _lay_out_again(self) -> None:
+        self._geometry = None
+        left, top, side = self._laid_out()
+        rows, columns = max(1, len(self._state.rows)), max(1, len(self._state.columns))
+        across, down = self._pitch(side)
+        self.setMinimumSize(left + columns * across, top + rows * down)
+        self.update()
+
+    def _pitch(self, side: int) -> tuple[int, int]:
+        """The distances between the thumbnails of two columns, and of two rows."""
+        gap = _GAP if side >= _LEAST_WITH_NAME else _SMALL_GAP
+        return side + gap, side + gap + self._caption()
+
+    def _fitting(self) -> int:
+        """The side of the largest thumbnails that all fit the space, within its limits."""
+        rows, columns = max(1, len(self._state.rows)), max(1, len(self._state.columns))
+        left, top = self._margins()
+        wide, high = (self._space.width() - left) // columns, (self._space.height() - top) // rows - self._caption()
+        side = min(wide, high) - _GAP
+        if side < _LEAST_WITH_NAME:
+            side = min(wide, high) - _SMALL_GAP
+        return max(_LEAST if self._named() else _LEAST_WITH_NAME, min(_MOST, side))
 
     def _laid_out(self) -> tuple[int, int, int]:
         """The margins and the side of a thumbnail: large enough to be recognised, small enough that all fit if
         possible."""
         if self._geometry is None:
-            rows, columns = max(1, len(self._state.rows)), max(1, len(self._state.columns))
             left, top = self._margins()
-            wide = (self.width() - left - 8) // columns - _GAP
-            high = (self.height() - top - 8) // rows - _GAP - self._caption()
-            self._geometry = left, top, max(_LEAST, min(_MOST, wide, high))
+            self._geometry = left, top, round(self._fitting() * self._zoom)
         return self._geometry
 
     def place_of(self, row: int, column: int) -> QRect:
         """The rectangle in which a thumbnail is drawn."""
         left, top, side = self._laid_out()
-        return QRect(left + column * (side + _GAP), top + row * (side + self._caption() + _GAP), side, side)
+        across, down = self._pitch(side)
+        return QRect(left + column * across, top + row * down, side, side)
 
     def _painted(self, row: int, column: int) -> QRect:
         """The rectangle of a thumbnail with its frame and its name."""
@@ -133,7 +209,7 @@ class _Grid(QWidget):
     def _within(self, area: QRect) -> tuple[range, range]:
         """The rows and the columns that are visible in `area`."""
         left, top, side = self._laid_out()
-        across, down = side + _GAP, side + self._caption() + _GAP
+        across, down = self._pitch(side)
         rows = range(max(0, (area.top() - top) // down), min(len(self._state.rows), (area.bottom() - top) // down + 1))
         first, end = max(0, (area.left() - left) // across), (area.right() - left) // across + 1
         return rows, range(first, min(len(self._state.columns), end))
@@ -147,19 +223,12 @@ class _Grid(QWidget):
     def paintEvent(self, event: QPaintEvent | None) -> None:
         assert event is not None
         painter = QPainter(self)
-        state, palette, metrics = self._state, self.palette(), self.fontMetrics()
-        left, top, _ = self._laid_out()
-        painter.setPen(quiet(palette, 0.8))
+        palette, metrics = self.palette(), self.fontMetrics()
         rows, columns = self._within(event.rect())
         region, background = event.region(), image_background(palette)
-        for number in columns:
-            box = self.place_of(0, number)
-            name = QRect(box.left(), 2, box.width(), top - 4)
-            painter.drawText(name, Qt.AlignmentFlag.AlignCenter, state.columns[number])
-        for number in rows:
-            box = self.place_of(number, 0)
-            name = QRect(0, box.top(), left - 6, box.height())
-            painter.drawText(name, Qt.AlignmentFlag.AlignCenter, state.rows[number])
+        painter.setPen(quiet(palette, 0.8))
+        for place, name in self._headings(rows, columns):
+            painter.drawText(place, Qt.AlignmentFlag.AlignCenter, name)
         for row in rows:
             for column in columns:
                 box = self.place_of(row, column)
@@ -180,6 +249,24 @@ class _Grid(QWidget):
         if self._current in self._cells and self.hasFocus():
             painter.setPen(QPen(palette.color(Role.Highlight), 2))
             painter.drawRect(self.place_of(*self._current).adjusted(-1, -1, 0, 0))
+
+    def _headings(self, rows: range, columns: range) -> list[tuple[QRect, str]]:
+        """The names of rows and columns with their places. Where they would touch, only each second, third … one."""
+        left, top, side = self._laid_out()
+        across, down = self._pitch(side)
+        metrics, state = self.fontMetrics(), self._state
+        widest = max((metrics.horizontalAdvance(name) for name in state.columns), default=0) + 4
+        each, every = -(-widest // across), -(-metrics.height() // down)
+        found = []
+        for number in columns:
+            if number % each == 0:
+                middle = self.place_of(0, number).center().x()
+                found.append((QRect(middle - widest // 2, 2, widest, top - 4), state.columns[number]))
+        for number in rows:
+            if number % every == 0:
+                middle, high = self.place_of(number, 0).center().y(), metrics.height()
+                found.append((QRect(0, middle - high // 2, left - 6, high), state.rows[number]))
+        return found
 
     def _draw(self, painter: QPainter, cell: Cell, box: QRect) -> None:
         if cell.rgb is None:
@@ -204,6 +291,14 @@ class _Grid(QWidget):
         painter.drawImage(target, image)
 
     # ---------------------------------------------------------------- gestures
+    def wheelEvent(self, event: QWheelEvent | None) -> None:
+        assert event is not None
+        if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+            self.zoom_by(_STEP ** (event.angleDelta().y() / 120))
+            event.accept()
+        else:
+            super().wheelEvent(event)
+
     def mousePressEvent(self, event: QMouseEvent | None) -> None:
         assert event is not None
         cell = self._at(event.position().toPoint())
@@ -248,4 +343,5 @@ class _Grid(QWidget):
             if (row, column) in self._cells:
                 self._current = (row, column)
                 self.update()
+                self.walked.emit(self.place_of(row, column))
                 return

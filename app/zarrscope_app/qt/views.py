@@ -120,6 +120,12 @@ class ViewTabs(QTabWidget):
         blocker.unblock()
         self._room_for_current()
 
+    @property
+    def zoomed(self) -> Any:
+        """The page with `zoom_by` and `fit` on which the commands of the zoom act: that in front, else the picture."""
+        front = self.currentWidget()
+        return front if hasattr(front, "zoom_by") else self.pages["image"]
+
     def id_at(self, place: int) -> str:
         """The id of the view in a tab."""
         return [*self.pages][place]
