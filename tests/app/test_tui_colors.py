@@ -16,9 +16,9 @@ import zarrscope
 from zarrscope_app.cli import cli
 from zarrscope_app.presenters import strings_terminal
 from zarrscope_app.presenters.commands import FOOTERS
+from zarrscope_app.tui.characters import Look, cells_of, dithered_16, dithered_256, steadied, text_of
 from zarrscope_app.tui.inline_pictures import kitty, sixel, through_tmux
 from zarrscope_app.tui.line_drawing import plotted
-from zarrscope_app.tui.signs import Look, cells_of, dithered_16, dithered_256, steadied, text_of
 from zarrscope_app.tui.terminal import Answers, read_answers, terminal, worth_asking
 
 XTERM = {"TERM": "xterm-256color"}

@@ -12,8 +12,8 @@ from terminal_hand import Screen
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope_app.presenters import Frame
 from zarrscope_app.tui.app import Explorer
+from zarrscope_app.tui.characters import Look, cells_of, text_of, written_over
 from zarrscope_app.tui.picture import PictureWidget
-from zarrscope_app.tui.signs import Look, cells_of, text_of, written_over
 from zarrscope_app.tui.terminal import Colors
 
 

@@ -146,7 +146,7 @@ def test_ome_zarr_0_4_becomes_0_5_and_0_4_again(name: str, unpacked: Path, tmp_p
 
 
 def test_groups_of_labels_and_series_are_known_by_their_place() -> None:
-    from zarrscope.convert.carrying import attributes
+    from zarrscope.convert.carried_attributes import attributes
     from zarrscope.dialects import dialect_named
 
     ends = dialect_named("v2"), dialect_named("v3")

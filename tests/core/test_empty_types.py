@@ -10,7 +10,7 @@ import pytest
 
 import zarrscope
 from zarrscope.check.hierarchy import check
-from zarrscope.dialects import remembered
+from zarrscope.dialects import parse_cache
 from zarrscope.dialects.v2 import V2
 from zarrscope.dialects.v3 import V3
 from zarrscope.errors import BadMetadata
@@ -112,7 +112,7 @@ def test_a_mistake_over_one_node_ends_no_listing(dialect: str, monkeypatch: pyte
     for name in "abc":
         hierarchy.create_array(name, shape=(2,), dtype="i2")[...] = 1
     monkeypatch.setattr(made, "parse", mistaken)
-    monkeypatch.setattr(remembered, "_found", Memo(1))
+    monkeypatch.setattr(parse_cache, "_found", Memo(1))
     hierarchy = zarrscope.open(store)
     broken = hierarchy["b"]
     assert "a mistake" in str(broken.problem)

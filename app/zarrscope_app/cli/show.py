@@ -131,7 +131,7 @@ def _draw(picture: npt.NDArray[np.uint8], room: tuple[int, int], terminal: Termi
     if terminal.drawing in ("kitty", "iterm2", "sixel"):
         _draw_own(picture, lines, columns, terminal)
         return
-    from zarrscope_app.tui.signs import Look, cells_of, text_of
+    from zarrscope_app.tui.characters import Look, cells_of, text_of
 
     look = Look.of(terminal)
     fitted, h, w = _fitted(picture, lines * look.rows, columns * look.columns)

@@ -8,9 +8,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import ZarrscopeError
-from zarrscope_app.jupyter.hearing import Hearing
 from zarrscope_app.jupyter.parts import PARTS
 from zarrscope_app.jupyter.pictures import TileStream
+from zarrscope_app.jupyter.presenter_signals import PresenterSignals
 from zarrscope_app.jupyter.thumbnails import ThumbnailStream
 from zarrscope_app.presenters import RootsPresenter, Session, Settings, TreePresenter
 from zarrscope_app.presenters.image.three_views import ThreeViews
@@ -32,7 +32,7 @@ class ShowsPlaces:
     thumbnails: ThumbnailStream
     streams: dict[str, TileStream]
     _post: Callable[[Callable[[], None]], None]
-    _hearing: Hearing
+    _hearing: PresenterSignals
 
     if TYPE_CHECKING:  # methods of the widget
 

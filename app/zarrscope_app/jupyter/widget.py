@@ -18,14 +18,14 @@ import anywidget
 import traitlets
 
 from zarrscope.runtime.threads import Mailbox, Owner, shared
-from zarrscope_app.jupyter import still
+from zarrscope_app.jupyter import page_without_kernel
 from zarrscope_app.jupyter.gestures import KEYS, perform_gesture, picture
-from zarrscope_app.jupyter.hearing import Hearing
 from zarrscope_app.jupyter.host import VIEWS
 from zarrscope_app.jupyter.kernel import CELLS, KernelMailbox
 from zarrscope_app.jupyter.parts import PARTS
 from zarrscope_app.jupyter.pictures import TileStream
 from zarrscope_app.jupyter.places import ShowsPlaces
+from zarrscope_app.jupyter.presenter_signals import PresenterSignals
 from zarrscope_app.jupyter.thumbnails import ThumbnailStream
 from zarrscope_app.presenters import CoalescedCall, Session, SessionStatus, Settings, strings
 from zarrscope_app.presenters.notebook import CLOSED_NOTE, NOTEBOOK, WORDS
@@ -139,7 +139,7 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
         self._probe = ("", "")
         self._told_probe = ("", "")
         self._mirroring = False
-        self._hearing = Hearing(self)
+        self._hearing = PresenterSignals(self)
         self._hearing.attach()
         self.on_msg(self._receive)
         self.observe(self._from_python, names=["path", "index", "axes", "clim", "selection", "state"])
@@ -362,14 +362,14 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
                     return True
                 if state.status is not SessionStatus.READY or state.selecting:
                     return False
-                still.fit(session)
-                return still.is_whole(session)
+                page_without_kernel.fit(session)
+                return page_without_kernel.is_whole(session)
 
             try:
                 post.run_until(there, STILL_SECONDS)
             except TimeoutError:
                 pass
-        return still.page(session, self.node_tree, self.code)
+        return page_without_kernel.page(session, self.node_tree, self.code)
 
     def _farewell(self) -> str:
         return f"<div>{escape(CLOSED_NOTE)} <code>{escape(self.code)}</code></div>"

@@ -18,17 +18,17 @@ from zarrscope.errors.confidential import public
 from zarrscope.runtime.threads import Priority, shared
 from zarrscope.stores.address import absolute_address
 from zarrscope_app.napari.add_as import AddAs
+from zarrscope_app.napari.background_jobs import import_early
 from zarrscope_app.napari.browsing import BrowseButton
 from zarrscope_app.napari.chooser import Chooser
 from zarrscope_app.napari.closing import AsksBeforeClosing
 from zarrscope_app.napari.dropping import TakesNodes
-from zarrscope_app.napari.in_the_background import import_early
 from zarrscope_app.napari.layer_menu import LayerMenu
 from zarrscope_app.napari.layers import as_napari, insert, renew_layers, source_of
 from zarrscope_app.napari.part_panel import PartPanel
 from zarrscope_app.napari.planes import unwrapped, watch
 from zarrscope_app.napari.shortcuts import Shortcuts
-from zarrscope_app.napari.shown import asked_view, canvas_of, go_to, palette_of
+from zarrscope_app.napari.viewer_state import asked_view, canvas_of, go_to, palette_of
 from zarrscope_app.napari.when_open import WhenOpen
 from zarrscope_app.presenters import Session, Settings, strings
 from zarrscope_app.presenters.commands import LABELS, OFFERS, command

@@ -13,7 +13,7 @@ from zarrscope.runtime.threads import Owner
 from zarrscope_app.napari.layers import source_of
 from zarrscope_app.napari.menu_button import MenuButton
 from zarrscope_app.napari.painting import Painting
-from zarrscope_app.napari.shown import direction, on_show, shown
+from zarrscope_app.napari.viewer_state import direction, on_show, shown
 from zarrscope_app.presenters import Session
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.layers import shown_layers

@@ -24,8 +24,8 @@ from zarrscope.errors import TooLarge, ZarrscopeError
 from zarrscope.view.lazy import LazyView
 from zarrscope_app.napari.background_planes import BackgroundPlanes, loop_runs, slicing_of
 from zarrscope_app.napari.layers import source_of, views_of
-from zarrscope_app.napari.shown import asked_view, go_to
-from zarrscope_app.napari.unwritten import UnwrittenLabels
+from zarrscope_app.napari.unwritten_labels import UnwrittenLabels
+from zarrscope_app.napari.viewer_state import asked_view, go_to
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.layers.presenter import UnreadPlanes
 from zarrscope_app.qt.bridge import Bridge

@@ -25,7 +25,7 @@ def opened(path: str | list[str]) -> list[Any]:
     """Like `read`, but while it reads, napari's window stays responsive and has a button to cancel. If there are
     several images and a window, the dock asks which one to add, and no layer is returned yet."""
     from zarrscope.errors.confidential import public
-    from zarrscope_app.napari.in_the_background import Stopped, while_shown
+    from zarrscope_app.napari.background_jobs import Stopped, while_shown
     from zarrscope_app.presenters import strings
     from zarrscope_app.presenters.image.choice import SeveralImages
 

@@ -13,8 +13,8 @@ from napari.utils import progress
 from qtpy.QtWidgets import QApplication, QComboBox, QFormLayout, QVBoxLayout, QWidget
 
 from zarrscope.errors import Refused
+from zarrscope_app.napari.background_jobs import STEPS, Stopped, while_shown
 from zarrscope_app.napari.background_planes import loop_runs
-from zarrscope_app.napari.in_the_background import STEPS, Stopped, while_shown
 from zarrscope_app.napari.layers import label_colors
 from zarrscope_app.napari.preview import PreviewDialog
 from zarrscope_app.presenters import strings

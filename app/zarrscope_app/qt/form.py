@@ -32,13 +32,13 @@ from .conflict import ConflictView
 from .find_bar import FindBar
 from .findings import FindingsView
 from .form_model import CONTAINERS, KIND, NAME, VALUE, FormDelegate, FormModel, kind_width
+from .form_view_buttons import FormViewButtons
 from .json_form import JsonForm
 from .review import DiffView
 from .section_form import SectionFormWidget
 from .text import Label, tip
 from .theme import icon
 from .value_pane import ValuePane
-from .ways import WayButtons
 from .wrapping import WrappingRow
 
 _NARROW = 400
@@ -91,7 +91,7 @@ class AttributesPane(QWidget):
         self._sentence = Label()
         self._sentence.setWordWrap(True)
         self._buttons: dict[str, QToolButton] = {}
-        self._ways = WayButtons()
+        self._ways = FormViewButtons()
         self._ways.asked.connect(self._show_way)
         self.diff = DiffView()
         self.diff.closed.connect(lambda: self.show_diff(False))

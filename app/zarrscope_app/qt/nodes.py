@@ -16,9 +16,9 @@ from zarrscope_app.presenters.commands import NODE_COMMANDS, command, python_tex
 from zarrscope_app.presenters.session.actions import can_undo, perform
 
 from .credentials import ask_credentials
-from .elsewhere import open_terminal, reveal
 from .menus import Menus
 from .node_form import NodeDialog
+from .open_in import open_terminal, reveal
 from .text import literal
 from .tree import TreePane
 

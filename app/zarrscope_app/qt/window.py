@@ -34,7 +34,6 @@ from .address import AddressLine, dropped_places
 from .bridge import Bridge
 from .channels import ChannelsPanel
 from .demo import open_demo
-from .elsewhere import ELSEWHERE, open_elsewhere
 from .error_bar import ErrorBar
 from .export_dialog import ExportDialog
 from .form import AttributesPane
@@ -42,6 +41,7 @@ from .image import ImagePane
 from .jobs_bar import JobsBar
 from .menus import NEEDS_SESSION, Menus
 from .nodes import NodeActions
+from .open_in import ELSEWHERE, open_elsewhere
 from .overview import OverviewPane
 from .panels import Panels
 from .panes import InfoPane, ValuesPane, WelcomePane

@@ -32,20 +32,20 @@ from zarrscope_app.presenters.commands import FOOTERS, LABELS, command
 from zarrscope_app.presenters.form.presenter import EditStatus
 from zarrscope_app.presenters.session.bookmarks import Bookmarks
 from zarrscope_app.presenters.session.changing import LOOK_SECONDS
+from zarrscope_app.tui.characters import Look
+from zarrscope_app.tui.closing import Leaving
 from zarrscope_app.tui.conflict import Conflicts
+from zarrscope_app.tui.control_filter import Inert
 from zarrscope_app.tui.driver import sparing
 from zarrscope_app.tui.early_keys import EarlyKeys
 from zarrscope_app.tui.ending import has_job_control
 from zarrscope_app.tui.entry import InputLine, Painter
-from zarrscope_app.tui.inert import Inert
 from zarrscope_app.tui.keys import Keyboard
-from zarrscope_app.tui.leaving import Leaving
 from zarrscope_app.tui.lines import Lines, TreeLines
 from zarrscope_app.tui.picture import PictureWidget
 from zarrscope_app.tui.pixels import Pixels
 from zarrscope_app.tui.plate import PlateLines
 from zarrscope_app.tui.sheet import Sheet
-from zarrscope_app.tui.signs import Look
 from zarrscope_app.tui.tabs import Controls, TabLine
 from zarrscope_app.tui.terminal import Terminal
 from zarrscope_app.tui.views import make_widget, pane_id, refresh

@@ -1,4 +1,4 @@
-"""A line of a picture as Textual paints it (see signs.py).
+"""A line of a picture as Textual paints it (see characters.py).
 
 A picture on a large terminal has ten thousand different cells. A style object for each of them would take a hundred
 milliseconds per screen; the escape sequences alone take five. So a line consists of numbers (a row of a Grid), is
@@ -19,8 +19,8 @@ from textual.color import Color as TextualColor
 from textual.filter import LineFilter
 from textual.strip import Strip
 
-from zarrscope_app.tui.inert import Inert
-from zarrscope_app.tui.signs import runs, text_of
+from zarrscope_app.tui.characters import runs, text_of
+from zarrscope_app.tui.control_filter import Inert
 from zarrscope_app.tui.terminal import Colors
 
 

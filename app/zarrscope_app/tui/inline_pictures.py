@@ -12,7 +12,7 @@ import zlib
 import numpy as np
 import numpy.typing as npt
 
-from zarrscope_app.tui.signs import Rgb, dithered_256
+from zarrscope_app.tui.characters import Rgb, dithered_256
 from zarrscope_app.tui.terminal import Terminal
 
 _CHUNK = 4096

@@ -1,4 +1,4 @@
-"""The picture in half blocks, or in the best form that the terminal supports (see signs.py), with zoom, pan and a
+"""The picture in half blocks, or in the best form that the terminal supports (see characters.py), with zoom, pan and a
 cursor."""
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from textual.widget import Widget
 
 from zarrscope_app.presenters import Rect, Session
 from zarrscope_app.tui.cells import Cells
+from zarrscope_app.tui.characters import Grid, Look, Rgb, cells_of, steadied, written_over
 from zarrscope_app.tui.entry import Painter
 from zarrscope_app.tui.line_drawing import plotted
-from zarrscope_app.tui.signs import Grid, Look, Rgb, cells_of, steadied, written_over
 
 PERIOD = 1 / 30
 """The least number of seconds between two drawings, because a held key requests more drawings than a person can see.

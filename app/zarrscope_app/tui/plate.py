@@ -12,8 +12,8 @@ from textual.strip import Strip
 from zarrscope_app.presenters import Session, strings
 from zarrscope_app.presenters.image.overview import Cell, OverviewPresenter, OverviewState
 from zarrscope_app.tui.cells import Cells
+from zarrscope_app.tui.characters import Look, cells_of
 from zarrscope_app.tui.lines import Lines
-from zarrscope_app.tui.signs import Look, cells_of
 
 LEAST, MOST = 3, 20
 """The least and the greatest width of a thumbnail in terminal columns."""

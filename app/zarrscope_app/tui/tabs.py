@@ -8,8 +8,8 @@ from textual import events
 from textual.widgets import Static
 
 from zarrscope_app.presenters import Session
+from zarrscope_app.tui.characters import STEP
 from zarrscope_app.tui.entry import Painter
-from zarrscope_app.tui.signs import STEP
 
 if TYPE_CHECKING:
     from rich.text import Text

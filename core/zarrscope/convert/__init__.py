@@ -6,8 +6,9 @@
     convert.run(plan)                                     # copies or encodes again, verifies, raises Refused on losses
 
 A chunk whose bytes mean the same in both dialects is copied unchanged (reference.md H.8); any other is decoded and
-encoded again. planning.py decides this, carrying.py converts attributes and OME-Zarr metadata, and copying.py does the
-work in independent parts (work.py), on the threads of this process or on a Dask cluster (executors/executor.py).
+encoded again. planning.py decides this, carried_attributes.py converts attributes and OME-Zarr metadata, and copying.py
+does the work in independent parts (array_work.py), on the threads of this process or on a Dask cluster
+(executors/executor.py).
 
     plan = convert.plan(source, "new.zarr", "v3", pyramid=convert.Pyramid())    # images also get new levels
     convert.rebuild(convert.plan_rebuild(image, convert.Pyramid()))             # new levels in place

@@ -3,7 +3,7 @@
 Memory holds one region per thread, of at most REGION_BYTES or one chunk of the destination, whichever is more. Nothing
 is overwritten: every value is stored with the condition ABSENT. Stores write a whole value or nothing, so a killed run
 leaves whole chunks behind, and the next run of the same plan skips them; the comparison at the end reads all of them
-again. work.py cuts the work into independent parts; executors/executor.py distributes these.
+again. array_work.py cuts the work into independent parts; executors/executor.py distributes these.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from zarrscope.convert.array_work import ArrayWork, WorkCount
 from zarrscope.convert.planning import JOURNAL, JOURNAL_LIMIT, ConversionPlan, NodePlan
-from zarrscope.convert.work import ArrayWork, WorkCount
 from zarrscope.errors import Conflict, Refused, ZarrscopeError
 from zarrscope.executors import executor_for
 from zarrscope.executors.executor import Cancelled, Executor, Scheduler

@@ -15,12 +15,12 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from zarrscope.convert.carrying import attributes, strict
+from zarrscope.convert.carried_attributes import attributes, strict
 from zarrscope.convert.layout import CodecLike, Layout
 from zarrscope.convert.levels import Pyramid, PyramidLevel, entries
-from zarrscope.convert.meaning import meaning, rare
 from zarrscope.convert.ome_versions import axis_names
 from zarrscope.convert.pyramids import PlannedArray, PyramidPlanner
+from zarrscope.convert.same_bytes import meaning, rare
 from zarrscope.dialects import Dialect, dialect_named
 from zarrscope.errors import Refused, Unsupported, ZarrscopeError
 from zarrscope.errors.confidential import without_numbers

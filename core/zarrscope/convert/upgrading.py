@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from zarrscope.convert.array_work import ArrayWork, WorkCount
 from zarrscope.convert.copying import ConversionProgress, Result
 from zarrscope.convert.planning import ConversionPlan, NodePlan, plan_beside
-from zarrscope.convert.work import ArrayWork, WorkCount
 from zarrscope.dialects import dialect_named
 from zarrscope.errors import BadChunk, Conflict, NotFound, Refused
 from zarrscope.executors import executor_for

@@ -22,7 +22,7 @@ from zarrscope.dialects import (
     StoredDocument,
 )
 from zarrscope.dialects.defects import Defects, UnreadAttributes
-from zarrscope.dialects.remembered import parsed
+from zarrscope.dialects.parse_cache import parsed
 from zarrscope.errors import BadMetadata, Denied, NotFound, ReadOnly, Refused, TooLarge, Unreadable, ZarrscopeError
 from zarrscope.jsondoc.parse import ParsedBytes
 from zarrscope.model.metadata import ArrayMetadata, GroupMetadata

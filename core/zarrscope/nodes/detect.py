@@ -23,8 +23,8 @@ from zarrscope.dialects import (
     dialect_named,
     late_probes,
     opened_as,
+    parse_cache,
     plugin_faults,
-    remembered,
 )
 from zarrscope.errors import BadMetadata, Denied, NotFound, TooLarge, Unreadable, ZarrscopeError
 from zarrscope.jsondoc.parse import CONSOLIDATED_LIMIT, NODE_LIMIT, ParsedBytes, raise_limit
@@ -142,7 +142,7 @@ def _detected_in(
     fault: BadMetadata | None = None
     try:
         try:
-            detected = remembered.detected(documents, lenient)
+            detected = parse_cache.detected(documents, lenient)
             if detected is None:
                 late = fetch(store, late_probes(), passed_over=passed_over)
                 documents.update((key, ParsedBytes(value)) for key, value in late.items())
@@ -312,7 +312,7 @@ def found_in(
 def _detects(documents: dict[str, bytes], dialect: str, lenient: bool) -> bool:
     """Whether the documents identify this dialect."""
     try:
-        detected = remembered.detected(documents, lenient)
+        detected = parse_cache.detected(documents, lenient)
     except ZarrscopeError:
         return False
     return detected is not None and detected.dialect.name == dialect
@@ -321,7 +321,7 @@ def _detects(documents: dict[str, bytes], dialect: str, lenient: bool) -> bool:
 def _tell_all(documents: dict[str, bytes], lenient: bool, consolidated: bool) -> bool:
     """Whether the documents of FIRST suffice: they identify the dialect, and no others of the root are needed."""
     try:
-        detected = remembered.detected(documents, lenient)
+        detected = parse_cache.detected(documents, lenient)
         if detected is None:
             return False
         copies = detected.dialect.consolidated_location(detected.dialect.documents("/")[0])

@@ -249,7 +249,7 @@ def erase(hierarchy: NodeContext, path: str) -> None:
 
 def erase_node(hierarchy: NodeContext, dialect: Dialect, path: str, kind: NodeKind) -> None:
     """Erases everything that belongs to `path`, its own documents first."""
-    from zarrscope.chunkio.watchers import forget_beneath
+    from zarrscope.chunkio.write_watchers import forget_beneath
 
     erasure = dialect.erase(path, kind)
     documents = dialect.documents(path)

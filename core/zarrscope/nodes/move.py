@@ -309,7 +309,7 @@ class _Carrying:
 
     def _followed(self, gone: tuple[tuple[str, ...], tuple[str, ...]]) -> None:
         """Updates consolidated metadata and caches of both hierarchies after folders were renamed."""
-        from zarrscope.chunkio.watchers import forget_beneath
+        from zarrscope.chunkio.write_watchers import forget_beneath
 
         if self.source is self.target:
             follow(self.source, self.documents, gone=gone)

@@ -15,7 +15,7 @@ import time
 from typing import Any
 
 from zarrscope.dialects import Dialect
-from zarrscope.dialects.remembered import parsed
+from zarrscope.dialects.parse_cache import parsed
 from zarrscope.errors import Conflict, NotFound
 from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.nodes.detect import fetch

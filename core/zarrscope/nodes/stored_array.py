@@ -15,7 +15,7 @@ import numpy as np
 
 from zarrscope.chunkio.locator import EncodedChunk, Fetched, Locator
 from zarrscope.chunkio.read import read
-from zarrscope.chunkio.watchers import ArrayIdentity, watchers
+from zarrscope.chunkio.write_watchers import ArrayIdentity, watchers
 from zarrscope.errors import BadChunk, Refused, Unsupported, ZarrscopeError
 from zarrscope.model.metadata import ArrayMetadata, ChunkKeys, pointer_in_document
 from zarrscope.model.plugins import transformed

@@ -360,7 +360,7 @@ def _held(store: Store, prefix: str) -> bool:
 
 
 def _forget(nodes: NodeContext, path: str) -> None:
-    from zarrscope.chunkio.watchers import forget_beneath
+    from zarrscope.chunkio.write_watchers import forget_beneath
 
     nodes.forget()
     forget_beneath(nodes.url, path)

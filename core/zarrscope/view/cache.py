@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zarrscope.chunkio.watchers import ArrayIdentity
+from zarrscope.chunkio.write_watchers import ArrayIdentity
 from zarrscope.errors import ZarrscopeError
 from zarrscope.model.frozen import frozen
 from zarrscope.model.selection import ChunkIndex

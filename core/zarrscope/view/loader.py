@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import zarrscope.view.cache as caches
-from zarrscope.chunkio.watchers import ArrayIdentity, watchers
+from zarrscope.chunkio.write_watchers import ArrayIdentity, watchers
 from zarrscope.errors import ZarrscopeError
 from zarrscope.model.selection import ChunkIndex, select
 from zarrscope.nodes.array import Array

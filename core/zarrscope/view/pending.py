@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from enum import Enum, auto
 from typing import Protocol
 
-from zarrscope.chunkio.watchers import ArrayIdentity
+from zarrscope.chunkio.write_watchers import ArrayIdentity
 from zarrscope.errors import ZarrscopeError
 from zarrscope.model.selection import ChunkIndex
 from zarrscope.nodes.array import Array

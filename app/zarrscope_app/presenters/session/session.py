@@ -37,11 +37,11 @@ from zarrscope_app.presenters.nodes.presenter import NodesPresenter
 from zarrscope_app.presenters.problems import ProblemsPresenter
 from zarrscope_app.presenters.session.changing import Changing, open_patiently, see_what_grew
 from zarrscope_app.presenters.session.credentials import AsksCredentials
-from zarrscope_app.presenters.session.elsewhere import Elsewhere
 from zarrscope_app.presenters.session.exporting import ExportPresenter
 from zarrscope_app.presenters.session.history import History
 from zarrscope_app.presenters.session.kept_edits import KeepsEdits
 from zarrscope_app.presenters.session.kept_views import KeepsViews
+from zarrscope_app.presenters.session.open_in import Elsewhere
 from zarrscope_app.presenters.session.opening import Opening, OpensOtherwise, open_place
 from zarrscope_app.presenters.session.several import SelectsSeveral
 from zarrscope_app.presenters.session.tabs import Tabs

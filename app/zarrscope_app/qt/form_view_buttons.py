@@ -11,7 +11,7 @@ from zarrscope_app.presenters.form.words import WAYS
 from .theme import chosen
 
 
-class WayButtons(QObject):
+class FormViewButtons(QObject):
     """The buttons, one for each view of the attributes, which the form puts into its bar. `asked(way)` is emitted when
     a button is clicked."""
 

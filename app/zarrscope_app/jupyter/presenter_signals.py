@@ -11,7 +11,7 @@ from zarrscope_app.jupyter.host import VIEWS, Host
 from zarrscope_app.jupyter.parts import FOLLOWS
 
 
-class Hearing:
+class PresenterSignals:
     """Listens for one widget, to one session at a time. Signals are connected to bound methods of this object, which
     only the widget holds: a signal that held the widget would keep it alive for ever."""
 

@@ -19,7 +19,7 @@ from zarrscope.runtime.threads import Mailbox
 from zarrscope.stores.loopback import LoopbackServer
 from zarrscope.stores.memory import MemoryStore
 from zarrscope_app.presenters import Session, SessionStatus, Workspace
-from zarrscope_app.presenters.session.elsewhere import NEUROGLANCER, VIZARR, terminals
+from zarrscope_app.presenters.session.open_in import NEUROGLANCER, VIZARR, terminals
 
 VALUES = bytes(range(100))
 

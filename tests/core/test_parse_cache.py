@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import zarrscope
-from zarrscope.dialects import dialect_named, remembered
-from zarrscope.dialects.remembered import parsed
+from zarrscope.dialects import dialect_named, parse_cache
+from zarrscope.dialects.parse_cache import parsed
 from zarrscope.runtime.memo import Memo
 from zarrscope.runtime.tuning import PARSED_BYTES, PARSED_DOCUMENTS
 from zarrscope.stores.memory import MemoryStore
@@ -29,7 +29,7 @@ V3: dict[str, Any] = {
 
 @pytest.fixture(autouse=True)
 def _nothing_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remembered, "_found", Memo(PARSED_DOCUMENTS))
+    monkeypatch.setattr(parse_cache, "_found", Memo(PARSED_DOCUMENTS))
 
 
 def held(**changes: Any) -> MemoryStore:
@@ -86,13 +86,13 @@ def test_extensions_faults_and_large_documents_are_not_remembered() -> None:
     assert zarrscope.open(held(shape=[-1]))["/"].problem is not None
     with pytest.raises(zarrscope.BadMetadata):
         zarrscope.open(MemoryStore({"zarr.json": b"{"}))
-    assert not [key for key in remembered._found._values if len(key) == 3]  # type: ignore[arg-type]  # keys are tuples there
+    assert not [key for key in parse_cache._found._values if len(key) == 3]  # type: ignore[arg-type]  # keys are tuples there
 
 
 def test_no_more_is_kept_than_is_said() -> None:
     for length in range(PARSED_DOCUMENTS):
         zarrscope.open(held(shape=[length]))["/"]
-    assert len(remembered._found) == PARSED_DOCUMENTS
+    assert len(parse_cache._found) == PARSED_DOCUMENTS
 
 
 def test_attributes_as_deep_as_may_be() -> None:

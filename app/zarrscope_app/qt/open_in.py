@@ -12,7 +12,7 @@ from qtpy.QtGui import QDesktopServices, QGuiApplication
 
 from zarrscope_app.presenters import Session
 from zarrscope_app.presenters.commands import LABELS
-from zarrscope_app.presenters.session.elsewhere import terminals
+from zarrscope_app.presenters.session.open_in import terminals
 
 ELSEWHERE = {
     "open-neuroglancer": "neuroglancer",
