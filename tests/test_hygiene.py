@@ -88,6 +88,12 @@ def test_names_say_what_a_file_is_about() -> None:
     assert not [p for p in _tracked() if p.suffix == ".py" and {*p.with_suffix("").parts} & vague]
 
 
+def test_modules_are_short() -> None:
+    sources = [p for p in _tracked() if p.suffix == ".py" and p.relative_to(machine.ROOT).parts[0] in ("core", "app")]
+    lengths = {p.relative_to(machine.ROOT).as_posix(): p.read_text("utf-8").count("\n") for p in sources}
+    assert not {name: length for name, length in lengths.items() if length > 500}
+
+
 FOR_SPEED = re.compile(r"^_?([A-Z0-9_]*_)?(AT_ONCE|PAGE|PIECE|PIECES|IN_FLIGHT|GAP|THREADS)(_BYTES)? = [0-9(]", re.M)
 
 

@@ -2,8 +2,7 @@
 
 Row ids are ints that stay the same during the session; the root's is 0. A host calls `count(id)` and `rows(id, start,
 stop)`, which never block, and repaints when the signal `changed(id)` reports that the children of row `id`, their order
-or their state have changed; the row `id` itself may have changed too. Hosts without a tree widget paint `flat(start,
-stop)`.
+or their state have changed; row `id` itself may have, too. Hosts without a tree widget paint `flat(start, stop)`.
 
 Rows that a host requests with `rows` or `flat` count as visible: in a large group only the documents of visible rows
 are read. A host that only computes a layout calls `ids` and `expandable`.
@@ -65,8 +64,7 @@ class TreePresenter:
 
     def _clear(self) -> None:
         self._root = Branch(ROOT, "/", 0)
-        self._root.state = "loading"
-        self._root.sentence = strings.OPENING
+        self._root.state, self._root.sentence = "loading", strings.OPENING
         self._branches: dict[int, Branch] = {ROOT: self._root}
         self._next = 1
         self._starts: list[int] = []
@@ -468,8 +466,7 @@ class TreePresenter:
         return branch, child
 
     def _branch(self, id: int) -> Branch | None:
-        """The branch of a row, which is made if it does not exist yet; None for an array, and for an id that no longer
-        exists."""
+        """The branch of a row, which is made if it is missing; None for an array, and for an id that is gone."""
         if id in self._branches:
             return self._branches[id]
         try:
