@@ -1,4 +1,4 @@
-"""What holds for every test: hangs end, nothing leaks, and nothing is skipped in silence.
+"""The rules of every test: hangs end, nothing leaks, and nothing is skipped in silence.
 
 - A test that hangs is ended by pytest-timeout (120 s), with the stacks of all threads.
 - A test that leaves a thread or a visible window behind fails.

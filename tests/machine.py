@@ -1,4 +1,4 @@
-"""What the machine that runs the tests offers: the things of `@pytest.mark.needs(…)`.
+"""The programs and devices of the machine that runs the tests: the names of `@pytest.mark.needs(…)`.
 
 A thing that is absent is a sentence saying what to install; tests/conftest.py skips by it and counts. `PACKAGES` things
 come from the system's packages (packaging/system-packages.txt): packaging/check --system installs them, and then a skip

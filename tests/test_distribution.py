@@ -1,4 +1,4 @@
-"""What is handed on beside the wheel: desktop entry, conda recipe, cluster recipe, list of licences.
+"""The files for distributors beside the wheel: desktop entry, conda recipe, cluster recipe, list of licences.
 
 The window's bundle takes minutes to make: `bash packaging/bundle` tries what it made.
 """

@@ -207,9 +207,9 @@ def test_the_public_names_of_a_store_are_few() -> None:
 
 
 PART_OF = {"before", "after", "store"}
-"""What every wrapper shows."""
+"""The names that every wrapper shows."""
 DISTANT = {"network", "width", "size", "read_end"}
-"""What every store of values that come by requests shows."""
+"""The names that every store shows whose values come by requests."""
 SHOWN = {
     "BucketRequests": DISTANT,
     "Counting": {*PART_OF, "keys", "read", "requests", "reset", "written"},

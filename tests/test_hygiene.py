@@ -1,4 +1,4 @@
-"""What is shipped and what is tracked: the wheel's contents, and no trace of the machines it was written on."""
+"""The shipped and the tracked files: the wheel's contents, and no trace of the machines they were written on."""
 
 from __future__ import annotations
 
@@ -86,6 +86,17 @@ def test_the_engine_has_few_entries() -> None:
 def test_names_say_what_a_file_is_about() -> None:
     vague = {"utils", "util", "common", "base", "manager", "helper", "helpers", "misc"}
     assert not [p for p in _tracked() if p.suffix == ".py" and {*p.with_suffix("").parts} & vague]
+
+
+def test_no_note_opens_with_a_riddle() -> None:
+    """Docstrings of modules and notes of constants name the thing, instead of "What …" or "Who …"."""
+    found = [
+        f"{path.relative_to(machine.ROOT)}: {match[0]}"
+        for path in _tracked()
+        if path.suffix == ".py"
+        for match in re.finditer(r'^"""Wh(?:at|o) .*', path.read_text("utf-8"), re.M)
+    ]
+    assert not found, "\n".join(found)
 
 
 def test_modules_are_short() -> None:

@@ -1,4 +1,4 @@
-"""What the tests of presenters share: a queue, a workspace that remembers nothing, and packages of other people."""
+"""Fixtures of the presenters' tests: a queue, a workspace that remembers nothing, and packages of other people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is stored: the inventory of an array, its map in the hosts, and what the command line says of it."""
+"""The stored chunks of an array: their inventory, their map in the hosts, and their report on the command line."""
 
 from __future__ import annotations
 

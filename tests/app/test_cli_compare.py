@@ -1,4 +1,4 @@
-"""What `diff` says of what it did, and did not, compare."""
+"""The report of `diff` about the parts that it compared, and those that it did not."""
 
 from __future__ import annotations
 

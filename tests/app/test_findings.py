@@ -1,4 +1,4 @@
-"""What is wrong leads to its field and is mended where it is safe; the picture's contrast goes into the metadata."""
+"""Each fault leads to its field and is mended where that is safe; the picture's contrast goes into the metadata."""
 
 from __future__ import annotations
 

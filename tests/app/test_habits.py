@@ -9,7 +9,7 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parents[1]
 HABITS = (Path(__file__).parent / "habits.md").read_text()
 BY_HAND = ("installing.md", "looked at in", "pyproject.toml")
-"""What an item may name in place of a test."""
+"""The words that an item may name in place of a test."""
 
 
 def named(text: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""What a person reads whose installation lacks something, and what `zarrscope --version` tells a bug report."""
+"""Messages of an installation that lacks packages, and the output of `zarrscope --version` for a bug report."""
 
 from __future__ import annotations
 

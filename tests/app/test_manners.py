@@ -1,4 +1,4 @@
-"""What a person expects of a desktop: every control has a name, small screens suffice, and so does the keyboard."""
+"""The rules of desktop applications: every control has a name; a small screen and the keyboard suffice."""
 
 from __future__ import annotations
 

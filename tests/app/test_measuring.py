@@ -1,4 +1,4 @@
-"""What is measured in a picture: values along a line, statistics of a region, in the background."""
+"""Measurements in a picture: values along a line, statistics of a region, in the background."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server does not tell from what is missing: said, offered to be taken as missing, and never assumed."""
+"""Values that a server denies as it denies missing ones: reported, taken as missing on request, never assumed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Info and errors say of nodes that are no ordinary image, and of documents that cannot be read."""
+"""Info and errors of nodes that are no ordinary image, and of documents that cannot be read."""
 
 from __future__ import annotations
 

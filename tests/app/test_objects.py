@@ -1,4 +1,4 @@
-"""What a program gives to be shown: addresses, what is open already, and objects of other packages."""
+"""Arguments that a program may show: addresses, open hierarchies, and objects of other packages."""
 
 from __future__ import annotations
 

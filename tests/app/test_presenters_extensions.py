@@ -1,4 +1,4 @@
-"""What the presenters say about extensions, and about places that hold more than one format."""
+"""The presenters' sentences about extensions, and about places that hold more than one format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a picture and a table say of the same array: one index, labels, colours, NaN, and what was saved just now."""
+"""A picture and a table of the same array agree: one index, labels, colours, NaN, and values saved just now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What attributes mean, as sections of fields: a pixel size of a pyramid in few gestures, in every host."""
+"""The meaning of attributes as sections of fields: a pixel size of a pyramid in few gestures, in every host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a gesture costs: chunks read, chunks decoded, tiles drawn. Counted with gates, never timed."""
+"""The cost of a gesture: chunks read, chunks decoded, tiles drawn. Counted with gates, never timed."""
 
 from __future__ import annotations
 

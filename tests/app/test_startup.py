@@ -1,4 +1,4 @@
-"""What a command imports: counted, since the modules decide how long its start takes. No test here measures time."""
+"""The modules that a command imports: counted, as they decide how long its start takes. No test here measures time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What reaches the terminal: only what changed, and the same screen as Textual meant."""
+"""The bytes sent to the terminal: only for changed cells, with the same screen as Textual makes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the terminal shows, as pictures, the same on every machine. `--snapshot-update` makes them anew: then look at
+"""The terminal's screens as pictures, the same on every machine. `--snapshot-update` makes them anew: then look at
 them."""
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ ANSWERS = {
     "sixel": (b"\x1b[?62;4;22c", "\x1bP0;1;0q", ""),
     "iterm2": (b"\x1bP>|iTerm2 3.5.1\x1b\\\x1b[?62c", "\x1b]1337;File=inline=1;", ""),
 }
-"""What a terminal answers to the probe; what then draws a picture, and what takes it away."""
+"""A terminal's answer to the probe; the bytes that then draw a picture, and those that remove it."""
 
 
 @pytest.mark.parametrize("drawing", ANSWERS)

@@ -1,4 +1,4 @@
-"""What a person types beside a picture: indices, positions, contrast limits; taken, or refused with a sentence."""
+"""Texts typed beside a picture: indices, positions, contrast limits; accepted, or refused with a sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person does with a picture in the window: play, smooth pixels, parts of complex values, export of a region and
+"""Work with a picture in the window: play, smooth pixels, parts of complex values, export of a region and
 of a node, a bookmark chosen from its menu, a copied node, an address for Fiji."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the tests of the measurements share."""
+"""Fixtures that the tests of the measurements share."""
 
 from __future__ import annotations
 

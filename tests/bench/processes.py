@@ -1,4 +1,4 @@
-"""What only a process of its own can tell: from its start to the first plane, and its peak of memory; and warm opening.
+"""Measurements in separate processes: from the start to the first plane, the peak of memory, and warm opening.
 
 The programs are what a person would write. Start: until the program says that it has the plane, the interpreter's own
 start included, modules compiled before. Memory: the peak of a full read beyond what importing took and what the result

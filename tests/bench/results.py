@@ -1,4 +1,4 @@
-"""What a benchmark measured: rows of figures by engine, each beside the goals it is held to.
+"""The results of a benchmark: rows of figures by engine, each beside the goals it is held to.
 
 A Row holds one figure per engine and round, all rounds interleaved. A Goal is a ratio to another engine of the same
 rounds, or a bound on the figure itself. Ratios are taken round by round, so that what slows the machine down for a

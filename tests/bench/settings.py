@@ -1,4 +1,4 @@
-"""What one run of the benchmarks was asked for."""
+"""The settings of one run of the benchmarks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the native shortcuts gain: the same reads and writes with them and with ZARRSCOPE_NATIVE=0, side by side.
+"""The gain of the native shortcuts: the same reads and writes with them and with ZARRSCOPE_NATIVE=0, side by side.
 
     python tests/bench/shortcuts.py                  prints the table
     python tests/bench/shortcuts.py --docs           and writes it into performance.md

@@ -1,4 +1,4 @@
-"""What every codec promises, run over the whole registry (CODECS): see zarrscope.codecs.codec.
+"""The promises of every codec, run over the whole registry (CODECS): see zarrscope.codecs.codec.
 
 A codec gets its row in EXAMPLES below; test_codecs_contract.py fails for one that has none.
 """

@@ -1,4 +1,4 @@
-"""What every dialect promises, run over all of DIALECTS: see zarrscope.dialects.protocol.
+"""The promises of every dialect, run over all of DIALECTS: see zarrscope.dialects.protocol.
 
 The templates are those that foreign writers make and readers took, typed in: one array of 10000 × 1000 numbers
 and its group. A dialect without a template fails `test_every_dialect_has_a_template`.

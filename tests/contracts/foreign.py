@@ -1,4 +1,4 @@
-"""What zarrscope writes, opened by others, and the other way round: one table of arrays, from the registered schemas.
+"""Arrays that zarrscope writes and others open, and the reverse: one table of arrays, from the registered schemas.
 
 `settings` gives each codec that can be written with every setting that its schema tells apart: each value of an
 enumeration, the ends and the default of a range, both of a flag. `types` are data types with fill values, `layouts`
@@ -88,7 +88,7 @@ VALUES: dict[tuple[str, str], list[Any]] = {
     **{("numcodecs.json2", m): [] for m in SCHEMAS["numcodecs.json2"].members if m != "encoding"},
     **{("numcodecs.pcodec", m): [] for m in SCHEMAS["numcodecs.pcodec"].members if m != "level"},
 }
-"""What to try of a member where its schema leaves too much open, or what only examples can set."""
+"""The values to try of a member whose schema leaves too much open, or that only examples can set."""
 COSTLY = 1 << 16
 
 

@@ -1,4 +1,4 @@
-"""What every dialect's hierarchy promises of its operations, run over all of DIALECTS that can be written.
+"""The promises of the operations of every dialect's hierarchy, run over all of DIALECTS that can be written.
 
 Create, store, resize, erase, exist, move, copy: see zarrscope.nodes. What a dialect alone does
 (implicit groups, names, codecs) is told apart by what the dialect says of itself, and by the tables here.

@@ -1,4 +1,4 @@
-"""What services answer over HTTP, spoken by hostile_http: values as buckets give them, and errors in their words."""
+"""Answers of services over HTTP, given by hostile_http: values as buckets send them, and errors in their words."""
 
 from __future__ import annotations
 

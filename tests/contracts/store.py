@@ -1,4 +1,4 @@
-"""What every store, wrapper and transformer promises (core/zarrscope/stores/store.py). Subclass, give `store`, and run.
+"""Promises of every store, wrapper and transformer (core/zarrscope/stores/store.py). Subclass, give `store`, and run.
 
 `Reading` needs `filled(values) -> Store` only; `Writing` adds `empty() -> Store` and a state machine against a dict.
 """

@@ -1,4 +1,4 @@
-"""What chunks cost in memory: the cache keeps to its limit whatever comes, as Python measures it; closing frees it."""
+"""The memory that chunks take: the cache never exceeds its limit, as Python measures it; closing frees it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may work on a Dask cluster, and what is said of the others: real schedulers and workers on this machine."""
+"""Which workers of a Dask cluster take part, and why others do not: real schedulers and workers on this machine."""
 
 from __future__ import annotations
 

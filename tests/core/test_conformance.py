@@ -64,7 +64,7 @@ WRONG_OME: dict[str, str] = {
         "be the level's own path. A slip in the text's example."
     ),
 }
-"""What the archive calls valid, because a JSON schema lets it pass, and the passage that it breaks."""
+"""Documents that the archive calls valid, because a JSON schema accepts them, and the passage that they break."""
 
 REFUSED: dict[str, str] = {
     "zep9_name_raw_empty_ignorable_a": (

@@ -1,4 +1,4 @@
-"""What conversion writes, read by others: zarr-python 3, tensorstore, zarr-python 2.18, and the models of OME-Zarr."""
+"""Converted hierarchies, read by others: zarr-python 3, tensorstore, zarr-python 2.18, and the models of OME-Zarr."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What writers of the drafts really stored, byte for byte where that is known (reference.md A.4, A.5, A.7, D)."""
+"""Documents as writers of the drafts stored them, byte for byte where that is known (reference.md A.4, A.5, A.7, D)."""
 
 from __future__ import annotations
 

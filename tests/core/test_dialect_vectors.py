@@ -1,4 +1,4 @@
-"""What real writers wrote and the texts demand, dialect by dialect: see reference.md A, D and H."""
+"""Documents of real writers, and the demands of the specifications, dialect by dialect: see reference.md A, D and H."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ZEP 9 says about nodes below a group with extensions: told by the hierarchy, for display."""
+"""The rules of ZEP 9 for nodes below a group with extensions: told by the hierarchy, for display."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What breaks on the way to a store comes out as an error that says so, never as a wrong value and never as absence.
+"""A fault on the way to a store becomes an error that names it, never as a wrong value and never as absence.
 
 Each kind of store in the registry is tried with the faults that can happen to it: a network that is cut, refused or
 silent; a service that is busy, denies, cuts short or answers something else; a disk that is full; somebody else who

@@ -1,4 +1,4 @@
-"""What @frozen makes behaves as a frozen dataclass does: each test asks both."""
+"""A class of @frozen behaves as a frozen dataclass does: each test asks both."""
 
 from __future__ import annotations
 

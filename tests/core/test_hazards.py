@@ -1,4 +1,4 @@
-"""What a file that wants harm may hold, in every dialect (reference.md F): a value or a named error, and no memory.
+"""Files that are made to do harm, in every dialect (reference.md F): a value or a named error, and no memory.
 
 data/hazards.tsv lists all rules of the table with their tests; these are those that hold in every dialect alike.
 """

@@ -1,4 +1,4 @@
-"""What notebooks show of hierarchies, groups and arrays: bounded, without a request, and safe whatever a file says."""
+"""Hierarchies, groups and arrays as HTML for notebooks: bounded, without a request, and safe with any file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>\u202e&amp;\
 
 DRAWN = {"xmlns", "role", "aria-label", "viewbox", "width", "height", "d", "fill", "fill-opacity", "stroke",
          "stroke-width", "x", "y", "text-anchor", "font-size"}  # fmt: skip
-"""What the drawing of chunks is made of."""
+"""The names of attributes in the drawing of chunks."""
 
 
 class Tags(HTMLParser):

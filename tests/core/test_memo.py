@@ -83,7 +83,7 @@ def test_threads_share_one() -> None:
 
 
 OWNERS = {"runtime/memo.py", "chunkio/locator.py", "nodes/document_cache.py", "view/cache.py"}
-"""Who remembers what stores hold, which others change, has promises of his own."""
+"""Modules that cache contents of stores, which other programs may change; each has tests of its own."""
 
 
 def test_nothing_else_remembers_results() -> None:

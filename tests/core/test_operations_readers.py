@@ -1,4 +1,4 @@
-"""What operations leave behind, read by others: zarr-python 3, tensorstore, zarr-python 2.18.
+"""Hierarchies after operations, read by others: zarr-python 3, tensorstore, zarr-python 2.18.
 
 One story in every dialect that others read: groups and arrays are created, stored to, resized, moved, copied, erased.
 """

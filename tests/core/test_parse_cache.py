@@ -1,4 +1,4 @@
-"""What documents said is remembered by their bytes: nobody sees another's changes, or what no longer holds."""
+"""Parsed documents are cached by their bytes: no caller sees another's changes, or an outdated document."""
 
 from __future__ import annotations
 

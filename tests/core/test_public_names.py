@@ -1,4 +1,4 @@
-"""What `import zarrscope` offers, and that it costs next to nothing."""
+"""The names that `import zarrscope` offers; the import costs next to nothing."""
 
 from __future__ import annotations
 

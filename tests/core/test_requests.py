@@ -1,4 +1,4 @@
-"""What each act asks of the store, counted, in every dialect (reference.md A.14). Gets made at once are one round."""
+"""Requests to the store that each action makes, in every dialect (reference.md A.14). Gets at once are one round."""
 
 from __future__ import annotations
 

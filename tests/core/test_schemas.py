@@ -1,4 +1,4 @@
-"""What is written keeps to the registered schemas; what breaks them is found, and nothing old is erased then."""
+"""Written documents follow the registered schemas; violations are found, and nothing old is erased then."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people type, paste and drop leads to the right store and node."""
+"""Typed, pasted and dropped texts lead to the right store and node."""
 
 from __future__ import annotations
 

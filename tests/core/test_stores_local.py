@@ -1,4 +1,4 @@
-"""What LocalStore promises beyond the contract: crashes, links, other processes, modes, names."""
+"""The promises of LocalStore beyond the contract: crashes, links, other processes, modes, names."""
 
 from __future__ import annotations
 

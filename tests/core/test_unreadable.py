@@ -1,4 +1,4 @@
-"""What cannot be read is unreadable, never absent: one rule for documents and chunks of every store in the registry."""
+"""A value that cannot be read is unreadable, never absent: documents and chunks of every store in the registry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What steers a terminal or deceives the eye is spelled out, everywhere text of a file is shown."""
+"""Characters that control a terminal or deceive the eye are spelled out, wherever text of a file is shown."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ LARGE: list[list[Named]] = [
     [("blosc", {"cname": "lz4", "typesize": 2, "blocksize": 4096})],
     [("blosc", {"cname": "zstd", "shuffle": "bitshuffle", "typesize": 2, "blocksize": 4096}), ("crc32c", {})],
 ]
-"""What is behind the bytes of chunks so large that a part of them is decoded alone."""
+"""The elements of chunks that are so large that a part of them is decoded alone."""
 
 
 def broken_bytes(r: random.Random, data: bytes, others: Callable[[], bytes]) -> bytes:

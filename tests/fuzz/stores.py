@@ -26,7 +26,7 @@ from zarrscope.stores.memory import MemoryStore
 from zarrscope.view.image import find_collection, find_images
 
 CHUNK_BYTES = 1 << 20
-"""What one chunk may decode to here: the engine's own limit would let each input take a gibibyte."""
+"""The most bytes that one chunk may decode to here: the engine's own limit would let each input take a gibibyte."""
 STORE_BYTES = 64 << 10
 NODES = 12
 

@@ -111,7 +111,7 @@ _KNOWN_TAGS: dict[str, tuple[str, ...]] = {
     "path": ("d", "fill", "fill-opacity", "stroke", "stroke-width"),
     "text": ("x", "y", "text-anchor", "font-size", "fill"),
 }
-"""What pages are made of, with attributes besides style and class."""
+"""The elements of pages that have attributes besides style and class."""
 
 
 class _Tags(HTMLParser):

@@ -1,4 +1,4 @@
-"""What a hierarchy of the kill trials holds: by zarrscope, and by the bytes of its files with numcodecs and json."""
+"""The contents of a hierarchy of the kill trials: read by zarrscope, and from its files with numcodecs and json."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ from zarrscope.stores.local import temporaries as unfinished
 LIFE = 150
 """Rounds that one hierarchy lives."""
 STALE_COPY = {"copy-stale", "copy-without-node", "copy-lacks-node"}
-"""What a kill between a document and its consolidated copy leaves: `check` says so, and the next edit mends it."""
+"""The state after a kill between a document and its consolidated copy: `check` reports it, the next edit mends it."""
 
 
 stop: list[bool] = []

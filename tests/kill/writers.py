@@ -1,4 +1,4 @@
-"""What the writers of the kill trials do, until they are killed: saves, chunk writes, resizes, nodes made and erased.
+"""The writers of the kill trials, until they are killed: saves, chunk writes, resizes, nodes created and erased.
 
 Each writer tells a log what it begins ("B number target value") and what it has done ("E number outcome"), one line in
 one append, so that what was begun and what was done is known to the microsecond, however the writer ends. A target is

@@ -49,7 +49,7 @@ SHORT_OF = """
     or long_paths or ways_of or full_disk or folder_and_a_file or (a_reader_gives and system)
     or (numpys and files-3 and shards and zstd)
 """
-"""What the tests of everyday choose from these: some seconds."""
+"""The suites of these that the daily tests run: some seconds."""
 
 
 def environment(system: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What other systems lack or do otherwise: one column each, for forced.py to force and run.py to run whole suites on.
+"""The differences of other systems: one column each, for forced.py to force and run.py to run whole suites on.
 
 A name in `lacks` is missing as it is missing there: AttributeError for a function or a constant, ModuleNotFoundError
 for a module. A `behaviour` is one that forced.py imitates, with the error (errno, and winerror on Windows) that the

@@ -73,7 +73,7 @@ class ImageCanvas(QWidget):
         """Where a drag with the right button began, and the contrast limits then."""
         self._dragged = False
         self._turned = 0
-        """What the wheel was turned with Shift since the last step."""
+        """The angle by which the wheel was turned with Shift since the last step."""
         self._drawn = ""
         """The measurement that dragging the mouse draws: "line", "region"; "" for panning."""
         self._rubber: Rect | None = None
