@@ -155,7 +155,7 @@ def with_common_options(command: click.Command) -> click.Command:
         command.params += [color_option(), plain_option(), timeout_option()]
         if command.name not in _APPLICATIONS:
             assert command.callback is not None
-            command.callback = telling_waits(command.callback)
+            command.callback = telling_waits(command.callback, say)
     return command
 
 

@@ -25,8 +25,8 @@ PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 60.0
 not fill the screen."""
 
 
-def telling_waits(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes a verb say on a terminal which request has no answer yet."""
+def telling_waits(verb: Callable[..., Any], say: Callable[[str], None]) -> Callable[..., Any]:
+    """Makes a verb say on a terminal, by `say`, which request has no answer yet."""
 
     @wraps(verb)
     def run(*arguments: Any, **options: Any) -> Any:
@@ -34,7 +34,7 @@ def telling_waits(verb: Callable[..., Any]) -> Callable[..., Any]:
             return verb(*arguments, **options)
         watch_threads()
         over = threading.Event()
-        threading.Thread(target=_watch, args=(over,), name="zarrscope-waits", daemon=True).start()
+        threading.Thread(target=_watch, args=(over, say), name="zarrscope-waits", daemon=True).start()
         try:
             return verb(*arguments, **options)
         finally:
@@ -43,13 +43,12 @@ def telling_waits(verb: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _watch(over: threading.Event) -> None:
+def _watch(over: threading.Event, say: Callable[[str], None]) -> None:
     after, pause = 0.0, PAUSE_SECONDS
     while not over.wait(LOOK_SECONDS):
         wait, now = longest_wait(), time.monotonic()
         if wait is None or now - wait.since < LONG_SECONDS or now < after:
             continue
-        from zarrscope_app.cli.console import say
         from zarrscope_app.presenters.session.waiting_words import waiting  # imported only now: it takes half a second
 
         wait = longest_wait()
