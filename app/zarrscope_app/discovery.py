@@ -14,7 +14,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from npe2 import PluginManager
 
 PLUGIN = "zarrscope"
 SUFFIXES = (".zarr", ".ozx", ".n5", ".zarr.zip", ".ome.zarr")
@@ -79,6 +82,6 @@ def narrow() -> None:
     PluginManager.iter_compatible_readers = narrowed  # type: ignore[method-assign]  # npe2 has no hook for this
 
 
-def _ours(manager: Any) -> list[Any]:
+def _ours(manager: PluginManager) -> list[Any]:
     manifests = [each for each in manager.iter_manifests(disabled=False) if each.name == PLUGIN]
     return [reader for manifest in manifests for reader in manifest.contributions.readers or ()]

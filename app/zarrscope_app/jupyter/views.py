@@ -20,7 +20,7 @@ from zarrscope_app.presenters.chunks.view_models import LEGEND
 from zarrscope_app.presenters.form.words import WAYS
 from zarrscope_app.presenters.image.overview import OverviewPresenter
 from zarrscope_app.presenters.values import NUMBER_FORMATS
-from zarrscope_app.presenters.views import text_of, widget_factory
+from zarrscope_app.presenters.views import ViewPresenter, text_of, widget_factory
 
 MOST_ROWS, MOST_COLUMNS = 60, 24
 """The most rows and columns of a table that are sent."""
@@ -114,7 +114,7 @@ def panel(widget: Host) -> dict[str, Any]:
     return {"tab": view.id, "blocks": _blocks(view, tabs.presenters[view.id])}
 
 
-def _blocks(view: View, presenter: object) -> list[list[Any]]:
+def _blocks(view: View, presenter: ViewPresenter) -> list[list[Any]]:
     try:
         factory = widget_factory(view, "jupyter")
         if factory is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from qtpy.QtGui import QGuiApplication
 from qtpy.QtWidgets import QMenu, QWidget
@@ -21,12 +21,15 @@ from zarrscope_app.presenters.layers.layer_commands import LAYER_COMMANDS, MENU
 from zarrscope_app.presenters.session.state_text import encode_view
 from zarrscope_app.qt.text import tip
 
+if TYPE_CHECKING:
+    from napari.viewer import Viewer
+
 
 class MenuDock(Protocol):
     """The members of the dock that its menu uses."""
 
     @property
-    def viewer(self) -> Any:  # Any: napari has no types of its own here
+    def viewer(self) -> Viewer:
         """napari's viewer."""
 
     @property

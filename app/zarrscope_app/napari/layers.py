@@ -11,6 +11,7 @@ from zarrscope_app.presenters.layers.presenter import Layer, Layers
 if TYPE_CHECKING:
     from napari.layers import Layer as NapariLayer
     from napari.utils import Colormap
+    from napari.utils.colormaps import DirectLabelColormap
     from napari.viewer import Viewer
 
     from zarrscope_app.presenters import Session
@@ -114,7 +115,7 @@ NAMED = {
 """Colours for which napari has a colour map."""
 
 
-def _colormap(color: tuple[int, int, int]) -> Any:
+def _colormap(color: tuple[int, int, int]) -> str | Colormap:
     """napari's own colour map for a colour, if it has one; else a new one from black to the colour."""
     if color in NAMED:
         return NAMED[color]
@@ -124,7 +125,7 @@ def _colormap(color: tuple[int, int, int]) -> Any:
     return Colormap([[0, 0, 0, 1], [r, g, b, 1]], name=f"#{color[0]:02x}{color[1]:02x}{color[2]:02x}")
 
 
-def _label_colormap(colors: dict[int, tuple[int, int, int, int]]) -> Any:
+def _label_colormap(colors: dict[int, tuple[int, int, int, int]]) -> DirectLabelColormap:
     from napari.utils.colormaps import DirectLabelColormap
 
     table: dict[int | None, Any] = {value: [c / 255 for c in rgba] for value, rgba in colors.items()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from qtpy.QtWidgets import QWidget
 
@@ -53,7 +53,7 @@ class Painting:
         """Layers with painted labels that are not yet written."""
         return [layer for layer in self._viewer.layers if is_painted(layer)]
 
-    def paint(self) -> Any:
+    def paint(self) -> NapariLayer | None:
         """Replaces the selected labels by their finest level, ready for painting; returns the layer."""
         layer = self._viewer.layers.selection.active
         if not is_labels(layer):
@@ -70,7 +70,7 @@ class Painting:
         layer.mode = "paint"
         return layer
 
-    def _exchanged(self, layer: NapariLayer) -> Any:
+    def _exchanged(self, layer: NapariLayer) -> NapariLayer:
         _, arguments, kind = layer.as_layer_data_tuple()
         layers, name = self._viewer.layers, layer.name
         data = label_edits.editable_of(views_of(layer)[0], name)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 
 import napari
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from napari.layers import Layer as NapariLayer
     from napari.utils.events import Event
     from napari.viewer import Viewer
+
+T = TypeVar("T")
 
 TITLE = "Zarr explorer"
 """The name of the dock in the manifest."""
@@ -133,10 +135,11 @@ _waiting: WeakValueDictionary[int, LazyView] = WeakValueDictionary()
 compare elements."""
 
 
-def unwrapped(viewer: Viewer) -> Any:
+def unwrapped(viewer: T) -> T:
     """The viewer, or dock, behind the proxy that napari gives to plugins. The proxy hides private attributes that the
     plugin needs, and cannot be a dict key."""
-    return getattr(viewer, "__wrapped__", viewer)
+    behind: T = getattr(viewer, "__wrapped__", viewer)
+    return behind
 
 
 def open_dock(viewer: Viewer) -> Any:
@@ -187,6 +190,22 @@ def guard(layer: NapariLayer, told: Told, background: BackgroundPlanes | None = 
     holder._make_slice_request_internal = _Guarded(make, told, ref(layer), background)
 
 
+class SliceRequest(Protocol):
+    """The members of napari's slice request, a private dataclass, that this module uses."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+    id: int
+    slice_input: Any  # Any: napari's private class
+    dtype: np.dtype[Any]
+    multiscale: bool
+    data_level: int
+    thumbnail_level: int
+    level_shapes: np.ndarray[Any, Any]
+
+    def __call__(self) -> Any:  # Any: as above
+        """Reads the slice."""
+
+
 class _Guarded:
     """Makes the slice requests of one layer; these requests raise no read errors."""
 
@@ -202,7 +221,7 @@ class _Guarded:
         self.latest = request.id
         return _Request(self, request)
 
-    def tell(self, request: Any, error: ZarrscopeError | None) -> None:
+    def tell(self, request: SliceRequest, error: ZarrscopeError | None) -> None:
         if request.id == self.latest:
             self._told(error)
 
@@ -210,7 +229,7 @@ class _Guarded:
 class _Request:
     """A slice request for napari that raises no read errors. It may be called on any thread."""
 
-    def __init__(self, origin: _Guarded, request: Any) -> None:
+    def __init__(self, origin: _Guarded, request: SliceRequest) -> None:
         self._origin, self._request = origin, request
         self.id: int = request.id
 
@@ -269,7 +288,7 @@ def _blank_thumbnail(request: Any) -> dict[str, Any]:
     return {"data": levels}
 
 
-def _settings(request: Any) -> dict[str, Any]:
+def _settings(request: SliceRequest) -> dict[str, Any]:
     return {field.name: getattr(request, field.name) for field in fields(request)}
 
 

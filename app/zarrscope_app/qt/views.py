@@ -15,7 +15,7 @@ from qtpy.QtWidgets import QPlainTextEdit, QSizePolicy, QTabWidget, QVBoxLayout,
 from zarrscope.errors import Unsupported
 from zarrscope_app.presenters import VIEWS, Post, Session, View
 from zarrscope_app.presenters.commands import LABELS
-from zarrscope_app.presenters.views import text_of, widget_factory
+from zarrscope_app.presenters.views import ViewPresenter, text_of, widget_factory
 from zarrscope_app.qt.follow import follow
 
 from .chunks import ChunksPane
@@ -136,7 +136,8 @@ class TextPane(QWidget):
 
     def __init__(self, view: View, fault: str = "") -> None:
         super().__init__()
-        self._view, self._fault, self._presenter = view, fault, None
+        self._view, self._fault = view, fault
+        self._presenter: ViewPresenter | None = None
         self.text = QPlainTextEdit(fault)
         self.text.setReadOnly(True)
         self.text.setFont(fixed_font())
@@ -145,7 +146,7 @@ class TextPane(QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.text)
 
-    def attach(self, presenter: Any) -> None:
+    def attach(self, presenter: ViewPresenter) -> None:
         """Shows the text of another session."""
         old, self._presenter = self._presenter, presenter
         follow(old, presenter, self._changed)

@@ -62,7 +62,7 @@ class LastLooks:
         found[key] = dict(look)
         self._store.store(self.NAME, json.dumps(dict([*found.items()][-MOST_IMAGES:])))
 
-    def of(self, url: str, path: str) -> Any:
+    def of(self, url: str, path: str) -> object:
         """The last display settings of an image; None if unknown."""
         return self._all().get(self._key(url, path))
 
