@@ -72,7 +72,8 @@ def render(
     shape = next((plane.shape for plane in planes if plane is not None), None)
     if shape is None:
         raise ValueError("render needs at least one plane")
-    total: np.ndarray[Any, np.dtype[np.uint64]] | None = None
+    visible = sum(plane is not None and display.visible for plane, display in zip(planes, channels, strict=True))
+    total: np.ndarray[Any, np.dtype[Any]] | None = None
     missing: Plane | None = None
     for plane, display in zip(planes, channels, strict=True):
         if plane is None or not display.visible:
@@ -81,16 +82,20 @@ def render(
         if nan is not None and plane.dtype.kind in "fc":
             mask = np.isnan(plane)
             missing = mask if missing is None else missing | mask
-        table, indices = _table(plane, display)
-        light = table[indices]
+        table, indices = _table(plane, display, narrow=visible == 1)
+        light = table[indices.astype(np.intp)]  # with other integers, numpy takes three times as long
         if total is None:
             total = light
         else:
             total += light
     if total is None:
         return np.zeros((*shape, 3), np.uint8)
-    lanes = total.view(np.uint16).reshape(*shape, 4)
-    picture: Picture = np.minimum(lanes, 255, out=lanes).astype(np.uint8)[..., :3].copy()
+    lanes = total.view(np.uint8 if visible == 1 else np.uint16).reshape(*shape, 4)
+    picture: Picture = np.empty((*shape, 3), np.uint8)
+    for lane in range(3):  # lane by lane, because numpy copies rows of three bytes one by one
+        if visible > 1:
+            np.minimum(lanes[..., lane], 255, out=lanes[..., lane])
+        np.copyto(picture[..., lane], lanes[..., lane], casting="unsafe")
     if missing is not None:
         picture[missing] = np.array(nan, np.uint8)
     return picture
@@ -127,11 +132,12 @@ def _is_float(dtype: np.dtype[Any]) -> bool:
     return np.can_cast(dtype, np.float32, "safe")
 
 
-def _table(plane: Plane, display: ChannelDisplay) -> tuple[np.ndarray[Any, np.dtype[np.uint64]], Plane]:
-    """Returns (table of colours, the plane as indices into this table)."""
+def _table(plane: Plane, display: ChannelDisplay, narrow: bool) -> tuple[np.ndarray[Any, np.dtype[Any]], Plane]:
+    """Returns (table of colours, the plane as indices into this table); `narrow`: with 8 bits for each part of a
+    colour."""
     if plane.dtype.itemsize <= 2:
         name = "u1" if plane.dtype.itemsize == 1 else "u2"
-        return _value_table(plane.dtype.str, display), plane.view(name)
+        return (_narrow_value_table if narrow else _value_table)(plane.dtype.str, display), plane.view(name)
     scaled: Plane
     with np.errstate(all="ignore"):
         if plane.dtype.itemsize <= 4 and plane.dtype.kind == "f":
@@ -147,7 +153,8 @@ def _table(plane: Plane, display: ChannelDisplay) -> tuple[np.ndarray[Any, np.dt
             scaled = np.where(scaled >= 0, scaled.dtype.type(STEPS), scaled.dtype.type(-1))
         # fmin and fmax, unlike clip, return the number if the other operand is NaN.
         np.fmin(np.fmax(scaled, 0, out=scaled), STEPS - 1, out=scaled)
-        return _step_table(display), np.rint(scaled, out=scaled).astype(np.uint16)
+        steps = _narrow_step_table if narrow else _step_table
+        return steps(display), np.rint(scaled, out=scaled).astype(np.uint16)
 
 
 def _difference(plane: Plane, low: float) -> Plane:
@@ -186,6 +193,23 @@ def _value_table(dtype: str, display: ChannelDisplay) -> np.ndarray[Any, np.dtyp
 def _step_table(display: ChannelDisplay) -> np.ndarray[Any, np.dtype[np.uint64]]:
     # NaN has become step 0 before this table is used, like all values below the window.
     return _light(np.linspace(0, 1, STEPS, dtype=np.float32), display)
+
+
+@memoized(16)
+def _narrow_value_table(dtype: str, display: ChannelDisplay) -> np.ndarray[Any, np.dtype[np.uint32]]:
+    return _narrow(_value_table(dtype, display))
+
+
+@memoized(48)
+def _narrow_step_table(display: ChannelDisplay) -> np.ndarray[Any, np.dtype[np.uint32]]:
+    return _narrow(_step_table(display))
+
+
+def _narrow(table: np.ndarray[Any, np.dtype[np.uint64]]) -> np.ndarray[Any, np.dtype[np.uint32]]:
+    """The same colours with 8 bits for each part: for one channel alone, to which nothing is added."""
+    narrow = table.view(np.uint16).astype(np.uint8).view(np.uint32)
+    narrow.setflags(write=False)
+    return narrow
 
 
 def _light(level: Plane, display: ChannelDisplay) -> np.ndarray[Any, np.dtype[np.uint64]]:
