@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from qtpy.QtCore import QItemSelectionModel, QModelIndex, Qt, Signal
+from qtpy.QtCore import QItemSelectionModel, QModelIndex, QPoint, Qt, Signal
 from qtpy.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QPainter
 from qtpy.QtWidgets import (
     QAbstractItemView,
@@ -67,7 +67,8 @@ class TreePane(QWidget):
         column.setSpacing(4)
         column.addWidget(self.filter)
         column.addWidget(self.view)
-        self._editable: Callable[[str], bool] | None = None
+        self.editable: Callable[[str], bool] | None = None
+        """A function that returns whether the node at a path may be renamed; None if no node may be renamed."""
         self._following = False
         self._together: tuple[str, ...] = ()
         """The selected nodes, if there are several."""
@@ -90,7 +91,6 @@ class TreePane(QWidget):
             self.model.named.connect(self.renamed)
             self.model.at_end = self.view.at_end
             self.model.rekinded.connect(self.view.lay_out_again)
-            self.model.editable = self._editable
         self.view.setModel(self.model)
         if old is not None:
             old.deleteLater()
@@ -119,23 +119,15 @@ class TreePane(QWidget):
         presenter = self._presenter
         return row is not None and row.path == path and presenter is not None and presenter.in_front(row.id)
 
-    @property
-    def editable(self) -> Callable[[str], bool] | None:
-        """A function that returns whether the node at a path may be renamed; None if no node may be renamed."""
-        return self._editable
-
-    @editable.setter
-    def editable(self, asks: Callable[[str], bool] | None) -> None:
-        self._editable = asks
-        if self.model is not None:
-            self.model.editable = asks
-
     def edit_name(self, path: str) -> None:
         """Lets the person type a new name over that of the current node."""
         row = self.current_row()
-        if row is not None and row.path == path and self._editable is not None and self._editable(path):
+        asks = self.editable
+        if row is not None and self.model is not None and row.path == path and asks is not None and asks(path):
             self.view.setFocus()
+            self.model.naming = row.id
             self.view.edit(self.view.currentIndex().siblingAtColumn(0))
+            self.model.naming = -1
 
     def show_path(self, path: str) -> None:
         """Makes the node current without a signal, as soon as its row exists."""
@@ -327,9 +319,8 @@ class _RowPainter(QStyledItemDelegate):
             super().setEditorData(editor, index)
 
     def paint(self, painter: QPainter | None, option: QStyleOptionViewItem, index: QModelIndex) -> None:
-        view = self.parent()
-        wide = _is_note(index) or not index.siblingAtColumn(1).data()
-        if not wide or not isinstance(view, QTreeView):
+        view, model = self.parent(), index.model()
+        if not (isinstance(view, QTreeView) and isinstance(model, TreeModel) and model.is_wide(index)):
             super().paint(painter, option, index)
         elif not index.column():
             viewport = view.viewport()
@@ -366,13 +357,25 @@ class _View(QTreeView):
 
     def sizeHintForColumn(self, column: int) -> int:
         """The second column gives way to names beside it that are too long, down to a quarter of the width."""
-        hint, viewport, model = super().sizeHintForColumn(column), self.viewport(), self.model()
-        if column != 1 or viewport is None or not isinstance(model, TreeModel) or hint <= viewport.width() // 4:
-            return hint
+        viewport, model = self.viewport(), self.model()
+        if column != 1 or viewport is None or not isinstance(model, TreeModel):
+            return super().sizeHintForColumn(column)
         metrics, step = self.fontMetrics(), self.indentation()
+        widest = model.widest_texts(self._visible(), metrics.horizontalAdvance)
+        hint = max((self.sizeHintForIndex(index).width() for index in widest), default=0)
+        if hint <= viewport.width() // 4:
+            return hint
         beside = model.names_beside_text()
         names = max((metrics.horizontalAdvance(name) + step * (depth + 1) for name, depth in beside), default=0)
         return min(hint, max(viewport.width() - names - _ICON, viewport.width() // 4))
+
+    def _visible(self) -> Iterator[QModelIndex]:
+        """The indices of the visible rows, from above."""
+        viewport = self.viewport()
+        index, end = self.indexAt(QPoint(0, 0)), viewport.height() if viewport is not None else 0
+        while index.isValid() and self.visualRect(index).top() < end:
+            yield index
+            index = self.indexBelow(index)
 
     def focusInEvent(self, event: QFocusEvent | None) -> None:
         # While the tree is reloaded, Qt makes the first row current, which is not a choice of the person.

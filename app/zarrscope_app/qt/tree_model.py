@@ -33,10 +33,15 @@ _NOTE = 1 << 44
 _ABOVE = 1 << 45
 """The id of a row plus this number is the id of the child row that represents the children above the window."""
 
-_PLAIN = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
+_PLAIN = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemIsDragEnabled
 _NAMED = _PLAIN | Qt.ItemFlag.ItemIsEditable
-_DRAGGED = Qt.ItemFlag.ItemIsDragEnabled
 _SENTENCE = Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemNeverHasChildren
+
+_Role = Qt.ItemDataRole
+_DISPLAY, _EDIT, _DECORATION = int(_Role.DisplayRole), int(_Role.EditRole), int(_Role.DecorationRole)
+_TOOLTIP, _FOREGROUND, _ACCESSIBLE = int(_Role.ToolTipRole), int(_Role.ForegroundRole), int(_Role.AccessibleTextRole)
+_ROLES = frozenset((_DISPLAY, _EDIT, _DECORATION, _TOOLTIP, _FOREGROUND, _ACCESSIBLE))
+"""The roles that have data. Qt asks for four others for each cell that it paints."""
 
 NODE = "application/x-zarrscope-node"
 """The MIME type of a dragged node; the content is its path."""
@@ -69,8 +74,8 @@ class TreeModel(QAbstractItemModel):
         self._unfolded: set[int] = set()
         self._expandable: dict[int, list[bool]] = {}
         self._color: tuple[int, QColor] | None = None
-        self.editable: Callable[[str], bool] | None = None
-        """Whether the node at a path may be renamed."""
+        self.naming = -1
+        """The row whose name the person begins to type; Qt opens an editor on no other row."""
         self.at_end: Callable[[], bool] = lambda: True
         """Whether the view is scrolled to its end; Qt also requests more rows before it has computed a layout."""
         self.removing = False
@@ -99,6 +104,23 @@ class TreeModel(QAbstractItemModel):
     def names_beside_text(self) -> list[tuple[str, int]]:
         """(name, depth) of the rows painted since the last change that have a text in the second column."""
         return [(row.name, row.depth) for row in islice(self._rows.values(), _MEASURED) if row.detail]
+
+    def widest_texts(self, indices: Iterable[QModelIndex], width: Callable[[str], int]) -> list[QModelIndex]:
+        """The cells of the second column with the widest text, one with an icon and one without. Qt would lay out the
+        text of every visible row, after each change of any."""
+        widest: dict[bool, tuple[int, QModelIndex]] = {}
+        for index in indices:
+            row = self.row_of(index)
+            if row is not None and (row.detail or row.badge):
+                wide, badge = width(row.detail), bool(row.badge)
+                if badge not in widest or wide > widest[badge][0]:
+                    widest[badge] = wide, index
+        return [index.siblingAtColumn(1) for _, index in widest.values()]
+
+    def is_wide(self, index: Index) -> bool:
+        """Whether the first column of a row is painted over the second one, which has no text."""
+        row = None if self.is_note(index) else self.row_of(index)
+        return row is None or not row.detail
 
     def is_note(self, index: Index) -> bool:
         """Whether the index is a sentence about its parent's children."""
@@ -272,11 +294,8 @@ class TreeModel(QAbstractItemModel):
     def flags(self, index: Index) -> Qt.ItemFlag:
         if not index.isValid():
             return Qt.ItemFlag.NoItemFlags
-        if self.is_note(index):
-            return _SENTENCE
-        asks = self.editable if index.column() == 0 else None
-        named = asks is not None and asks(self._presenter.path(index.internalId()))
-        return (_NAMED if named else _PLAIN) | _DRAGGED
+        id = index.internalId()  # Qt asks for the flags of each cell three times while it paints
+        return _SENTENCE if id >= _NOTE else _NAMED if id == self.naming and not index.column() else _PLAIN
 
     def mimeTypes(self) -> list[str]:
         return [NODE]
@@ -297,28 +316,30 @@ class TreeModel(QAbstractItemModel):
             self.named.emit(row.path, str(value))
         return False  # the old name stays until the node is renamed
 
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+    def data(self, index: Index, role: int = _DISPLAY) -> Any:
+        if role not in _ROLES:
+            return None
         if self.is_note(index):
             return self._note_data(index, role)
         name = index.column() == 0
-        if role == Qt.ItemDataRole.DisplayRole and name:  # for hidden rows too: Qt searches all rows for a typed name
+        if role == _DISPLAY and name:  # for hidden rows too: Qt searches all rows for a typed name
             return self._presenter.label(index.internalId())
         row = self.row_of(index)
         if row is None:
             return None
-        if role == Qt.ItemDataRole.DisplayRole:
+        if role == _DISPLAY:
             return row.detail
-        if role == Qt.ItemDataRole.EditRole and name:
+        if role == _EDIT and name:
             return row.path.rpartition("/")[2]
-        if role == Qt.ItemDataRole.DecorationRole:
+        if role == _DECORATION:
             if name:
                 self._presenter.want_icon(row.id)
             return icon(row.icon) if name else icon("warning") if row.badge else None
-        if role == Qt.ItemDataRole.ToolTipRole:
+        if role == _TOOLTIP:
             return tip(row.badge or "\n".join(filter(None, (row.path, row.origin))))
-        if role == Qt.ItemDataRole.ForegroundRole and (not name or row.kind is None):
+        if role == _FOREGROUND and (not name or row.kind is None):
             return self._quiet_color()
-        if role == Qt.ItemDataRole.AccessibleTextRole:
+        if role == _ACCESSIBLE:
             return " ".join(part for part in (row.name, row.detail, row.badge) if part) if name else row.detail
         return None
 
@@ -326,27 +347,27 @@ class TreeModel(QAbstractItemModel):
         if index.column():
             return None
         if index.internalId() >= _ABOVE:
-            if role == Qt.ItemDataRole.DisplayRole:
+            if role == _DISPLAY:
                 return tree_text.more_above(self._windows[index.internalId() - _ABOVE][0])
-            return icon("back") if role == Qt.ItemDataRole.DecorationRole else self._quiet(role)
+            return icon("back") if role == _DECORATION else self._quiet(role)
         about = self._row(index.internalId() - _NOTE)
         if about is None:
             return None
-        if role == Qt.ItemDataRole.DisplayRole:
+        if role == _DISPLAY:
             return tree_text.note(about)
-        if role == Qt.ItemDataRole.ToolTipRole:
+        if role == _TOOLTIP:
             return tip(about.sentence)
         failed = about.state is RowState.FAILED
-        if role == Qt.ItemDataRole.ForegroundRole:
+        if role == _FOREGROUND:
             palette = current_palette()
             return warning(palette) if failed else quiet(palette)
-        if role == Qt.ItemDataRole.DecorationRole:
+        if role == _DECORATION:
             stops = about.state is RowState.LOADING
             return icon("edit") if about.offer else icon("retry") if about.retry else icon("close") if stops else None
         return None
 
     def _quiet(self, role: int) -> Any:
-        return self._quiet_color() if role == Qt.ItemDataRole.ForegroundRole else None
+        return self._quiet_color() if role == _FOREGROUND else None
 
     def _quiet_color(self) -> QColor:
         """The dimmed text colour of the second column, mixed once per palette, because every painted row needs it."""
