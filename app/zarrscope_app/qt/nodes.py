@@ -64,8 +64,9 @@ class NodeActions:
 
     def enable(self, session: Session | None) -> None:
         """Enables the commands that are possible for the selected node."""
+        path = session.state.path if session is not None else ""
         for id, act in NODE_COMMANDS.items():
-            self._menus.enable((id,), session is not None and session.nodes.may(act, session.state.path))
+            self._menus.enable((id,), session is not None and session.nodes.may(act, path))
         undo = session.nodes.undo_label if session is not None else ""
         self._menus.enable(("undo-node",), bool(undo))
         self._menus.enable(("undo",), session is not None and can_undo(session))

@@ -7,6 +7,7 @@ focus, geometry, the clipboard.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,20 +17,20 @@ from qtpy.QtWidgets import (
     QApplication,
     QFileDialog,
     QMainWindow,
-    QMessageBox,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
 
 from zarrscope_app.presenters import Session, SessionStatus, Settings, SliceState, Workspace, strings
-from zarrscope_app.presenters.commands import ABOUT, LABELS, OFFERS, WINDOW_KEYS, command, key_sheet
+from zarrscope_app.presenters.commands import LABELS, OFFERS, command
 from zarrscope_app.presenters.image.blending import Other
 from zarrscope_app.presenters.image.linking import shared_link
-from zarrscope_app.presenters.installation import report
 from zarrscope_app.presenters.session.actions import can_undo, choose_axis_key, open_name, perform, toggle_channel
 from zarrscope_app.presenters.session.state_text import is_view
+from zarrscope_app.presenters.session.view_models import SessionState
 
+from .about import show_about, show_keys
 from .address import AddressLine, dropped_places
 from .bridge import Bridge
 from .channels import ChannelsPanel
@@ -68,6 +69,8 @@ class Window(QMainWindow):
         self._settings = settings
         self._new_window = new_window
         self._session: Session | None = None
+        self._shown: tuple[Session, SessionState] | None = None
+        """The session and its state that were written last."""
         self._dropped: set[Session] = set()
         """Sessions whose changes the person chose to drop while the window closes; nobody is asked twice."""
         self.setWindowIcon(icon("zarrscope"))
@@ -204,11 +207,16 @@ class Window(QMainWindow):
     def _session_changed(self) -> None:
         session = self._session
         if session is None:
+            self._shown = None
             self.address.show_place(None)
             self.error_bar.clear()
             self.setWindowTitle("zarrscope")
             return
-        state = session.state
+        state, before = session.state, self._shown
+        self._shown = (session, state)
+        if before is not None and before == (session, replace(state, status_text=before[1].status_text)):
+            self._status()  # as for each plane that a slider passes
+            return
         self.setWindowTitle(f"{state.title} – zarrscope" if state.title else "zarrscope")
         self.address.show_place(state)
         if state.sentence:
@@ -234,7 +242,7 @@ class Window(QMainWindow):
 
     def _slice_changed(self) -> None:
         session = self._session
-        picture = session.slice.state if session is not None and session.state.tab == "image" else SliceState()
+        picture = session.slice.state if session is not None and session.tabs.front == "image" else SliceState()
         shown = bool(picture.channels or picture.labels)
         self.panels.fit("channels", shown)
         self._status()
@@ -265,15 +273,14 @@ class Window(QMainWindow):
             self._probe.clear()
             self._view_text.clear()
             return
-        state = session.state
-        image = state.tab == "image"
+        image = session.tabs.front == "image"
         probe = session.slice.probe
         refused = session.slice.state.refusal.sentence
         remark = session.slice.state.projection.remark if probe.text else ""
         said = [part for part in (refused, probe.text, remark) if part]
         self._probe.setText("   ".join(said) if image else "")
         self._probe.setToolTip(tip("\n".join(said) if image else ""))
-        parts = (self.image.zoom_text() if image else "", state.status_text)
+        parts = (self.image.zoom_text() if image else "", session.status_text)
         self._view_text.setText("  ·  ".join(part for part in parts if part))
 
     # ---------------------------------------------------------------- commands
@@ -302,8 +309,8 @@ class Window(QMainWindow):
             "limits": self.channels.focus_limits,
             "new-window": lambda: self._new_window and self._new_window(),
             "review": self._review,
-            "keys": self._show_keys,
-            "about": self._about,
+            "keys": partial(show_keys, self),
+            "about": partial(show_about, self),
             "copy-view": self.views.copy,
             "paste-view": self.views.paste,
             "export": self._export,
@@ -395,22 +402,6 @@ class Window(QMainWindow):
         if self._session is not None:
             self._session.set_tab("attributes")
             self.form.show_diff()
-
-    def _show_keys(self) -> None:
-        rows = "".join(
-            f"<tr><td style='padding-right:16px'><b>{keys}</b></td><td>{act}</td></tr>"
-            for keys, act in key_sheet(*WINDOW_KEYS)
-        )
-        self._tell(command("keys").label, f"<table>{rows}</table>")
-
-    def _about(self) -> None:
-        self._tell(command("about").label, ABOUT.format(report=report()))
-
-    def _tell(self, title: str, text: str) -> None:
-        box = QMessageBox(QMessageBox.Icon.NoIcon, title, text, QMessageBox.StandardButton.Close, self)
-        box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        box.setModal(False)
-        box.show()
 
     # ---------------------------------------------------------------- drops
     def dragEnterEvent(self, event: QDragEnterEvent | None) -> None:
