@@ -13,7 +13,6 @@ from collections.abc import Callable
 
 from qtpy.QtCore import QEvent, QLineF, QPointF, QRect, QRectF, Qt, QTimer, Signal
 from qtpy.QtGui import (
-    QBrush,
     QColor,
     QFontMetricsF,
     QGuiApplication,
@@ -32,8 +31,9 @@ from zarrscope_app.presenters import CoalescedCall, Post, Rect, SlicePresenter, 
 from zarrscope_app.presenters.image.blending import Blend
 from zarrscope_app.presenters.image.window_level import Limits, dragged, limits_of
 
+from . import tile_images
 from .text import tip
-from .theme import Role, image_background, mix, quiet, warning
+from .theme import Role, image_background, mix, quiet
 from .tile_images import KeptImages, as_layer, blit, converted, draw_sign, shows_bare, smooth_together, version_of
 
 _ZOOM_STEP = 1.25
@@ -62,6 +62,8 @@ class ImageCanvas(QWidget):
         self._images: KeptImages = {}
         self._others: KeptImages = {}
         """Like `_images`, for the image that is laid over the picture."""
+        self._contents: object = None
+        """The contents for which the last painting was requested."""
         self._shape = (0, 0)
         self._aspect = 1.0
         self._zoom = 1.0
@@ -104,7 +106,7 @@ class ImageCanvas(QWidget):
         if self._presenter is not None:
             self._presenter.painted.disconnect(self._painted)
             self._presenter.changed.disconnect(self._painted)
-        self._presenter = presenter
+        self._presenter, self._contents = presenter, None
         self._images.clear()
         self._shape = (0, 0)
         self._fitted = True
@@ -222,7 +224,11 @@ class ImageCanvas(QWidget):
             self.fit()
         if self._shape[0] and (rect := self._presenter.take_rect()) is not None:
             self.look_at(rect)
-        self.update()
+        contents = tile_images.contents_of(self._presenter, self._target)
+        covered = self.over is not None and bool(self.over.tiles)
+        if contents != self._contents or covered:  # a moved slider alone changes no pixel yet
+            self._contents = contents
+            self.update()
 
     # ---------------------------------------------------------------- painting
     def paintEvent(self, event: QPaintEvent | None) -> None:
@@ -277,7 +283,7 @@ class ImageCanvas(QWidget):
             if (area := self.to_widget(rect).intersected(window)).isValid():
                 draw_sign(painter, state, area, origin)
         for tile, target in marked:
-            self._mark(painter, tile.state, target.intersected(self.rect()))
+            tile_images.mark_tile(painter, tile.state, target.intersected(self.rect()), self.palette())
         self._images = seen
         if self.over is not None and self.over.tiles and self.over.state.share:
             self._draw_over(painter, self.over, smooth)
@@ -330,18 +336,6 @@ class ImageCanvas(QWidget):
             painter.setPen(QPen(color, width))
             for stroke in strokes:
                 painter.drawLine(stroke)
-
-    def _mark(self, painter: QPainter, state: TileState, area: QRect) -> None:
-        """Marks a tile without a picture. The marks of single chunks are in the tiles' pictures already."""
-        ink = QColor(warning(self.palette()) if state is TileState.FAILED else self.palette().color(Role.WindowText))
-        ink.setAlpha(150)
-        if state in (TileState.LOADING, TileState.PRESENT):  # three dots look like neither data nor another mark
-            ink.setAlpha(90)
-            for step in (-1, 0, 1):
-                painter.fillRect(QRect(area.center().x() + 8 * step - 1, area.center().y() - 1, 3, 3), ink)
-            return
-        failed = state is TileState.FAILED
-        painter.fillRect(area, QBrush(ink, Qt.BrushStyle.DiagCrossPattern if failed else Qt.BrushStyle.BDiagPattern))
 
     def _draw_scale_bar(self, painter: QPainter) -> None:
         assert self._presenter is not None

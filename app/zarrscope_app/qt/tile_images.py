@@ -10,11 +10,13 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 from qtpy.QtCore import QPointF, QRect, QRectF, QSize, Qt
-from qtpy.QtGui import QBrush, QColor, QImage, QPainter
+from qtpy.QtGui import QBrush, QColor, QImage, QPainter, QPalette
 
 from zarrscope.view.render import pattern
-from zarrscope_app.presenters import Tile, TileState
+from zarrscope_app.presenters import SlicePresenter, Tile, TileState
 from zarrscope_app.presenters.image.painting import DOT, GREY, SIGN
+
+from .theme import Role, warning
 
 ENLARGED = 3
 """The least number of screen pixels per image pixel at which the patterns that mark missing data (the signs) are drawn
@@ -68,6 +70,27 @@ def draw_sign(painter: QPainter, state: TileState, area: QRectF, origin: QPointF
     painter.fillRect(area, QColor(GREY, GREY, GREY))
     hatch = Qt.BrushStyle.DiagCrossPattern if failed else Qt.BrushStyle.BDiagPattern
     painter.fillRect(area, QBrush(QColor(*SIGN) if failed else QColor(150, 150, 150), hatch))
+
+
+def mark_tile(painter: QPainter, state: TileState, area: QRect, palette: QPalette) -> None:
+    """Marks a tile without a picture. The marks of single chunks are in the tiles' pictures already."""
+    ink = QColor(warning(palette) if state is TileState.FAILED else palette.color(Role.WindowText))
+    ink.setAlpha(150)
+    if state in (TileState.LOADING, TileState.PRESENT):  # three dots look like neither data nor another mark
+        ink.setAlpha(90)
+        for step in (-1, 0, 1):
+            painter.fillRect(QRect(area.center().x() + 8 * step - 1, area.center().y() - 1, 3, 3), ink)
+        return
+    failed = state is TileState.FAILED
+    painter.fillRect(area, QBrush(ink, Qt.BrushStyle.DiagCrossPattern if failed else Qt.BrushStyle.BDiagPattern))
+
+
+def contents_of(presenter: SlicePresenter, target: SlicePresenter | None) -> object:
+    """Everything of a picture that a canvas paints, as a value to compare; `target`: the presenter of the marks."""
+    frame, state = presenter.frame, presenter.state
+    marks = (target.state.pin, target.state.measurement) if target is not None else None
+    tiles = [(tile.key, tile.version, tile.rect, tile.state) for tile in frame.tiles]
+    return id(presenter.image), frame.shape, frame.aspect, tiles, frame.over, state.smooth, marks
 
 
 @lru_cache(maxsize=1)

@@ -241,6 +241,12 @@ def sign(picture: Picture, marks: Sequence[Mark]) -> Picture:
     return picture
 
 
+def is_covered(marks: Sequence[Mark], place: TilePlace, step: int) -> bool:
+    """Whether no chunk of a tile is stored, so that its marks for the fill value cover all of it."""
+    whole = -(-(place.y1 - place.y0) // step) * -(-(place.x1 - place.x0) // step)
+    return sum((m.y1 - m.y0) * (m.x1 - m.x0) for m in marks if m.state == "fill") >= whole
+
+
 def measure(samples: Sequence[Plane], span: tuple[float, float] | None = None, part: str = "magnitude") -> Measure:
     """Contrast limits and histogram of planes, from a sample of about a quarter of a million values. The histogram
     covers at least the range `span`."""

@@ -21,7 +21,7 @@ from zarrscope.runtime.waits import PendingRequest
 from zarrscope.view.loader import ChunkLoader, ChunkResult, ChunkState
 from zarrscope.view.render import Picture, Plane
 from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.image import words
+from zarrscope_app.presenters.image import painting, words
 from zarrscope_app.presenters.image.painting import (
     Bare,
     DisplaySettings,
@@ -44,6 +44,9 @@ TileKey = tuple[int, int, int]
 
 PREVIEW = 1 << 18
 """The most pixels that are drawn in one preview, which takes some milliseconds."""
+
+TOGETHER = 4
+"""While more tiles of its layer are being painted, a painted tile waits for at most so many to be shown together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +118,7 @@ class TileManager:
         self._plan: TilePlan | None = None
         self._settings = DisplaySettings(())
         self._preview: Ticket | None = None
-        self._versions = 0
+        self._versions = self._untold = 0
         self.late = False
         """Whether the previous plane has been displayed for a while; a coarse picture of the new plane is then shown
         instead."""
@@ -348,7 +351,10 @@ class TileManager:
                 tile.sharp, tile.drawn, tile.bare, tile.former = True, place, bare, None
             if not tile.waiting and self._outdated(tile):
                 self._paint(tile)
-            self._painted()
+            self._untold += 1
+            if self._untold == TOGETHER or not any(t.job for t in self._order if t.key[0] == tile.key[0]):
+                self._untold = 0
+                self._painted()
 
         tile.job = self._owner.decode(work, done, Priority.VISIBLE)
 
@@ -465,11 +471,11 @@ class TileManager:
         state, sentence = TileState.LOADING, ""
         if tile.fresh:
             state = TileState.PRESENT
-            keys = [key for key in tile.planes if key[0] == "channel"]
+            keys, at = [key for key in tile.planes if key[0] == "channel"], (tile.place, tile.tiling.step)
             if tile.errors:
                 sentence, decodable = next(iter(tile.errors.values()))
                 state = TileState.FAILED if decodable else TileState.UNDECODABLE
-            elif keys and all(tile.fills.get(key) and _all_fill(tile.marks.get(key, ()), tile) for key in keys):
+            elif keys and all(key in tile.fills and painting.is_covered(tile.marks.get(key, ()), *at) for key in keys):
                 state, sentence = TileState.FILL, tile.fills[keys[0]]
         place = tile.drawn or tile.place
         rect = tile.tiling.sheet.rect(place.y0, place.x0, place.y1, place.x1)
@@ -490,9 +496,3 @@ def _bare(tile: _Tile, rect: Rect) -> tuple[Picture | None, tuple[tuple[TileStat
         (TileState(mark.state), (y + mark.y0 * down, x + mark.x0 * across, y + mark.y1 * down, x + mark.x1 * across))
         for mark in tile.bare.marks
     )
-
-
-def _all_fill(marks: tuple[Mark, ...], tile: _Tile) -> bool:
-    step, place = tile.tiling.step, tile.place
-    whole = -(-(place.y1 - place.y0) // step) * -(-(place.x1 - place.x0) // step)
-    return sum((m.y1 - m.y0) * (m.x1 - m.x0) for m in marks if m.state == "fill") >= whole

@@ -1,0 +1,142 @@
+"""How much work the window does for a gesture: paintings, snapshots and measured rows are counted, nothing is timed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from qtpy.QtCore import QEvent, QObject
+from qtpy.QtWidgets import QApplication
+
+import zarrscope
+from qt_robot import QtRobot
+from zarrscope_app.presenters.image import tile_manager
+from zarrscope_app.presenters.session import session as sessions
+from zarrscope_app.qt.nodes import NodeActions
+
+PLANES, SIDE = 5, 1200
+MANY = 60
+
+
+@pytest.fixture
+def robot(qtbot: Any, tmp_path: Path) -> Iterator[QtRobot]:
+    place = str(tmp_path / "x.zarr")
+    with zarrscope.open(place, "w-") as h:
+        values = np.arange(PLANES * SIDE * SIDE, dtype="u4").astype("u2").reshape(PLANES, SIDE, SIDE)
+        names = ("z", "y", "x")
+        made = h.create_array("/stack", shape=values.shape, dtype="u2", chunks=(1, 300, 300), dimension_names=names)
+        made[...] = values
+        for number in range(MANY):
+            h.create_array(f"/n{number}", shape=(2,) * (1 + number % 3), dtype="u1", chunks=(1,) * (1 + number % 3))
+    robot = QtRobot(qtbot)
+    robot.open(place)
+    robot.session.select("/stack")
+    whole(robot, "/stack")
+    yield robot
+    robot.close()
+
+
+def whole(robot: QtRobot, path: str) -> None:
+    picture = robot.session.slice
+    robot.wait(lambda: robot.session.state.path == path and bool(picture.frame.tiles) and picture._is_whole(), path)
+    robot.wait(lambda: robot.window.tree.current_row() is not None, "the row of the node")
+    for _ in range(20):
+        QApplication.processEvents()
+
+
+class Paints(QObject):
+    """Counts the paintings of a widget."""
+
+    def __init__(self, watched: QObject) -> None:
+        super().__init__()
+        self.count = 0
+        watched.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
+        self.count += event is not None and event.type() == QEvent.Type.Paint
+        return False
+
+
+def test_what_changes_no_pixel_does_not_paint_the_picture(robot: QtRobot) -> None:
+    picture, canvas = robot.session.slice, robot.window.image.canvas
+    robot.wait(lambda: not canvas._settled.isActive(), "the picture at rest")
+    QApplication.processEvents()
+    paints = Paints(canvas)
+    for _ in range(3):
+        picture.changed.emit()
+        picture.painted.emit()
+        QApplication.processEvents()
+    assert paints.count == 0
+    picture.pin(3.0, 3.0)
+    robot.wait(lambda: paints.count == 1, "the mark of the pinned pixel")
+
+
+def test_painted_tiles_wait_for_the_others_of_their_layer(robot: QtRobot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The jobs are run one after the other when all have been submitted, as on a busy machine."""
+    picture = robot.session.slice
+    jobs: list[Any] = []
+    owner = picture._tiles._owner
+    monkeypatch.setattr(owner, "decode", lambda work, done, priority=1: jobs.append((work, done)) or Held())
+    picture.set_index("z", 3)
+    tiles = len(picture.frame.tiles)
+    robot.wait(lambda: len(jobs) == tiles, "all chunks")
+    told: list[int] = []
+    picture._tiles._painted = lambda: told.append(picture._tiles.loading)
+    for work, done in jobs:
+        done(tile_manager.JobResult(work()))
+    group = tile_manager.TOGETHER
+    assert told == [*range(tiles - group, 0, -group), 0]
+
+
+class Held:
+    """A ticket of a job that has not run."""
+
+    def cancel(self) -> None:
+        pass
+
+
+def test_a_step_of_a_slider_makes_few_states_and_enables_no_command(
+    robot: QtRobot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted: Counter[str] = Counter()
+    facts, enable = sessions.facts_of, NodeActions.enable
+    monkeypatch.setattr(sessions, "facts_of", lambda *a: counted.update(["state"]) or facts(*a))
+    monkeypatch.setattr(NodeActions, "enable", lambda *a: counted.update(["enable"]) or enable(*a))
+    show_views = robot.window.tabs.show_views
+    monkeypatch.setattr(robot.window.tabs, "show_views", lambda: counted.update(["views"]) or show_views())
+    for index in (1, 2, 3, 4):
+        robot.session.slice.set_index("z", index)
+        for _ in range(200):
+            QApplication.processEvents()
+            if robot.session.slice._is_whole():
+                break
+    whole(robot, "/stack")
+    assert counted["enable"] == counted["views"] == 0
+    told = robot.session._told
+    counted.clear()
+    robot.window._status()
+    assert not counted
+    assert told is not None
+    assert robot.session.status_text == robot.session.state.status_text
+
+
+def test_the_width_of_the_kinds_is_measured_from_two_rows(robot: QtRobot, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = robot.window.tree.view
+    robot.wait(lambda: len(robot.rows()) > MANY, "all rows")
+    full = super(type(view), view).sizeHintForColumn(1)
+    hints: list[object] = []
+    hint = view.sizeHintForIndex
+    monkeypatch.setattr(view, "sizeHintForIndex", lambda index: hints.append(index) or hint(index))
+    assert 0 < view.sizeHintForColumn(1) <= full
+    assert 1 <= len(hints) <= 2
+
+
+def test_painting_the_tree_does_not_ask_which_node_may_be_renamed(robot: QtRobot) -> None:
+    asked: list[str] = []
+    robot.window.tree.editable = lambda path: bool(asked.append(path))
+    robot.window.tree.view.viewport().repaint()
+    assert not asked
