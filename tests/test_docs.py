@@ -32,6 +32,15 @@ def test_the_generated_pages_are_what_the_code_says() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_each_decision_has_its_four_parts() -> None:
+    lacking = []
+    for page in (page for page in PAGES if page.parent.name == "decisions" and page.name != "README.md"):
+        text = page.read_text(encoding="utf-8")
+        parts = ("Context", "Decision", "Rejected", "Consequence")
+        lacking += [f"{page.name}: {part}" for part in parts if not re.search(rf"^(\*\*|#+ ){part}", text, re.M)]
+    assert not lacking
+
+
 def test_the_readme_is_short() -> None:
     assert len(PAGES[0].read_text(encoding="utf-8").splitlines()) <= README_LINES
 
