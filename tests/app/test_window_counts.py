@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from qtpy.QtCore import QEvent, QObject
+from qtpy.QtCore import QEvent, QModelIndex, QObject, QSize
 from qtpy.QtWidgets import QApplication
 
 import zarrscope
 from qt_robot import QtRobot
+from zarrscope.runtime.threads import JobResult
 from zarrscope_app.presenters.image import tile_manager
 from zarrscope_app.presenters.session import session as sessions
+from zarrscope_app.presenters.session.view_models import facts_of
 from zarrscope_app.qt.nodes import NodeActions
 
 PLANES, SIDE = 5, 1200
@@ -80,14 +82,19 @@ def test_painted_tiles_wait_for_the_others_of_their_layer(robot: QtRobot, monkey
     picture = robot.session.slice
     jobs: list[Any] = []
     owner = picture._tiles._owner
-    monkeypatch.setattr(owner, "decode", lambda work, done, priority=1: jobs.append((work, done)) or Held())
+
+    def decode(work: Callable[[], Any], done: Callable[[Any], None], priority: int = 1) -> Held:
+        jobs.append((work, done))
+        return Held()
+
+    monkeypatch.setattr(owner, "decode", decode)
     picture.set_index("z", 3)
     tiles = len(picture.frame.tiles)
     robot.wait(lambda: len(jobs) == tiles, "all chunks")
     told: list[int] = []
     picture._tiles._painted = lambda: told.append(picture._tiles.loading)
     for work, done in jobs:
-        done(tile_manager.JobResult(work()))
+        done(JobResult(work()))
     group = tile_manager.TOGETHER
     assert told == [*range(tiles - group, 0, -group), 0]
 
@@ -103,7 +110,7 @@ def test_a_step_of_a_slider_makes_few_states_and_enables_no_command(
     robot: QtRobot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted: Counter[str] = Counter()
-    facts, enable = sessions.facts_of, NodeActions.enable
+    facts, enable = facts_of, NodeActions.enable
     monkeypatch.setattr(sessions, "facts_of", lambda *a: counted.update(["state"]) or facts(*a))
     monkeypatch.setattr(NodeActions, "enable", lambda *a: counted.update(["enable"]) or enable(*a))
     show_views = robot.window.tabs.show_views
@@ -130,13 +137,23 @@ def test_the_width_of_the_kinds_is_measured_from_two_rows(robot: QtRobot, monkey
     full = super(type(view), view).sizeHintForColumn(1)
     hints: list[object] = []
     hint = view.sizeHintForIndex
-    monkeypatch.setattr(view, "sizeHintForIndex", lambda index: hints.append(index) or hint(index))
+
+    def counted(index: QModelIndex) -> QSize:
+        hints.append(index)
+        return hint(index)
+
+    monkeypatch.setattr(view, "sizeHintForIndex", counted)
     assert 0 < view.sizeHintForColumn(1) <= full
     assert 1 <= len(hints) <= 2
 
 
 def test_painting_the_tree_does_not_ask_which_node_may_be_renamed(robot: QtRobot) -> None:
     asked: list[str] = []
-    robot.window.tree.editable = lambda path: bool(asked.append(path))
+
+    def editable(path: str) -> bool:
+        asked.append(path)
+        return False
+
+    robot.window.tree.editable = editable
     robot.window.tree.view.viewport().repaint()
     assert not asked
