@@ -23,13 +23,13 @@ HEAVY = frozenset("asyncio concurrent fsspec multiprocessing numcodecs obstore p
 
 
 CHANGING = frozenset(
-    """convert check executors dialects.v2 dialects.n5 dialects.drafts nodes.create nodes.edit nodes.move
-    nodes.trash nodes.consolidated nodes.declared model.scattered runtime.memory chunkio.write stores.puts
-    stores.objects stores.wrappers stores.dry_run stores.zip stores.http stores.remote stores.ssh stores.sftp
-    stores.local.write stores.local.changes stores.local.locks stores.local.temporaries stores.local.removal
-    stores.local.replace stores.local.rename stores.local.exchange""".split()
+    """convert check executors codecs.sharding errors.installing dialects.v2 dialects.n5 dialects.drafts nodes.create
+    nodes.edit nodes.move nodes.trash nodes.consolidated nodes.declared model.scattered runtime.memory chunkio.write
+    stores.puts stores.objects stores.wrappers stores.dry_run stores.zip stores.http stores.remote stores.ssh
+    stores.sftp stores.local.write stores.local.changes stores.local.locks stores.local.temporaries
+    stores.local.removal stores.local.replace stores.local.rename stores.local.exchange""".split()
 )
-"""Modules of the engine that are needed neither to open or list a folder nor to read a plane."""
+"""Modules of the engine that are needed neither to open or list a folder nor to read a plane without shards."""
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +99,32 @@ def test_reading_a_plane_imports_nothing_that_only_other_acts_need(plane: tuple[
 
 def test_reading_a_plane_imports_no_names_for_annotations_only(plane: tuple[set[str], set[str]]) -> None:
     assert "numpy.typing" not in plane[1]
+
+
+def test_reading_a_plane_imports_no_more_modules_than_it_needs(plane: tuple[set[str], set[str]]) -> None:
+    """A new module on this path costs every start a quarter of a millisecond: join it to another, import it when it is
+    needed, or raise the number."""
+    assert len([name for name in plane[1] if name.startswith("zarrscope")]) <= 97
+
+
+SLOW_TUPLES = """
+import sys, typing, zarrscope
+zarrscope.open(sys.argv[1])["/0"][0]
+print(*sorted(
+    f"{kind.__module__}.{kind.__name__}"
+    for name, module in [*sys.modules.items()] if name.startswith("zarrscope")
+    for kind in vars(module).values()
+    if isinstance(kind, type) and typing.NamedTuple in getattr(kind, "__orig_bases__", ())
+))
+"""
+
+
+def test_reading_a_plane_compiles_no_annotations_of_named_tuples(store: Path) -> None:
+    """runtime/named_tuple.py makes them in a third of the time."""
+    done = subprocess.run(
+        [sys.executable, "-c", SLOW_TUPLES, str(store)], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert not done.stdout.strip()
 
 
 def of_verbs(modules: set[str]) -> set[str]:

@@ -19,13 +19,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from math import prod
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from zarrscope.errors import BadChunk, ZarrscopeError
 from zarrscope.model.buffers import Arena
 from zarrscope.model.metadata import ArrayMetadata, RegularEdges, RegularGrid
 from zarrscope.model.selection import ChunkIndex
 from zarrscope.model.storage import AnswerView, Buffer, ByteRange, Request, never
+from zarrscope.runtime.named_tuple import NamedTuple
 from zarrscope.runtime.tuning import (
     LOCAL_GAP,
     MAX_BLOCK,
@@ -72,11 +73,11 @@ class Locator:
         """`pipeline`: None if the array cannot be decoded; inner chunks of shards are then unknown."""
         self.store = store
         self.metadata = metadata
-        from zarrscope.codecs.sharding import shard_of
+        from zarrscope import codecs
 
         tiers: list[Shard] = []
         inner = pipeline
-        while inner is not None and (shard := shard_of(inner)) is not None:
+        while inner is not None and inner.alone is not None and (shard := codecs.shard_of(inner)) is not None:
             tiers.append(shard)
             inner = shard.inner
         self.tiers = tuple(tiers)

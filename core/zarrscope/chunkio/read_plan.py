@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.model.selection import AxisSelection, ChunkIndex, ChunkSelection, cross
+from zarrscope.runtime.named_tuple import NamedTuple
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

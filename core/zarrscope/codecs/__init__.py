@@ -8,7 +8,8 @@ while chunks are read.
     shard_of(pipeline)        # the layout of its shards, for reading inner chunks by byte range
 
 codec.py defines codecs; registry.py finds one by its name; pipeline.py runs a list of codecs; array, blosc, compress,
-zstd, sharding and the other modules hold the codecs. Importing this package imports no compression library.
+zstd, sharding and the other modules hold the codecs. Importing this package imports no compression library, and the
+module of shards only when one of its names is used, because most arrays have none.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -26,9 +27,9 @@ from zarrscope.codecs.codec import (
 from zarrscope.codecs.pipeline import CodecPipeline
 from zarrscope.codecs.registry import every_codec, resolve
 from zarrscope.codecs.settings import CodecSettings
-from zarrscope.codecs.sharding import Shard, ShardIndex, shard_of
 
 if TYPE_CHECKING:
+    from zarrscope.codecs.sharding import Shard, ShardIndex, shard_of
     from zarrscope.model.codec_table import CodecRow
 
     CODECS: dict[str, CodecRow]
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name == "CODECS":
         return every_codec()
+    if name in ("Shard", "ShardIndex", "shard_of"):
+        from zarrscope.codecs import sharding
+
+        return getattr(sharding, name)
     raise AttributeError(f"module 'zarrscope.codecs' has no attribute {name!r}")
 
 

@@ -18,7 +18,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 from struct import pack, unpack_from
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from zarrscope.codecs.native import needed
 from zarrscope.codecs.settings import CodecSettings
 from zarrscope.errors import Unsupported, ZarrscopeError
 from zarrscope.model.buffers import Arena, RangeReadable
+from zarrscope.runtime.named_tuple import NamedTuple
 from zarrscope.runtime.tuning import BLOSC_HEAD
 
 if TYPE_CHECKING:

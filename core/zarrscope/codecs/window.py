@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from math import prod
-from typing import NamedTuple
+
+from zarrscope.runtime.named_tuple import NamedTuple
 
 
 class DecodeWindow(NamedTuple):

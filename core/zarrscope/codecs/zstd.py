@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from zarrscope.codecs.codec import Buffer, BytesSpec, BytesToBytes, Octets, code
 from zarrscope.codecs.native import library, needed
 from zarrscope.codecs.settings import CodecSettings
 from zarrscope.model.buffers import Arena, RangeReadable
+from zarrscope.runtime.named_tuple import NamedTuple
 
 MAGIC = b"\x28\xb5\x2f\xfd"
 LARGEST_BLOCK = 128 * 1024

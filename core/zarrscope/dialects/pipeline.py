@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
 
 from zarrscope.dialects.reading import Members, token
 from zarrscope.errors import BadMetadata, Unsupported
@@ -21,6 +20,7 @@ from zarrscope.model.dtype import DataType, data_type, spell
 from zarrscope.model.json_value import JSON
 from zarrscope.model.metadata import CodecSpec, Configuration, Origin
 from zarrscope.model.typestr import parse_typestr
+from zarrscope.runtime.named_tuple import NamedTuple
 
 MAX_CODECS = 64
 MAX_SHARD_DEPTH = 4

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, Protocol
 
 from zarrscope.dialects.defects import as_far_as_read
 from zarrscope.errors import ZarrscopeError
@@ -19,6 +19,7 @@ from zarrscope.model.frozen import frozen
 from zarrscope.model.metadata import ArrayMetadata, ChunkKeys, Defect, ExtensionReport, GroupMetadata
 from zarrscope.model.schema import SchemaFault
 from zarrscope.model.storage import Entry
+from zarrscope.runtime.named_tuple import NamedTuple
 
 DIMENSIONS = "_ARRAY_DIMENSIONS"
 """The attribute in which xarray stores the names of dimensions."""

@@ -17,7 +17,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import BadMetadata
-from zarrscope.errors.installing import how_to_install
 from zarrscope.errors.visible import visible
 from zarrscope.model.frozen import frozen
 from zarrscope.model.json_value import JSON
@@ -182,6 +181,8 @@ def _small(name: str, configuration: TypeConfiguration) -> DataType:
     try:
         import ml_dtypes
     except ImportError:
+        from zarrscope.errors.installing import how_to_install
+
         return DataType(name, None, size, advice=f"It needs ml_dtypes. {how_to_install('codecs')}.")
     scalar = getattr(ml_dtypes, name, None)
     if scalar is None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from enum import Enum
 from itertools import accumulate
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 from zarrscope.errors import BadMetadata, Unsupported
 from zarrscope.errors.visible import visible
@@ -21,6 +21,7 @@ from zarrscope.model.dtype import DataType, Fill
 from zarrscope.model.frozen import frozen
 from zarrscope.model.json_value import JSON
 from zarrscope.runtime.memo import memoized
+from zarrscope.runtime.named_tuple import NamedTuple
 
 
 class Configuration(Mapping[str, JSON]):

@@ -14,9 +14,10 @@ import operator
 from collections.abc import Iterator, Sequence
 from itertools import product
 from math import prod
-from typing import NamedTuple, Protocol, SupportsIndex, cast
+from typing import Protocol, SupportsIndex, cast
 
 from zarrscope.errors import Refused
+from zarrscope.runtime.named_tuple import NamedTuple
 
 MAX_TOUCHED = 4_000_000
 """The most chunks along one axis that are planned at once: a document can easily claim 2^62 chunks of one element."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope.model.frozen import frozen
+from zarrscope.runtime.named_tuple import NamedTuple
 
 
 class ByteRange(NamedTuple):

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from zarrscope.dialects import (
     LATE_PROBES,
@@ -31,6 +31,7 @@ from zarrscope.jsondoc.parse import CONSOLIDATED_LIMIT, NODE_LIMIT, ParsedBytes,
 from zarrscope.model.storage import Answer, never
 from zarrscope.runtime.interrupts import operation
 from zarrscope.runtime.memo import Memo
+from zarrscope.runtime.named_tuple import NamedTuple
 from zarrscope.stores.store import Store
 
 if TYPE_CHECKING:

@@ -13,7 +13,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
+
+from zarrscope.runtime.named_tuple import NamedTuple
 
 T = TypeVar("T")
 

@@ -24,7 +24,6 @@ starts with empty pools.
 from __future__ import annotations
 
 import os
-import queue
 import sys
 import threading
 import time
@@ -404,8 +403,10 @@ class Mailbox:
     """
 
     def __init__(self) -> None:
+        from queue import SimpleQueue  # only scripts with an Owner need it
+
         # SimpleQueue is written in C, so an interrupt comes before or after one of its methods, never within it.
-        self._calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._calls: SimpleQueue[Callable[[], None]] = SimpleQueue()
 
     def __call__(self, call: Callable[[], None]) -> None:
         self._calls.put(call)
@@ -419,13 +420,15 @@ class Mailbox:
 
     def run_until(self, happened: Callable[[], bool], timeout: float = 60.0) -> None:
         """Runs calls as they arrive until `happened()` is true. Raises TimeoutError."""
+        from queue import Empty
+
         end = time.monotonic() + timeout
         while not happened():
             if self.run():
                 continue
             try:
                 call = self._calls.get(timeout=max(0.0, end - time.monotonic()))
-            except queue.Empty:
+            except Empty:
                 raise TimeoutError(f"No call arrived for {timeout} seconds") from None
             call()
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
+from zarrscope.runtime.named_tuple import NamedTuple
 from zarrscope.runtime.waits import PendingRequest
 
 T = TypeVar("T")

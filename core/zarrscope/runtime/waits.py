@@ -13,9 +13,10 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from zarrscope.runtime.interrupts import INTERRUPT, InterruptibleOperation, adopt
+from zarrscope.runtime.named_tuple import NamedTuple
 
 T = TypeVar("T")
 _here = threading.local()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from zarrscope.errors import Conflict, ReadOnly, Refused, Unsupported, ZarrscopeError
 from zarrscope.errors.confidential import PublicAddress
@@ -29,6 +29,7 @@ from zarrscope.model.storage import (
     never,
 )
 from zarrscope.runtime.keyed_locks import KeyedLocks
+from zarrscope.runtime.named_tuple import NamedTuple
 from zarrscope.runtime.tuning import SCANNED_AT_ONCE
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.value_reader import Reader

@@ -12,7 +12,6 @@ from importlib import import_module
 from typing import Any, Literal, TypeAlias
 
 from zarrscope.errors import Unsupported, ZarrscopeError
-from zarrscope.errors.installing import how_to_install
 from zarrscope.model.frozen import frozen
 from zarrscope.model.plugins import failing, loaded, registered
 from zarrscope.stores.store import Store
@@ -83,6 +82,8 @@ class StoreKind:
         of store fails."""
         missing = _missing(self.needs) if self.needs else ()
         if missing:
+            from zarrscope.errors.installing import how_to_install
+
             raise Unsupported(
                 f"Addresses that begin with {url.partition('://')[0]}:// need {' and '.join(missing)}, "
                 f"which {'is' if len(missing) == 1 else 'are'} not installed",
