@@ -13,6 +13,7 @@ from contracts.http_server import WebServer, web_server
 from terminal_hand import Screen
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import ROOT, Forgetful, RowState, Session, SessionStatus
+from zarrscope_app.presenters.request_names import host_of
 from zarrscope_app.presenters.session import waiting_words as words
 
 SECONDS = 60.0
@@ -49,11 +50,11 @@ def test_the_words() -> None:
     long = words.waiting("http://h/x", "plates/first/A/1/0/c/0/1/2/33/444", 3)
     assert long == "Waiting 3 s for …ates/first/A/1/0/c/0/1/2/33/444 from h · Esc stops"
     assert words.waiting("s3://pub/x.zarr?anon=1", "", 12) == "Waiting 12 s for s3://pub · Esc stops"
-    assert words.host_of("ssh://ann@h/data") == "ssh://ann@h"
-    assert words.host_of("zip://a::https://h/x.zip") == "h"
-    assert words.host_of("file:///data/x.zarr/") == "x.zarr"
-    assert words.host_of("/data/x.zarr") == "x.zarr"
-    assert words.host_of("memory://a") == "memory://a"
+    assert host_of("ssh://ann@h/data") == "ssh://ann@h"
+    assert host_of("zip://a::https://h/x.zip") == "h"
+    assert host_of("file:///data/x.zarr/") == "x.zarr"
+    assert host_of("/data/x.zarr") == "x.zarr"
+    assert host_of("memory://a") == "memory://a"
 
 
 def test_an_opening_that_stalls_is_named_stopped_and_asked_anew(

@@ -185,7 +185,8 @@ def test_without_zarrscope_there_sftp_reads(sshd: list[str], tmp_path: Path) -> 
     options = {"ssh": sshd, "command": "exit 127", **servers.sftp_options(sshd)}
     h = zarrscope.open(url, storage_options=options)
     assert int(h["/a"][...].sum()) == 12
-    assert any("SFTP" in warning for warning in h.warnings)
+    (said,) = [warning for warning in h.warnings if "SFTP" in warning]
+    assert said.endswith("python3 -m pip install --user ./"), "the command can be copied as it stands there"
     h.store.close()
     assert int(h["/a"][...].sum()) == 12, "a closed store opens again"
     h.store.close()

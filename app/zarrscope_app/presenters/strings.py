@@ -18,6 +18,7 @@ from zarrscope.errors.visible import visible, visible_lines
 from zarrscope.model.frozen import frozen
 from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.runtime.lazy_numpy import np
+from zarrscope_app.presenters.advice import advice_of
 
 # ---------------------------------------------------------------------- shared sentences
 MAX_HEXADECIMAL = 4096
@@ -416,13 +417,13 @@ def problem(error: BaseException, path: str = "") -> Problem:
         text = clean(error.message.rstrip(".")) + "."
         if isinstance(error, BadMetadata) and error.key and text.startswith("Line "):
             text = f"{clean(error.key, 120)}: {text}"  # names the document that "Line …" counts in
-        if error.advice:
-            text += " " + clean(scrub(error.advice))
+        if advice := clean(scrub(advice_of(error))):
+            text += f" {advice}"
         return Problem(
             "error",
             text,
             clean(f"{error.title}. {error}"),
-            clean(scrub(error.advice or "")),
+            advice,
             clean(error.place),
             path,
             retry=not isinstance(error, Refused),

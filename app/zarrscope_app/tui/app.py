@@ -40,6 +40,7 @@ from zarrscope_app.tui.driver import sparing
 from zarrscope_app.tui.early_keys import EarlyKeys
 from zarrscope_app.tui.ending import has_job_control
 from zarrscope_app.tui.entry import InputLine, Painter
+from zarrscope_app.tui.error_line import error_text, is_remark
 from zarrscope_app.tui.keys import Keyboard
 from zarrscope_app.tui.lines import Lines, TreeLines
 from zarrscope_app.tui.picture import PictureWidget
@@ -248,8 +249,9 @@ class Explorer(App[int]):
         crumbs = " ▸ ".join(label for label, _ in state.crumbs)
         self._say("head", _apart(f" {crumbs}", state.facts, self.size.width))
         acts = [f"  [r] {strings.RETRY}"] if state.retry else []
+        acts += [f"  [Esc] {LABELS['dismiss']}"] if is_remark(state) else []
         acts += [f"  [{offer.keys[0].lower()}] {offer.label}" for offer in map(command, state.offers)]
-        self._say("error-bar", f"! {state.sentence}{''.join(acts)}")
+        self._say("error-bar", error_text(state.sentence, "".join(acts), self.size.width))
         self._shown["error-bar"].display = bool(state.sentence)
         self._say("tabs", self.part("tabs", TabLine).line())
         self._add_panes()

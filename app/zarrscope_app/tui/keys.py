@@ -26,6 +26,7 @@ from zarrscope_app.tui.asking import ask_export, ask_node_act, edit_outside
 from zarrscope_app.tui.conflict import ask_side
 from zarrscope_app.tui.editors import EDITORS
 from zarrscope_app.tui.entry import InputLine
+from zarrscope_app.tui.error_line import is_remark
 from zarrscope_app.tui.lines import FormLines, Lines, ProblemLines, TreeLines
 from zarrscope_app.tui.picker import Picker
 from zarrscope_app.tui.picture import PictureWidget
@@ -351,7 +352,8 @@ class Keyboard:
         elif event.key == "ctrl+x":
             self.stop_job()
         elif event.key == "escape":
-            self.session.stop_waiting()
+            if not self.session.stop_waiting() and is_remark(self.session.state):
+                self.session.dismiss()
         elif character in ("n", "N") and self._sought and self.app.focus_below is self.app.tree_lines:
             self.next_match(1 if character == "n" else -1)
         elif character == "\\":

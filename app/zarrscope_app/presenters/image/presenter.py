@@ -112,7 +112,7 @@ class SlicePresenter(KeepsView, Navigation, Display, TellsWaits):
         self._level = 0
         self._blocked = ""
         self._anyway = False
-        self._pending, self._waiting = False, ""
+        self._pending, self._waiting, self._next_node = False, "", ""
         self._ahead_of: Any = None
         self._before_alone = ()
         self._contrast.clear()
@@ -249,7 +249,7 @@ class SlicePresenter(KeepsView, Navigation, Display, TellsWaits):
             loading,
             len(failures),
             self._blocked or late or words.tiles(loading, len(failures)),
-            words.over(late, self._waiting) if loading else late or words.unread(failures, len(self._tiles.tiles)),
+            self._over(late, loading, failures),
             self._blocked,
             aspect(image, self._y, self._x),
         )

@@ -240,9 +240,9 @@ class TileManager:
             tile.pieces[key][result.index] = result
             tile.waiting.discard((key, path, result.index))
             if result.state is ChunkState.FAILED and result.error is not None:
-                reason = (strings.failed_chunk(result.error), not isinstance(result.error, Unsupported))
-                tile.errors.setdefault(key, reason)
-                tile.reasons[key, result.index] = reason
+                decodable = not isinstance(result.error, Unsupported)
+                tile.errors.setdefault(key, (words.failed_chunk(result.error), decodable))
+                tile.reasons[key, result.index] = strings.failed_chunk(result.error), decodable
             elif result.state is ChunkState.FILL:
                 tile.absent.setdefault(key, set()).add(result.index)
                 if key not in tile.fills:

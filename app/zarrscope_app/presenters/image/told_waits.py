@@ -1,12 +1,14 @@
-"""The sentence about a chunk that does not come, over the picture that waits for it."""
+"""The sentence about a chunk that does not come, over the picture that waits for it; and about a node that does not
+come, over the picture of the former node, which is shown until then."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from zarrscope.runtime.waits import PendingRequest
+from zarrscope_app.presenters.image import words
 
 if TYPE_CHECKING:
     from zarrscope_app.presenters.image.tile_manager import TileManager
@@ -19,12 +21,21 @@ class TellsWaits(ABC):
     _waiting = ""
     """The sentence about that chunk; "" for a short wait."""
 
-    def tell_wait(self, sentence: Callable[[PendingRequest | None], str]) -> None:
-        """Updates the sentence, which `sentence` makes. Call it every second while chunks are awaited."""
+    _next_node = ""
+    """The sentence about a node that was chosen, and for whose documents the session waits."""
+
+    def tell_wait(self, sentence: Callable[[PendingRequest | None], str], next_node: str = "") -> None:
+        """Updates the sentence, which `sentence` makes. Call it every second while chunks or a node are awaited."""
         told = sentence(min(self._tiles.waits, key=lambda wait: wait.since, default=None))
-        if told != self._waiting:
-            self._waiting = told
+        if (told, next_node) != (self._waiting, self._next_node):
+            self._waiting, self._next_node = told, next_node
             self._repaint()
+
+    def _over(self, late: str, loading: int, failures: Sequence[words.Failure]) -> str:
+        """The sentence over the picture; "" for none."""
+        if self._next_node or loading:
+            return self._next_node or words.over(late, self._waiting)
+        return late or words.unread(failures, len(self._tiles.tiles))
 
     @abstractmethod
     def _repaint(self) -> None:

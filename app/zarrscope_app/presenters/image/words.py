@@ -7,10 +7,12 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from zarrscope.errors import ZarrscopeError
 from zarrscope.view.image import Image
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image.projection import METHODS
 from zarrscope_app.presenters.image.view_models import Measurement
+from zarrscope_app.presenters.request_names import host_of, requested
 
 METRES = {
     "am": 1e-18, "fm": 1e-15, "pm": 1e-12, "Å": 1e-10, "nm": 1e-9, "µm": 1e-6, "mm": 1e-3, "cm": 1e-2, "dm": 0.1,
@@ -239,6 +241,16 @@ class Failure(NamedTuple):
     """Whether zarrscope can decode the chunks, so that reading again may help."""
     blank: bool
     """Whether all chunks of the tile failed."""
+
+
+def failed_chunk(error: BaseException) -> str:
+    """The reason why a chunk failed, for a place that does not name the chunk: "c/0/1 from 10.0.0.1:8000: The server
+    answered 503. Wait, then try again." """
+    sentence = strings.failed_chunk(error)
+    if not isinstance(error, ZarrscopeError) or not error.key or not error.store or error.store.startswith("file:"):
+        return sentence
+    named = requested(error.store, error.key)
+    return f"{named.partition(' from ')[0] if host_of(error.store) in sentence else named}: {sentence}"
 
 
 def failure(

@@ -161,7 +161,9 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
             for fault in (*views.plugged_in()[1], *field_editors.plugged_in()[1]):
                 self.problems.add(fault)
             for warning in getattr(hierarchy, "warnings", ()):
-                self.problems.add(strings.warning(warning, place=hierarchy.url))
+                told = self.problems.add(strings.warning(warning, place=hierarchy.url))
+                if url.startswith("ssh:") and hierarchy.url.startswith("sftp:"):  # less can be done than was asked for
+                    self._reported = self._shown_problem = told
             self.tree.attach(hierarchy, self.name, *root)
             self.edit.attach(hierarchy, bool(hierarchy.writable))
             if self.rescue is not None and self.rescue.wanted and hierarchy.writable:

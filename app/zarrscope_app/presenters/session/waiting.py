@@ -38,6 +38,8 @@ class WaitsForStores(SessionPart):
     """The sentence about the requests that a refresh has cancelled, until the hierarchy is open again."""
     _next_look: Ticket | None = None
     _status: SessionStatus
+    _path: str
+    _ticket: Ticket | None
 
     def _watch_waits(self) -> None:
         """Begins to look for long waits whenever something is read. The tree's Esc stops all of them."""
@@ -52,8 +54,13 @@ class WaitsForStores(SessionPart):
         if self.owner.busy:
             self._look_later()
         self.tree.tell_waits(self._sentence, self.waiting)
-        self.slice.tell_wait(self._sentence)
+        self.slice.tell_wait(self._sentence, self._next_node())
         self._refresh()
+
+    def _next_node(self) -> str:
+        """The sentence over the picture of the former node while the chosen one does not come; "" for a short wait."""
+        late = self.waiting if self._ticket is not None and self._status is SessionStatus.READY else ""
+        return f"{strings.clean(self._path, 60)} is loading. {late}" if late else ""
 
     def _long_waits(self) -> list[PendingRequest]:
         """The requests that have not been answered for a while, the longest wait first."""

@@ -396,5 +396,6 @@ def open_ssh(url: str, mode: str, options: Mapping[str, Any] | None) -> Store:
         except ZarrscopeError as error:
             missing.advice = f"{missing.advice}. SFTP does not work either: {error}"
             raise missing from error
-        store.remark = f"{missing} Until then files are read by SFTP, and nothing can be written."
+        # The command stands at the end, where it is copied whole.
+        store.remark = f"{missing.message}: files are read by SFTP, and nothing can be written. {missing.advice}"
         return store

@@ -204,7 +204,7 @@ class SSHConnection:
                 feature="ssh",
                 advice=f"Run: ssh {self._host} python3 -m pip install --user zarrscope"
                 if from_index()
-                else f"Run on {self._host}, in a copy of the folder of zarrscope: python3 -m pip install --user .",
+                else f"Run on {self._host}, in a copy of the folder of zarrscope: python3 -m pip install --user ./",
             )
         return ConnectionEnded(
             f"The connection to {self._host} ended: {said or 'ssh gives no reason'}",
