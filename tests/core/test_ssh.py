@@ -21,11 +21,11 @@ import pytest
 import servers
 import zarrscope
 from contracts.store import Writing
-from zarrscope.errors import Conflict, Unreadable
+from zarrscope.errors import Conflict, TooLarge, Unreadable
 from zarrscope.model.storage import ByteRange
 from zarrscope.runtime import tuning
 from zarrscope.stores.local.store import LocalStore
-from zarrscope.stores.ssh import channels, client
+from zarrscope.stores.ssh import channels, client, shares
 from zarrscope.stores.ssh.client import SSHStore
 from zarrscope.stores.ssh.connection import NotInstalled, SSHConnection
 from zarrscope.stores.ssh.frames import MessageFrame
@@ -245,7 +245,7 @@ def test_large_reads_are_divided_among_channels_of_one_login(far: SSHStore) -> N
     assert answers == {0: b"\1\1", 1: None, 2: b"\2"}
     # only the first one logged in: the others have no connection of their own
     options = [" ".join(cast("list[str]", each._process.args)) for each in found]
-    assert ["ControlMaster=yes" in each for each in options] == [True, False, False, False]
+    assert ["ControlMaster=yes" in each for each in options] == [True, *[False] * (tuning.SSH_CHANNELS - 1)]
     far.close()
     assert all(each._process.poll() is not None and all_closed(each._process) for each in found)
     path = next(part for part in options[0].split() if part.startswith("ControlPath=")).partition("=")[2]
@@ -262,6 +262,67 @@ def test_a_channel_that_breaks_loses_no_answer(far: SSHStore, which: int) -> Non
     got.update(answers)
     assert [got[i] for i in range(len(VALUES))] == [*VALUES.values()]
     assert read_all(far) == VALUES
+
+
+@pytest.mark.needs("sshd")
+def test_few_large_values_are_carried_by_all_channels(far: SSHStore, tmp_path: Path) -> None:
+    large = {f"l/{i}": os.urandom(tuning.SSH_SHARED_BYTES * 3 + i) for i in range(3)}
+    place = LocalStore(str(tmp_path / "far"), writable=True)
+    for key, value in large.items():
+        place.set(key, value)
+    found = opened_channels(far)
+    before = [each._next for each in found]
+    for asked in (["l/0"], ["l/1", "l/2"], ["absent", "c/1"]):
+        answers = dict(far.get_many([(key, None) for key in asked], lambda: False))
+        assert [answers[i] for i in range(len(asked))] == [large.get(key, VALUES.get(key)) for key in asked]
+    assert [each._next for each in found] == [number + 3 for number in before], "each channel was asked each time"
+    small = dict(far.get_many([("l/0", None), ("c/2", None)], lambda: False, tuning.SSH_SHARED_BYTES))
+    assert isinstance(small[0], TooLarge)
+    assert small[1] == VALUES["c/2"]
+    found[1]._process.kill()
+    assert dict(far.get_many([("l/0", None)], lambda: False)) == {0: large["l/0"]}
+
+
+@pytest.mark.needs("sshd")
+def test_shares_of_different_values_are_never_joined(
+    far: SSHStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = LocalStore(str(tmp_path / "far"), writable=True)
+    length = tuning.SSH_SHARED_BYTES * 8
+    place.set("l", b"a" * length)
+    opened_channels(far)
+    asked = client.ask_divided
+
+    def replaced_meanwhile(channels: Any, heads: Any, cancelled: Any) -> Iterator[tuple[int, MessageFrame]]:
+        """The value is replaced after the first channel has read it."""
+        if "share" not in heads[0]:
+            yield from asked(channels, heads, cancelled)
+            return
+        yield from asked(channels[:1], heads[:1], cancelled)
+        place.set("l", b"b" * length)
+        for at, frame in asked(channels[1:], heads[1:], cancelled):
+            yield at + 1, frame
+
+    monkeypatch.setattr(client, "ask_divided", replaced_meanwhile)
+    assert dict(far.get_many([("l", None)], lambda: False)) == {0: b"b" * length}
+
+
+def test_each_channel_reads_its_share_and_one_of_them_the_small_values(tmp_path: Path) -> None:
+    store = LocalStore(str(tmp_path), writable=True)
+    value = os.urandom(tuning.SSH_SHARED_BYTES + 1)
+    store.set("large", value)
+    store.set("small", b"s")
+    keys = ["large", "small", "absent", "../outside"]
+    joined, found = shares.JoinedShares(), dict[int, list[MessageFrame]]()
+    for channel in range(3):
+        for frame in shares.read_shares(store, keys, None, channel, 3):
+            kept = MessageFrame(frame.head, bytes(frame.body))
+            whole = joined.add(frame.head["i"], kept)
+            found.setdefault(frame.head["i"], []).extend([whole] if whole else [])
+    assert {i: len(some) for i, some in found.items()} == dict.fromkeys(range(4), 1)
+    assert [found[i][0].body for i in range(2)] == [value, b"s"]
+    assert found[2][0].head["absent"]
+    assert found[3][0].head["error"] == "Refused"
 
 
 class Scripted:

@@ -115,6 +115,8 @@ SSH_PIECE_BYTES = 64 << 10
 SSH_CHANNELS = 4
 """The most channels of a connection over ssh, the first one included (bench ssh). An OpenSSH server allows ten by
 default."""
+SSH_SHARED_BYTES = 64 << 10
+"""Smaller values are carried by one channel. Not measured: what the system sends at once."""
 SSH_LONG_WAY_SECONDS = 0.005
 """Further channels are opened only if a round trip takes at least this time: on a shorter way one channel is fast
 enough (bench ssh)."""

@@ -34,6 +34,12 @@ class Reader:
         """The size of the selected value in bytes, if it is known without a request; `read` works only then."""
         return None
 
+    @property
+    def stamp(self) -> str | None:
+        """Identifies the state of the selected value for readers of other processes, if that is known without a
+        request: equal stamps mean the same bytes. `size` is then known, too."""
+        return None
+
     def read(self, start: int, stop: int) -> Buffer:
         """Reads the bytes from `start` to `stop`, or fewer if the value ends before. Only works if `size` is known."""
         raise NotImplementedError  # each store has its own reader

@@ -79,6 +79,13 @@ class FileReader(Reader):
         if opened is not None:
             self._file, self.size = opened
 
+    @property
+    def stamp(self) -> str | None:
+        if self._file is None:
+            return None
+        told = os.fstat(self._file)
+        return f"{told.st_dev}.{told.st_ino}.{told.st_mtime_ns}.{told.st_ctime_ns}"
+
     def whole(self) -> Buffer | None:
         return None if self._file is None else self.read(0, self.size)
 

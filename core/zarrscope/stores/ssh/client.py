@@ -30,6 +30,7 @@ from zarrscope.stores.network import network
 from zarrscope.stores.ssh.channels import Channels, ask_divided, shared_login
 from zarrscope.stores.ssh.connection import ConnectionEnded, NotInstalled, SSHConnection, wait
 from zarrscope.stores.ssh.frames import MessageFrame, range_told, rebuilt
+from zarrscope.stores.ssh.shares import JoinedShares, worth_sharing
 from zarrscope.stores.store import Store
 
 FAR_COMMAND = (
@@ -250,21 +251,25 @@ class SSHStore(Store):
     ) -> Iterator[tuple[int, Answer]]:
         left, received = dict(enumerate(requests)), 0
         divided = again = False
+        may_share = True
         while True:
             channels = self._channels()
             # A thread that holds a lock must read over the channel of that lock. A later attempt uses one channel.
             holds: Sequence[object] = getattr(_holding, "locks", ())
             chosen = [channels.first] if divided or again or holds else channels.alive
+            shares = may_share and worth_sharing([*left.values()], len(chosen))
             try:
-                for i, frame in self._divided(chosen, left, cancelled, limit):
+                for i, frame in (self._shared if shares else self._divided)(chosen, left, cancelled, limit):
                     del left[i]
                     received += len(frame.body)
                     if "error" in frame.head:
                         yield i, rebuilt(frame, self.url)
                     else:
                         yield i, None if frame.head["absent"] else frame.body
-                channels.note_read(received)
-                return
+                if not (shares and left) or cancelled():
+                    channels.note_read(received)
+                    return
+                may_share = False  # the values that are left were replaced while their shares were read
             except ConnectionEnded as error:
                 if again:
                     error.store = error.store or self.url
@@ -284,12 +289,41 @@ class SSHStore(Store):
         numbers = [*requests]
         parts = [part for at in range(len(channels)) if (part := numbers[at :: len(channels)])]
         heads = [
-            self._head(channel, "get_many", {"requests": [_as_told(requests[i]) for i in part], "limit": limit})
+            self._many(channel, [requests[i] for i in part], limit)
             for channel, part in zip(channels, parts, strict=False)
         ]
+        for at, frame in self._answers(channels[: len(parts)], heads, cancelled):
+            yield parts[at][frame.head["i"]], frame
+
+    def _shared(
+        self,
+        channels: Sequence[SSHConnection],
+        requests: Mapping[int, Request],
+        cancelled: Callable[[], bool],
+        limit: int | None,
+    ) -> Iterator[tuple[int, MessageFrame]]:
+        """Yields the answers to numbered requests for whole values, of which each channel carries a share. Leaves out
+        values that were replaced meanwhile."""
+        numbers, count, joined = [*requests], len(channels), JoinedShares()
+        heads = [
+            {**self._many(channel, [*requests.values()], limit), "share": [at, count]}
+            for at, channel in enumerate(channels)
+        ]
+        answered = set[int]()
+        for _, frame in self._answers(channels, heads, cancelled):
+            number = numbers[frame.head["i"]]
+            if number not in answered and (whole := joined.add(number, frame)) is not None:
+                answered.add(number)
+                yield number, whole
+
+    def _many(self, channel: SSHConnection, requests: Sequence[Request], limit: int | None) -> dict[str, Any]:
+        return self._head(channel, "get_many", {"requests": [*map(_as_told, requests)], "limit": limit})
+
+    def _answers(
+        self, channels: Sequence[SSHConnection], heads: Sequence[Mapping[str, Any]], cancelled: Callable[[], bool]
+    ) -> Iterator[tuple[int, MessageFrame]]:
         try:
-            for at, frame in ask_divided(channels[: len(parts)], heads, cancelled):
-                yield parts[at][frame.head["i"]], frame
+            yield from ask_divided(channels, heads, cancelled)
         except ZarrscopeError as error:
             error.store = error.store or self.url
             raise

@@ -22,6 +22,7 @@ from zarrscope.model.storage import ScannedChild, Version
 from zarrscope.runtime.tuning import SSH_AT_ONCE, SSH_PAGE
 from zarrscope.stores.address import open_store
 from zarrscope.stores.ssh.frames import MAGIC, PROTOCOL, MessageFrame, described, range_read, read_frame, write_frame
+from zarrscope.stores.ssh.shares import read_shares
 from zarrscope.stores.store import Store
 
 AnswerFrames = Iterator[MessageFrame]
@@ -134,6 +135,9 @@ class _Serving:
     def _op_get_many(self, frame: MessageFrame, number: int) -> AnswerFrames:
         requests = [(key, range_read(part)) for key, part in frame.head["requests"]]
         store = self._store(frame)
+        if (share := frame.head.get("share")) is not None:
+            yield from read_shares(store, [key for key, _ in requests], frame.head["limit"], *share)
+            return
         for i, answer in store.get_many(requests, lambda: number in self._cancelled, frame.head["limit"]):
             if isinstance(answer, ZarrscopeError):
                 head, body = described(answer)
