@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import zarrscope
+from zarrscope.errors import ZarrscopeError
 from zarrscope.nodes.array import Array
 from zarrscope.runtime.tuning import LAZY_BLOCK_BYTES
 from zarrscope.stores.memory import MemoryStore
@@ -115,6 +116,11 @@ def test_an_index_reads_only_its_chunks() -> None:
 
 
 # ---------------------------------------------------------------------- computing
+def _changed(values: Any) -> Any:
+    values[0, 0, 0] = 9
+    return values
+
+
 COMPUTED: dict[str, Any] = {
     "arithmetic": lambda a: (a + 1) * 2.5 - a,
     "reflected": lambda a: 3 - a.astype("int16"),
@@ -151,6 +157,12 @@ COMPUTED: dict[str, Any] = {
     "np.array_equal": lambda a: np.array_equal(a, a),
     "np.pad": lambda a: np.pad(a[0], 1),
     "np.dot": lambda a: np.dot(a[0, 0], a[0, 1]),
+    "np.median": lambda a: np.median(a),  # dask has it along an axis only
+    "np.histogram without a range": lambda a: np.histogram(a, bins=4)[0],  # dask needs a range
+    "out": lambda a: np.add(a, 1, out=np.empty(a.shape, a.dtype)),  # dask writes into no array of numpy
+    "np.unique with counts": lambda a: np.unique(a, return_counts=True)[1],
+    "copy": lambda a: _changed(a.copy()),
+    "flat": lambda a: list(a.flat)[3:9],
 }
 
 
@@ -171,6 +183,31 @@ def test_what_is_computed_is_read_when_it_is_asked_for() -> None:
     assert not store.keys
     np.testing.assert_array_equal(np.asarray(later[0]), VALUES.max(axis=0))
     assert len(chunks_read(store)) == 5 * 3 * 2
+
+
+def test_results_whose_size_depends_on_the_values_have_a_size(view: LazyView) -> None:
+    for each, expected in zip(
+        (np.unique(view), *np.nonzero(view)), (np.unique(VALUES), *np.nonzero(VALUES)), strict=True
+    ):
+        assert each.shape == expected.shape
+        assert len(each) == len(expected)
+
+
+def test_lazy_positions_select_elements(view: LazyView) -> None:
+    da = pytest.importorskip("dask.array")
+    places = np.nonzero(VALUES > 150)
+    lazy = tuple(da.from_array(each) for each in places)
+    np.testing.assert_array_equal(np.asarray(view[lazy]), VALUES[places])
+    np.testing.assert_array_equal(np.asarray(view[lazy[0][:3]]), VALUES[places[0][:3]])
+
+
+def test_an_error_of_reading_is_not_tried_again_with_numpy() -> None:
+    array, store = stored()
+    store.set("a/c/0/0/0", b"no chunk")
+    store.reset()
+    with pytest.raises(ZarrscopeError):
+        np.unique(LazyView(array))
+    assert [key for _, key in store.keys].count("a/c/0/0/0") == 1
 
 
 def test_a_part_of_what_is_computed_reads_a_part() -> None:

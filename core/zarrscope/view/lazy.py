@@ -91,6 +91,7 @@ class LazyView(Computing):
         Raises IndexError as numpy does.
         """
         items: list[Any] = list(selection) if isinstance(selection, tuple) else [selection]
+        items = [np.asarray(item) if is_lazy(item) and item.dtype.kind in "iu" else item for item in items]
         if any(_is_mask(item) for item in items):
             return self.lazy()[tuple(item.lazy() if isinstance(item, LazyView) else item for item in items)]
         items = self._filled(items)

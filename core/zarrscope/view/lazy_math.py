@@ -1,8 +1,8 @@
 """Makes a lazy view compute like a numpy array: operators, numpy's functions, methods such as `max`.
 
 The results are dask arrays, which read block by block when their values are asked for. If dask is not installed (only
-napari and the extra "dask" install it), or lacks a function of numpy, the values are read and numpy computes the
-result. The protocols are NEP 13 and 18: https://numpy.org/neps/nep-0018-array-function-protocol.html
+napari and the extra "dask" install it), or lacks a function of numpy or one of its arguments, the values are read and
+numpy computes the result. The protocols are NEP 13 and 18: https://numpy.org/neps/nep-0018-array-function-protocol.html
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from itertools import pairwise
-from math import prod
+from math import isnan, prod
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from zarrscope.errors import ZarrscopeError
 from zarrscope.runtime.tuning import LAZY_BLOCK_BYTES
 
 if TYPE_CHECKING:
@@ -116,6 +117,15 @@ class Computing(np.lib.mixins.NDArrayOperatorsMixin, ABC):
     def tolist(self) -> Any:
         return np.asarray(self).tolist()
 
+    def copy(self, order: str = "C") -> np.ndarray[Any, Any]:
+        """The values as an array that can be changed."""
+        values: np.ndarray[Any, Any] = np.array(self, order=order)  # type: ignore[call-overload]  # as numpy's own copy
+        return values
+
+    @property
+    def flat(self) -> np.flatiter[np.ndarray[Any, Any]]:
+        return np.asarray(self).flat
+
     @property
     def itemsize(self) -> int:
         return self.dtype.itemsize
@@ -182,7 +192,26 @@ def _apply(function: Callable[..., Any], inputs: Iterable[Any], options: Mapping
             return np.asarray(value)
         return type(value)(map(taken, value)) if type(value) in (list, tuple) else value
 
-    return function(*map(taken, inputs), **{name: taken(value) for name, value in options.items()})
+    inputs = tuple(inputs)
+    try:
+        found = function(*map(taken, inputs), **{name: taken(value) for name, value in options.items()})
+    except (NotImplementedError, TypeError, ValueError) as error:
+        if not known or isinstance(error, ZarrscopeError):
+            raise
+        return _apply(function, inputs, options, known=False)
+    return _with_known_size(found)
+
+
+def _with_known_size(found: Any) -> Any:
+    """The result of a function. If its size depends on the values (`np.unique`, `np.nonzero`), the values are read,
+    because code that is written for numpy asks for the size."""
+    parts = found if isinstance(found, tuple) else (found,)
+    if any(is_lazy(part) and any(map(isnan, part.shape)) for part in parts):
+        import dask
+
+        read = dask.compute(*parts)  # type: ignore[attr-defined, no-untyped-call]  # dask has no types for it
+        return type(found)(read) if type(found) is tuple else read[0] if len(read) == 1 else read
+    return found
 
 
 def _dask_array() -> ModuleType | None:
