@@ -146,6 +146,56 @@ def test_a_steadied_picture_is_near_and_changes_less() -> None:
     assert (after == before).all(axis=2).mean() > (second == first).all(axis=2).mean() + 0.1
 
 
+@pytest.mark.parametrize("tolerance", [0, 5, 20])
+def test_no_pixel_is_sent_beyond_its_tolerance(tolerance: int) -> None:
+    """What the sequences of a steadied picture say, read as a terminal reads them."""
+    chance = np.random.default_rng(tolerance)
+    wanted = chance.integers(0, 256, (12, 50, 3), np.uint8)
+    wanted[:6] = wanted[:6, :1]  # runs
+    wanted[2:4] = (0, 0, 95)  # a number that colour schemes change
+    picture = steadied(wanted, None, tolerance) if tolerance else wanted
+    look = Look("truecolor", "blocks", tolerance)
+    told = [text_of(line, "truecolor") for line in cells_of(picture, look, steady=bool(tolerance))]
+    assert not re.search(r"8;5;(1[0-9]|2[01]|[0-9])[;m]", "".join(told))
+    shown = np.concatenate([pixels_of(line) for line in told])
+    assert np.abs(shown.astype(int) - wanted).max() <= (tolerance or 3)
+
+
+def pixels_of(line: str) -> np.ndarray:
+    """Two rows of pixels from one line of half blocks."""
+    colors: dict[str, tuple[int, ...]] = {"3": (0, 0, 0), "4": (0, 0, 0)}
+    rows: list[list[tuple[int, ...]]] = [[], []]
+    for sgr, text in re.findall(r"\x1b\[([0-9;]*)m([^\x1b]*)", line):
+        for ground, number, *rgb in re.findall(r"([34])8;(?:5;(\d+)|2;(\d+);(\d+);(\d+))", sgr):
+            colors[ground] = color_of_256(int(number)) if number else tuple(map(int, rgb))
+        for sign in text:
+            rows[0].append(colors["4" if sign == " " else "3"])
+            rows[1].append(colors["4"])
+    return np.array(rows)
+
+
+def color_of_256(number: int) -> tuple[int, ...]:
+    """A colour of xterm's palette, from its cube or its greys."""
+    if number >= 232:
+        return (8 + 10 * (number - 232),) * 3
+    levels = (0, 95, 135, 175, 215, 255)
+    return tuple(levels[(number - 16) // by % 6] for by in (36, 6, 1))
+
+
+def test_a_steadied_picture_takes_few_bytes() -> None:
+    """Of noise that differs by little a step sends less than half of what exact colours send."""
+    chance = np.random.default_rng(3)
+    smooth = np.repeat(np.repeat(chance.integers(0, 200, (9, 14, 3)), 4, axis=0), 4, axis=1)
+    exact, near = 0, 0
+    before = None
+    for _ in range(4):
+        rgb = (smooth + chance.integers(0, 30, smooth.shape)).astype(np.uint8)
+        before = steadied(rgb, before, 20)
+        near += sum(len(text_of(line, "truecolor")) for line in cells_of(before, Look(tolerance=20), steady=True))
+        exact += sum(len(text_of(line, "truecolor")) for line in cells_of(rgb, Look()))
+    assert near < 0.45 * exact
+
+
 # ---------------------------------------------------------------------- pictures of the terminal's own
 def test_kitty_gets_the_pixels() -> None:
     told = kitty(RAMP, 4, 10)

@@ -25,6 +25,9 @@ STEP = 4
 sequence."""
 TOLERANCE = 20
 """The `tolerance` of a Look over a slow link."""
+REST_TOLERANCE = 5
+"""The tolerance of the picture that is sent over a slow link when nothing has changed for a while: 2 %, invisible in a
+cell."""
 GROUND = 31
 """The grey level (0 to 255) that `SlicePresenter.picture` gives to pixels outside the image."""
 _BAYER = (np.array([[0, 8, 2, 10], [12, 4, 14, 6], [3, 11, 1, 9], [15, 7, 13, 5]]) + 0.5) / 16
@@ -42,6 +45,8 @@ _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 _UPPER, _BLANK, _BRAILLE = 0x2580, 0x20, 0x2800
 _LEVELS = np.array([0, 95, 135, 175, 215, 255])
 """The levels of each channel in the colour cube of the 256 colours."""
+OFTEN_CHANGED = range(16, 22)
+"""Of the 256 colours, those that some colour schemes of terminals change, though they are not among the first 16."""
 _SIXTEEN = (
     (0, 0, 0), (205, 0, 0), (0, 205, 0), (205, 205, 0), (0, 0, 238), (205, 0, 205), (0, 205, 205), (229, 229, 229),
     (127, 127, 127), (255, 0, 0), (0, 255, 0), (255, 255, 0), (92, 92, 255), (255, 0, 255), (0, 255, 255),
@@ -82,22 +87,46 @@ class Look:
 
 
 def steadied(rgb: Rgb, before: Rgb | None, tolerance: int) -> Rgb:
-    """The picture with fewer changes of colour: a pixel close to the displayed one, or to its left neighbour, gets the
-    same colour.
+    """The picture with fewer and shorter changes of colour. A cell close to the displayed one keeps its colours. In
+    other cells a pixel gets the colour of its left neighbour, or else of the other pixel of its cell, or else the
+    colour with the shortest sequence, whichever is close.
 
-    No pixel changes by more than `tolerance`. A step through a volume then takes a third of the bytes.
+    No pixel changes by more than `tolerance`. A step through a volume then takes half of the bytes.
     """
     wanted = rgb.astype(np.int16)
-    found = wanted.copy()
+    found = _shortest(wanted, tolerance)
     kept = np.zeros(rgb.shape[:2], bool)
     if before is not None and before.shape == rgb.shape:
         kept = (np.abs(wanted - before) <= tolerance).all(axis=2)
         found[kept] = before[kept]
-    for x in range(1, rgb.shape[1]):
-        near = ~kept[:, x] & (np.abs(wanted[:, x] - found[:, x - 1]) <= tolerance).all(axis=1)
-        found[near, x] = found[near, x - 1]
+    kept = np.repeat(kept[0::2] & kept[1::2], 2, axis=0)  # a cell is written as a whole
+    free = ~kept
+    for x in range(rgb.shape[1]):
+        here, now = wanted[:, x], found[:, x]
+        near = np.zeros(len(rgb), bool)
+        if x:
+            near = free[:, x] & (np.abs(here - found[:, x - 1]) <= tolerance).all(axis=1)
+            now[near] = found[near, x - 1]
+        for one, other in ((0, 1), (1, 0)):
+            like = free[one::2, x] & ~near[one::2] & (near[other::2] | bool(one))
+            like &= (np.abs(here[one::2] - now[other::2]) <= tolerance).all(axis=1)
+            now[one::2][like] = now[other::2][like]
     steady: Rgb = found.astype(np.uint8)
     return steady
+
+
+def _shortest(wanted: npt.NDArray[np.int16], tolerance: int) -> npt.NDArray[np.int16]:
+    """For each colour, one that differs by at most `tolerance` and has a shorter sequence: of the 256 colours, or of
+    numbers with fewer digits."""
+    fewer = np.where((wanted >= 100) & (wanted <= 99 + tolerance), 99, wanted)
+    fewer = np.where((wanted >= 10) & (wanted <= 9 + tolerance), 9, fewer)
+    cube = _LEVELS[np.searchsorted((_LEVELS[1:] + _LEVELS[:-1]) / 2, wanted)]
+    level = np.clip(np.rint((wanted.mean(axis=2, keepdims=True) - 8) / 10), 0, 23).astype(np.int64) * 10 + 8
+    off_cube, off_grey = (np.abs(wanted - each).max(axis=2, keepdims=True) for each in (cube, level))
+    numbered = np.where(off_grey < off_cube, level, cube)
+    own = (numbered[..., :2] == 0).all(axis=2, keepdims=True)  # see OFTEN_CHANGED
+    found: npt.NDArray[np.int16] = np.where(~own & (np.minimum(off_cube, off_grey) <= tolerance), numbered, fewer)
+    return found.astype(np.int16)
 
 
 # ---------------------------------------------------------------------- colours
@@ -174,13 +203,14 @@ def _packed(rgb: npt.NDArray[np.uint8]) -> Grid:
 
 
 # ---------------------------------------------------------------------- signs
-def cells_of(rgb: Rgb, look: Look) -> Grid:
-    """Turns (rows × h, columns × w, 3) pixels into (h, w) cells."""
+def cells_of(rgb: Rgb, look: Look, *, steady: bool = False) -> Grid:
+    """Turns (rows × h, columns × w, 3) pixels into (h, w) cells. `steady`: the pixels are those of `steadied`, whose
+    choices rounding would undo."""
     if look.signs == "braille":
         return _braille(rgb, look)
     if look.signs == "ascii":
         return _ascii(rgb, look)
-    packed = _packed(_COLORS[look.colors](rgb))
+    packed = _packed(rgb if steady and look.colors == "truecolor" else _COLORS[look.colors](rgb))
     return (np.uint64(_UPPER) << np.uint64(48)) | (packed[0::2] << np.uint64(24)) | packed[1::2]
 
 
@@ -231,8 +261,18 @@ def _ascii(rgb: Rgb, look: Look) -> Grid:
 # ---------------------------------------------------------------------- sequences
 @lru_cache(maxsize=65536)
 def _rgb(color: int) -> tuple[str, str]:
-    told = f"2;{color >> 16};{color >> 8 & 255};{color & 255}"
+    number = _numbers_of_256().get(color)
+    told = f"2;{color >> 16};{color >> 8 & 255};{color & 255}" if number is None else f"5;{number}"
     return f"38;{told}", f"48;{told}"
+
+
+@lru_cache(maxsize=1)
+def _numbers_of_256() -> dict[int, int]:
+    """0xRRGGBB → the number of this colour among the 256, whose sequence is shorter."""
+    levels = _LEVELS.tolist()
+    cube = [r << 16 | g << 8 | b for r in levels for g in levels for b in levels]
+    grey = [level << 16 | level << 8 | level for level in range(8, 248, 10)]
+    return {color: number for number, color in enumerate(cube + grey, 16) if number not in OFTEN_CHANGED}
 
 
 @lru_cache(maxsize=512)

@@ -18,13 +18,17 @@ from textual.widget import Widget
 
 from zarrscope_app.presenters import Rect, Session
 from zarrscope_app.tui.cells import Cells
-from zarrscope_app.tui.characters import Grid, Look, Rgb, cells_of, steadied, written_over
+from zarrscope_app.tui.characters import REST_TOLERANCE, Grid, Look, Rgb, cells_of, steadied, written_over
 from zarrscope_app.tui.entry import Painter
 from zarrscope_app.tui.line_drawing import plotted
 
 PERIOD = 1 / 30
 """The least number of seconds between two drawings, because a held key requests more drawings than a person can see.
 """
+WHOLE_SECONDS = 0.25
+"""Seconds for which an incomplete picture waits for its last chunks over a slow link; it would be sent twice."""
+REST_SECONDS = 2.0
+"""Seconds without a change after which the picture is sent again over a slow link, closer to the true colours."""
 SHARE = 4
 """The pause after each drawing, as a multiple of the time that the drawing took: a large terminal draws less often."""
 
@@ -55,6 +59,13 @@ class PictureWidget(Painter, Widget, can_focus=True):
         self._free = 0.0
         """The earliest time for the next drawing."""
         self._timer: Timer | None = None
+        self._due = 0.0
+        """The time at which the timer draws."""
+        self._incomplete = 0.0
+        """The time since which the picture has lacked chunks, or since the last drawing of such a picture; 0 if it is
+        complete."""
+        self._rest: Timer | None = None
+        """Runs until the picture is sent more exactly."""
         self._shape = (0, 0)
         self._path = ""
 
@@ -88,17 +99,31 @@ class PictureWidget(Painter, Widget, can_focus=True):
             self.look_at(asked)
             return
         self._stale = True
+        now = time.monotonic()
+        due = max(now, self._free, self._whole(now))
+        if self._timer is not None and due < self._due:
+            self._timer.stop()
+            self._timer = None
         if self._timer is None:
-            wait = self._free - time.monotonic()
-            if wait > 0:
-                self._timer = self.set_timer(wait, self._draw)
+            self._due = due
+            if due > now:
+                self._timer = self.set_timer(due - now, self._draw)
             else:
                 self._draw()
 
-    def _draw(self) -> None:
-        """Makes the lines again, and repaints those that differ."""
+    def _whole(self, now: float) -> float:
+        """The time before which the picture is not drawn, because more of its chunks may arrive."""
+        if not self.session.slice.frame.loading or not self.look.tolerance or self.cursor is not None:
+            self._incomplete = 0.0
+            return now
+        self._incomplete = self._incomplete or now
+        return self._incomplete + WHOLE_SECONDS
+
+    def _draw(self, tolerance: int | None = None) -> None:
+        """Makes the lines again, and repaints those that differ. `tolerance`: another one than that of the look."""
         self._timer, self._stale = None, False
         began = time.monotonic()
+        self._incomplete = began if self._incomplete else 0.0
         height, width = self.pixels
         self._plot = []
         if self.session.slice.state.kind != "image" or not height or not width:
@@ -111,12 +136,13 @@ class PictureWidget(Painter, Widget, can_focus=True):
             return
         picture = self.session.slice.picture(height, width)
         if self.look.tolerance:
-            picture = steadied(picture, self._steady, self.look.tolerance)
+            picture = steadied(picture, self._steady, self.look.tolerance if tolerance is None else tolerance)
             self._steady = picture.copy()
+            self._refine_later(tolerance is None)
         if self.cursor is not None:
             y, x = (min(at, most - 1) for at, most in zip(self.cursor, (height, width), strict=True))
             picture[y, x] = 255 - picture[y, x] // 2
-        before, after = self._grid, cells_of(picture, self.look)
+        before, after = self._grid, cells_of(picture, self.look, steady=bool(self.look.tolerance))
         frame = self.session.slice.frame
         if frame.failed or self.session.waiting:  # the status line is too short for the reason
             written_over(after, frame.over)
@@ -132,6 +158,12 @@ class PictureWidget(Painter, Widget, can_focus=True):
                 self.refresh(*(Region(0, y, self.size.width, 1) for y in changed))
         now = time.monotonic()
         self._free = now + max(PERIOD, SHARE * (now - began))
+
+    def _refine_later(self, inexact: bool) -> None:
+        """Sends the picture once more, with its true colours, when it has not been drawn again for a while."""
+        if self._rest is not None:
+            self._rest.stop()
+        self._rest = self.set_timer(REST_SECONDS, lambda: self._draw(REST_TOLERANCE)) if inexact else None
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Returns the lines without Textual's cache of styled lines: they have neither border nor background, and are
