@@ -141,9 +141,9 @@ def test_one_edit_one_diff_one_undo_one_save(session: Callable[..., Session], pl
 
 def test_what_one_of_them_refuses_is_set_in_none(session: Callable[..., Session], mailbox: Mailbox) -> None:
     s = session()
-    typed(s, "contrast of channel 0 from", "250")
+    typed(s, "channel 0 contrast from", "250")
     settled(s, mailbox, EditStatus.INVALID)
-    wrong = fields(s)["contrast of channel 0 from"]
+    wrong = fields(s)["channel 0 contrast from"]
     assert (wrong.text, "empty" in wrong.error, "/a.zarr" in wrong.error) == ("250", True, True)
     assert s.edit.state.changes == 0
     assert not s.edit.state.can_save
@@ -151,9 +151,9 @@ def test_what_one_of_them_refuses_is_set_in_none(session: Callable[..., Session]
     s.edit.try_text(wrong.pointer, "300", told.append)
     mailbox.run_until(lambda: bool(told), SECONDS)
     assert "empty" in told[0]
-    typed(s, "contrast of channel 0 from", "10")
+    typed(s, "channel 0 contrast from", "10")
     settled(s, mailbox, EditStatus.DIRTY)
-    assert not fields(s)["contrast of channel 0 from"].error
+    assert not fields(s)["channel 0 contrast from"].error
 
 
 def test_a_change_of_others_in_one_document_keeps_all_from_being_written(
@@ -246,10 +246,10 @@ def test_fields_that_follow_a_waiting_text_show_it_read_only(
     mailbox.run_until(lambda: fields(s)["x"].text == "0.108", SECONDS)
     assert [fields(s)[axis].differs for axis in "yx"] == ["", ""]
     assert not any(field.changed for field in fields(s).values()), "nothing was edited"
-    typed(s, "contrast of channel 0 from", "250")  # is refused later, and hinders no other text
+    typed(s, "channel 0 contrast from", "250")  # is refused later, and hinders no other text
     typed(s, "z", "2")
     mailbox.run_until(lambda: fields(s)["z"].text == "2" and fields(s)["x"].text == "0.108", SECONDS)
-    typed(s, "contrast of channel 0 from", "5")
+    typed(s, "channel 0 contrast from", "5")
     s.set_writable(True)
     mailbox.run_until(lambda: s.edit.state.can_save and not s.edit.state.sentence.startswith("Reading"), SECONDS)
     mailbox.run_until(lambda: len(s.edit.dirty_paths) == 3 and fields(s)["z"].text == "2", SECONDS)

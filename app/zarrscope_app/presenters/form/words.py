@@ -96,11 +96,11 @@ def colour_of(i: int) -> str:
 
 
 def start_of(i: int) -> str:
-    return f"contrast of channel {i} from"
+    return f"channel {i} contrast from"
 
 
 def end_of(i: int) -> str:
-    return f"contrast of channel {i} to"
+    return f"channel {i} contrast to"
 
 
 def shown(i: int) -> str:
