@@ -64,3 +64,14 @@ def test_a_line_is_said_with_its_document(tmp_path: Path) -> None:
 def test_a_series_without_a_name_is_counted_once() -> None:
     assert words.collection_title("series", "", 2, 2) == "2 images"
     assert words.collection_title("plate", "P1", 384, 384) == "Plate P1: 384 wells"
+
+
+def test_a_plate_says_how_many_of_its_wells_have_images(tmp_path: Path, mailbox: Mailbox) -> None:
+    wells = [{"path": f"{row}/{column}", "rowIndex": r, "columnIndex": c} for r, row in enumerate("AB") for c, column in
+             enumerate("123")]  # fmt: skip
+    names = {"rows": [{"name": n} for n in "AB"], "columns": [{"name": n} for n in "123"]}
+    with zarrscope.open(str(tmp_path / "plates.zarr"), "w-") as h:
+        for name, listed in (("full", wells), ("sparse", wells[:2])):
+            h.create_group(f"/{name}", attributes={"ome": {"version": "0.5", "plate": {**names, "wells": listed}}})
+    assert info(tmp_path / "plates.zarr", mailbox, "/full")[2] == "A plate of 2 × 3 wells with images."
+    assert info(tmp_path / "plates.zarr", mailbox, "/sparse")[2] == "A plate of 2 × 3 wells, 2 with images."

@@ -133,7 +133,9 @@ def in_words(image: Image | None, collection: Collection | None) -> str:
     """Describes an image or a collection of images in words; "" for anything else."""
     if collection is not None and collection.rows and collection.columns:
         rows, columns = len(collection.rows), len(collection.columns)
-        return f"A plate of {strings.count(rows)} × {strings.count(columns)} wells with images."
+        told = f"A plate of {strings.count(rows)} × {strings.count(columns)} wells"
+        listed = len(collection.members) if collection.members is not None else rows * columns
+        return f"{told} with images." if listed == rows * columns else f"{told}, {strings.count(listed)} with images."
     if collection is not None and collection.kind == "series" and collection.members:
         return f"A series of {strings.counted(len(collection.members), 'image')}."
     if image is None or not image.levels or min(image.plane) < 0:
