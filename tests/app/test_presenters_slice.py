@@ -131,7 +131,7 @@ def test_coarse_first_then_sharp(shelf: Shelf, open_: Any) -> None:
     bench.slice.lock_level(1)
     bench.settle()
     assert bench.slice.frame.level == 1
-    assert bench.slice.state.level_text == "level: 1"
+    assert (bench.slice.state.level_text, bench.slice.state.automatic_level) == ("level: 1", "auto")
 
 
 def test_contrast_is_drawn_anew_without_reading(shelf: Shelf, open_: Any) -> None:

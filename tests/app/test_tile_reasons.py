@@ -58,6 +58,8 @@ def test_a_place_says_why_it_looks_as_it_does(robot: QtRobot, shelf: Shelf) -> N
     picture.hover(10, 60)
     assert picture.note == "No chunk stored here: shown as the fill value 3. Key a/c/0/1."
     assert "1 tile failed: click to read again" in robot.session.state.status_text
+    robot.session.set_tab("info")
+    assert "tile" not in robot.session.state.status_text, "there is none to click"
 
 
 def test_a_chunk_that_is_not_here_yet_says_so(robot: QtRobot, shelf: Shelf) -> None:

@@ -62,8 +62,9 @@ def image(widget: Host) -> dict[str, Any]:
     ]
     return {
         "kind": state.kind, "name": state.name, "axes": axes, "levels": [level.text for level in state.levels],
-        "locked": state.level if state.locked else -1, "level_text": state.level_text, "current": state.current_axis,
-        "sentence": state.sentence, "refusal": plain(state.refusal), "smooth": state.smooth, "dots": state.dots,
+        "locked": state.level if state.locked else -1, "level_text": state.automatic_level,
+        "current": state.current_axis, "sentence": state.sentence, "refusal": plain(state.refusal),
+        "smooth": state.smooth, "dots": state.dots,
         "labels": plain(state.labels), "projection": plain(state.projection), "pin": plain(state.pin),
         "measurement": _measurement(widget),
         "colormaps": [*widget.session.slice.colormaps], "line": _line(widget), "three": bool(widget.three.depth),

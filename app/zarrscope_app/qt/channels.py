@@ -124,9 +124,9 @@ class ChannelsPanel(QScrollArea):
         if names != self._level_names:
             self._level_names = names
             self._level.clear()
-            self._level.addItems([LABELS["level-auto"], *names])
+            self._level.addItems([state.automatic_level, *names])
         self._level.setCurrentIndex(state.level + 1 if state.locked else 0)
-        self._level.setItemText(0, state.level_text if not state.locked and state.level_text else LABELS["level-auto"])
+        self._level.setItemText(0, state.automatic_level)
         self._level.setToolTip(tip(state.level_text))
         for widget in (self._level, self._level_title):
             widget.setVisible(len(names) > 1)

@@ -209,8 +209,8 @@ class ChunksPane(QWidget):
         column.setContentsMargins(8, 8, 8, 4)
         column.addLayout(top)
         column.addWidget(self.sentence)
-        column.addLayout(middle, 1)
         column.addWidget(self.legend)
+        column.addLayout(middle, 1)
 
     def _make_side(self) -> QWidget:
         self.counts, self.title, self.details, self.told = QFormLayout(), Label(), QFormLayout(), Label()

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zarrscope.model.frozen import frozen
+from zarrscope_app.presenters.commands import LABELS
 
 Rect = tuple[float, float, float, float]
 """(y0, x0, y1, x1) in indices of level 0."""
@@ -269,3 +270,9 @@ class SliceState:
     pin: tuple[float, float] | None = None
     """(y, x) of the middle of the pinned pixel, in indices of level 0, where hosts draw a mark; None if no pixel is
     pinned."""
+
+    @property
+    def automatic_level(self) -> str:
+        """The choice that lets the level follow the zoom: "auto (0)"; "auto" while a level is locked."""
+        auto = LABELS["level-auto"]
+        return auto if self.locked else f"{auto} ({self.level})"

@@ -92,12 +92,14 @@ class WaitsForStores(SessionPart):
         return self._status_text(strings.changes(self.edit.unsaved))
 
     def _status_text(self, unsaved: str) -> str:
-        """The right part of the status bar: level, tiles loading, requests without an answer, changes."""
-        shown, frame = self.slice.state, self.slice.frame
+        """The right part of the status bar: level and tiles of the picture in front, requests without an answer,
+        changes."""
+        shown, frame, picture = self.slice.state, self.slice.frame, self.tabs.front == "image"
+        tiles = frame.sentence if frame.blocked or frame.tiles else strings.tiles_loading(frame.loading)
         opening = self._status is SessionStatus.OPENING
         return strings.joined(
-            shown.level_text if len(shown.levels) > 1 and self.tabs.front == "image" else "",
-            frame.sentence if frame.blocked or frame.tiles else strings.tiles_loading(frame.loading),
+            shown.level_text if len(shown.levels) > 1 and picture else "",
+            tiles if picture else "",
             self._asked_anew if opening else "",
             self.waiting,
             f"✎ {unsaved}" if unsaved else "",
