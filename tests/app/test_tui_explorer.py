@@ -18,7 +18,9 @@ from textual import events
 import zarrscope
 from terminal_hand import Screen
 from zarrscope_app.presenters.commands import COMMANDS, OFFERS
+from zarrscope_app.tui import picture as pictures
 from zarrscope_app.tui.app import Explorer
+from zarrscope_app.tui.characters import REST_TOLERANCE, TOLERANCE
 from zarrscope_app.tui.lines import FormLines
 from zarrscope_app.tui.picker import Picker
 from zarrscope_app.tui.plate import PlateLines
@@ -110,6 +112,41 @@ def test_an_array_of_one_axis_is_drawn_as_a_line(place: str) -> None:
         assert sum(ord(c) > 0x2800 for line in lines for c in line) > 40
 
     explore(f"{place}/line", steps)
+
+
+def test_after_steps_over_a_slow_link_the_true_colours_come(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While planes pass, colours may differ, which saves bytes; at rest no pixel differs visibly."""
+    chance = np.random.default_rng(5)
+    with zarrscope.open(place, mode="r+") as h:
+        planes = chance.integers(0, 240, (1, 32, 32)) + chance.integers(0, 15, (5, 1, 1))  # alike, but not equal
+        h["/plane"][...] = planes.astype(np.uint8)
+    rest, seen = pictures.REST_SECONDS, []
+    monkeypatch.setattr(pictures, "REST_SECONDS", 3600.0)
+
+    async def steps(screen: Screen) -> None:
+        picture = screen.app.picture
+
+        def off() -> int:
+            """How far the most different pixel is from its true colour; -1 if the picture is not complete."""
+            frame = screen.session.slice.frame
+            true = screen.session.slice.picture(*picture.pixels).astype(int)
+            complete = frame.tiles and not frame.loading and not picture._stale and picture._steady is not None
+            return int(np.abs(picture._steady - true).max()) if complete else -1
+
+        await screen.until(lambda: off() >= 0, "it is drawn")
+        await screen.press("tab")
+        for index in (1, 2, 3):
+            await screen.press("right")
+            while screen.session.slice.state.axes[0].index != index:
+                await screen.pilot.pause(0.01)
+            await screen.until(lambda: off() >= 0, "the plane is drawn")
+            seen.append(off())
+        monkeypatch.setattr(pictures, "REST_SECONDS", 0.01 * rest)
+        await screen.press("right")
+        await screen.until(lambda: 0 <= off() <= REST_TOLERANCE, "the true colours come")
+
+    explore(f"{place}/plane", steps, terminal=Terminal(slow=True))
+    assert REST_TOLERANCE < max(seen) <= TOLERANCE
 
 
 # ---------------------------------------------------------------------- commands, search, bookmarks
@@ -353,6 +390,13 @@ def test_tabs_and_sliders_are_clicked(place: str) -> None:
         assert screen.session.state.tab == "info"
 
     explore(f"{place}/plane", steps)
+
+
+def test_the_keys_of_the_tabs_are_named_where_there_is_room(place: str) -> None:
+    async def steps(screen: Screen) -> None:
+        assert screen.app.part("tabs", TabLine).line().plain.endswith("] next"), "bare keys look like a checkbox"
+
+    explore(place, steps)
 
 
 def test_channels_in_a_second_line_are_whole_and_clicked_there(tmp_path: Path) -> None:

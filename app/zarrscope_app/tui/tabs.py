@@ -14,8 +14,8 @@ from zarrscope_app.tui.entry import Painter
 if TYPE_CHECKING:
     from rich.text import Text
 
-KEYS = "  [ ]"
-"""The keys that go to the next tab, after the titles if there is room."""
+KEYS = ("  [ previous  ] next", "  [ back  ] next", "  ] next")
+"""The keys that change the tab, after the titles: the longest that has room. The bare keys looked like a checkbox."""
 BAR = 8
 """The width of a slider in cells."""
 
@@ -38,8 +38,8 @@ class TabLine(Painter, Static):
             if tab.enabled:
                 line.append(f" {tab.title} ", "reverse bold" if tab.id == self.session.state.tab else "")
                 self._ends.append((line.cell_len, tab.id))
-        if line.cell_len + len(KEYS) <= self.size.width:
-            line.append(KEYS, "dim")
+        room = self.size.width - line.cell_len
+        line.append(next((keys for keys in KEYS if len(keys) <= room), ""), "dim")
         return line
 
     def on_click(self, event: events.Click) -> None:
