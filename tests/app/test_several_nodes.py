@@ -198,18 +198,18 @@ def test_a_box_that_differs_is_set_by_one_gesture(session: Callable[..., Session
     s.select("/a.zarr")
     s.select_several(["/a.zarr"])
     assert not s.edit.several, "one node has its own form"
-    mailbox.run_until(lambda: s.edit.state.path == "/a.zarr" and "channel 0 is shown" in fields(s), SECONDS)
-    typed(s, "channel 0 is shown", "false")
+    mailbox.run_until(lambda: s.edit.state.path == "/a.zarr" and "channel 0 visibility" in fields(s), SECONDS)
+    typed(s, "channel 0 visibility", "false")
     s.select_several(PATHS)
-    mailbox.run_until(lambda: "channel 0 is shown" in fields(s), SECONDS)
-    assert fields(s)["channel 0 is shown"].differs == "2 values"
-    assert fields(s)["channel 0 is shown"].changed, "what was edited of one of them is kept"
-    typed(s, "channel 0 is shown", "false")
-    mailbox.run_until(lambda: fields(s)["channel 0 is shown"].text == "false", SECONDS)
+    mailbox.run_until(lambda: "channel 0 visibility" in fields(s), SECONDS)
+    assert fields(s)["channel 0 visibility"].differs == "2 values"
+    assert fields(s)["channel 0 visibility"].changed, "what was edited of one of them is kept"
+    typed(s, "channel 0 visibility", "false")
+    mailbox.run_until(lambda: fields(s)["channel 0 visibility"].text == "false", SECONDS)
     s.edit.undo()
-    mailbox.run_until(lambda: fields(s)["channel 0 is shown"].differs == "2 values", SECONDS)
+    mailbox.run_until(lambda: fields(s)["channel 0 visibility"].differs == "2 values", SECONDS)
     s.edit.undo()
-    mailbox.run_until(lambda: fields(s)["channel 0 is shown"].text == "true", SECONDS)
+    mailbox.run_until(lambda: fields(s)["channel 0 visibility"].text == "true", SECONDS)
 
 
 def test_edits_stay_while_one_looks_elsewhere(session: Callable[..., Session], mailbox: Mailbox) -> None:

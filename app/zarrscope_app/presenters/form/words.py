@@ -104,7 +104,7 @@ def end_of(i: int) -> str:
 
 
 def shown(i: int) -> str:
-    return f"channel {i} is shown"
+    return f"channel {i} visibility"
 
 
 def label(value: object) -> str:
