@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,7 @@ import pytest
 import zarrscope
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import EditStatus, Field, Session
+from zarrscope_app.presenters.form import merged, several, several_reading
 from zarrscope_app.presenters.session.actions import open_name
 from zarrscope_app.presenters.tree.matching import matching
 
@@ -256,6 +260,50 @@ def test_fields_that_follow_a_waiting_text_show_it_read_only(
     s.edit.save()
     settled(s, mailbox, EditStatus.CLEAN)
     assert [levels[0] for levels in first_scales(place)] == [[2, 0.108, 0.108], [1, 2, 0.108, 0.108], [2, 0.108, 0.108]]
+
+
+def test_no_text_is_lost_when_open_for_writing_comes_during_an_action(
+    session: Callable[..., Session], mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two actions at once start from the same documents, and the later result replaces that of the earlier."""
+    release, running, most = threading.Event(), [0], [0]
+
+    def counted(real: Callable[..., Any], first: bool) -> Callable[..., Any]:
+        def work(*arguments: Any) -> Any:
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+            try:
+                assert not first or release.wait(SECONDS)
+                return real(*arguments)
+            finally:
+                running[0] -= 1
+
+        return work
+
+    s = session(writable=False)
+    monkeypatch.setattr(several, "expected", counted(merged.expected, True))
+    monkeypatch.setattr(several, "edited", counted(merged.edited, False))
+    read = several_reading.read_nodes
+    reread: list[Any] = []
+
+    @functools.wraps(read)
+    def noted(*arguments: Any, **more: Any) -> Any:
+        found = read(*arguments, **more)
+        reread.append(found)
+        return found
+
+    monkeypatch.setattr(several, "read_nodes", noted)
+    typed(s, "y", "0.108")
+    mailbox.run_until(lambda: running[0] == 1, SECONDS)
+    typed(s, "z", "2")
+    s.set_writable(True)
+    mailbox.run_until(lambda: bool(reread), SECONDS)
+    with contextlib.suppress(TimeoutError):
+        mailbox.run_until(lambda: most[0] > 1, 0.3)
+    release.set()
+    mailbox.run_until(lambda: [fields(s)[axis].changed for axis in "zyx"] == [True] * 3, SECONDS)
+    assert [fields(s)[axis].text for axis in "zyx"] == ["2", "0.108", "0.108"]
+    assert most[0] == 1
 
 
 def test_all_are_judged(session: Callable[..., Session], mailbox: Mailbox) -> None:

@@ -108,10 +108,9 @@ class SeveralForm:
                 self._failure = words.NOTHING_IN_COMMON
             self._expected = None
             waiting = {**self._typed} if self._drafts.writable else {}
-            self._do(None)
-            for id, text in waiting.items():
-                self._soon(partial(self._set, id, text))
-            self._told()
+            self._queue.appendleft(partial(self._do, None))  # not at once: a form that is being made may still run
+            self._queue.extend(partial(self._set, id, text) for id, text in waiting.items())
+            self._go_on()
 
         self._loading = self._owner.read(partial(read_nodes, hierarchy, paths, self._owner.background), done)
         self._told()
