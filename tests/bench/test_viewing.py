@@ -51,6 +51,7 @@ def test_closing_is_measured_in_a_process_of_its_own(settings: Settings) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(480)  # eleven times napari from its start
 @pytest.mark.needs("display")
 def test_both_plugins_show_the_volume_in_napari(settings: Settings) -> None:
     rows = [told(row) for row in napari_peer.measure(settings, viewing.demo(settings))]
