@@ -180,7 +180,8 @@ def test_a_group_with_a_document_that_is_no_object_is_shown_and_mended(
         (root / each).parent.mkdir(parents=True, exist_ok=True)
         (root / each).write_bytes(b"[1, 2]" if each == key else value)
     for verb in ("tree", "info"):
-        assert run([verb, str(root), *([path] if verb == "info" else [])]) == 0
+        beneath = verb == "tree" and path != "/"  # a tree that lacks what is beneath a node ends with 1
+        assert run([verb, str(root), *([path] if verb == "info" else [])]) == int(beneath)
         assert f"must be a JSON object, not [1, 2]. (in {key})" in capsys.readouterr().out
     assert run(["ls", str(root), path]) == 0
     assert capsys.readouterr().out.split()[0] == ("a" if path == "/g" else "g/")

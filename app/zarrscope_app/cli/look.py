@@ -388,16 +388,17 @@ def tree(url: str, node: str | None, depth: int, most: int, as_json: bool, **how
     """
     hierarchy, top = opened(url, node, **how)
     tree = hierarchy.tree(top.path) if depth > 1 else None  # one listing of all levels, if that is cheaper
+    itself = int(_is_unread(top.metadata, top.problem))
     if as_json:
         branch, unread = _branch(top, tree, depth)
         show_json(branch)
-        return _ended(unread)
+        return _ended(unread if top.kind == "group" else itself)
     if plain():
         show_columns(top.path, *_columns("", top.kind, top.metadata, None)[1:])
-        return _ended(_list_beneath(top, tree, depth, most) if top.kind == "group" else 0)
+        return _ended(_list_beneath(top, tree, depth, most) if top.kind == "group" else itself)
     told = summary(top.metadata) or (_kind(top) if top.kind == "group" else "")
     show_pieces([(top.path, top.kind), (f"  {told}" if told else "", "quiet")])
-    return _ended(_draw(top, tree, "", depth, most) if top.kind == "group" else 0)
+    return _ended(_draw(top, tree, "", depth, most) if top.kind == "group" else itself)
 
 
 def _kind(group: Group) -> str:
