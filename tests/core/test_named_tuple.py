@@ -44,7 +44,7 @@ class Result(NamedTuple, Generic[T]):
 
 def test_fields_defaults_and_methods() -> None:
     place = Place("a", span=(2, 5))
-    assert place == ("a", (2, 5))
+    assert tuple(place) == ("a", (2, 5))
     assert place.length == 3
     assert Place.of("b") == Place("b", (0, 1))
     assert Place("a").span is None

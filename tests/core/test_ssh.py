@@ -291,7 +291,7 @@ def test_shares_of_different_values_are_never_joined(
     length = tuning.SSH_SHARED_BYTES * 8
     place.set("l", b"a" * length)
     opened_channels(far)
-    asked = client.ask_divided
+    asked = channels.ask_divided
 
     def replaced_meanwhile(channels: Any, heads: Any, cancelled: Any) -> Iterator[tuple[int, MessageFrame]]:
         """The value is replaced after the first channel has read it."""
