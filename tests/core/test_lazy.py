@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
@@ -208,6 +209,23 @@ def test_an_error_of_reading_is_not_tried_again_with_numpy() -> None:
     with pytest.raises(ZarrscopeError):
         np.unique(LazyView(array))
     assert [key for _, key in store.keys].count("a/c/0/0/0") == 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda a: a + np.ones(a.shape[-1] + 1),
+        lambda a: a + "text",
+        lambda a: np.concatenate([a, np.ones((2, 2))]),
+        lambda a: np.sum(a, axis=7),
+    ],
+)
+def test_a_mistake_is_told_before_anything_is_read(wrong: Callable[[Any], Any]) -> None:
+    pytest.importorskip("dask")
+    array, store = stored()
+    with pytest.raises((TypeError, ValueError)):
+        wrong(LazyView(array))
+    assert not chunks_read(store)
 
 
 def test_a_part_of_what_is_computed_reads_a_part() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
+from inspect import signature
 from itertools import pairwise
 from math import isnan, prod
 from types import ModuleType
@@ -193,13 +194,30 @@ def _apply(function: Callable[..., Any], inputs: Iterable[Any], options: Mapping
         return type(value)(map(taken, value)) if type(value) in (list, tuple) else value
 
     inputs = tuple(inputs)
+    known = known and options.get("out") is None  # dask writes into no array of numpy
     try:
         found = function(*map(taken, inputs), **{name: taken(value) for name, value in options.items()})
     except (NotImplementedError, TypeError, ValueError) as error:
-        if not known or isinstance(error, ZarrscopeError):
+        lacking = isinstance(error, NotImplementedError) or _dask_lacks_arguments(function, inputs, options)
+        if not known or isinstance(error, ZarrscopeError) or not lacking:
             raise
         return _apply(function, inputs, options, known=False)
     return _with_known_size(found)
+
+
+def _dask_lacks_arguments(function: Callable[..., Any], inputs: Iterable[Any], options: Mapping[str, Any]) -> bool:
+    """Whether dask's own form of a function takes other arguments than numpy's. If it takes these, its error is the
+    caller's mistake: numpy would raise it, too, but only after all values were read."""
+    if function is np.histogram:  # dask demands a range, and does not say so in the signature
+        return options.get("range") is None
+    theirs = _dask_form(function)
+    if theirs is None:
+        return False
+    try:
+        signature(theirs).bind(*inputs, **options)
+    except TypeError:
+        return True
+    return False
 
 
 def _with_known_size(found: Any) -> Any:
@@ -225,7 +243,12 @@ def _dask_array() -> ModuleType | None:
 
 def _dask_has(function: Callable[..., Any]) -> bool:
     """Whether dask computes a function of numpy itself; if not, it would warn."""
-    found = _dask_array()
-    for part in function.__module__.split(".")[1:]:
+    return callable(_dask_form(function))
+
+
+def _dask_form(function: Callable[..., Any]) -> Callable[..., Any] | None:
+    """The function of dask.array that stands for one of numpy; None for others, such as methods of a ufunc."""
+    found: Any = _dask_array()
+    for part in (getattr(function, "__module__", None) or "").split(".")[1:]:
         found = getattr(found, part, None)
-    return callable(getattr(found, function.__name__, None))
+    return getattr(found, function.__name__, None)
