@@ -379,6 +379,9 @@ ABOUT = (
     "\n\nBSD-3-Clause.\n\n{report}"
 )
 
+TAB_KEYS = ("[ previous  ] next", "[ back  ] next", "] next")
+"""The keys of a terminal that change the tab, the longest first; the bare keys looked like a checkbox."""
+
 FOOTERS = {
     "tree": "←→↑↓ move, unfold  ⏎ show  / find  : commands  Tab pane  ? keys  q quit",
     "image": "←→ step  ↑↓ axis  1-9 show  a auto  v value  +- zoom  ? keys  q quit",

@@ -8,14 +8,13 @@ from textual import events
 from textual.widgets import Static
 
 from zarrscope_app.presenters import Session
+from zarrscope_app.presenters.commands import TAB_KEYS
 from zarrscope_app.tui.characters import STEP
 from zarrscope_app.tui.entry import Painter
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-KEYS = ("  [ previous  ] next", "  [ back  ] next", "  ] next")
-"""The keys that change the tab, after the titles: the longest that has room. The bare keys looked like a checkbox."""
 BAR = 8
 """The width of a slider in cells."""
 
@@ -39,7 +38,7 @@ class TabLine(Painter, Static):
                 line.append(f" {tab.title} ", "reverse bold" if tab.id == self.session.state.tab else "")
                 self._ends.append((line.cell_len, tab.id))
         room = self.size.width - line.cell_len
-        line.append(next((keys for keys in KEYS if len(keys) <= room), ""), "dim")
+        line.append(next((f"  {keys}" for keys in TAB_KEYS if len(keys) + 2 <= room), ""), "dim")
         return line
 
     def on_click(self, event: events.Click) -> None:
