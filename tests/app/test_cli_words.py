@@ -14,8 +14,8 @@ import pytest
 
 import machine
 import zarrscope
+from zarrscope.errors import Denied
 from zarrscope.nodes.hierarchy import Hierarchy
-from zarrscope.stores.remote import UNTOLD_ADVICE
 from zarrscope_app.cli import look, run
 from zarrscope_app.cli.console import say
 from zarrscope_app.presenters import installation
@@ -131,10 +131,10 @@ def test_a_file_that_is_not_zarr_has_the_exit_code_of_what_is_not_zarr(
 
 
 def test_a_shell_is_advised_by_options_of_the_shell(capsys: pytest.CaptureFixture[str]) -> None:
-    say(f"Denied. {UNTOLD_ADVICE}")
+    say(f"Denied. {Denied.UNTOLD_ADVICE}")
     said = capsys.readouterr().err
     assert "--missing-is-fill treats it as missing" in said
-    assert "storage_options" in UNTOLD_ADVICE, "callers in Python need it"
+    assert "storage_options" in Denied.UNTOLD_ADVICE, "callers in Python need it"
     assert "storage_options" not in said
 
 

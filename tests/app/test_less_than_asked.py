@@ -107,9 +107,7 @@ def test_a_failed_chunk_is_named_with_its_server() -> None:
 
 
 def test_applications_do_not_name_options_of_the_command_line() -> None:
-    from zarrscope.stores.remote import UNTOLD_ADVICE
-
-    found = strings.problem(Denied("403", store="https://h/x", key="k", advice=UNTOLD_ADVICE, untold=True))
+    found = strings.problem(Denied("403", store="https://h/x", key="k", advice=Denied.UNTOLD_ADVICE, untold=True))
     assert found.offer == "missing-is-fill"
     assert "--" not in found.headline
     assert "storage_options" not in found.headline

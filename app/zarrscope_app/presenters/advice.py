@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
+from zarrscope.errors import Denied, ZarrscopeError
 
-from zarrscope.errors import ZarrscopeError
-
-_OPTION = re.compile(r"--missing-is-fill \(storage_options=\{[^{}]*\}\) treats it as missing")
-"""The option of the command line and of Python. Beside the sentence stands a command that does the same."""
+TAKE_AS_MISSING = (
+    "The server gives the same answer for missing values. If you may read every value there, take it as missing."
+)
+"""Beside this sentence stands the command that does so."""
 
 
 def advice_of(error: ZarrscopeError) -> str:
     """The advice, which may name a command that the applications offer; "" if there is none."""
-    return _OPTION.sub("take it as missing", error.advice or "")
+    return TAKE_AS_MISSING if error.advice == Denied.UNTOLD_ADVICE else error.advice or ""

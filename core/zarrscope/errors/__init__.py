@@ -226,6 +226,11 @@ class Denied(Unreadable, PermissionError):
 
     title = "Access denied"
     errno = numbers.EACCES
+    UNTOLD_ADVICE = (
+        "The server gives the same answer for missing values. If you may read every value there, "
+        "--missing-is-fill (storage_options={'missing_is_fill': True}) treats it as missing."
+    )
+    """The advice of an untold denial, for scripts and the command line."""
 
     def __init__(self, message: str, *, untold: bool = False, tried: tuple[str, ...] = (), **place: Any) -> None:
         super().__init__(message, **place)

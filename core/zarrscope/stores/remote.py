@@ -34,11 +34,6 @@ from zarrscope.stores.network import SETTINGS, Network
 from zarrscope.stores.puts import WhenDone
 from zarrscope.stores.store import Store
 
-UNTOLD_ADVICE = (
-    "The server gives the same answer for missing values. If you may read every value there, "
-    "--missing-is-fill (storage_options={'missing_is_fill': True}) treats it as missing."
-)
-
 T = TypeVar("T")
 
 _loop: asyncio.AbstractEventLoop | None = None
@@ -198,7 +193,7 @@ class RemoteStore(Store):
             if self.network.missing_is_fill and await self._still_readable():
                 self._taken += 1
                 return
-            error.advice = UNTOLD_ADVICE
+            error.advice = Denied.UNTOLD_ADVICE
             if self.network.missing_is_fill:
                 error.advice = "A value that was read before cannot be read any more: check the credentials."
                 if self._read_before is None:
