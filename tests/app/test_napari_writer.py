@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import threading
 from pathlib import Path
 from typing import Any
@@ -111,7 +112,8 @@ def test_napari_ome_zarr_shows_what_is_written(version: str, tmp_path: Path) -> 
     assert visible == [True, False]
     for shown in (*(image for _, image, _ in images), labels):
         assert tuple(shown["scale"]) == PLACE["scale"]
-        assert shown["units"] == PLACE["units"]
+        if "units" in inspect.getsource(others):  # the oldest releases of the plug-in know no units
+            assert shown["units"] == PLACE["units"]
 
 
 def test_napari_saves_layers_by_their_extension(make_napari_viewer: Any, tmp_path: Path) -> None:
