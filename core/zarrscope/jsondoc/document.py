@@ -86,6 +86,7 @@ class Document:
     # ------------------------------------------------------------------ reading
     @cached_property
     def text(self) -> str:
+        """The text of the file, with its byte order mark if it has one. Raises BadMetadata if it is not UTF-8."""
         return decode_text(self.bytes, limit=self._limit)
 
     @cached_property
@@ -116,6 +117,7 @@ class Document:
         return value
 
     def has(self, pointer: str) -> bool:
+        """Whether there is a value at a pointer, null included."""
         return self.get(pointer, _MISSING_HERE) is not _MISSING_HERE
 
     def text_at(self, pointer: str) -> str:

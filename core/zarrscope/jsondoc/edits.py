@@ -13,7 +13,8 @@ class ValueEdit(Protocol):
     """One edit: a JSON pointer and the value that it gets."""
 
     @property
-    def pointer(self) -> str: ...
+    def pointer(self) -> str:
+        """The JSON pointer of the value; its parent must exist."""
 
     @property
     def text(self) -> str:

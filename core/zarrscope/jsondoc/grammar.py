@@ -25,6 +25,7 @@ LITERALS: dict[str, Any] = {
 
 
 def integer(digits: str) -> int | float:
+    """The number as int; as float if it has more digits than Python converts (sys.set_int_max_str_digits)."""
     try:
         return int(digits)
     except ValueError:
@@ -32,6 +33,7 @@ def integer(digits: str) -> int | float:
 
 
 def fail(text: str, at: int, message: str, pointer: str | None = None, advice: str | None = None) -> NoReturn:
+    """Raises BadMetadata with the line and the column, both counted from 1, of position `at` in the text."""
     line = text.count("\n", 0, at) + 1
     column = at - text.rfind("\n", 0, at)
     raise BadMetadata(f"Line {line}, column {column}: {message}", pointer=pointer or None, advice=advice)

@@ -60,11 +60,13 @@ class JsonSpan:
 
     @property
     def names(self) -> Sequence[Name]:
+        """The names of an object's members, in the order of the text; empty for other values."""
         self._expand()
         return self._names
 
     @property
     def children(self) -> Sequence[JsonSpan]:
+        """The values in an object or an array, in the order of the text; empty for other values."""
         self._expand()
         return self._children
 
@@ -239,6 +241,8 @@ class Scan:
 
     @property
     def notes(self) -> tuple[str, ...]:
+        """A sentence for each place of non-standard JSON; if there are too many, the last one says how many are left
+        out."""
         sentences = tuple(sentence for _, sentence in self.told)
         return (*sentences, f"And {self.more:,} more such places") if self.more else sentences
 
@@ -270,6 +274,7 @@ def _span_at(text: str, at: int) -> JsonSpan:
 
 
 def after_space(text: str, at: int) -> int:
+    """The position of the first character at or after `at` that is not white space."""
     match = _SPACE.match(text, at)
     return match.end() if match else at
 

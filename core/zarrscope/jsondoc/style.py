@@ -50,6 +50,7 @@ class Style:
 
     @classmethod
     def of(cls, text: str, root: JsonSpan, key: str) -> Style:
+        """Finds the style of a document from a limited number of its values. `key` decides where these show none."""
         unit = comma = colon = None
         short = long = False
         pending, seen, budget = [root], 0, 4 * len(text) + _STYLE_TEXT
@@ -84,6 +85,7 @@ class Style:
         )
 
     def quoted(self, value: str) -> str:
+        """The JSON text of a string, with the escapes that the document uses for characters beyond ASCII."""
         quoted = json.dumps(value, ensure_ascii=self.ascii)
         return escape_surrogates(quoted)
 

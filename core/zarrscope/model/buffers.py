@@ -14,9 +14,11 @@ class RangeReadable(Protocol):
     """Encoded bytes. `read` returns fewer bytes than requested only at their end."""
 
     @property
-    def size(self) -> int: ...
+    def size(self) -> int:
+        """The number of bytes."""
 
-    def read(self, start: int, stop: int) -> Buffer: ...
+    def read(self, start: int, stop: int) -> Buffer:
+        """The bytes from `start` to before `stop`, clipped to the end."""
 
 
 class BytesSource:
@@ -29,6 +31,7 @@ class BytesSource:
         self.size = len(data)
 
     def read(self, start: int, stop: int) -> Buffer:
+        """The bytes from `start` to before `stop`, as a view."""
         return self._data[start:stop]
 
 

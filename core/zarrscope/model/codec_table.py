@@ -68,6 +68,8 @@ class CodecRow:
 
     @property
     def installed(self) -> bool:
+        """Whether one of the packages that can decode this codec is installed; finds that out without importing
+        them."""
         return not self.needs or any(_is_there(each) for each in self.needs)
 
     def names(self, family: Family) -> tuple[str, ...]:
@@ -93,6 +95,7 @@ def _is_there(package: str) -> bool:
 
 
 def several(names: str | Iterable[str]) -> tuple[str, ...]:
+    """One name, or several, as a tuple."""
     return (names,) if isinstance(names, str) else tuple(names)
 
 

@@ -62,6 +62,7 @@ class DataType:
 
     @property
     def variable(self) -> bool:
+        """Whether the stored size of elements differs, so that they decode to Python objects."""
         return self.kind == "O"
 
     def __eq__(self, other: object) -> bool:
@@ -239,6 +240,7 @@ def fixed_size(kind: str, count: int) -> DataType:
 
 
 def checked_size(size: int, pointer: str = "") -> int:
+    """Returns `size`, the bytes of one element. Raises BadMetadata if it is more than MAX_ITEMSIZE."""
     if size > MAX_ITEMSIZE:
         raise BadMetadata(f"One element would take {size:,} bytes; zarrscope allows {MAX_ITEMSIZE:,}", pointer=pointer)
     return size
@@ -260,6 +262,7 @@ def _temporal(name: str, configuration: TypeConfiguration) -> DataType:
 
 
 def time_type(kind: str, unit: str, scale: int) -> DataType:
+    """A date and time (`kind` "M") or a duration ("m") that counts steps of `scale` units."""
     name = {"M": "numpy.datetime64", "m": "numpy.timedelta64"}[kind]
     text = f"{kind}8" if unit == "generic" else f"{kind}8[{scale}{unit}]"
     return DataType(name, text, 8, _canonical({"unit": unit, "scale_factor": scale}))
@@ -334,6 +337,7 @@ class TypeRow:
 
     @property
     def required(self) -> tuple[str, ...]:
+        """The members that the configuration of the type must have."""
         return tuple(self.members or ())
 
 

@@ -62,6 +62,7 @@ def undefined(dtype: DataType) -> Fill:
 
 
 def zero(dtype: DataType) -> Any:
+    """The fill value of arrays that state none: 0, False, "" or b""; None if the data type has no such value here."""
     if dtype.code is None:
         return None
     if dtype.name == "string":

@@ -141,9 +141,11 @@ class RegularEdges(NamedTuple):
     length: int
 
     def chunk_of(self, position: int) -> int:
+        """The chunk that holds the element at a position of the axis."""
         return position // self.size
 
     def span(self, chunk: int) -> tuple[int, int]:
+        """The positions (first, after the last) of a chunk; the last chunk may reach beyond the array."""
         return chunk * self.size, (chunk + 1) * self.size
 
 
@@ -173,6 +175,7 @@ class RectilinearGrid:
         return tuple(0 if n == 0 else self.edges(axis, n).chunk_of(n - 1) + 1 for axis, n in lengths)
 
     def edges(self, axis: int, length: int) -> RegularEdges | RectilinearEdges:
+        """The chunk edges along one axis; regular ones if the axis has one length."""
         runs = self.axes[axis]
         return RegularEdges(runs, length) if isinstance(runs, int) else _rectilinear(runs, length)
 
@@ -202,10 +205,12 @@ class RectilinearEdges:
     firsts: tuple[int, ...]
 
     def chunk_of(self, position: int) -> int:
+        """The chunk that holds the element at a position of the axis, found by bisection."""
         run = bisect_right(self.starts, position) - 1
         return self.firsts[run] + (position - self.starts[run]) // self.runs[run][0]
 
     def span(self, chunk: int) -> tuple[int, int]:
+        """The positions (first, after the last) of a chunk, which may lie beyond the array."""
         run = bisect_right(self.firsts, chunk) - 1
         size = self.runs[run][0]
         start = self.starts[run] + (chunk - self.firsts[run]) * size
@@ -238,6 +243,7 @@ class ChunkKeys:
     reverse: bool = False
 
     def key(self, index: tuple[int, ...]) -> str:
+        """The key of a chunk of the grid, in the store; `index` is empty for an array without axes."""
         if not index:
             return self.prefix + self.scalar
         return self.prefix + self.stem + self.separator.join(map(str, reversed(index) if self.reverse else index))
@@ -326,6 +332,7 @@ class ArrayMetadata:
 
     @property
     def ndim(self) -> int:
+        """The number of axes; 0 for an array of one element."""
         return len(self.shape)
 
     @property

@@ -27,6 +27,7 @@ def clean_path(path: str) -> str:
 
 
 def join_path(path: str, name: str) -> str:
+    """The path of the child `name` of a node; `path` may be the root."""
     return f"{path.rstrip('/')}/{name}"
 
 
@@ -73,6 +74,7 @@ def declared_paths(attributes: Mapping[str, Any]) -> Iterator[str]:
 
 
 def close_to(name: str, names: Sequence[str]) -> str | None:
+    """The one of `names` that is most similar to a mistyped name; None if none is similar."""
     from difflib import get_close_matches
 
     return next(iter(get_close_matches(name, names, 1)), None)

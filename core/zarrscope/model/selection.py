@@ -33,9 +33,11 @@ class Edges(Protocol):
     def length(self) -> int:
         """The array's extent along this axis; the last chunk may reach beyond it."""
 
-    def chunk_of(self, position: int) -> int: ...
+    def chunk_of(self, position: int) -> int:
+        """The chunk that holds the element at a position of the axis."""
 
-    def span(self, chunk: int) -> tuple[int, int]: ...
+    def span(self, chunk: int) -> tuple[int, int]:
+        """The positions (first, after the last) of a chunk; the last chunk may reach beyond the array."""
 
 
 class AxisSelection(NamedTuple):

@@ -17,6 +17,7 @@ class ByteRange(NamedTuple):
 
     @classmethod
     def last(cls, length: int) -> ByteRange:
+        """The last `length` bytes of a value, or the whole value if it is shorter."""
         return cls(None, length)
 
     def span(self, size: int) -> tuple[int, int]:
@@ -28,6 +29,7 @@ class ByteRange(NamedTuple):
         return start, size if self.length is None else min(size, start + self.length)
 
     def of(self, value: bytes) -> bytes:
+        """This part of a value in memory; fewer bytes where the value ends earlier."""
         start, stop = self.span(len(value))
         return value[start:stop]
 
@@ -62,6 +64,7 @@ class Version:
 
     @classmethod
     def of(cls, value: bytes) -> Version:
+        """The version of a value by its content, for stores that give no versions of their own."""
         from hashlib import sha256  # hashlib loads OpenSSL, which readers do not need
 
         return cls(f"{sha256(value).hexdigest()}.{len(value)}")
@@ -101,4 +104,5 @@ AnswerView = bytes | memoryview | ZarrscopeError | None
 
 
 def never() -> bool:
+    """Always False: the `cancelled` of calls that nobody cancels."""
     return False

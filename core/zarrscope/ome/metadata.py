@@ -96,6 +96,7 @@ def block(attributes: Mapping[str, Any]) -> tuple[Mapping[str, Any], str, tuple[
 
 
 def has_multiscales(attributes: Mapping[str, Any]) -> bool:
+    """Whether a group with these attributes is an image; the multiscales themselves may still be wrong."""
     value = block(attributes)[0].get("multiscales")
     return isinstance(value, list) and bool(value)
 

@@ -33,4 +33,6 @@ else:
             return made
 
     class NamedTuple(metaclass=_Maker):
+        """Stated as the only base of a class, makes that class a named tuple of its annotated fields."""
+
         __slots__ = ()

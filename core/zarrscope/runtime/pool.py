@@ -144,6 +144,7 @@ class ThreadPool:
 
     @property
     def threads(self) -> int:
+        """The number of threads that exist now, the idle ones included."""
         return self._threads
 
     def end(self, deadline: float) -> None:
@@ -181,6 +182,7 @@ def _end_pools() -> None:
 
 
 def log() -> logging.Logger:
+    """The logger of this package. `logging` is imported here, because few processes need it."""
     import logging
 
     return logging.getLogger("zarrscope")

@@ -83,6 +83,7 @@ class Background:
 
     @property
     def prefetch_holds(self) -> bool:
+        """Whether prefetching is held back, because a person waits for visible chunks."""
         return len(self._holders) > 0
 
     def owner(self, post: Post) -> Owner:
@@ -277,6 +278,7 @@ class Owner:
                 self.began()
 
     def release(self, ticket: Ticket) -> None:
+        """Forgets a ticket whose last callback was made; a ticket that is unknown is no error."""
         self._tickets.discard(ticket)
 
     @uninterrupted

@@ -32,6 +32,7 @@ class Ticket:
 
     @property
     def cancelled(self) -> bool:
+        """Whether `cancel` was called; then no callback is made any more."""
         return self._cancelled
 
     @property
@@ -45,6 +46,7 @@ class Ticket:
         self._cancelled = True
 
     def is_cancelled(self) -> bool:
+        """`cancelled` as a method, to pass on as the `cancelled` of other calls."""
         return self._cancelled
 
     @property

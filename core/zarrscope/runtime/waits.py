@@ -55,6 +55,7 @@ class ReadJob:
 
     @property
     def stopped(self) -> bool:
+        """Whether `stop` was called, so that the job ends at its next wait."""
         return bool(self._operation.signal)
 
     @property
