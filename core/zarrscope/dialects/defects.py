@@ -96,6 +96,7 @@ class Defects:
 
     @property
     def found(self) -> tuple[Defect, ...]:
+        """The defects that were collected so far."""
         return tuple(self._found)
 
     def array(

@@ -54,26 +54,34 @@ class DraftProtocol(Protocol):
     """The part of drafts.DraftDialect that reading and writing array documents needs."""
 
     @property
-    def layout(self) -> DraftLayout: ...
+    def layout(self) -> DraftLayout:
+        """The names and rules by which this draft differs from the others."""
 
     @property
-    def lenient(self) -> bool: ...
+    def lenient(self) -> bool:
+        """Whether unknown extensions that must be understood are ignored; nothing is written then."""
 
     @property
-    def fallbacks(self) -> bool: ...
+    def fallbacks(self) -> bool:
+        """Whether an unknown data type is read as the fallback that its document offers."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name of the dialect, such as "draft-2022-05"."""
 
     @property
-    def title(self) -> str: ...
+    def title(self) -> str:
+        """The name of the draft in messages."""
 
     @property
-    def ending(self) -> str: ...
+    def ending(self) -> str:
+        """The ending of document keys, such as ".json"; the bootstrap document may state another one."""
 
-    def data(self, path: str) -> str: ...
+    def data(self, path: str) -> str:
+        """The prefix of the chunks of the array at `path`."""
 
-    def chunk_keys(self, path: str, ndim: int, separator: str | None) -> ChunkKeys: ...
+    def chunk_keys(self, path: str, ndim: int, separator: str | None) -> ChunkKeys:
+        """The rule for the chunk keys of the array at `path`; `separator` None stands for the draft's default."""
 
 
 def parse(

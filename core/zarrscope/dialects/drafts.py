@@ -103,6 +103,7 @@ class DraftDialect(Dialect):
 
     @property
     def ending(self) -> str:
+        """The ending of document keys: the `suffix` that the bootstrap document states, else that of the draft."""
         return self.layout.suffix if self.suffix is None else self.suffix
 
     # ------------------------------------------------------------------ at the root
@@ -142,6 +143,7 @@ class DraftDialect(Dialect):
 
     # ------------------------------------------------------------------ keys
     def key(self, path: str, kind: NodeKind) -> str:
+        """The key of the document of a node of this kind at `path`, whether or not it exists."""
         inner = path.strip("/")
         if not inner:
             return f"{self.layout.root}{kind}{self.ending}"
@@ -169,6 +171,7 @@ class DraftDialect(Dialect):
         return f"{self.layout.meta}/{_inside(path)}"
 
     def data(self, path: str) -> str:
+        """The prefix of the chunks of the array at `path`."""
         return f"{self.layout.data}/{_inside(path)}"
 
     def children(self, path: str, entries: Iterable[Entry]) -> Iterator[Child]:

@@ -297,7 +297,9 @@ class Dialect(Protocol):
     def chunk_keys(self, path: str, ndim: int, separator: str | None = None) -> ChunkKeys:
         """The ChunkKeys of a new array at `path`; `separator` None is the dialect's default."""
 
-    def erase(self, path: str, kind: NodeKind) -> Erasure: ...
+    def erase(self, path: str, kind: NodeKind) -> Erasure:
+        """The keys and prefixes to erase when the node at `path` is removed, for all its documents, its chunks and the
+        nodes beneath it."""
 
     def check_name(self, name: str) -> None:
         """Raises Refused for a name that a new node may not have."""

@@ -68,6 +68,7 @@ class Members:
         return name in self.value
 
     def at(self, name: str) -> str:
+        """The JSON pointer of a member in the document, whether or not the member exists."""
         return self.pointer + token(name)
 
     def any(self, name: str, default: JSON = None) -> JSON:

@@ -48,6 +48,7 @@ class DocumentParser:
             members.any(name)
 
     def group(self) -> GroupMetadata:
+        """The metadata of a group. Malformed consolidated metadata are reported in `notes`, and are no error."""
         inline = self.members.any("consolidated_metadata")
         if inline is not None:
             good = isinstance(inline, Mapping) and isinstance(inline.get("metadata"), Mapping)
@@ -60,6 +61,7 @@ class DocumentParser:
         return GroupMetadata(self.dialect.name, extensions=tuple(self.reports), defects=self.defects.found)
 
     def array(self) -> ArrayMetadata:
+        """The metadata of an array, as far as its document has no defects; these are collected, not raised."""
         members, attempt = self.members, self.defects.attempt
         shape = attempt(members.ints, "shape")
         dtype = attempt(self._data_type)

@@ -50,6 +50,7 @@ class Address:
 
     @property
     def public_url(self) -> str:
+        """The `store_url` without passwords and tokens, for messages and documents."""
         return public(self.store_url)
 
     @property

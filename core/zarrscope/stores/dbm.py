@@ -44,6 +44,7 @@ class DbmFile(MutableMapping[str, bytes]):
                 self.writable = True
 
     def close(self) -> None:
+        """Closes the file; the next use opens it again."""
         with self._lock:
             if self._open is not None:
                 self._open.close()

@@ -56,6 +56,7 @@ class Environment:
         environment."""
 
     def opened(self) -> Database:
+        """The open environment; read-only if its file must not be written. Raises the errors of lmdb."""
         with _lock:
             if self._open is None:
                 import lmdb

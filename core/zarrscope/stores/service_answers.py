@@ -67,6 +67,7 @@ def pause_asked_for(url: str, timeout: float) -> float:
 
 
 def says_other_region(text: str) -> bool:
+    """Whether S3 answered that the bucket lies in another region than the one of the request."""
     return any(each in text for each in ("PermanentRedirect", "AuthorizationHeaderMalformed", "redirect without"))
 
 
@@ -76,6 +77,8 @@ def finds_no_login(text: str) -> bool:
 
 
 def is_about_range(failed: ZarrscopeError) -> bool:
+    """Whether the service refused the byte range of a request, because the value is shorter or it cannot read the end
+    of a value."""
     text = str(failed.__cause__ or failed)
     words = (" 416 ", "InvalidRange", "Invalid range", "suffix", "Range started at", "CONTENT_RANGE", "non-partial")
     return any(each in text for each in words)

@@ -23,7 +23,8 @@ class Readable(Protocol):
 
     url: str
 
-    def get(self, key: str, part: ByteRange | None = None, limit: int | None = None) -> bytes | None: ...
+    def get(self, key: str, part: ByteRange | None = None, limit: int | None = None) -> bytes | None:
+        """The value or the given part of it, None if the key is absent. Raises TooLarge beyond `limit` bytes."""
 
 
 class Reader:

@@ -45,6 +45,7 @@ class Wrapper(Store):
 
     @property
     def allow_outside(self) -> bool:
+        """Whether the wrapped store follows links that lead out of its folder."""
         return self.store.allow_outside
 
     @allow_outside.setter

@@ -15,6 +15,7 @@ def is_temporary(name: str) -> bool:
 
 
 def is_link(path: str) -> bool:
+    """Whether a path is a symbolic link, or a junction of Windows; False if nothing is there."""
     try:
         found = os.lstat(path)
     except (OSError, ValueError):

@@ -121,6 +121,8 @@ def flush(handle: int) -> None:
 
 
 def sync_folder(folder: str) -> None:
+    """Stores the names in a folder durably, so that a new or renamed file survives a power failure. Does nothing on
+    Windows, nor where the file system cannot do it."""
     if sys.platform == "win32":
         return
     with suppress(OSError):

@@ -130,6 +130,7 @@ class Proxied(socket.socket):
     process: subprocess.Popen[bytes]
 
     def close(self) -> None:
+        """Ends the connection and then the command; waits up to 5 seconds for the command."""
         super().close()
         self.process.terminate()
         with suppress(subprocess.TimeoutExpired):

@@ -105,6 +105,8 @@ class Channels:
 
     @property
     def alive(self) -> list[SSHConnection]:
+        """The connections that requests may use: the first one always, so that its error is raised when it has
+        ended."""
         with self._guard:
             return [self.first, *(each for each in self._further if each.alive)]
 

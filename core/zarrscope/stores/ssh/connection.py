@@ -59,7 +59,8 @@ class _Noticed:
 class Sink(Protocol):
     """Takes the answers to a request, and None when the connection ends."""
 
-    def put(self, frame: MessageFrame | None, /) -> None: ...
+    def put(self, frame: MessageFrame | None, /) -> None:
+        """Takes an answer; None is the last one, because the connection has ended."""
 
 
 class ConnectionEnded(Unreadable):
@@ -187,6 +188,7 @@ class SSHConnection:
                     waiting.put(frame)
 
     def ended(self) -> ZarrscopeError:
+        """The error that says why the connection ended. Waits up to 6 seconds for the end of ssh and its last lines."""
         try:
             code: int | None = self._process.wait(5)
         except subprocess.TimeoutExpired:
@@ -251,6 +253,8 @@ class SSHConnection:
         waiting: Sink | None = None,
         number: int | None = None,
     ) -> int:
+        """Sends a request and returns its number. `waiting` takes the answers; None is put there if the connection has
+        ended."""
         self._sending += 1
         try:
             with self._guard:

@@ -34,7 +34,8 @@ of the frame."""
 class FramePipe(Protocol):
     """A pipe from which frames are read."""
 
-    def read(self, count: int, /) -> bytes: ...
+    def read(self, count: int, /) -> bytes:
+        """Reads up to `count` bytes; fewer only at the end of the pipe."""
 
 
 class MessageFrame(NamedTuple):
@@ -123,8 +124,10 @@ _EXTRAS = {
 
 
 def range_told(part: ByteRange | None) -> list[int | None] | None:
+    """A byte range as JSON: [start, length], or null for the whole value."""
     return None if part is None else [part.start, part.length]
 
 
 def range_read(told: Any) -> ByteRange | None:
+    """The byte range that `range_told` made into JSON."""
     return None if told is None else ByteRange(told[0], told[1])

@@ -46,6 +46,8 @@ class DirectoryIndex:
 
     @classmethod
     def of(cls, directory: Directory, ranges: Ranges) -> DirectoryIndex:
+        """Makes the table. Of several entries with one name the last one counts; names that are no valid keys are in
+        `refused`."""
         index = cls(directory, ranges)
         refused, duplicates = [], []
         for member in directory.members:

@@ -22,6 +22,7 @@ def _rank(name: str) -> tuple[bool, int, str]:
 
 
 def is_document(name: str) -> bool:
+    """Whether an entry is a zarr.json, of any node."""
     return name == ROOT or name.endswith("/" + ROOT)
 
 

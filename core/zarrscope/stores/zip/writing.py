@@ -276,14 +276,14 @@ def locked_folder(folder: str) -> Iterator[None]:
         yield
 
 
-class Settling(Protocol):
+class _Settling(Protocol):
     def _settle(self) -> None: ...
 
 
-_waiting: WeakSet[Settling] = WeakSet()
+_waiting: WeakSet[_Settling] = WeakSet()
 
 
-def settle_at_exit(store: Settling) -> None:
+def settle_at_exit(store: _Settling) -> None:
     """Registers a store whose values from `put` are still waiting, so that they are written when the process ends."""
     _waiting.add(store)
 
