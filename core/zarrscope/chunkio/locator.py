@@ -8,8 +8,7 @@ then byte ranges, nearby ones merged into one request; or a whole shard in one r
 Promises: one fetch requests nothing twice; a byte range that arrives incomplete becomes a BadChunk error, never wrong
 data; a shard index is parsed only once as long as its bytes stay the same. The index of a local shard is read each
 time, because another process may have rewritten the shard; the index of a remote shard is cached, and read again when a
-chunk that it locates cannot be decoded.
-Specification: sharding-indexed codec v1.0; reference.md A.6.1, F.13.
+chunk that it locates cannot be decoded. Specification: sharding-indexed codec v1.0; reference.md A.6.1, F.13.
 """
 
 from __future__ import annotations
@@ -106,10 +105,9 @@ class Locator:
 
     # ------------------------------------------------------------------ the grid of chunks
     def edges(self, axis: int) -> Edges:
+        """The edges of the chunks along an axis; in shards, those of the inner chunks, which are regular."""
         length = self.metadata.shape[axis]
-        if self.tiers:
-            return RegularEdges(self.chunk_shape[axis], length)
-        return self.metadata.grid.edges(axis, length)
+        return RegularEdges(self.chunk_shape[axis], length) if self.tiers else self.metadata.grid.edges(axis, length)
 
     @property
     def grid_shape(self) -> ChunkIndex:
@@ -129,6 +127,7 @@ class Locator:
         return tuple(u // n for u, n in zip(chunk, self.chunks_per_shard, strict=True)) if self.tiers else chunk
 
     def key(self, chunk: ChunkIndex) -> str:
+        """The store key that holds a chunk; for an inner chunk, the key of its shard."""
         return self.metadata.keys.key(self.grid_index(chunk))
 
     # ------------------------------------------------------------------ fetching

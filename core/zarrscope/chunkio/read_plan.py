@@ -52,6 +52,7 @@ class RowSlice(NamedTuple):
     """The byte ranges of the inner chunks in their shard; empty if the chunks have keys of their own."""
 
     def narrowed(self, start: int, stop: int) -> RowSlice:
+        """The slice with the parts `start` to `stop` alone; itself if these are all."""
         if stop - start == len(self.parts):
             return self
         return RowSlice(self.row, self.parts[start:stop], self.spans[start:stop])

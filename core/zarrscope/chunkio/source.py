@@ -27,28 +27,36 @@ class ArraySource(Protocol):
     """The members of an array that reading and writing its chunks needs."""
 
     @property
-    def store(self) -> Store: ...
+    def store(self) -> Store:
+        """The store that holds the chunks."""
 
     @property
-    def path(self) -> str: ...
+    def path(self) -> str:
+        """The path of the node in the store: "/" or such as "/a/b"."""
 
     @property
-    def metadata(self) -> ArrayMetadata: ...
+    def metadata(self) -> ArrayMetadata:
+        """The canonical metadata, whatever the dialect of the documents."""
 
     @property
-    def shape(self) -> tuple[int, ...]: ...
+    def shape(self) -> tuple[int, ...]:
+        """The number of elements along each axis, in C order."""
 
     @property
-    def ndim(self) -> int: ...
+    def ndim(self) -> int:
+        """The number of axes; 0 for an array of one element."""
 
     @property
-    def dtype(self) -> np.dtype[Any]: ...
+    def dtype(self) -> np.dtype[Any]:
+        """The dtype of decoded elements. Raises Unsupported if numpy cannot hold the data type."""
 
     @property
-    def fill_value(self) -> Any: ...
+    def fill_value(self) -> Any:
+        """The value of elements whose chunk is not stored: a numpy scalar, or str or bytes for variable types."""
 
     @property
-    def locator(self) -> Locator: ...
+    def locator(self) -> Locator:
+        """Finds and fetches the encoded chunks; it is replaced when the metadata change."""
 
     def grid_chunk_pipeline(self, shape: ChunkIndex) -> CodecPipeline:
         """The codecs for a chunk of `shape`."""
@@ -66,7 +74,8 @@ class ArraySource(Protocol):
     ) -> Iterator[Sequence[Fetched]]:
         """Like `fetch`, but yields the chunks of one answer together."""
 
-    def decode(self, chunk: ChunkIndex, data: Buffer, out: NDArray[Any] | None) -> NDArray[Any]: ...
+    def decode(self, chunk: ChunkIndex, data: Buffer, out: NDArray[Any] | None) -> NDArray[Any]:
+        """Decodes the bytes of one chunk, into `out` if given. Raises BadChunk, Unsupported or Refused."""
 
     def check_size(self, shape: ChunkIndex) -> None:
         """Raises Refused for chunks that are too large to decode."""
@@ -74,10 +83,15 @@ class ArraySource(Protocol):
     def choose_keys(self, selection: Selection | OrthogonalSelection | CoordinateSelection) -> None:
         """Called before writing: finds out which of the possible keys the stored chunks have."""
 
-    def need_writing(self) -> None: ...
+    def need_writing(self) -> None:
+        """Raises ReadOnly if writing is not allowed."""
 
-    def need_unchanged(self, *, writing: bool) -> None: ...
+    def need_unchanged(self, *, writing: bool) -> None:
+        """Raises NotFound or Conflict if the array was erased or replaced since it was opened."""
 
-    def located(self, error: ZarrscopeError, key: str | None = None) -> ZarrscopeError: ...
+    def located(self, error: ZarrscopeError, key: str | None = None) -> ZarrscopeError:
+        """Returns the error with the address of the store, and with `key` or, if that is None, the path of the
+        array."""
 
-    def failure(self, error: Exception, chunk: ChunkIndex) -> ZarrscopeError: ...
+    def failure(self, error: Exception, chunk: ChunkIndex) -> ZarrscopeError:
+        """The error to raise for a chunk that cannot be read: `error` with its place, or a BadChunk caused by it."""

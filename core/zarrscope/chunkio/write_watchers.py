@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 class Watcher(Protocol):
     """Notified when values of an array are written, so that caches drop them."""
 
-    def invalidate(self, array: ArraySource) -> None: ...
+    def invalidate(self, array: ArraySource) -> None:
+        """Called after values of `array` were written; the watcher drops all cached chunks of that array."""
 
     def forget_beneath(self, url: str, path: str) -> None:
         """Called after the node at `path` of the store `url` was erased or moved, together with everything below it."""

@@ -48,6 +48,7 @@ class ArraySpec:
 
     @property
     def count(self) -> int:
+        """The number of elements; 1 for an array without axes."""
         return prod(self.shape)
 
     @property
@@ -86,6 +87,7 @@ class BytesSpec:
 
     @classmethod
     def exactly(cls, size: int, itemsize: int = 1) -> BytesSpec:
+        """Bytes of a size that is known without data, so that it is also their limit."""
         return cls(size, size, itemsize)
 
     def compressed(self) -> BytesSpec:
@@ -94,6 +96,7 @@ class BytesSpec:
         return BytesSpec(None, self.limit + self.limit // 2 + 65536)
 
     def longer(self, extra: int) -> BytesSpec:
+        """The same bytes with `extra` bytes more, such as a checksum."""
         return BytesSpec(None if self.size is None else self.size + extra, self.limit + extra)
 
 
@@ -116,6 +119,8 @@ class ArrayToArray:
         raise NotImplementedError  # each codec overrides this
 
     def encode(self, array: Elements) -> Elements:
+        """Turns elements that `decoded` describes into elements that `encoded` describes. Raises Refused for values
+        that it cannot store."""
         raise NotImplementedError  # each codec overrides this
 
     def map_selection(self, selection: tuple[slice, ...]) -> tuple[slice, ...] | None:
@@ -151,6 +156,8 @@ class ArrayToBytes:
         raise NotImplementedError  # each codec overrides this
 
     def encode(self, array: Elements) -> bytes:
+        """Turns elements that `decoded` describes, with any strides, into bytes. Raises Refused for values that it
+        cannot store."""
         raise NotImplementedError  # each codec overrides this
 
     def encode_view(self, array: Elements) -> Buffer:
@@ -260,6 +267,7 @@ class BytesToBytes:
         raise NotImplementedError  # each codec overrides this
 
     def encode(self, data: bytes) -> bytes:
+        """Returns the compressed bytes, or the bytes with their checksum."""
         raise NotImplementedError  # each codec overrides this
 
     def max_encoded_size(self, size: int) -> int | None:
@@ -281,6 +289,7 @@ class BytesToBytes:
         out[:] = np.frombuffer(result, np.uint8)
 
     def check_size(self, found: int, expected: int) -> None:
+        """Raises BadChunk if decoding gave `found` bytes where the chunk has `expected`."""
         if found != expected:
             raise BadChunk(
                 f"{self.name} gave {found:,} bytes where the chunk has {expected:,}: it is cut off or damaged",
@@ -288,9 +297,11 @@ class BytesToBytes:
             )
 
     def too_long(self, limit: int) -> BadChunk:
+        """The error for encoded bytes that decode to more than `limit` bytes."""
         return BadChunk(f"{self.name} gave more than the {limit:,} bytes that fit the chunk", codec=self.name)
 
     def damaged(self, why: object) -> BadChunk:
+        """The error for bytes that are not in the codec's format; `why` is the library's own error."""
         return BadChunk(f"{self.name} cannot decode these bytes: {why}", codec=self.name)
 
 

@@ -174,6 +174,7 @@ class Checksummed(BytesToBytes):
         self.encoded = decoded.longer(self.width)
 
     def digest(self, data: Buffer) -> bytes:
+        """The checksum of the bytes, `width` bytes long and little-endian."""
         raise NotImplementedError  # each checksum overrides this
 
     def decode(self, data: Buffer) -> Buffer:

@@ -42,7 +42,7 @@ class Zfpy(ArrayToBytes):
         self.most = blocks * self.block_bits // 8 + 64
         self.encoded = BytesSpec(None, self.most)
 
-    def padded(self, data: Buffer) -> bytes:
+    def _padded(self, data: Buffer) -> bytes:
         if len(data) > self.most:
             raise BadChunk(
                 f"{self.name}: the chunk has {len(data):,} bytes, and can have at most {self.most:,}", codec=self.name
@@ -51,7 +51,7 @@ class Zfpy(ArrayToBytes):
             raise BadChunk(f"{self.name}: the chunk has {len(data)} bytes: it is cut off", codec=self.name)
         return bytes(data).ljust(self.most + 64, b"\0")
 
-    def finished(self, found: Elements, out: Elements | None) -> Elements:
+    def _finished(self, found: Elements, out: Elements | None) -> Elements:
         found = found.reshape(self.decoded.shape)
         if out is None:
             return found
@@ -61,7 +61,7 @@ class Zfpy(ArrayToBytes):
     def described(self, data: Buffer, out: Elements | None) -> Elements:
         """Decodes a stream with a header, after checking that the header fits the chunk."""
         zfpy = needed("zfpy")
-        whole = self.padded(data)
+        whole = self._padded(data)
         header = zfpy.header(whole)
         shape = tuple(n for n in (header["nw"], header["nz"], header["ny"], header["nx"]) if n)
         if shape != self.decoded.shape or np.dtype(header["type"]) != self.decoded.numpy:
@@ -73,9 +73,9 @@ class Zfpy(ArrayToBytes):
         config = header["config"]
         if config["expert"]["minbits"] > self.block_bits or config["rate"] > 64:
             raise BadChunk(f"{self.name}: the header states more bits per block than are possible", codec=self.name)
-        return self.finished(zfpy.decompress_numpy(whole), out)
+        return self._finished(zfpy.decompress_numpy(whole), out)
 
-    def compress(self, array: Elements, header: bool) -> bytes:
+    def _compress(self, array: Elements, header: bool) -> bytes:
         zfpy = needed("zfpy")
         return bytes(zfpy.compress_numpy(np.ascontiguousarray(array), write_header=header, **self.arguments))
 
@@ -109,11 +109,11 @@ class Zfp(Zfpy):
             return self.described(data, out)
         zfpy = needed("zfpy")
         kind = getattr(zfpy, _ZFP_TYPES[self.decoded.dtype.name])
-        found = zfpy._decompress(self.padded(data), kind, self.decoded.shape, **self.arguments)
-        return self.finished(found, out)
+        found = zfpy._decompress(self._padded(data), kind, self.decoded.shape, **self.arguments)
+        return self._finished(found, out)
 
     def encode(self, array: Elements) -> bytes:
-        return self.compress(array, self.header)
+        return self._compress(array, self.header)
 
 
 @codec("numcodecs.zfpy")
@@ -130,7 +130,7 @@ class NumcodecsZfpy(Zfpy):
         return self.described(data, out)
 
     def encode(self, array: Elements) -> bytes:
-        return self.compress(array, header=True)
+        return self._compress(array, header=True)
 
 
 @codec("numcodecs.pcodec")

@@ -53,16 +53,16 @@ class Itemised(ArrayToBytes):
             raise settings.unfit(f"stores objects, but the data type is {decoded.dtype.name!r}")
         self.encoded = BytesSpec(None, MAX_CHUNK_BYTES)
 
-    def parse(self, data: Buffer) -> Any:
+    def _parse(self, data: Buffer) -> Any:
         raise NotImplementedError  # each encoding overrides this
 
-    def compose(self, items: list[Any]) -> bytes:
+    def _compose(self, items: list[Any]) -> bytes:
         raise NotImplementedError  # each encoding overrides this
 
     def decode(self, data: Buffer, out: Elements | None) -> Elements:
         if len(data) > MAX_CHUNK_BYTES:
             raise BadChunk(f"{self.name}: the chunk has more than {MAX_CHUNK_BYTES:,} bytes", codec=self.name)
-        items = self.parse(data)
+        items = self._parse(data)
         if not isinstance(items, list) or len(items) < 2:
             raise BadChunk(f"{self.name}: the chunk is not a list of items, dtype and shape", codec=self.name)
         *items, dtype, shape = items
@@ -97,7 +97,7 @@ class Itemised(ArrayToBytes):
 
     def encode(self, array: Elements) -> bytes:
         items = np.atleast_1d(array).tolist()
-        return self.compose([*items, array.dtype.str if array.dtype.kind != "O" else "|O", list(array.shape)])
+        return self._compose([*items, array.dtype.str if array.dtype.kind != "O" else "|O", list(array.shape)])
 
 
 @codec("numcodecs.json2")
@@ -108,11 +108,11 @@ class Json2(Itemised):
         super().__init__(settings, decoded)
         self.encoding = settings.choice("encoding", ("utf-8", "utf8", "ascii", "latin-1"), default="utf-8")
 
-    def parse(self, data: Buffer) -> Any:
+    def _parse(self, data: Buffer) -> Any:
         check_json(self.name, data)
         return json.loads(bytes(data).decode(self.encoding))
 
-    def compose(self, items: list[Any]) -> bytes:
+    def _compose(self, items: list[Any]) -> bytes:
         return json.dumps(items, separators=(",", ":"), sort_keys=True).encode(self.encoding)
 
 
@@ -126,14 +126,14 @@ class Msgpack2(Itemised):
         self.use_bin_type = settings.boolean("use_bin_type", default=True)
         self.use_single_float = settings.boolean("use_single_float", default=False)
 
-    def parse(self, data: Buffer) -> Any:
+    def _parse(self, data: Buffer) -> Any:
         unpack = needed("msgpack").unpackb
         items = unpacked(self.name, data, unpack, raw=self.raw, strict_map_key=False)
         if self.raw and isinstance(items, list) and len(items) > 1 and isinstance(items[-2], bytes):
             items[-2] = items[-2].decode("ascii", "replace")
         return items
 
-    def compose(self, items: list[Any]) -> bytes:
+    def _compose(self, items: list[Any]) -> bytes:
         packed = needed("msgpack").packb(items, use_bin_type=self.use_bin_type, use_single_float=self.use_single_float)
         return bytes(packed)
 

@@ -28,6 +28,7 @@ WORST = 100
 
 
 def too_much(codec: str, size: int) -> BadChunk:
+    """The error for a chunk whose objects would need `size` bytes of memory."""
     return BadChunk(
         f"{codec}: the objects in this chunk would take more than {size:,} bytes of memory; "
         f"the limit is {limits.MAX_CHUNK_BYTES:,}",

@@ -24,11 +24,14 @@ class Budget:
         self.total = total if total is not None else [0]
 
     def spend(self, count: int) -> None:
+        """Adds `count` codecs to those of the array. Raises BadMetadata if they are more than MAX_CODECS."""
         self.total[0] += count
         if self.total[0] > MAX_CODECS:
             raise BadMetadata(f"This array has more than {MAX_CODECS} codecs", pointer="")
 
     def deeper(self) -> Budget:
+        """The budget of codecs that are nested one level deeper; it counts on in the same total. Raises BadMetadata
+        beneath MAX_DEPTH."""
         if self.depth + 1 > MAX_DEPTH:
             raise BadMetadata(f"Codecs are nested more than {MAX_DEPTH} levels deep", pointer="")
         return Budget(self.depth + 1, self.total)
@@ -50,9 +53,11 @@ class CodecSettings:
         return [member for member, value in self.members.items() if member not in self._read and value is not None]
 
     def fault(self, member: str, problem: str) -> BadMetadata:
+        """The error for a member with a wrong value, with the pointer of the member."""
         return BadMetadata(f"Codec {self.name}: {member!r} {problem}", pointer=self.pointer(member))
 
     def pointer(self, member: str = "") -> str:
+        """The JSON pointer of a member, relative to the codec; without a member, that of the configuration."""
         escaped = member.replace("~", "~0").replace("/", "~1")
         return f"/configuration/{escaped}" if member else "/configuration"
 
@@ -62,10 +67,13 @@ class CodecSettings:
         return BadMetadata(f"Codec {self.name} {problem}", pointer="")
 
     def has(self, member: str) -> bool:
+        """Whether a member is there and is not null. It counts as read."""
         self._read.add(member)
         return self.members.get(member) is not None
 
     def value(self, member: str, default: object = _ABSENT) -> Any:
+        """The value of a member, of any type, null included; `default` if it is absent. Raises BadMetadata if there is
+        no default either."""
         self._read.add(member)
         found = self.members.get(member, _ABSENT)
         if found is _ABSENT:
@@ -75,6 +83,7 @@ class CodecSettings:
         return found
 
     def integer(self, member: str, default: object = _ABSENT, low: int | None = None, high: int | None = None) -> int:
+        """A member that is an integer from `low` to `high`; neither a boolean nor 1.0 is one. Raises BadMetadata."""
         found = self.value(member, default)
         if type(found) is not int:
             raise self.fault(member, f"must be an integer, not {shown(found)}")
@@ -83,24 +92,28 @@ class CodecSettings:
         return found
 
     def number(self, member: str, default: object = _ABSENT) -> float | int:
+        """A member that is an integer or a float; a boolean is none. Raises BadMetadata."""
         found = self.value(member, default)
         if type(found) is int or type(found) is float:
             return found
         raise self.fault(member, f"must be a number, not {shown(found)}")
 
     def boolean(self, member: str, default: object = _ABSENT) -> bool:
+        """A member that is true or false; 0 and 1 are refused. Raises BadMetadata."""
         found = self.value(member, default)
         if type(found) is not bool:
             raise self.fault(member, f"must be true or false, not {shown(found)}")
         return found
 
     def text(self, member: str, default: object = _ABSENT) -> str:
+        """A member that is a string. Raises BadMetadata."""
         found = self.value(member, default)
         if not isinstance(found, str):
             raise self.fault(member, f"must be a string, not {shown(found)}")
         return found
 
     def choice(self, member: str, choices: Sequence[T], default: object = _ABSENT) -> T:
+        """A member that equals one of the choices, in value and type. Raises BadMetadata."""
         found = self.value(member, default)
         for choice in choices:
             if type(found) is type(choice) and found == choice:
@@ -108,6 +121,7 @@ class CodecSettings:
         raise self.fault(member, f"must be one of {', '.join(map(shown, choices))}, not {shown(found)}")
 
     def integers(self, member: str, length: int | None = None, low: int | None = None) -> tuple[int, ...]:
+        """A member that is a list of `length` integers, each at least `low`; it has no default. Raises BadMetadata."""
         found = self.value(member)
         if not isinstance(found, list | tuple) or any(type(item) is not int for item in found):
             raise self.fault(member, f"must be a list of integers, not {shown(found)}")
@@ -149,6 +163,7 @@ class CodecSettings:
         return CodecSpec(item["name"], Configuration(configuration), required, spelled=item["name"])
 
     def unsupported(self, member: str, feature: str, advice: str | None = None) -> Unsupported:
+        """The error for a valid value that zarrscope cannot handle, with the pointer of the member."""
         return Unsupported(
             f"Codec {self.name}: {feature} is not supported",
             feature=feature,

@@ -220,6 +220,7 @@ class Shard:
 
     @property
     def index_range(self) -> ByteRange:
+        """The bytes of the encoded index within the shard: its first or its last `index_size` bytes."""
         return ByteRange(0, self.index_size) if self.at_start else ByteRange.last(self.index_size)
 
     def decode_index(self, data: Buffer, size: int | None = None) -> ShardIndex:
