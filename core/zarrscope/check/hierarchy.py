@@ -66,20 +66,23 @@ class Journal(Protocol):
         """The number of chunks of the node's grid that were checked, in C order; None if the node was not checked
         yet."""
 
-    def reach(self, path: str, chunks: int, findings: list[Finding]) -> None: ...
+    def reach(self, path: str, chunks: int, findings: list[Finding]) -> None:
+        """Records that the first `chunks` chunks of the node's grid were checked, with the findings since the last
+        record."""
 
 
 class NullJournal:
     """The journal of a check that cannot be resumed: it records nothing."""
 
     def reached(self, path: str) -> int | None:
+        """Always None: every node is checked from its first chunk."""
         return None
 
     def reach(self, path: str, chunks: int, findings: list[Finding]) -> None:
-        pass
+        """Does nothing."""
 
 
-def no_progress(progress: CheckProgress) -> None:
+def _no_progress(progress: CheckProgress) -> None:
     pass
 
 
@@ -89,7 +92,7 @@ def check(
     *,
     chunks: bool = True,
     expect_all: bool = False,
-    progress: Callable[[CheckProgress], None] = no_progress,
+    progress: Callable[[CheckProgress], None] = _no_progress,
     cancelled: Callable[[], bool] = never,
     resume: Journal | None = None,
     scheduler: Scheduler | None = None,

@@ -72,6 +72,7 @@ class LargeShard:
 
     @property
     def is_full(self) -> bool:
+        """Whether `max_findings` findings were made, so that the check of this shard ends."""
         return len(self.findings) >= self.max_findings
 
     def _count(self, first: ChunkIndex, many: ChunkIndex) -> int:

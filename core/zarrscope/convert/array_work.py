@@ -55,6 +55,7 @@ class WorkCount:
 
     @property
     def chunks(self) -> int:
+        """The number of chunks that are done, in whichever of the four ways."""
         return self.copied + self.encoded + self.blank + self.kept
 
     def __add__(self, other: WorkCount) -> WorkCount:

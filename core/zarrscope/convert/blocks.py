@@ -96,6 +96,7 @@ def slabs(spans: ElementRegion, unit: Sequence[int], itemsize: int, factors: Seq
 
 
 def selection(spans: ElementRegion) -> Selection:
+    """A region as a selection that keeps all axes."""
     return Selection(tuple(spans), tuple(map(len, spans)), False)
 
 

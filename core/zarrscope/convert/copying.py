@@ -74,7 +74,7 @@ def run(
             store=plan.source.url,
             advice="Convert to another dialect, or allow the losses.",
         )
-    store = plan.store if plan.store is not None else opened(plan.destination)
+    store = plan.store if plan.store is not None else _opened(plan.destination)
     executor = executor_for(scheduler)
     try:
         return _ConvertRun(plan, store, executor, progress, cancelled).go(verify)
@@ -82,7 +82,7 @@ def run(
         executor.close()
 
 
-def opened(destination: str) -> Store:
+def _opened(destination: str) -> Store:
     from zarrscope.stores.address import open_store
 
     return open_store(destination, "a")
@@ -107,6 +107,7 @@ class DestinationWriter:
         """Whether the destination may already contain results of this job."""
 
     def result(self, *, verified: bool, cancelled: bool) -> Result:
+        """The counts of this job. Its `assumed` also has the values that other processes of a cluster were denied."""
         n = self.sum
         assumed = max((node.array.store.taken_as_missing for node in self.nodes if node.array is not None), default=0)
         assumed += n.assumed if self.executor.may_repeat else 0  # on a cluster, other processes counted these
@@ -145,6 +146,8 @@ class DestinationWriter:
 
     # ------------------------------------------------------------------ documents
     def documents(self, node: NodePlan) -> None:
+        """Stores the files of a node, then its documents, first the one with the attributes. Raises Conflict if a key
+        has another value, and Cancelled."""
         self.check()
         documents = sorted(node.documents.items(), key=lambda item: (item[0] != node.attributes_key, item[0]))
         for key, value in (*node.files.items(), *documents):
@@ -158,6 +161,7 @@ class DestinationWriter:
         return self.resumed and all(self.store.get(key) == value for key, value in node.documents.items())
 
     def check(self) -> None:
+        """Raises Cancelled if the caller has cancelled the job."""
         if self.cancelled():
             raise Cancelled
 
@@ -173,6 +177,7 @@ class DestinationWriter:
         return ArrayWork(source, target, node.level.factors, node.level.method, again=again)
 
     def chunks(self, node: NodePlan) -> None:
+        """Copies or encodes the chunks of one array, and adds them to `sum`. Raises the first error, or Cancelled."""
         assert node.metadata is not None
         doing = "building" if node.level is not None else "converting"
 

@@ -29,6 +29,8 @@ METHODS: tuple[Method, ...] = ("mean", "nearest", "mode")
 
 
 def coarser_shape(shape: Sequence[int], factors: Sequence[int]) -> tuple[int, ...]:
+    """The shape of the next level: each length divided by its factor and rounded up, because an incomplete block makes
+    an element too."""
     return tuple(-(-n // f) for n, f in zip(shape, factors, strict=True))
 
 

@@ -60,6 +60,7 @@ class PatchLevel:
 
     @property
     def path(self) -> str:
+        """The path of the level's array in the hierarchy."""
         return self.array.path
 
     @property

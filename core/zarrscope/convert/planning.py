@@ -1,8 +1,7 @@
 """The plan of a conversion: every node's new documents, the chunks that are copied unchanged, and the losses.
 
 A plan reads documents and no chunks, and writes nothing. The new documents are written in memory and parsed again while
-planning, so every difference in meaning is found and listed as a loss. Specification: reference.md H.8 (abilities of
-the dialects), E.1 (OME-Zarr), A.12 (fill values).
+planning, so every difference in meaning is found and listed as a loss. Specification: reference.md H.8, E.1, A.12.
 """
 
 from __future__ import annotations
@@ -44,11 +43,9 @@ T = TypeVar("T")
 
 JOURNAL_LIMIT = 64 << 20
 """The most bytes of a journal. The journal of a rebuild may be long, because it names every group."""
-
 OME_XML = "OME/METADATA.ome.xml"
 OME_XML_LIMIT = 256 << 20
 """The most bytes of OME-XML that are copied: plates of many thousand wells have tens of millions."""
-
 Action = Literal["group", "copied", "encoded", "built"]
 
 
@@ -104,10 +101,12 @@ class Amount:
 
     @property
     def chunks(self) -> int:
+        """The number of destination chunks (or shards) of all arrays of the plan."""
         return sum(node.chunks for node in self.nodes)
 
     @property
     def nbytes(self) -> int:
+        """The size of all arrays of the plan in bytes, decoded."""
         return sum(node.nbytes for node in self.nodes)
 
 
@@ -150,6 +149,7 @@ class ConversionPlan(Amount):
 
 
 def node_json(node: NodePlan) -> dict[str, Any]:
+    """The row of a node in the JSON of a plan; the members about elements are there for arrays only."""
     told: dict[str, Any] = {"path": node.path, "target": node.target, "how": node.how, "notes": [*node.notes]}
     if node.metadata is not None:
         told |= {

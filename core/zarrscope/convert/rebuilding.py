@@ -65,6 +65,8 @@ class Rebuild(Amount):
 
     @property
     def journal(self) -> bytes:
+        """The JSON that is stored while the job runs. A run with other arguments has another journal, and so does not
+        resume this one."""
         told = {
             "zarrscope": "levels that are being built again",
             "path": self.path,

@@ -49,6 +49,8 @@ def _decoding(codecs: Sequence[CodecSpec], dtype: DataType | None, ndim: int) ->
 
 
 def rare(metadata: ArrayMetadata) -> list[str]:
+    """The names of the array's codecs that only zarr-python with numcodecs or imagecodecs reads; none in dialects whose
+    codecs all come from numcodecs."""
     if dialect_named(metadata.dialect).numcodecs:
         return []
     return [spec.name for spec in metadata.codecs if spec.name.startswith(("numcodecs.", "imagecodecs_"))]

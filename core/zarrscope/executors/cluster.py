@@ -115,6 +115,7 @@ class DaskExecutor:
             raise _nobody(address, error) from error
 
     def close(self) -> None:
+        """Closes the client if the executor made it. The cluster and its workers stay."""
         if self._own:
             self.client.close(timeout=10)
 
@@ -231,6 +232,8 @@ class DaskExecutor:
         cancelled: Callable[[], bool] = never,
         piece_bytes: int = TASK_BYTES,
     ) -> None:
+        """Calls `call` on the workers and `done` here. `piece_bytes`, the memory of a piece, decides how many go into a
+        task. Raises as Executor.run, and Unreadable or Refused if no worker can take part."""
         if not self._fit:
             self._need_workers()
         _Job(self, call, pieces, done, cancelled, piece_bytes).run()

@@ -54,7 +54,8 @@ class Executor(Protocol):
     def check_shared(self, store: Store, key: str, value: bytes) -> None:
         """Raises Refused if no worker finds `value` at `key`: the workers then have other files than this process."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Releases connections that the executor opened itself; it runs no further job."""
 
 
 class ThreadExecutor:
@@ -70,6 +71,7 @@ class ThreadExecutor:
         cancelled: Callable[[], bool] = never,
         piece_bytes: int = TASK_BYTES,
     ) -> None:
+        """As Executor.run. `piece_bytes` is ignored: each thread takes one piece at a time."""
         guard = threading.Lock()
 
         def one(piece: Piece) -> None:
@@ -80,10 +82,10 @@ class ThreadExecutor:
         shared().share(_until(cancelled, pieces), one)
 
     def check_shared(self, store: Store, key: str, value: bytes) -> None:
-        pass
+        """Does nothing: the threads of this process have the same files."""
 
     def close(self) -> None:
-        pass
+        """Does nothing: the threads belong to the process."""
 
 
 def _until(cancelled: Callable[[], bool], pieces: Iterable[Piece]) -> Iterator[Piece]:

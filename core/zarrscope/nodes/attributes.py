@@ -36,10 +36,12 @@ class Attributed(Protocol):
     attributes: Mapping[str, Any]
 
     @property
-    def path(self) -> str: ...
+    def path(self) -> str:
+        """The path of the node, "/" or such as "/a/b"."""
 
     @property
-    def metadata(self) -> ArrayMetadata | GroupMetadata: ...
+    def metadata(self) -> ArrayMetadata | GroupMetadata:
+        """The canonical metadata, which hold no attributes."""
 
 
 class Attributes(MutableMapping[str, Any]):

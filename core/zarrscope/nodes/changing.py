@@ -45,7 +45,9 @@ class ChangingHierarchy:
 
     if TYPE_CHECKING:
 
-        def open_node(self, path: str) -> Group | Array: ...
+        def open_node(self, path: str) -> Group | Array:
+            """Opens a node, as Hierarchy does, which inherits from this class."""
+            raise NotImplementedError  # Hierarchy defines it
 
     # ------------------------------------------------------------------ creating
     def create_group(self, path: str, attributes: Mapping[str, Any] | None = None) -> Group:

@@ -26,6 +26,7 @@ class KeyTree:
             self.add(key)
 
     def add(self, key: str) -> None:
+        """Adds a key, and the prefixes above it that are not known yet."""
         above, slash, name = key.rpartition("/")
         entry = Entry(name, False)
         while True:

@@ -57,39 +57,49 @@ class HierarchyLike(Protocol):
     def _nodes(self) -> NodeContext: ...
 
     @property
-    def url(self) -> str: ...
+    def url(self) -> str:
+        """The address of the store, without passwords."""
 
     @property
-    def store(self) -> Store: ...
+    def store(self) -> Store:
+        """The store of all documents and chunks."""
 
     @property
-    def dialect(self) -> Dialect: ...
+    def dialect(self) -> Dialect:
+        """The layout of documents and chunks."""
 
     @property
-    def other_dialects(self) -> tuple[str, ...]: ...
+    def other_dialects(self) -> tuple[str, ...]:
+        """The names of other dialects whose documents also lie at the root."""
 
     @property
-    def writable(self) -> bool: ...
+    def writable(self) -> bool:
+        """Whether the mode, the store and the documents at the root allow writing."""
 
     @property
-    def consolidated(self) -> bool: ...
+    def consolidated(self) -> bool:
+        """Whether nodes are read from a copy of all documents at the root."""
 
     @property
-    def warnings(self) -> tuple[str, ...]: ...
+    def warnings(self) -> tuple[str, ...]:
+        """Warnings about the hierarchy as a whole; nodes have warnings of their own."""
 
     # Group or Array, which are in a higher layer
-    def open_node(self, path: str, kind: NodeKind | None = None) -> Any: ...
+    def open_node(self, path: str, kind: NodeKind | None = None) -> Any:
+        """The Group or Array at `path`. With `kind`, only the documents of that kind are requested. Raises NotFound."""
 
     def __getitem__(self, path: str) -> Any: ...  # likewise
 
-    def children(self, path: str, cancelled: Callable[[], bool] = never) -> Iterator[Child]: ...
+    def children(self, path: str, cancelled: Callable[[], bool] = never) -> Iterator[Child]:
+        """Yields the names and kinds of a group's children; ends early once `cancelled()`."""
 
 
 class Described(Protocol):
     """A node with metadata: a Node, a Group or an Array."""
 
     @property
-    def metadata(self) -> ArrayMetadata | GroupMetadata: ...
+    def metadata(self) -> ArrayMetadata | GroupMetadata:
+        """The canonical metadata; their `kind` tells groups and arrays apart."""
 
 
 class NodeContext:
@@ -155,6 +165,7 @@ class NodeContext:
 
     @property
     def url(self) -> str:
+        """The address of the store, without passwords."""
         return self.store.url
 
     @property
@@ -189,6 +200,8 @@ class NodeContext:
             return not isinstance(error, NotFound)
 
     def node_at(self, path: str, kind: NodeKind | None = None) -> Node | None:
+        """The node at a canonical path, implicit groups included; None if there is none. With `kind`, only the
+        documents of that kind are requested. Raises Unreadable."""
         keys = self.keys_of(path, kind)
         documents: dict[str, StoredDocument] = {}
         passed_over: list[Unreadable] = []
@@ -316,6 +329,8 @@ class NodeContext:
         return tuple(key for dialect in self.dialects for key in dialect.outline(path))
 
     def parsed(self, path: str, documents: Mapping[str, StoredDocument]) -> Node | None:
+        """The node that these documents describe; None if they describe none. Raises BadMetadata or Unsupported, with
+        the address of the store."""
         try:
             for dialect in self.dialects:
                 node = parsed(dialect, path, documents)

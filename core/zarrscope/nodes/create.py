@@ -152,6 +152,8 @@ def with_defaults(spec: CodecSpec, dtype: DataType) -> CodecSpec:
 
 
 def default_codecs(dtype: DataType) -> tuple[CodecSpec, ...]:
+    """The codecs of a new array for which the caller names none: zstd at level 3 without checksum, after the codec that
+    makes bytes of the elements."""
     zstd = CodecSpec("zstd", Configuration({"level": 3, "checksum": False}))
     if dtype.name == "string":
         return CodecSpec("vlen-utf8"), zstd
@@ -161,6 +163,9 @@ def default_codecs(dtype: DataType) -> tuple[CodecSpec, ...]:
 
 
 def sharding(chunks: Sequence[int], codecs: Sequence[CodecSpec]) -> CodecSpec:
+    """The codec of shards whose inner chunks have the shape `chunks` and these codecs; the index is at the end, with a
+    CRC-32C."""
+
     def form(spec: CodecSpec) -> dict[str, Any]:
         return (
             {"name": spec.name, "configuration": dict(spec.configuration)}

@@ -206,6 +206,7 @@ class PlainFolder:
 
     @staticmethod
     def dialects() -> tuple[Dialect, ...]:
+        """The dialects that a node beneath may have, in the order in which they are tried."""
         return dialect_named("v3"), dialect_named("v2")
 
     searched = 200
@@ -218,6 +219,8 @@ class PlainFolder:
 
 
 def not_zarr(store: Store) -> NotFound:
+    """The error for a store without a hierarchy. If the store can be listed, the advice names up to five of its
+    entries."""
     looked = ", ".join(PROBES[:-1])
     advice = "Check the address; a hierarchy is opened at its root."
     if store.listable:

@@ -58,9 +58,9 @@ class StoredArray:
         self.warnings = warnings
         self.context = context
         """The hierarchy in which the array was opened, if there is one."""
-        self.set_metadata(metadata)
+        self._set_metadata(metadata)
 
-    def set_metadata(self, metadata: ArrayMetadata) -> None:
+    def _set_metadata(self, metadata: ArrayMetadata) -> None:
         self.metadata = metadata
         self._pipelines: dict[tuple[int, ...], CodecPipeline] = {}
         self._problem: ZarrscopeError | None = None
@@ -70,10 +70,12 @@ class StoredArray:
     # ------------------------------------------------------------------ properties
     @property
     def shape(self) -> tuple[int, ...]:
+        """The number of elements along each axis, in C order."""
         return self.metadata.shape
 
     @property
     def ndim(self) -> int:
+        """The number of axes; 0 for an array of one element."""
         return len(self.metadata.shape)
 
     @property
@@ -124,6 +126,7 @@ class StoredArray:
 
     @property
     def identity(self) -> ArrayIdentity:
+        """The key of the array's chunks in the cache of viewers; equal for other objects of the same array."""
         if self._identity is None:
             self._identity = ArrayIdentity(self.store.url, self.path, self.metadata, self.store.assumes)
         return self._identity
@@ -165,10 +168,13 @@ class StoredArray:
         return found
 
     def chunk_pipeline(self, shape: tuple[int, ...]) -> CodecPipeline:
+        """The codecs of one chunk of this shape; in a shard, those of an inner chunk."""
         locator = self.locator
         return locator.pipeline if locator.tiers and locator.pipeline is not None else self.grid_chunk_pipeline(shape)
 
     def located(self, error: ZarrscopeError, key: str | None = None) -> ZarrscopeError:
+        """Returns the error with the address of the store, and with `key` or, if that is None, the path of the
+        array."""
         return error.located(store=self.store.url, key=key if key is not None else self.path.lstrip("/") or "/")
 
     # ------------------------------------------------------------------ reading
@@ -199,7 +205,7 @@ class StoredArray:
         identity = self.identity
         if keys is not self.metadata.keys:
             self.warnings += (f"Chunks are stored under keys like {keys.key((0,) * self.ndim)}",)
-        self.set_metadata(replace(self.metadata, keys=keys, alternative_keys=()))
+        self._set_metadata(replace(self.metadata, keys=keys, alternative_keys=()))
         self._identity = identity  # the same array with the same chunks, so caches stay valid
 
     def choose_keys(self, selection: Selection | OrthogonalSelection | CoordinateSelection) -> None:
@@ -361,7 +367,7 @@ class StoredArray:
             outside = keys_outside(self, shape)  # before any change, because listing them may fail
             metadata = resize(context, self.path, self.metadata, shape)
             erase_outside(self, outside, lambda: resize(context, self.path, metadata, self.shape))
-        self.set_metadata(metadata)
+        self._set_metadata(metadata)
         self.written()
 
     @property

@@ -37,6 +37,7 @@ class Thrown:
 
     @property
     def record(self) -> bytes:
+        """The JSON that is stored beside the files in the trash, from which the node is put back."""
         told = {
             "zarrscope": "a node in the trash",
             "path": self.path,

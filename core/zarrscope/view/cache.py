@@ -79,9 +79,11 @@ class ChunkCache:
         return found
 
     def get(self, identity: ArrayIdentity, index: ChunkIndex) -> ChunkResult | None:
+        """The cached result for one chunk, which then counts as used; None if it is not cached."""
         return self.find(identity, (index,))[0]
 
     def put(self, identity: ArrayIdentity, result: ChunkResult) -> None:
+        """Caches a result in place of the former one. A result that is larger than `limit` is not kept."""
         key = (self._numbers.setdefault(identity, len(self._numbers)), result.index)
         self._drop(key)
         cost = self.OVERHEAD + (0 if result.data is None else held(result.data))
@@ -91,11 +93,13 @@ class ChunkCache:
             self.trim()
 
     def trim(self) -> None:
+        """Drops results until at most `limit` bytes are held; needed after `limit` was lowered."""
         while self.size > self.limit:
             _, (_, cost) = self._kept.popitem(last=False)
             self.size -= cost
 
     def drop_array(self, identity: ArrayIdentity) -> None:
+        """Drops all chunks of one array."""
         number = self._numbers.get(identity)
         for key in [key for key in self._kept if key[0] == number]:
             self._drop(key)
@@ -105,6 +109,7 @@ class ChunkCache:
         return [identity for identity in self._numbers if identity.lies_beneath(url, path)]
 
     def clear(self) -> None:
+        """Drops all chunks of all arrays."""
         self._kept.clear()
         self.size = 0
 

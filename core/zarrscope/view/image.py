@@ -104,6 +104,7 @@ class Image:
 
     @property
     def is_label(self) -> bool:
+        """Whether the metadata state that the values are labels: numbers of objects, not intensities."""
         return self.multiscale is not None and self.multiscale.is_label
 
     @property
@@ -139,6 +140,7 @@ class Image:
 
     @property
     def axes(self) -> tuple[Axis, ...]:
+        """The axes, one per dimension of the arrays, with the units that the metadata state."""
         return self._opened[1]
 
     @property
@@ -148,10 +150,12 @@ class Image:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The shape of the finest level, in elements."""
         return self.levels[0].shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
+        """The dtype of the finest level. Raises Unsupported if numpy cannot hold it."""
         return self.levels[0].array.dtype
 
     @property

@@ -76,6 +76,7 @@ class LazyView(Computing):
 
     @property
     def nbytes(self) -> int:
+        """The size in bytes that the values would take in memory; nothing is read."""
         return self.size * self.dtype.itemsize
 
     def __len__(self) -> int:
@@ -157,6 +158,7 @@ class LazyView(Computing):
 
     @property
     def T(self) -> LazyView:
+        """The view with its axes in reverse order; nothing is read."""
         return self.transpose()
 
     def on(self, array: Array) -> LazyView:

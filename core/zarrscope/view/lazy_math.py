@@ -113,9 +113,11 @@ class Computing(np.lib.mixins.NDArrayOperatorsMixin, ABC):
         return bool(np.asarray(self))
 
     def item(self, *index: int) -> Any:
+        """One element as a Python object; reads it. Without an index, the view must have one element."""
         return np.asarray(self[index] if index else self).item()
 
     def tolist(self) -> Any:
+        """The values as nested lists of Python objects; reads all of them."""
         return np.asarray(self).tolist()
 
     def copy(self, order: str = "C") -> np.ndarray[Any, Any]:
@@ -125,10 +127,12 @@ class Computing(np.lib.mixins.NDArrayOperatorsMixin, ABC):
 
     @property
     def flat(self) -> np.flatiter[np.ndarray[Any, Any]]:
+        """Reads all values, and iterates over the copy in C order; assigning to it changes only the copy."""
         return np.asarray(self).flat
 
     @property
     def itemsize(self) -> int:
+        """The size of one element in bytes."""
         return self.dtype.itemsize
 
     def __float__(self) -> float:

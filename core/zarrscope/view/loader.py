@@ -85,6 +85,7 @@ class ChunkLoader:
 
     @property
     def background(self) -> Background:
+        """The threads that fetch and decode: those given, else those of the process."""
         return self._background or shared_background()
 
     @property

@@ -62,7 +62,8 @@ class Loader(Protocol):
     _lock: threading.Condition
 
     @property
-    def background(self) -> Background: ...
+    def background(self) -> Background:
+        """The threads that fetch and decode."""
 
     def _abandon(self, ticket: ChunkTicket) -> None: ...
 

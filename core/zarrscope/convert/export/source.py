@@ -98,10 +98,12 @@ class ExportSource:
     # ------------------------------------------------------------------ values
     @property
     def shape(self) -> tuple[int, ...]:
+        """The shape of the exported values; axes at which one index was chosen are left out."""
         return tuple(part.count for part in self.parts if part.kept)
 
     @property
     def dtype(self) -> np.dtype[Any]:
+        """The dtype of the values in the array."""
         return self.array.dtype
 
     @property
