@@ -8,7 +8,6 @@ be filled. The axes of a result have the same order in memory as in the chunks. 
 from __future__ import annotations
 
 import os
-from functools import cache
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ import numpy as np
 
 from zarrscope.errors import Refused
 from zarrscope.model.selection import Selection
+from zarrscope.runtime.memo import memoized
 from zarrscope.runtime.tuning import KEPT_BYTES, KEPT_FROM, ZEROED_BYTES
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def fill_is_zero(array: ArraySource) -> bool:
     return not dtype.hasobject and not any(np.asarray(array.fill_value, dtype).tobytes())
 
 
-@cache
+@memoized(1)
 def _memory() -> int:
     """The memory of this machine in bytes. A larger result is refused before any chunk is read."""
     try:

@@ -19,7 +19,6 @@ libdeflate, isal or at last zlib; crc32c uses google-crc32c or a table in Python
 from __future__ import annotations
 
 import zlib
-from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,6 +28,7 @@ from zarrscope.codecs.native import library
 from zarrscope.codecs.settings import CodecSettings
 from zarrscope.errors import BadChunk
 from zarrscope.model.buffers import RangeReadable
+from zarrscope.runtime.memo import memoized
 from zarrscope.runtime.tuning import INFLATED_PIECE
 
 
@@ -140,7 +140,7 @@ class Zlib(Deflated):
         return zlib.compress(data, self.level)
 
 
-@cache
+@memoized(1)
 def _castagnoli() -> tuple[int, ...]:
     table = []
     for value in range(256):

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
-from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from zarrscope.errors import BadMetadata, NotFound, Unsupported, ZarrscopeError
 from zarrscope.jsondoc.parse import parse_json
 from zarrscope.model.frozen import frozen
 from zarrscope.model.plugins import failing, plugin, registered
+from zarrscope.runtime.memo import memoized
 
 if TYPE_CHECKING:
     DIALECTS: tuple[Dialect, ...]
@@ -88,7 +88,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'zarrscope.dialects.detection' has no attribute {name!r}")
 
 
-@cache
+@memoized(1)
 def _all() -> tuple[Dialect, ...]:
     return tuple(row.make() for row in TABLE)
 

@@ -28,14 +28,14 @@ _CONTROL = "[\x00-\x08\x0b-\x1f\x7f]"
 (2026-11-23)."""
 
 
-@cache
+@cache  # not memoized: `errors` is the layer below `runtime`
 def _unsafe() -> re.Pattern[str]:
     """Matches one unsafe character. It is compiled when it is first needed: that takes 0.6 ms, and the import of
     zarrscope happens at every start."""
     return re.compile(f"[{_UNSAFE}]")
 
 
-@cache
+@cache  # as `_unsafe`
 def _unsafe_in_lines() -> re.Pattern[str]:
     """As `_unsafe`, for text that keeps its line ends and tabs."""
     return re.compile(f"(?![\n\t])[{_UNSAFE}]")

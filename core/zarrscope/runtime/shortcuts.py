@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from functools import cache
 from typing import TypeVar
 
+from zarrscope.runtime.memo import memoized
 from zarrscope.runtime.named_tuple import NamedTuple
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ class Shortcut(NamedTuple):
     name: str
     tried_with: str
     load: Callable[[], object]
-    """Returns the loaded shortcut, or None if it may not be used; called once."""
+    """Returns the loaded shortcut, or None if it may not be used; cached as a memo."""
     make: Callable[[], object]
     """The function that `load` calls."""
 
@@ -57,7 +57,7 @@ def shortcut(name: str, *, tried_with: str) -> Callable[[Callable[[], T]], Calla
     """
 
     def made(load: Callable[[], T]) -> Callable[[], T | None]:
-        @cache  # because `loaded` is called for each chunk
+        @memoized(1)  # because `loaded` is called for each chunk
         def loaded() -> T | None:
             _reasons.pop(name, None)
             if is_off():

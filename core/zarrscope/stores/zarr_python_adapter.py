@@ -67,7 +67,7 @@ def _again(kept: bytes | str, read_only: bool) -> Any:
     return adapter()(store, read_only=read_only)
 
 
-@cache
+@cache  # not memoized, which can be cleared: two classes of one name would break isinstance and pickles
 def adapter() -> Any:
     """The class ZarrscopeStore, made on first use. Raises Unsupported if zarr-python is missing, or older than 3."""
     try:
