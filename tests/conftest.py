@@ -68,7 +68,7 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# ------------------------------------------------------------------------------------------------- what is lacking
+# ---------------------------------------------------------------------------------- missing programs and packages
 class _NotHere(pytest.Module):
     """A test file whose imports cannot work on this machine: one named skip in its place."""
 

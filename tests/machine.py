@@ -21,7 +21,7 @@ PACKAGES = frozenset({"qt", "display", "tmux", "chromium"})
 
 
 def platform() -> str:
-    """What sys.platform says, or would say on the system that tests/systems forces."""
+    """The value of sys.platform, here or on the system that tests/systems forces."""
     forced = getattr(sys.modules.get("systems.forced"), "installed", None)
     return forced.platform if forced is not None else sys.platform
 

@@ -66,7 +66,7 @@ class QtRobot(Robot):
         self.window.close()
 
     def _close_sessions(self) -> None:
-        """What a journey left unsaved, texts that are wrong too, would ask; the question has its own test."""
+        """Closes all sessions first, because unsaved texts would bring up a question, which has its own test."""
         for session in self.window.workspace.sessions:
             self.window.workspace.close(session)
 

@@ -1,6 +1,6 @@
 """Real storage services on this machine, for the contracts of stores: started on loopback, stopped by process id.
 
-What can be imported runs in this process or from its own wheel; the rest is what `packaging/check --servers` installs
+Servers that can be imported run in this process or from their own wheel; `packaging/check --servers` installs the rest
 into .venv-servers (or the folder that ZARRSCOPE_SERVERS names). `missing(service)` says why one cannot run here.
 """
 

@@ -88,13 +88,16 @@ def test_names_say_what_a_file_is_about() -> None:
     assert not [p for p in _tracked() if p.suffix == ".py" and {*p.with_suffix("").parts} & vague]
 
 
+RIDDLE = re.compile(r'(?:"""|# (?:-+ )?)[Ww]h(?:at|o)\b.*|(?:"""|# ).*\b(?:so many|at hand)\b.*')
+
+
 def test_no_note_opens_with_a_riddle() -> None:
-    """Docstrings of modules and notes of constants name the thing, instead of "What …" or "Who …"."""
+    """Docstrings and comments name the thing, instead of "what …" or "who …", "so many" or "at hand"."""
     found = [
         f"{path.relative_to(machine.ROOT)}: {match[0]}"
         for path in _tracked()
-        if path.suffix == ".py"
-        for match in re.finditer(r'^"""Wh(?:at|o) .*', path.read_text("utf-8"), re.M)
+        if path.suffix == ".py" and path != Path(__file__).resolve()
+        for match in RIDDLE.finditer(path.read_text("utf-8"))
     ]
     assert not found, "\n".join(found)
 
@@ -176,7 +179,7 @@ def test_what_a_subclass_defines_says_so() -> None:
 
 
 def test_the_applications_reach_into_no_node() -> None:
-    """What they need beside the public members is asked of nodes/internals.py."""
+    """They use nodes/internals.py for everything beside the public members."""
     found = [
         f"{path.relative_to(machine.ROOT)}:{number}: {line.strip()}"
         for path in sorted((machine.ROOT / "app").rglob("*.py"))

@@ -126,7 +126,7 @@ def test_no_modules_import_one_another_in_a_circle(package: str) -> None:
 
 
 def _imports(package: str) -> dict[str, set[str]]:
-    """What each module of a package imports of it, anywhere in its text."""
+    """Maps each module of a package to the modules of the package that it imports, anywhere in its text."""
     root = Path(importlib.import_module(package).__file__ or "").parent
     files = {}
     for path in root.rglob("*.py"):

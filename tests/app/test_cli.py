@@ -367,7 +367,7 @@ def test_demo_prints_the_place_and_nothing_else_off_a_terminal(tmp_path: Any) ->
     assert found.stderr == ""
 
 
-# ---------------------------------------------------------------------- what demands the unknown
+# ---------------------------------------------------------------------- unknown extensions that must be understood
 @pytest.fixture
 def guarded(tmp_path: Any) -> Any:
     h = zarrscope.open(str(tmp_path / "d.zarr"), "w-")

@@ -111,7 +111,7 @@ def test_a_check_goes_on_from_its_file(capsys: Any, volume: Path, tmp_path: Path
             continue
         assert found(capsys, "check", volume, "--resume", state) == whole, n
         assert state.read_bytes() == b"".join(steps)
-    (volume / "a" / "c" / "5").unlink()  # what was checked is not looked at again
+    (volume / "a" / "c" / "5").unlink()  # a chunk that was checked is not read again
     assert found(capsys, "check", volume, "--resume", state) == whole
     code, _, err = zs(capsys, "check", volume, "--no-chunks", "--resume", state)
     assert code == 2

@@ -132,7 +132,7 @@ def test_a_server_that_does_not_tell_what_is_missing(
     values = stored(dialect)
     place = near(dialect)
     with hostile(*hiding(values, BEHAVIOURS[answer])[:1], values, lambda key: key not in values) as server:
-        # What is there opens and reads, neither hidden nor mixed with another dialect, and the doubt is told.
+        # Existing nodes open and read; none is hidden or mixed with another dialect; a warning states the doubt.
         hierarchy = zarrscope.open(server.url)
         assert hierarchy.dialect.name == dialect
         assert len(hierarchy.warnings) == 1
@@ -151,7 +151,7 @@ def test_a_server_that_does_not_tell_what_is_missing(
             assert "equal" not in out
         assert run(["ls", str(place / "twin")]) == 3
         capsys.readouterr()
-        # Who knows that all is given out says so.
+        # The option states that the server denies no existing value.
         assert run(["read", server.url, "sparse", "--json", "--missing-is-fill"]) == 0
         out, err = capsys.readouterr()
         expected = np.zeros((4, 4), int)

@@ -119,7 +119,7 @@ def test_severities_and_changes_have_their_colours(capsys: Any, sparse: Path, vo
     assert re.search(r"\x1b\[32m\+.*note", out)
 
 
-# ---------------------------------------------------------------------- what a check says of itself
+# ---------------------------------------------------------------------- the coverage that a check reports
 def test_much_information_is_summed_up(capsys: Any, sparse: Path) -> None:
     code, out, err = zs(capsys, "check", sparse)
     lines = out.splitlines()

@@ -40,7 +40,7 @@ def by_id(found: tuple[Snippet, ...]) -> dict[str, Snippet]:
 
 
 def ran(snippet: Snippet) -> Any:
-    """What a snippet gives, in a namespace of its own."""
+    """Runs a snippet in a namespace of its own, and returns its values."""
     space: dict[str, Any] = {}
     exec(compile(snippet.text, snippet.id, "exec"), space)
     return np.asarray(space["values"])

@@ -251,7 +251,7 @@ def test_in_windows(install: Install, place: str, qtbot: Any, request: Any, host
     units, _ = editor(f"{AXES}/0/unit")
     units.setEditText("")
     qtbot.keyClicks(units, "m")
-    assert units.currentText() == "m"  # what is typed is not completed behind one's back
+    assert units.currentText() == "m"  # the typed text is not completed unasked
     assert isinstance(editor(COLOUR)[0], Colour)
     assert editor(COLOUR)[0].text() == "00FF00"
     assert type(editor(SCALE)[0]).__name__ != "ChoiceBox"

@@ -85,7 +85,7 @@ def test_pages_of_a_long_list_are_turned(session: Session, mailbox: Mailbox) -> 
     session.edit.turn_page("/many", -1)
     on_show(session, mailbox, "/many/0")  # before the first page is none
     assert session.edit.add("/many", "", "5") == f"/many/{LONG}"
-    on_show(session, mailbox, f"/many/{LONG}")  # what was added is seen
+    on_show(session, mailbox, f"/many/{LONG}")  # the added field is shown
 
 
 def test_what_is_edited_meanwhile_is_looked_through_again(session: Session, mailbox: Mailbox) -> None:

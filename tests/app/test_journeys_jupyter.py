@@ -23,7 +23,7 @@ PIXELS = (128, 128)
 
 
 class Browser:
-    """What the script does, without a browser: fits another plane, keeps tiles, sends gestures."""
+    """Plays the script of the browser: fits another plane, keeps tiles, sends gestures."""
 
     def __init__(self, url: str, mailbox: Mailbox, **options: Any) -> None:
         self.widget = Explorer(url, post=mailbox, **options)
@@ -89,7 +89,7 @@ class Browser:
         return [self.tiles[name][0] for name in self.order if name in self.tiles and self.tiles[name][0][2] == "failed"]
 
     def texts(self) -> Iterator[str]:
-        """What the browser paints as text or as a tool tip."""
+        """The texts and tool tips that the browser paints."""
         view, frame = self.view, self.frame
         state, panel = view["place"], view["panel"]
         yield from (state["facts"], state["sentence"], state["details"], view["status"])
@@ -263,7 +263,7 @@ class TestJupyter(Journeys):
         first.slide("z", [5])
         first.wait(lambda: self.shows(first, brightness(5)), "the first goes on without the second")
 
-    # -------------------------------------------------- what a browser may ask for
+    # -------------------------------------------------- the requests that a browser may send
     @pytest.mark.parametrize(
         "message",
         [

@@ -125,9 +125,9 @@ DISTANT = [kind for kind in PLACES if kind in ("http", "s3", "gs", "abfs", "redi
 
 
 def silence(place: Any, store: Store) -> tuple[Callable[[], object], Callable[[], object]]:
-    """What makes the far side of a store silent, and what lets it speak again."""
+    """Two functions: the first makes the far side of a store silent, the second lets it answer again."""
     if place.wire is not None:
-        return place.wire.hold, lambda: (place.wire.cut(), place.wire.release())  # what was held is never answered
+        return place.wire.hold, lambda: (place.wire.cut(), place.wire.release())  # held requests get no answer
     assert isinstance(store, SSHStore), "only ssh is tried without a network"
     far = store._connection()._process
     return lambda: far.send_signal(signal.SIGSTOP), lambda: far.send_signal(signal.SIGCONT)

@@ -116,7 +116,7 @@ class ScriptRobot(Robot):
         return any(text in shown for shown in self._texts())
 
     def _texts(self) -> Iterator[str]:
-        """What a host shows as text."""
+        """The texts that a host shows."""
         session = self.session
         state = session.state
         yield from (state.title, state.address, state.facts, state.sentence, state.status_text)

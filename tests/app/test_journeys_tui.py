@@ -174,7 +174,7 @@ class TextualRobot(Robot):
             self.press("down")
 
     def offers_of(self, pointer: str) -> set[str]:
-        """What its keys do: a sheet of kinds, or an input for the name."""
+        """The actions that the keys of a field offer: a sheet of kinds, or an input for the name."""
         assert self.app is not None
         self._go_to_field(pointer)
         found: set[str] = set()

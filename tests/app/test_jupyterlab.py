@@ -154,7 +154,7 @@ def _edit(page: Any, image: Path) -> None:
     before = document.read_bytes()
     others = {file: file.read_bytes() for file in image.rglob("*") if file.is_file() and file != document}
     page.click(".zs [data-tab=attributes]")
-    page.wait_for_selector(".zs [data-way=image][aria-pressed=true]")  # what the attributes mean comes first
+    page.wait_for_selector(".zs [data-way=image][aria-pressed=true]")  # the form of the image is shown first
     page.wait_for_selector(".zs-sections input[data-pointer]")
     assert "[object" not in page.inner_text(".zs-attributes")
     page.click(".zs [data-way=json]")

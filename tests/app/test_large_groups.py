@@ -37,7 +37,7 @@ GROUP = {"zarr_format": 3, "node_type": "group", "attributes": {}}
 
 
 def children(count: int, **others: dict[str, Any]) -> dict[str, bytes]:
-    """The documents of a group of so many arrays."""
+    """The documents of a group of `count` arrays."""
     documents = {"zarr.json": GROUP} | {f"n{i:05d}/zarr.json": ARRAY for i in range(count)} | others
     return {key: json.dumps(value).encode() for key, value in documents.items()}
 

@@ -75,7 +75,7 @@ def tabs(robot: QtRobot) -> Iterator[str]:
 
 
 def said(widget: QWidget) -> str:
-    """What a screen reader says of a control."""
+    """The name of a control that a screen reader speaks."""
     return widget.accessibleName() or (widget.text() if isinstance(widget, QAbstractButton) else "")
 
 

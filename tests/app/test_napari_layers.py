@@ -250,7 +250,7 @@ def test_the_menu_says_why_it_has_nothing_on_a_layer(make_napari_viewer: Any) ->
     ]
 
 
-# ---------------------------------------------------------------------- what cannot be read
+# ---------------------------------------------------------------------- unreadable chunks
 def levels(shelf: Shelf) -> None:
     axes = [{"name": name, "type": "space"} for name in "zyx"]
     datasets = [
@@ -430,7 +430,7 @@ def test_what_napari_refuses_is_said(dock: Dock, shelf: Shelf, monkeypatch: pyte
     assert not dock.viewer.layers
 
 
-# ---------------------------------------------------------------------- what napari and plug-ins compute with them
+# ---------------------------------------------------------------------- computing by napari and plug-ins
 def test_layers_are_projected_thresholded_and_duplicated(dock: Dock, shelf: Shelf) -> None:
     from napari.layers._layer_actions import _duplicate_layer, _project
 

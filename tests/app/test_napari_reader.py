@@ -50,7 +50,7 @@ def offered(path: str | Path) -> bool:
     return any(reader.plugin_name == "zarrscope" for reader in readers)
 
 
-# ---------------------------------------------------------------------- what it is offered for
+# ---------------------------------------------------------------------- the paths for which it is offered
 def test_every_sign_of_a_dialect_is_one_of_the_plugin() -> None:
     signs = {sign for row in TABLE for sign in row.signs}
     assert signs <= {*discovery.DOCUMENTS, "meta"}
@@ -111,7 +111,7 @@ def test_discovery_alone_narrows() -> None:
     assert done.returncode == 0, done.stderr
 
 
-# ---------------------------------------------------------------------- what it opens
+# ---------------------------------------------------------------------- the layers that it makes
 @pytest.fixture
 def viewer(make_napari_viewer: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     viewer = make_napari_viewer(show=True)

@@ -256,7 +256,7 @@ def test_code_goes_to_the_clipboard(seat: Seat) -> None:
     assert "[:, 3, :, :]" in copied[0]
 
 
-# ---------------------------------------------------------------------- what it leaves
+# ---------------------------------------------------------------------- threads and files afterwards
 def test_the_still_page_holds_picture_tree_and_node(seat: Seat) -> None:
     html = seat.widget.page()
     data = re.search(r'src="data:image/(?:webp|png);base64,([^"]+)"', html)

@@ -152,7 +152,7 @@ VALUES: tuple[Any, ...] = (
 
 @pytest.mark.parametrize("value", VALUES, ids=json.dumps)
 def test_no_kind_is_offered_that_drops_content(value: Any) -> None:
-    """What a value holds, as a text, is in every kind that it may be given, and another kind changes nothing."""
+    """Each offered kind keeps the content of a value, as text; `spelled` gives None for the other kinds."""
     from zarrscope_app.presenters.form.field_tree import kind_of, kinds_of, spelled
     from zarrscope_app.presenters.form.view_models import KINDS
 
@@ -345,7 +345,7 @@ def test_what_json_forbids_is_warned_of_in_the_review_and_saved_when_that_is_con
     edit.save()
     mailbox.run_until(lambda: edit.state.status is EditStatus.CLEAN)
     assert f'"scale": {value}'.encode() in (shelf.get("g/zarr.json") or b"")
-    edit.edit("/name", "third")  # what is there already is not asked about
+    edit.edit("/name", "third")  # the fault that is stored already needs no confirmation
     assert not edit.diff().unified.startswith("!")
     edit.save()
     mailbox.run_until(lambda: edit.state.status is EditStatus.CLEAN)

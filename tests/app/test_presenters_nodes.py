@@ -184,7 +184,7 @@ def test_a_group_that_goes_along_is_told_in_the_plan_and_at_the_end(
     assert "/p" not in zarrscope.open(tmp_path / "y")
 
 
-# ---------------------------------------------------------------------------------------------- what can be undone
+# ---------------------------------------------------------------------------------------------- undo
 def filled(session: Session, mailbox: Mailbox, act: str, path: str, **given: str) -> None:
     """Fills in the form of an act and carries it out."""
     session.nodes.begin(act, path)

@@ -141,7 +141,7 @@ def test_a_group_that_is_the_only_child_unfolds_with_its_parent(tree: TreePresen
     one = tree.find("/A/1")
     assert one is not None
     tree.collapse(one)
-    tree.refresh()  # what a person has closed stays closed
+    tree.refresh()  # rows that a person has closed stay closed
     mailbox.run_until(lambda: ready(tree)() and tree.find("/A/1") is not None)
     for _ in range(5):
         time.sleep(0.01)

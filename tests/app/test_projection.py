@@ -20,7 +20,7 @@ DATA = np.random.default_rng(3).integers(1, 250, (7, 20, 30)).astype("u1")
 
 class PlaneViewer(Viewer):
     def plane(self) -> np.ndarray:
-        """What is drawn, as values: of limits 0 to 255 in white."""
+        """The drawn values, of limits 0 to 255 in white."""
         height, width = self.slice.frame.shape
         self.slice.set_levels(0, 0, 255)
         self.slice.fit((height, width))

@@ -225,7 +225,7 @@ def test_the_terminal_starts_without_the_jobs_on_whole_hierarchies() -> None:
     jobs = {"check.hierarchy", "check.diff", "convert.planning", "convert.copying", "convert.rebuilding"}
     assert not {f"zarrscope.{name}" for name in jobs} & modules
     assert not {"concurrent.futures.process", "dask", "fsspec", "multiprocessing", "numcodecs", "obstore"} & modules
-    # What a person may ask for later: links to other viewers, logins, colour maps, actions on nodes.
+    # Modules that a later action may need: links to other viewers, logins, colour maps, actions on nodes.
     assert not {"http.server", "configparser", "cmap", "zarrscope_app.presenters.nodes.table"} & modules
 
 

@@ -54,7 +54,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def shown(session: Session) -> None:
-    """What a person does before copying the view."""
+    """Changes the view as a person does before copying it."""
     picture = session.slice
     picture.set_index("z", 3)
     picture.set_levels(0, 100, 3000)

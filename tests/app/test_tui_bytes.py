@@ -24,7 +24,7 @@ COLORS += [f"38;5;{front};48;5;{back}" for front in (16, 17, 18) for back in (16
 
 
 def screen(read: ScreenChanges) -> list[list[tuple[str, tuple[str, str, str]]]]:
-    """What shall be on it, with half blocks turned one way and blanks without a foreground."""
+    """The cells that the screen must show, with half blocks turned one way and blanks without a foreground."""
     rows = []
     for row in read._rows:
         cells = []

@@ -25,7 +25,7 @@ XTERM = {"TERM": "xterm-256color"}
 RAMP = np.stack(np.broadcast_arrays(*np.ogrid[0:256:4, 0:256:4], 128), axis=-1).astype(np.uint8)
 
 
-# ---------------------------------------------------------------------- what it can
+# ---------------------------------------------------------------------- the abilities of a terminal
 @pytest.mark.parametrize(
     ("environ", "told", "colors"),
     [
@@ -148,7 +148,7 @@ def test_a_steadied_picture_is_near_and_changes_less() -> None:
 
 @pytest.mark.parametrize("tolerance", [0, 5, 20])
 def test_no_pixel_is_sent_beyond_its_tolerance(tolerance: int) -> None:
-    """What the sequences of a steadied picture say, read as a terminal reads them."""
+    """The sequences of a steadied picture are read as a terminal reads them, and compared with the picture."""
     chance = np.random.default_rng(tolerance)
     wanted = chance.integers(0, 256, (12, 50, 3), np.uint8)
     wanted[:6] = wanted[:6, :1]  # runs

@@ -430,7 +430,7 @@ def test_channels_in_a_second_line_are_whole_and_clicked_there(tmp_path: Path) -
     explore(str(tmp_path / "stains.zarr"), steps)
 
 
-# ---------------------------------------------------------------------- what a stranger presses and sees
+# ---------------------------------------------------------------------- the keys of a first-time user
 def test_keys_of_offers_do_nothing_where_nothing_is_offered(place: str) -> None:
     async def steps(screen: Screen) -> None:
         screen.session.select("/plane")

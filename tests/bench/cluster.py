@@ -28,7 +28,7 @@ SIZES = {"smoke": (64, 128, 128), "small": (64, 256, 256), "full": (256, 768, 76
 
 
 def measure(size: str = "small", rounds: int = 1) -> dict[str, dict[int, float]]:
-    """What → number of workers → seconds, the median of `rounds`. Raises AssertionError for a wrong value."""
+    """Job → number of workers → seconds, the median of `rounds`. Raises AssertionError for a wrong value."""
     folder = Path(tempfile.mkdtemp(prefix="zarrscope-cluster-"))
     try:
         return _measured(folder, SIZES[size], rounds)
@@ -67,7 +67,7 @@ def _measured(folder: Path, shape: tuple[int, ...], rounds: int) -> dict[str, di
 
 @contextmanager
 def cluster(workers: int, folder: Path) -> Iterator[Any]:
-    """A Client of so many processes."""
+    """A Client of a cluster of `workers` processes."""
     from distributed import Client, LocalCluster
 
     with (

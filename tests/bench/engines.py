@@ -239,7 +239,7 @@ class Zarr2:
 
 
 class Scan:
-    """What lists names without knowing of Zarr."""
+    """Lists the names of a folder, without knowing Zarr: the least that a listing costs."""
 
     def names(self, path: str) -> int:
         with os.scandir(path) as entries:
@@ -399,7 +399,7 @@ class Server:
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what a library prints is no answer
+    os.dup2(2, 1)  # the output of libraries goes to stderr, because stdout carries the answers
     server = Server(ENGINES[sys.argv[1]]())
     for line in sys.stdin:
         asked = json.loads(line)

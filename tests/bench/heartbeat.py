@@ -287,7 +287,7 @@ def tui(url: str, beats: int = 1000, size: tuple[int, int] = (80, 24), loaded: b
 def terminal(
     size: tuple[int, int], command: list[str], environment: dict[str, str] | None = None
 ) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
-    """`command` in a terminal of true colour and so many columns and rows; (process, our end of the terminal). POSIX
+    """`command` in a terminal of true colour and of this `size`; (process, our end of the terminal). POSIX
     only."""
     import fcntl
     import pty

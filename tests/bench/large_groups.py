@@ -35,7 +35,7 @@ AFTER = 60
 
 
 def make(folder: Path, dialect: str, children: int) -> Path:
-    """A hierarchy whose root has so many children, half of them arrays; made once."""
+    """A hierarchy whose root has `children` children, half of them arrays; made once."""
     path = folder / f"{dialect}_{children}.zarr"
     if path.exists():
         return path
@@ -156,7 +156,7 @@ def presenter(path: str) -> dict[str, Any]:
 
 
 def import_early() -> None:
-    """What a host that runs has imported already."""
+    """Imports the modules that a running host has imported already."""
     import zarrscope
     from zarrscope_app.presenters import views
 
@@ -186,7 +186,7 @@ def qt(path: str, dock: bool = False) -> dict[str, Any]:
         shown = Window(Forgetful())
     shown.resize(1200, 800)
     shown.show()
-    with tempfile.TemporaryDirectory(prefix="zarrscope-bench-") as folder:  # what the first place brings is there
+    with tempfile.TemporaryDirectory(prefix="zarrscope-bench-") as folder:  # loads modules and widgets
         shown.open(str(make(Path(folder), "v3", 20)))
         end = time.monotonic() + 3
         while time.monotonic() < end:

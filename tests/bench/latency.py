@@ -64,7 +64,7 @@ class Slow:
 
 
 class Files:
-    """What the connections share: the files, how to wait, the counts."""
+    """The state that all connections share: the files, the waiting time, the counts."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
@@ -124,7 +124,7 @@ class Files:
         return head(status, length, extra)
 
     def _value(self, path: str) -> bytes | None:
-        """What a file holds, read once."""
+        """The content of a file, read once."""
         if path not in self._contents:
             file = (self.folder / path.lstrip("/")).resolve()
             there = file.is_relative_to(self.folder) and file.is_file()

@@ -92,7 +92,7 @@ def counted(path: Path, children: int) -> tuple[int, str]:
 
 
 def tree(volumes: Volumes, dialect: str, children: int) -> Path:
-    """A hierarchy whose root has so many children, half of them arrays. The names of both kinds mix."""
+    """A hierarchy whose root has `children` children, half of them arrays. The names of both kinds mix."""
 
     def make(path: Path) -> None:
         if dialect.startswith("draft"):

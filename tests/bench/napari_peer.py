@@ -100,7 +100,7 @@ def plate(settings: Settings) -> Row:
 
 
 def _told(settings: Settings, engine: str, place: str, planes: int, unable: dict[str, str]) -> dict[str, Any] | None:
-    """What a process of its own measured; None if it could not, for the reason in `unable`."""
+    """The figures that a process of its own measured; None if it could not, for the reason in `unable`."""
     from bench.viewing import run, screen
 
     command = [*screen(), sys.executable, __file__, engine, place, "--planes", str(planes)]

@@ -61,7 +61,7 @@ print(sum(int(plane.sum(dtype="u8")) for plane in values))
 STARTED = ("v3 zstd 64^3", "v2 blosc-lz4 64^3", "v3 shards zstd 32^3")
 READ_WHOLE = ("v3 zstd 64^3", "v2 blosc-lz4 64^3", "v3 gzip 128^3", "v3 shards zstd 32^3")
 LARGER = 4
-"""Memory is measured on a volume so many times as deep: what grows with the volume must show."""
+"""The factor by which the volume is deeper on which memory is measured, so that growth with the volume shows."""
 
 
 def program(engine: str, form: Form, template: str, selection: str) -> str:

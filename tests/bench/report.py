@@ -103,7 +103,7 @@ def about_machine() -> dict[str, Any]:
 
 # ------------------------------------------------------------------------------------------------- the docs
 def table(about: Mapping[str, Any], rows: Sequence[Row]) -> str:
-    """What goes between the page's markers."""
+    """The text between the page's markers."""
     dates = sorted({row.date for row in rows if row.date})
     judged = [held for row in rows for held in row.held()]
     missed = sum(not held.holds for held in judged)

@@ -90,7 +90,7 @@ def cases(folder: Path, rounds: int) -> Iterator[tuple[str, float]]:
 
 
 def told(folder: Path, rounds: int, native: bool) -> dict[str, float]:
-    """What another process measures."""
+    """The figures that another process measures."""
     run = subprocess.run(
         [sys.executable, __file__, "--folder", str(folder), "--rounds", str(rounds), "--one"],
         env={**os.environ, "ZARRSCOPE_NATIVE": "1" if native else "0"},

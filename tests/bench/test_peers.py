@@ -154,7 +154,7 @@ def test_the_server_answers_in_waves(tmp_path: Path) -> None:
     assert counts["bytes"] == 4 + 10 + 2 + 1
 
 
-# ------------------------------------------------------------------------------------------------- what is made of it
+# ------------------------------------------------------------------------------------------------- the report
 def row(ours: list[float], goals: tuple[Goal, ...], **peers: list[float]) -> Row:
     return Row("raw", "full", "v3 zstd 64^3", {OURS: ours, **peers}, goals, date="2026-11-21")
 

@@ -390,12 +390,12 @@ def heartbeats(settings: Settings) -> Iterator[Row]:
 
 
 def screen() -> list[str]:
-    """What to put before a command that needs a display."""
+    """The words to put before a command that needs a display."""
     return [] if os.environ.get("DISPLAY") else SCREEN if shutil.which(SCREEN[0]) else []
 
 
 def run(command: list[str], seconds: float = 300.0) -> str:
-    """What a process printed. Raises RuntimeError with what it complained of."""
+    """The output of a process. Raises RuntimeError with the end of its error output."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=seconds, env=environment())
     if done.returncode or not done.stdout.strip():
         raise RuntimeError(f"{Path(command[-1]).name}: {done.stderr.strip()[-2000:] or done.returncode}")

@@ -118,7 +118,7 @@ class Volumes:
         return _whole(path, lambda part: _save(part, picture(self.shape)))
 
     def expected(self, form: Form) -> NDArray[np.uint16]:
-        """What a full read must give."""
+        """The values that a full read must give."""
         volume: NDArray[np.uint16] = np.load(self.picture, mmap_mode="r")
         return volume[: self.shape[0] // form.part].reshape(self.shape_of(form))
 

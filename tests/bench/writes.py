@@ -29,7 +29,7 @@ BLOSC_V2 = {"id": "blosc", "cname": "lz4", "clevel": 5, "shuffle": 1, "blocksize
 
 
 def plan(form: str, shape: Sequence[int]) -> dict[str, Any]:
-    """What an engine needs to create the array, in the words of each."""
+    """The settings from which each engine creates the array."""
     asked = FORMS[form]
     v2 = asked.get("v2", False)
     return {

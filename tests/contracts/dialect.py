@@ -461,7 +461,7 @@ def mutations(value: Any, depth: int = 0) -> Iterator[Any]:
 
 
 def fault(dialect: Dialect, path: str, documents: Documents) -> ZarrscopeError | None:
-    """What is wrong with the node, in the order in which a hierarchy asks; any other exception is a failure."""
+    """The first error of a node, in the order in which a hierarchy asks; any other exception is a failure."""
     try:
         detect({key: value for key, value in documents.items() if "/" not in key})
         node = dialect.parse(path, own(dialect, path, documents))

@@ -246,7 +246,7 @@ def written(place: Path, dialect: str, cases: tuple[Case, ...]) -> dict[str, Cas
                 raise
             continue
         if np.shape(case.values) == (6,) and case.about in FILLS:
-            array[:2] = case.values[:2]  # what is left out reads as the fill value
+            array[:2] = case.values[:2]  # the other elements read as the fill value
         else:
             array[...] = case.values
         done[case.name] = case
@@ -320,7 +320,7 @@ def _unpacked(told: Any) -> Any:
 
 @dataclass(frozen=True)
 class Job:
-    """What another implementation does with arrays: "look" gives their values, "rewrite" writes each backwards along
+    """The work of another implementation with arrays: "look" gives their values, "rewrite" writes each backwards along
     its first axis and gives what it then reads."""
 
     place: Path

@@ -30,7 +30,7 @@ class Ask:
     span: str | None
     """Its Range."""
     value: bytes | None
-    """What an honest server would give."""
+    """The answer of a server without faults."""
     count: int
     """How often this key was asked for."""
     write: Callable[[bytes], Awaitable[None]]

@@ -36,7 +36,7 @@ class WebServer:
         self.permits = 0
         """So many of those that the gate holds may pass, one after the other."""
         self.token = ""
-        """What a query must be, where it is set: others are answered 401."""
+        """The query that requests must have, if it is set; others are answered with 401."""
         self.connected = 0
         """Connections that were ever made."""
         self.url = ""

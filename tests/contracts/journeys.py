@@ -18,7 +18,7 @@ what the widgets show: never what a presenter says, where a widget says it too. 
 wait for what is under way (`wait` runs the host's event loop until the condition holds; it never sleeps). Textual's
 Pilot is asynchronous: run the app on its own loop in `open` and drive it from the robot (`loop.run_until_complete`).
 
-What the suite needs it builds itself: `Shelf` is a store in memory, reached as any other by its address (memory://…),
+The suite builds its own data: `Shelf` is a store in memory, opened as any other by its address (memory://…),
 with a gate that holds chunks or listings back, and keys that fail. `small_image`, `tree_of_all_kinds` and
 `labelled_image` build hierarchies in it; hosts may use them for their own tests.
 """
@@ -111,7 +111,7 @@ CHUNK = 16
 
 
 def brightness(z: int) -> int:
-    """What every pixel of plane z is."""
+    """The value of every pixel of plane z."""
     return 10 + 6 * z
 
 
@@ -221,7 +221,7 @@ def miserly(shelf: Shelf, missing: set[str]) -> Iterator[str]:
 
 # ---------------------------------------------------------------------- the robot
 class Robot(abc.ABC):
-    """What a journey asks of a host. Times out by itself in `wait`; all else returns at once or after `wait`."""
+    """The actions that a journey needs of a host. `wait` has a time limit; all else returns at once or after `wait`."""
 
     session: Session
     """The session that the host shows after `open`."""
@@ -278,7 +278,7 @@ class Robot(abc.ABC):
 
     @abc.abstractmethod
     def picture(self) -> np.ndarray:
-        """What the image area shows, uint8 (h, w, 3); the plane covers the middle of it."""
+        """The pixels of the image area, uint8 (h, w, 3); the plane covers the middle of it."""
 
     @abc.abstractmethod
     def hover(self, y: float, x: float) -> None:
@@ -299,7 +299,7 @@ class Robot(abc.ABC):
 
     @abc.abstractmethod
     def offers_of(self, pointer: str) -> set[str]:
-        """What the host offers for a field: "rename", "remove", and the names of the kinds it may be given."""
+        """The actions that the host offers for a field: "rename", "remove", and the kinds that it may be given."""
 
     @abc.abstractmethod
     def try_field(self, pointer: str, act: str, text: str = "") -> None:

@@ -8,7 +8,7 @@ import time
 
 
 def run_and_kill(code: str, *arguments: str, after: float) -> None:
-    """Runs a program that prints "ready" and then works for ever, and kills it so many seconds after that."""
+    """Runs a program that prints "ready" and then works for ever, and kills it `after` seconds after that."""
     process = subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"

@@ -116,13 +116,13 @@ class Plot:
         self.nodes[path], self.values[path] = "array", value
         self._own(path)
 
-    # ------------------------------------------------------------------ what must hold
+    # ------------------------------------------------------------------ the promises
     def owned(self, path: str) -> set[str]:
         """The keys of the node and of all beneath it."""
         return {key for key, owner in self.owners.items() if f"{owner}/".startswith(f"{path}/")}
 
     def shown(self, hierarchy: Hierarchy, path: str) -> str | None:
-        """What is wrong with the node that opens at `path`; None when it is the one that was planted there."""
+        """The fault of the node that opens at `path`; None if it is the one that was created there."""
         try:
             node = hierarchy[path]
         except ZarrscopeError as error:

@@ -367,7 +367,7 @@ _DRAFT_KEYS = {
 
 
 def erasures(name: str, path: str, kind: str) -> list[tuple[str, str]]:
-    """What the text asks of a store to erase an array, a group, or an implicit group (reference.md A.2-A.10)."""
+    """The calls that erase an array, a group, or an implicit group from a store (reference.md A.2-A.10)."""
     if name in _DRAFT_KEYS:
         meta, data, suffix = _DRAFT_KEYS[name]
         own = [] if kind == "implicit" else [("erase", f"{meta}/{path}.{kind}{suffix}")]

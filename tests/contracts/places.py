@@ -43,7 +43,7 @@ class Place:
     opened: Callable[..., Store]
     """A store over it; takes `mode` and the settings of network.Network."""
     wire: Wire | None = None
-    """What lies between it and its server, where that is a network."""
+    """The connection between it and its server, if it is reached over a network."""
     address: str = ""
     options: dict[str, Any] = field(default_factory=dict)
 

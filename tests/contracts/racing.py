@@ -26,7 +26,7 @@ class Writers:
     def race(
         self, address: str, options: Mapping[str, Any], key: str, values: list[bytes], version: Version
     ) -> list[Version | None]:
-        """What each was told when it stored its value in place of `version`: the new version, None for a conflict."""
+        """The answers to all that stored a value in place of `version`: the new version, None for a conflict."""
         assert len(values) == self._count
         asked = [(address, dict(options), key, value, version) for value in values]
         found: list[Version | None] = self._pool.map_async(_write, asked, chunksize=1).get(100)

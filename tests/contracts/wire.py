@@ -37,7 +37,7 @@ class Wire:
         self._flows.clear()
 
     def release(self) -> None:
-        """What was held passes."""
+        """Lets the held bytes pass."""
         self._flows.set()
 
     def cut(self) -> None:
@@ -97,11 +97,11 @@ class Wire:
 def _reset(end: socket.socket) -> None:
     with suppress(OSError):
         end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        end.shutdown(socket.SHUT_RDWR)  # who reads from it wakes, and closes it
+        end.shutdown(socket.SHUT_RDWR)  # a thread that reads from it wakes, and closes it
 
 
 def eventually(ask: Callable[[], T]) -> T:
-    """What `ask` gives once the store answers again: what is impatient on purpose may give up on a busy machine."""
+    """The result of `ask` once the store answers again; calls with short time limits may fail on a busy machine."""
     end = time.monotonic() + 60
     while True:
         try:

@@ -55,7 +55,7 @@ ABSTRACT = (OSError, LookupError, Exception, BaseException, object)
 
 
 def outcome(call: str, names: dict[str, Any]) -> Any:
-    """What the call gives in a form that can be compared; of an error, which of Python's own it is."""
+    """The result of a call in a form that can be compared; of an error, its classes that are built into Python."""
     try:
         value = eval(call, dict(names))
     except Exception as error:

@@ -98,7 +98,7 @@ def test_how_much_of_a_document_is_read_can_be_said(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_larger_limit_lets_a_larger_document_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jsontext, "_raised", 0)  # what is set meanwhile goes with it
+    monkeypatch.setattr(jsontext, "_raised", 0)  # pytest also restores the value that opening sets
     text = json.dumps({"zarr_format": 3, "node_type": "group", "attributes": {"note": "x" * (17 << 20)}}).encode()
     values = {"zarr.json": b'{"zarr_format": 3, "node_type": "group"}', "a/zarr.json": text}
     with pytest.raises(TooLarge):
@@ -200,7 +200,7 @@ CODECS: dict[str, list[Any]] = {
 
 
 class Distant(Wrapper):
-    """What is near, asked for as if it were far."""
+    """A store of this process that counts as a remote one."""
 
     def __init__(self, store: Any) -> None:
         super().__init__(store)
@@ -329,7 +329,7 @@ def test_objects_that_fit_are_read_below_the_limit(codec: str, monkeypatch: pyte
 
 # ---------------------------------------------------------------------------------------------- consolidated copies
 def consolidated(dialect: str, nodes: int) -> MemoryStore:
-    """A hierarchy of so many arrays with a copy of all documents."""
+    """A hierarchy of `nodes` arrays with a copy of all documents."""
     store = MemoryStore()
     h = zarrscope.open(store, "w-", dialect=dialect)
     h.create_array("/a0", shape=(10, 10), dtype="u1", attributes={"x": 1, "note": "é"})
@@ -583,7 +583,7 @@ def test_a_shard_of_very_many_inner_chunks_is_checked_by_what_is_there(monkeypat
 
 # ---------------------------------------------------------------------------------------------- images
 def described(kind: str, count: int) -> dict[str, Any]:
-    """OME-Zarr metadata of so many of something."""
+    """OME-Zarr metadata with `count` items of the kind."""
     scale = [{"type": "scale", "scale": [1, 1]}]
     axes = [{"name": "y", "type": "space"}, {"name": "x", "type": "space"}]
     datasets = [{"path": f"n{n}", "coordinateTransformations": scale} for n in range(count)]
@@ -627,7 +627,7 @@ def test_work_on_images_and_plates_is_linear(kind: str, verb: str, tmp_path: Pat
         return lambda: run([verb, str(place)])
 
     few, many = act(250), act(2_500)
-    few()  # what is imported first
+    few()  # imports the modules, which is not to be counted
     assert Looked(many).calls < 15 * Looked(few).calls + 1_000
 
 

@@ -94,7 +94,8 @@ def test_the_cache_keeps_to_its_limit_under_any_load(
     arrays: list[Any] = [hierarchy[f"/{name}"] for name in (*KINDS, "words")]
     loader = ChunkLoader(Background(4, 2), limit=limit)
     over: list[str] = []
-    load(ChunkLoader(loader.background, limit=limit), arrays, Random(seed), over)  # what is kept for good is made here
+    # The first load makes objects that stay for the whole process.
+    load(ChunkLoader(loader.background, limit=limit), arrays, Random(seed), over)
     gc.collect()
     tracemalloc.start()
     try:
@@ -118,7 +119,7 @@ def test_the_cache_keeps_to_its_limit_under_any_load(
         tracemalloc.stop()
     assert over == []
     assert resident <= limit + (1 << 20), "what Python itself says is held"
-    if limit >= 3 << 20 and viewers > 1 and failing > 1:  # what fails is not kept
+    if limit >= 3 << 20 and viewers > 1 and failing > 1:  # failed chunks are not cached
         assert len(loader.cache) > 0
     loader.limit = 0
     assert (loader.cache.size, len(loader.cache)) == (0, 0)

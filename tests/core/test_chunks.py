@@ -566,7 +566,7 @@ def test_the_units_of_one_shard_are_fetched_together() -> None:
 
 def test_a_remote_store_is_asked_for_a_plane_at_one_go() -> None:
     class Remote(Counting):
-        """Answers only when so many chunks are asked for at the same time."""
+        """Answers only after the chunks of all planes were requested."""
 
         def __init__(self, store: Store) -> None:
             super().__init__(store)

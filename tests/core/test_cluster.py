@@ -280,7 +280,7 @@ def _append(piece: tuple[str, int]) -> None:
 def test_nothing_is_written_once_a_stopped_job_has_returned(scheduler: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     stopping = threading.Event()
-    here = Path(__file__).parent  # what this file imports lies in the folder above
+    here = Path(__file__).parent  # the modules that this file imports lie in the folder above
     with worker(scheduler, tmp_path / "w", os.pathsep.join([str(here), str(here.parent)])):
         executor = clusters.DaskExecutor(scheduler)
         try:

@@ -142,7 +142,7 @@ def test_the_lz4_of_java() -> None:  # A.10
         made.encode(U2)
 
 
-# ------------------------------------------------------------------ what other implementations write
+# ------------------------------------------------------------------ data of other implementations
 V3_LISTS: list[list[Any]] = [
     [LITTLE],
     [BIG, ("gzip", {"level": 3})],

@@ -203,7 +203,7 @@ def test_one_node_becomes_the_root() -> None:
         convert.plan(source, MemoryStore(), "v3", path="/nowhere")
 
 
-# ------------------------------------------------------------------------------------------------- what cannot be held
+# ------------------------------------------------------------------------------------------------- losses
 def test_what_the_destination_cannot_hold_is_told_and_nothing_is_written() -> None:
     source = source_in("v3")
     source.create_array("/c", shape=(3,), dtype="complex64")

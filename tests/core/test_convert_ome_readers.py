@@ -1,6 +1,6 @@
 """OME-Zarr that conversion writes, opened by ome-zarr-py and napari-ome-zarr: real images of the archive, and pyramids.
 
-What they read is compared by its digest with what the source holds.
+The digest of the values that they read is compared with that of the source.
 """
 
 from __future__ import annotations

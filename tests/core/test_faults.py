@@ -213,7 +213,7 @@ def test_a_program_ends_though_its_servers_are_silent(services: Services, tmp_pa
             assert process.wait(60) == 0
 
 
-# ---------------------------------------------------------------------- what services answer
+# ---------------------------------------------------------------------- answers of services
 async def cut(ask: Ask) -> None:
     value = ask.value or b""
     await ask.answer("200 OK", value[:5], f"Content-Length: {len(value)}", *tags(value), length=False)
@@ -350,7 +350,7 @@ for act in (
         print("stored")
 try:
     store.close()
-except ZarrscopeError:  # what an archive holds back until then
+except ZarrscopeError:  # an archive stores its last entries when it is closed
     pass
 """
 

@@ -37,7 +37,7 @@ def interpreter(name: str) -> Path | None:
 
 @dataclass(frozen=True)
 class Foreign:
-    """What one implementation found, and what it wrote."""
+    """The values that one implementation read, and the place where it wrote."""
 
     looked: dict[str, Any]
     place: Path

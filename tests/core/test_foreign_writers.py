@@ -118,7 +118,7 @@ def test_a_file_that_somebody_has_open_for_writing_is_not_taken_from_him(
             store.set("zarr.json", b"ours", expect=version)
         theirs.write(b"theirs")
     assert path.read_bytes() == b"theirs"
-    with path.open("rb"):  # who only reads is in nobody's way
+    with path.open("rb"):  # a program that only reads does not prevent writing
         store.set("zarr.json", b"ours", expect=store.get_versioned("zarr.json")[1])
     assert path.read_bytes() == b"ours"
 

@@ -160,7 +160,7 @@ def test_a_byte_order_mark_is_read(dialect: Dialect) -> None:
     assert array.shape == (10000, 1000)
 
 
-# ---------------------------------------------------------------------------------------------- what a text may ask for
+# ---------------------------------------------------------------------------------------------- hostile texts
 CODECS: dict[str, tuple[str, list[Any]]] = {
     "v3": ("codecs", [{"name": "bytes", "configuration": {"endian": "little"}}, *[{"name": "crc32c"}] * 64]),
     "v2": ("filters", [{"id": "shuffle", "elementsize": 8}] * 65),

@@ -91,7 +91,7 @@ def test_large_shards_are_judged_as_small_ones(
     assert small == large
     assert bool(small) == (damage != "nothing")
     codes = [{each.code for each in some} for some in told]
-    if damage not in ("cut", "short", "too long"):  # what cannot be true overlaps nothing
+    if damage not in ("cut", "short", "too long"):  # impossible ranges are not compared for overlaps
         assert ("shard-overlap" in codes[0]) == ("shard-overlap" in codes[1])
 
 

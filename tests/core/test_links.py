@@ -42,7 +42,7 @@ def annexed(folder: Path, dialect: str) -> Path:
 
 
 def objects(folder: Path) -> dict[str, str]:
-    """What each object of the annex holds, by the digest in its name."""
+    """The digest of each object of the annex, by the digest in its name."""
     return {
         place.name[5:]: hashlib.md5(place.read_bytes()).hexdigest() for place in folder.glob(".git/annex/objects/*/*/*")
     }

@@ -28,7 +28,7 @@ JSON = {"v3": "zarr.json", "v2": ".zarray", "n5": "attributes.json"}
 
 
 def mess(store: Store, dialect: str) -> None:
-    """What is found in folders that people keep."""
+    """Fills a store as real folders are: with broken documents, other files and odd names."""
     made = zarrscope.open(store, "w-", dialect=dialect)
     for name in ("a", "b", "broken", "number"):
         made.create_array(f"/{name}", shape=(4, 6), dtype="uint16", attributes={"who": name})

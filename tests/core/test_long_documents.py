@@ -42,7 +42,7 @@ def pointers(found: Any, place: str = "") -> Iterator[str]:
 
 
 def edits(seed: int) -> list[Any]:
-    """What some edits of a document give: texts, differences, errors."""
+    """The results of some edits of a document: texts, differences, errors."""
     chance = random.Random(seed)
     whole = {f"k{n}": value(chance) for n in range(chance.randrange(1, 5))}
     spelled = json.dumps(whole, indent=chance.choice([None, 2, "\t"]), ensure_ascii=chance.random() < 0.5)

@@ -35,7 +35,7 @@ class Far(Counting):
 
 
 def in_step(store: Store) -> bool:
-    """What is read from the copies alone is what the documents say, and nothing else."""
+    """Whether the consolidated copies alone give the same nodes as the documents, and no others."""
     hierarchy = zarrscope.open(store)
     assert hierarchy.consolidated
     copies = zarrscope.open(Far(store))

@@ -149,7 +149,7 @@ def test_what_is_done_to_one_node_changes_no_key_of_another(
             except Refused:  # a name that zarrscope gives to none, in this dialect
                 refused += 1
             except ZarrscopeError:
-                if not refused:  # what follows on a refusal finds nothing
+                if not refused:  # steps after a refused one find no node
                     raise
             after = signature(plot.store)
             changed = {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
@@ -199,7 +199,7 @@ def test_beside_a_broken_document_no_key_of_another_is_changed(dialect: str, bro
             except Refused:  # a name that zarrscope gives to none, in this dialect
                 refused += 1
             except ZarrscopeError:
-                if path not in ill and not refused:  # what follows on a refusal finds nothing
+                if path not in ill and not refused:  # steps after a refused one find no node
                     raise
                 refused += 1
             after = signature(plot.store)
@@ -263,7 +263,7 @@ def test_conversion_keeps_each_name_or_refuses_it(dialect: str) -> None:
     assert kept > len(chosen) // 2
 
 
-# ---------------------------------------------------------------------------------------------- what no node is called
+# ---------------------------------------------------------------------------------------------- refused names
 def test_a_backslash_is_a_character() -> None:
     assert clean_path("a\\b") == "/a\\b"
     assert clean_path("\\") == "/\\"

@@ -85,7 +85,7 @@ def stored(root: Path, document: dict[str, Any]) -> str:
 
 
 def faults_of(dialect: Dialect, pointer: str, odd: Any, store: MemoryStore) -> Iterator[str]:
-    """What does not hold of an array one member of whose document is odd."""
+    """The broken promises of an array whose document has one odd member."""
     path, key = array_path(dialect), key_of(dialect)
     at_key, holder = dialect.attributes_at(path, "array")
     seen = pointer != holder or at_key != key  # its attributes are not what is odd

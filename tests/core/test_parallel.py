@@ -118,7 +118,7 @@ def test_parts_of_one_chunk_written_by_many_are_all_there(dialect: str, sharded:
 
 @pytest.mark.parametrize(("dialect", "sharded"), [STORED[0], STORED[2], *STORED[-2:]], ids=str)
 def test_whole_chunks_and_parts_of_them_at_once(dialect: str, sharded: bool, tmp_path: Path) -> None:
-    """Who writes a chunk whole and who writes parts of it go one after the other: nobody sees half of either."""
+    """Writers of whole chunks and writers of parts take turns, so that no reader sees half of a write."""
     url = made(tmp_path / "x", dialect)
     array_of(url, sharded, shape=(8, 64))
     hands = Hands(

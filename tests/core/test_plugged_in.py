@@ -365,7 +365,7 @@ WORKS = """
 
 
 def refusals(folder: Path) -> list[str]:
-    """What is said where each table is asked for the name "broken"; one line each."""
+    """The error of each table for the name "broken"; one line each."""
     return script(
         folder,
         """

@@ -74,7 +74,7 @@ selections = st.tuples(*map(slices, SHAPE))
 
 
 def windowed(made: CodecPipeline, data: bytes, selection: tuple[slice, ...]) -> np.ndarray | None:
-    """What the part of a chunk gives that a selection needs; None where all is decoded anyway."""
+    """The values of the part of a chunk that a selection needs; None where the whole chunk is decoded anyway."""
     window = made.window(selection)
     if window is None:
         return None

@@ -128,7 +128,7 @@ def test_torch(cells: np.ndarray[Any, Any]) -> None:
 
 
 class Planes:
-    """What the recipe's Dataset is without torch."""
+    """The recipe's Dataset, without torch."""
 
     def __init__(self, url: str, path: str) -> None:
         self.array = zarrscope.open_array(url, path)

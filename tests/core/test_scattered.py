@@ -37,7 +37,7 @@ def made(layout: dict[str, Any], dtype: str = "i4") -> tuple[zarrscope.Array, np
 
 
 def part(length: int) -> st.SearchStrategy[Any]:
-    """What may stand for one axis."""
+    """An index along one axis."""
     return st.one_of(
         st.integers(-length, length - 1),
         st.slices(length),

@@ -28,7 +28,7 @@ def arrays_and_indices(draw: st.DrawFn) -> tuple[tuple[int, ...], tuple[int, ...
             options.append(st.integers(-length, length - 1).map(np.int16))
         parts.append(draw(st.one_of(options)))
     if draw(st.booleans()):
-        # what is cut short at the end may stand for the last axes instead
+        # an ellipsis may stand before some of the parts, which then select along the last axes
         at = draw(st.integers(0, len(parts)))
         tail = parts[at:]
         if all(isinstance(part, slice) for part in tail):

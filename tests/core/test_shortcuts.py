@@ -24,7 +24,7 @@ PROOF = ROOT / "tests" / "contracts" / "shortcuts.py"
 
 
 def proved(interpreter: str, **environment: str) -> dict[str, Any]:
-    """What the proof says when another interpreter runs it."""
+    """The output of the proof in another interpreter."""
     run = subprocess.run(
         [interpreter, str(PROOF)],
         capture_output=True,

@@ -166,7 +166,7 @@ class TestWrappedLocal(TestLocal):
 
 
 class TestRehearsed(Writing):
-    """What lies in the store itself and what the rehearsal wrote are seen as one."""
+    """The values of the store and those of the rehearsal appear as one store."""
 
     def empty(self) -> Store:
         store = MemoryStore({"old/a": b"1", "old/b/c": b"2", "zarr.json": b"3"})

@@ -30,11 +30,11 @@ CANNOT = {
 class OfService(Absence):
     name: ClassVar[str]
     codes: ClassVar[dict[str, tuple[str, str]]]
-    """What is told → the status and the service's code."""
+    """Answer → its HTTP status and the service's code."""
     nothing: ClassVar[bytes]
     """An empty listing."""
     beneath: ClassVar[str]
-    """What stands before the name of a bucket in the path of a request."""
+    """The text before the name of a bucket in the path of a request."""
 
     def store(self, url: str, bucket: str, **settings: Any) -> ObjectStore:
         raise NotImplementedError

@@ -33,7 +33,7 @@ class TestMapping(Writing):
 
 
 class TestMappingOfViews(Writing):
-    """What a mapping gives need not be bytes."""
+    """The values of a mapping need not be bytes."""
 
     def empty(self) -> Store:
         class Views(dict[str, Any]):

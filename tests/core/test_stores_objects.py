@@ -213,7 +213,7 @@ def test_datasets_of_xarray_lead_to_their_group(chunks: Any, tmp_path: Path) -> 
             zarrscope.open(opened.v.data + opened.w.data)
 
 
-# ------------------------------------------------------------------ what cannot be opened, in one sentence
+# ------------------------------------------------------------------ the sentences of failed openings
 def test_what_leads_nowhere_is_told(tmp_path: Path) -> None:
     import dask.array
 

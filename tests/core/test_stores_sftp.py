@@ -204,7 +204,7 @@ def test_writers_of_several_processes_lose_nothing(sshd: list[str], tmp_path: Pa
     assert (tmp_path / "n").read_bytes() == counted
 
 
-# ---------------------------------------------------------------------- who is there, and who asks
+# ---------------------------------------------------------------------- host keys and logins
 def test_an_unknown_host_is_refused_with_the_line_that_makes_it_known(
     sshd: list[str], values: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -267,7 +267,7 @@ def test_a_pickled_store_has_no_password(sshd: list[str], values: Path) -> None:
     store.close()
 
 
-# ---------------------------------------------------------------------- what breaks
+# ---------------------------------------------------------------------- failures
 @pytest.fixture
 def cable(sshd: list[str]) -> Iterator[Wire]:
     with wire(servers.port_of(sshd)) as found:
@@ -395,7 +395,7 @@ def test_stores_of_a_login_share_a_connection_that_the_last_one_ends(
 
 def test_a_disk_that_is_full_leaves_the_old_value(sshd: list[str], values: Path, monkeypatch: Any) -> None:
     class Short:
-        """What the server tells of a file that could not be written to the end."""
+        """The attributes that the server reports of a file that could not be written to the end."""
 
         def __init__(self, found: Any) -> None:
             self.st_size, self.st_mode, self.st_mtime = found.st_size // 2, found.st_mode, found.st_mtime

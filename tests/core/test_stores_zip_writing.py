@@ -58,7 +58,7 @@ def filled(path: Path, values: Values, comment: bytes = b"") -> Path:
 
 
 def states(old: bytes, writes: list[tuple[int, bytes]], most: int) -> list[bytes]:
-    """What a kill leaves: each write cut off, at every byte or at `most` of them and all beside its ends."""
+    """The archives that a kill may leave: each write cut off at every byte, or at `most` of them and near its ends."""
     found = []
     now = bytearray(old)
     for offset, value in writes:

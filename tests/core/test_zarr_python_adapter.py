@@ -24,7 +24,7 @@ from zarrscope.stores.zarr_python_adapter import adapter
 
 
 def run(work: Any) -> Any:
-    """What a coroutine gives; unlike asyncio.run, it leaves the event loop of other tests alone."""
+    """The result of a coroutine; unlike asyncio.run, this leaves the event loop of other tests alone."""
     loop = asyncio.new_event_loop()
     try:
         return loop.run_until_complete(work)

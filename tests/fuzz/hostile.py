@@ -40,7 +40,7 @@ from zarrscope.stores.local.store import LocalStore
 SECONDS = 20.0
 BYTES = 1408 << 20
 GRACE = 3
-"""A process is ended after so many times the processor time that it may take: until then the excess is measured."""
+"""A process is ended after this multiple of the processor time that it may take; until then the excess is measured."""
 PATIENCE = 600
 """Seconds on the clock after which a process is ended that takes no processor time either."""
 WRITES = ("v3", "v2", "n5", "draft-2022-05", "draft-2020", "draft-2019-06", "draft-2019-05")
@@ -751,7 +751,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the number of the first store, to go on")
     parser.add_argument("--only", choices=sorted(KINDS))
     parser.add_argument("--verb", choices=sorted(VERBS), action="append", default=[])
-    parser.add_argument("--each", type=int, default=0, help="so many verbs at random of each store, not all")
+    parser.add_argument("--each", type=int, default=0, help="the number of verbs, at random, for each store; 0: all")
     given = parser.parse_args()
     found = run(given.stores, given.seed, only=given.only, verbs=tuple(given.verb), each=given.each, first=given.first)
     print(f"{found['stores']} stores, {found['tried']} verbs tried, {len(found['faults'])} beyond a limit or wrong")

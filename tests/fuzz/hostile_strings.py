@@ -271,9 +271,9 @@ def full_v2(store: Path, s: Strings) -> Path:
     return store
 
 
-# ---------------------------------------------------------------------- what came out
+# ---------------------------------------------------------------------- the results
 class Report:
-    """What was tried and seen by host, and what was wrong."""
+    """The strings that were tried and seen, by host, and the faults."""
 
     def __init__(self) -> None:
         self.tried: Counter[str] = Counter()

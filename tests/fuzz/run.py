@@ -29,7 +29,7 @@ PIECE = 1000
 SECONDS = 20
 MEMORY = 4 << 30
 SHARES = {"documents": 5, "chunks": 4, "stores": 1}
-"""Of ten pieces, so many go to each."""
+"""The number of pieces, of ten, that each target gets."""
 
 
 class Steps(Protocol):

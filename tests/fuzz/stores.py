@@ -1,6 +1,6 @@
 """A fuzzer of whole hierarchies: stores with faults in documents and chunks, opened, walked and read as a person would.
 
-Starts from one hierarchy in every dialect, and from the stores of the conformance archive where it is at hand. The only
+Starts from one hierarchy in every dialect, and from the stores of the conformance archive if it is there. The only
 outcomes are nodes, values and ZarrscopeErrors.
 """
 

@@ -31,7 +31,7 @@ def preload() -> None:
 
 
 def in_terminal(call: Callable[[], Any], feed: Callable[[bytes], bytes | None], seconds: float = 60) -> bytes:
-    """What `call` writes in a child process on a terminal of 60 x 200. `feed` sees it and gives keys to press."""
+    """The output of `call` in a child process, on a terminal of 60 x 200. `feed` gets it and returns keys to press."""
     import fcntl
     import termios
 

@@ -50,7 +50,7 @@ SIZES = ((24, 80), (60, 160), (5, 20), (1, 1), (3, 200), (40, 10), (24, 80))
 
 @dataclass
 class Tally:
-    """What was tried, and what came of it."""
+    """Counts the trials and their results."""
 
     keys: int = 0
     bursts: int = 0
@@ -184,7 +184,7 @@ class Terminal:
 
 
 def over_a_terminal(seed: int, seconds: float = 0.0, bursts: int = 0) -> Tally:
-    """Until the time is over, or so many bursts were sent."""
+    """Sends bursts of keys until the time is over, or until `bursts` were sent."""
     dice, tally = random.Random(seed), Tally()
     end = time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as folder:

@@ -91,7 +91,7 @@ def _plain(value: str) -> object:
 
 
 def inspected(path: Path, dialect: str) -> dict[str, Any]:
-    """What there is after a kill, as JSON can hold it. Runs in a process of its own."""
+    """The state of the store after a kill, as JSON. Runs in a process of its own."""
     background._shared = background.Background(1, 1)
     try:
         read = values(path, dialect)
@@ -107,7 +107,7 @@ def inspected(path: Path, dialect: str) -> dict[str, Any]:
 
 
 def consolidated(path: Path) -> list[str]:
-    """What is wrong with the consolidated copy, once it was made anew."""
+    """Makes the consolidated copy anew, and returns the errors that a check then finds."""
     background._shared = background.Background(1, 1)
     zarrscope.open(path, "r+").consolidate()
     return [str(each) for each in check(zarrscope.open(path)) if each.severity == "error"]
@@ -115,7 +115,7 @@ def consolidated(path: Path) -> list[str]:
 
 @dataclass
 class Trial:
-    """One hierarchy after the other, of one dialect, for so many rounds."""
+    """One hierarchy after the other, of one dialect, for a number of rounds."""
 
     dialect: str
     writers: int
@@ -275,7 +275,7 @@ def fork(work: Any) -> int:
 
 
 def in_child(work: Any) -> Any:
-    """What `work` gives, run in a child: no thread of it stays in the process that forks."""
+    """The result of `work`, run in a child, so that none of its threads stays in the process that forks."""
     reading, writing = os.pipe()
 
     def tell() -> None:

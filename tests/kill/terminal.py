@@ -52,7 +52,7 @@ main(sys.argv[1:])
 
 @dataclass
 class Tally:
-    """What was tried, and what came of it."""
+    """Counts the trials and their results."""
 
     rounds: int = 0
     slowest: float = 0.0
@@ -99,7 +99,7 @@ class Held(Terminal):
                 time.sleep(0.02)
             if self.process.poll() is not None:
                 break
-            if pressing and time.monotonic() - pressed > 1.0:  # what was typed while it started may be lost
+            if pressing and time.monotonic() - pressed > 1.0:  # keys that were pressed while it started may be lost
                 pressed = time.monotonic()
                 os.write(self.mine, b"q")
         return stayed

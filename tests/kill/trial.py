@@ -10,7 +10,7 @@ from typing import Any
 
 
 def trial(script: str, *options: str) -> dict[str, Any]:
-    """What the script prints, from its first brace on."""
+    """Runs the script, and returns the JSON that it prints, from its first brace on."""
     command = [sys.executable, str(Path(__file__).with_name(script)), *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -16,7 +16,7 @@ ROWS, COLUMNS, BLOCK = 8, 256, 128
 
 
 def make(path: str) -> dict[str, Any]:
-    """What writers.make makes, by zarr 2.18."""
+    """Makes the hierarchy of writers.make with zarr 2.18."""
     root = zarr.open_group(zarr.DirectoryStoreV3(path), mode="w", zarr_version=3)
     settings = {"dtype": "<u4", "compressor": GZip(1), "fill_value": 0}
     root.create_group("notes").attrs.update({"all": 0} | {f"w{n}": 0 for n in range(8)})

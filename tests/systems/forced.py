@@ -4,8 +4,8 @@
 stand-ins for those modules: tests, pytest and other libraries keep this machine's. The file system is this machine's as
 well, but answers as the other one would: a rename over an open file on Windows is a PermissionError with winerror 5.
 
-Who has a file open is known across processes, whatever becomes of them: each handle holds a lock of its own kind (OFD)
-on a byte far beyond the file's end, which nobody sees but who asks for it.
+Which processes have a file open is known in every process, even after a kill: each handle holds a lock of its own (OFD)
+on a byte far beyond the file's end, which no other code examines.
 """
 
 from __future__ import annotations
@@ -229,7 +229,7 @@ class Files:
     def to_windows(self, path: str) -> str:
         return "C:" + path.replace("/", "\\") if path.startswith("/") else path.replace("/", "\\")
 
-    # ------------------------------------------------------------------ who has it open
+    # ------------------------------------------------------------------ open handles
     @property
     def _watches(self) -> bool:
         return self.system.does("open files stay") or self.system.does("silly rename")
@@ -366,7 +366,7 @@ class Files:
         self._told(lambda: os.replace(here, there), source)
 
     def _silly(self, path: str) -> None:
-        """What NFS does with a file that is open where it is removed: it gets a name until it is closed."""
+        """Gives an open file that is removed another name until it is closed, as NFS does."""
         if self.is_open(path) and not os.path.basename(path).startswith(".nfs"):
             name = f".nfs{random.getrandbits(96):024x}"
             with suppress(OSError):
@@ -674,7 +674,7 @@ def _mmap(system: System) -> _Module:
 
 
 def stand_ins(system: System) -> tuple[dict[str, types.ModuleType], Files]:
-    """What modules of zarrscope get in place of this machine's modules."""
+    """The modules that zarrscope imports in place of this machine's os, sys and others."""
     files = Files(system)
     made: dict[str, types.ModuleType] = {"os": _os(system, files), "ctypes": _ctypes(system), "mmap": _mmap(system)}
     made["sys"] = _Module(sys)

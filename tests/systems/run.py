@@ -80,7 +80,7 @@ def run_tests(system: str, paths: list[str], *options: str, timeout: float = 300
 
 
 def script(system: str, path: str, *options: str, timeout: float = 3000) -> dict[str, Any]:
-    """What a script of the tests prints as JSON at its end."""
+    """Runs a script of the tests, and returns the JSON that it prints at its end."""
     done = subprocess.run(
         [sys.executable, str(TESTS / path), *options],
         env=environment(system), cwd=TESTS.parent, capture_output=True, text=True, timeout=timeout, check=False,

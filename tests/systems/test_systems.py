@@ -71,7 +71,7 @@ def test_killed_writers_lose_nothing(system: str) -> None:
 
 
 def asked(system: str, code: str, *arguments: str) -> Any:
-    """What a module of zarrscope would print on the system: the code sees os, sys and the rest as it does."""
+    """The JSON that `code` prints when it sees os, sys and the rest as modules of zarrscope see them on the system."""
     stood_in = f"""
         import json, sys
         from systems import forced

@@ -53,7 +53,7 @@ class Chooser(QWidget):
             item.setData(Qt.ItemDataRole.UserRole, choice)
             self.list.addItem(item)
         self.filter.setVisible(len(choices) > 12)
-        # No higher than its rows: the tree above is what the person compares them with.
+        # No higher than its rows: the person compares them with the tree above.
         rows = max(1, len(choices)) * self.list.sizeHintForRow(0) + 2 * self.list.frameWidth()
         self.list.setMaximumHeight(min(HEIGHT, rows))
         self.show()

@@ -63,7 +63,7 @@ RGB: tuple[Color, ...] = ((255, 0, 0), (0, 255, 0), (0, 0, 255))
 ALPHA = "opacity"
 """The label of the fourth channel of a photograph."""
 MAX_CHANNELS = 256
-"""A longer channel axis gets a slider like any other axis, because nobody blends so many channels."""
+"""A longer channel axis gets a slider like any other axis, because nobody blends more channels."""
 
 
 @frozen

@@ -46,7 +46,7 @@ PREVIEW = 1 << 18
 """The most pixels that are drawn in one preview, which takes some milliseconds."""
 
 TOGETHER = 4
-"""While more tiles of its layer are being painted, a painted tile waits for at most so many to be shown together."""
+"""The most painted tiles of a layer that wait for others that are being painted, to be shown together."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -79,8 +79,8 @@ def _came_out(path: str, size: int, expected: Version) -> tuple[bool, bool]:
     except OSError:
         return False, False
     try:
-        # Checked before the file is read: what a program that has it open wrote until then is read too, and no other
-        # program opens it under its temporary name.
+        # Checked before the file is read: bytes that a program with an open handle wrote until then are read too, and
+        # no other program opens it under its temporary name.
         busy = bool(open_for_writing(handle))
         found = os.fstat(handle)
         if not stat.S_ISREG(found.st_mode) or found.st_size != size:
