@@ -1,4 +1,7 @@
-"""The only way from any thread to the Qt thread: a queue of calls, and a queued signal to a QObject for each.
+"""The only way from any thread to the Qt thread: a queue of calls, and a queued signal to a QObject that runs them.
+
+Calls run in turns of a few milliseconds. Qt handles all queued signals before it looks at timers and input again, so
+with one signal for each call, dozens of results that arrive together would hold up the mouse and the keyboard.
 
 `Bridge.post` is the `Post` that presenters and background workers need. After `close` no posted call is run, so a late
 result never reaches a deleted widget.
@@ -10,10 +13,14 @@ C++ code does not allow that, so the whole process would abort.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable
 
 from qtpy.QtCore import QObject, Qt, Signal
+
+TURN = 0.003
+"""Seconds after which a turn ends: the calls that are left wait until timers and input have been handled."""
 
 
 class Bridge(QObject):
@@ -28,23 +35,37 @@ class Bridge(QObject):
         super().__init__()
         self._open = True
         self._calls: deque[Callable[[], None]] = deque()
+        self._woken = False
+        """Whether a signal was emitted that has not arrived; then no other one is needed."""
         self._posted.connect(self._run, Qt.ConnectionType.QueuedConnection)  # type: ignore[call-arg]  # PyQt6's stubs lack the second argument
 
     def post(self, call: Callable[[], None]) -> None:
         """Runs `call` on this object's thread, after the calls posted before it."""
         if self._open:
             self._calls.append(call)
-            try:
-                self._posted.emit()
-            except RuntimeError:
-                # The QObject was deleted at shutdown, so nothing can run the call.
-                self.close()
+            self._wake()
 
     def close(self) -> None:
         """Drops queued calls and everything posted from now on."""
         self._open = False
         self._calls.clear()
 
+    def _wake(self) -> None:
+        if not self._woken:
+            self._woken = True
+            try:
+                self._posted.emit()
+            except RuntimeError:
+                # The QObject was deleted at shutdown, so nothing can run the call.
+                self.close()
+
     def _run(self) -> None:
-        if self._calls:  # after `close` no posted call runs
-            self._calls.popleft()()
+        self._woken = False  # before the queue is read: a call that is posted from now on emits a signal
+        end = time.perf_counter() + TURN
+        while self._calls:  # after `close` no posted call runs
+            call = self._calls.popleft()
+            if self._calls:
+                self._wake()  # before the call, which may fail, or run an event loop of its own (a dialog)
+            call()
+            if time.perf_counter() >= end:
+                return

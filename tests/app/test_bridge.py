@@ -1,0 +1,112 @@
+"""The way from workers to the window's thread: order, turns between which input is handled, nested loops, faults."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from qtpy.QtCore import QEventLoop, QTimer
+from qtpy.QtWidgets import QApplication
+
+from zarrscope_app.qt import bridge as bridges
+from zarrscope_app.qt.bridge import Bridge
+
+CALLS = 20
+
+
+def passes(told: list[Any], wanted: int) -> None:
+    for _ in range(200):
+        QApplication.processEvents()
+        if len(told) >= wanted:
+            return
+    raise AssertionError(f"{len(told)} of {wanted} calls came: {told}")
+
+
+def test_calls_of_other_threads_run_here_in_their_order(qapp: Any) -> None:
+    bridge, told = Bridge(), list[tuple[int, bool]]()
+    here = threading.get_ident()
+
+    def post() -> None:
+        for number in range(1000):
+            bridge.post(lambda number=number: told.append((number, threading.get_ident() == here)))  # type: ignore[misc]
+
+    worker = threading.Thread(target=post)
+    worker.start()
+    while worker.is_alive():
+        QApplication.processEvents()
+    passes(told, 1000)
+    assert told == [(number, True) for number in range(1000)]
+
+
+def test_a_timer_comes_between_two_turns(qapp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each call here uses up its turn; Qt would handle as many queued signals before the timer."""
+    monkeypatch.setattr(bridges, "TURN", 0.0)
+    bridge, told = Bridge(), list[object]()
+    QApplication.processEvents()
+    for number in range(CALLS):
+        bridge.post(lambda number=number: told.append(number))  # type: ignore[misc]
+    QTimer.singleShot(0, lambda: told.append("timer"))
+    passes(told, CALLS + 1)
+    assert told.index("timer") < CALLS
+    assert [each for each in told if each != "timer"] == list(range(CALLS))
+
+
+def test_calls_that_come_together_need_few_signals(qapp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bridges, "TURN", 60.0)
+    bridge, told, turns = Bridge(), list[int](), list[None]()
+    bridge._posted.connect(lambda: turns.append(None))
+    for number in range(CALLS):
+        bridge.post(lambda number=number: told.append(number))  # type: ignore[misc]
+    passes(told, CALLS)
+    assert told == list(range(CALLS))
+    assert len(turns) <= 2
+
+
+def test_an_event_loop_within_a_call_runs_the_calls_after_it(qapp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a dialog does, which a call opens, and in which results arrive."""
+    monkeypatch.setattr(bridges, "TURN", 60.0)
+    bridge, told = Bridge(), list[str]()
+    loop = QEventLoop()
+
+    def dialog() -> None:
+        told.append("opened")
+        QTimer.singleShot(5000, loop.quit)
+        loop.exec()
+        told.append("closed")
+
+    bridge.post(dialog)
+    bridge.post(lambda: told.append("meanwhile"))
+    bridge.post(loop.quit)
+    passes(told, 3)
+    assert told == ["opened", "meanwhile", "closed"]
+
+
+def test_a_call_that_fails_holds_up_no_other(qapp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bridges, "TURN", 60.0)
+    bridge, told = Bridge(), list[str]()
+    monkeypatch.setattr("sys.excepthook", lambda *_: told.append("fault"))
+
+    def fail() -> None:
+        raise RuntimeError("as a slot may")
+
+    bridge.post(fail)
+    bridge.post(lambda: told.append("next"))
+    passes(told, 2)
+    assert sorted(told) == ["fault", "next"]
+
+
+def test_after_close_nothing_runs(qapp: Any) -> None:
+    bridge, told = Bridge(), list[str]()
+
+    def close() -> None:
+        told.append("first")
+        bridge.close()
+
+    bridge.post(close)
+    bridge.post(lambda: told.append("second"))
+    passes(told, 1)
+    bridge.post(lambda: told.append("third"))
+    for _ in range(5):
+        QApplication.processEvents()
+    assert told == ["first"]
