@@ -337,3 +337,42 @@ def test_a_thumbnail_that_arrives_paints_its_own_cell_only(shelf: Shelf, robot: 
     drawn.clear()
     grid.show_state(replace(grid._state, title="Another plate"))
     robot.wait(lambda: set(drawn) == everything, "all anew")
+
+
+def test_a_thumbnail_is_scaled_once(shelf: Shelf, robot: QtRobot) -> None:
+    plate(shelf)
+    robot.open(shelf.address)
+    robot.session.select("/plate")
+    grid = robot.window.overview.grid
+    robot.wait(lambda: grid.isVisible() and len(grid._images) == 3 and not grid._state.loading, "the thumbnails")
+    scaled: list[object] = []
+    scale = grid._scaled
+    grid._scaled = lambda rgb, size: scaled.append(rgb) or scale(rgb, size)  # type: ignore[method-assign, func-returns-value]  # counted
+    grid.repaint()
+    assert not scaled
+    grid.zoom_by(1.5)
+    grid.repaint()
+    assert len(scaled) == len({id(rgb) for rgb in scaled}) == 3
+
+
+def test_a_wider_contrast_draws_few_thumbnails_at_a_time(
+    shelf: Shelf, view: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The brightest thumbnail may arrive last, and hundreds may then have to be drawn again."""
+    plate(shelf)
+    viewer = view("/plate")
+    viewer.whole()
+    monkeypatch.setattr(overview, "DRAWN_TOGETHER", 1)
+    presenter = viewer.overview
+    before = {place.path: place.rgb for place in presenter._places}
+    last = presenter._places[0]
+    assert last.thumbnail is not None
+    last.thumbnail = replace(last.thumbnail, displays=(replace(last.thumbnail.displays[0], hi=1000.0),))
+    left: list[int] = []
+    presenter.changed.connect(lambda: left.append(presenter.state.loading))
+    presenter._arrived(last)
+    presenter._notify.soon()
+    viewer.until(lambda: left[-1:] == [0])
+    assert left == [2, 1, 0]
+    assert all(before[place.path] is not place.rgb for place in presenter._places)
+    assert all(int(place.rgb.max()) < 100 for place in presenter._places if place.rgb is not None)

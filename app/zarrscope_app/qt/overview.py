@@ -6,15 +6,17 @@ keys + and -, make the thumbnails larger; the grid then scrolls.
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
 from qtpy.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal
 from qtpy.QtGui import (
     QHelpEvent,
-    QImage,
     QKeyEvent,
     QMouseEvent,
     QPainter,
     QPaintEvent,
     QPen,
+    QPixmap,
     QResizeEvent,
     QWheelEvent,
 )
@@ -33,6 +35,8 @@ fits the space, and the largest one by zooming."""
 _GAP, _SMALL_GAP = 4, 2
 """The space between thumbnails, and between those smaller than `_LEAST_WITH_NAME`."""
 _STEP = 1.25
+_KEPT_PIXELS = 1 << 22
+"""The most pixels of drawn thumbnails that are kept: 16 MiB."""
 
 
 class OverviewPane(QWidget):
@@ -107,7 +111,10 @@ class _Grid(QWidget):
         super().__init__()
         self._state = OverviewState()
         self._cells: dict[tuple[int, int], Cell] = {}
-        self._images: dict[str, tuple[object, QImage]] = {}
+        self._images: dict[str, tuple[object, QPixmap]] = {}
+        """Path → (the thumbnail, the thumbnail as it is drawn)."""
+        self._drawn_as: tuple[object, ...] = ()
+        """The side, resolution and background of the drawn thumbnails."""
         self._current = (0, 0)
         self._zoom = 1.0
         """The size of the thumbnails relative to those that fit the space."""
@@ -225,27 +232,40 @@ class _Grid(QWidget):
         painter = QPainter(self)
         palette, metrics = self.palette(), self.fontMetrics()
         rows, columns = self._within(event.rect())
-        region, background = event.region(), image_background(palette)
+        region = event.region()
+        parts = region.rectCount() > 1  # then not all of `event.rect()` is painted
+        self._keep_drawn()
         painter.setPen(quiet(palette, 0.8))
         for place, name in self._headings(rows, columns):
             painter.drawText(place, Qt.AlignmentFlag.AlignCenter, name)
+        found: list[tuple[Cell, QRect]] = []
+        missing: list[QRect] = []
+        named = self._named()
+        left, top, side = self._laid_out()
+        across, down = self._pitch(side)
         for row in rows:
             for column in columns:
-                box = self.place_of(row, column)
-                if not region.intersects(self._painted(row, column)):
+                if parts and not region.intersects(self._painted(row, column)):
                     continue
                 cell = self._cells.get((row, column))
+                box = QRect(left + column * across, top + row * down, side, side)
                 if cell is not None:
-                    painter.fillRect(box, background)
-                    self._draw(painter, cell, box)
-                elif self._named():
-                    painter.setPen(QPen(quiet(palette, 0.4), 1, Qt.PenStyle.DotLine))
-                    painter.drawRect(box.adjusted(0, 0, -1, -1))
-                if cell is not None and not self._named():
-                    painter.setPen(palette.color(Role.WindowText))
-                    said = metrics.elidedText(cell.name, Qt.TextElideMode.ElideMiddle, box.width())
-                    below = QRect(box.left(), box.bottom() + 1, box.width(), metrics.height())
-                    painter.drawText(below, Qt.AlignmentFlag.AlignCenter, said)
+                    found.append((cell, box))
+                elif named:
+                    missing.append(box.adjusted(0, 0, -1, -1))
+        # Rectangles of one kind are drawn by one call each: a plate has hundreds of cells.
+        if missing:
+            painter.setPen(QPen(quiet(palette, 0.4), 1, Qt.PenStyle.DotLine))
+            painter.drawRects(missing)  # type: ignore[call-overload]  # PyQt6 takes any sequence, its stubs only arrays
+        self._draw_loading(painter, [box for cell, box in found if cell.rgb is None and not cell.sentence])
+        for cell, box in found:
+            if cell.rgb is not None or cell.sentence:
+                self._draw(painter, cell, box)
+            if not named:
+                painter.setPen(palette.color(Role.WindowText))
+                said = metrics.elidedText(cell.name, Qt.TextElideMode.ElideMiddle, box.width())
+                below = QRect(box.left(), box.bottom() + 1, box.width(), metrics.height())
+                painter.drawText(below, Qt.AlignmentFlag.AlignCenter, said)
         if self._current in self._cells and self.hasFocus():
             painter.setPen(QPen(palette.color(Role.Highlight), 2))
             painter.drawRect(self.place_of(*self._current).adjusted(-1, -1, 0, 0))
@@ -268,27 +288,59 @@ class _Grid(QWidget):
                 found.append((QRect(0, middle - high // 2, left - 6, high), state.rows[number]))
         return found
 
+    def _draw_loading(self, painter: QPainter, boxes: list[QRect]) -> None:
+        """Draws the cells whose thumbnails are loading, as three dots."""
+        if not boxes:
+            return
+        dots = []
+        for box in boxes:
+            middle = box.center()
+            x, y = middle.x(), middle.y()
+            dots += [QRect(x - 6, y, 2, 2), QRect(x, y, 2, 2), QRect(x + 6, y, 2, 2)]
+        painter.setPen(Qt.PenStyle.NoPen)
+        for rectangles, color in ((boxes, image_background(self.palette())), (dots, quiet(self.palette(), 0.5))):
+            painter.setBrush(color)
+            painter.drawRects(rectangles)  # type: ignore[call-overload]  # PyQt6 takes any sequence, its stubs only arrays
+        painter.setBrush(Qt.BrushStyle.NoBrush)
+
     def _draw(self, painter: QPainter, cell: Cell, box: QRect) -> None:
+        """Draws a thumbnail, or a cross like that of a failed tile."""
         if cell.rgb is None:
-            ink = warning(self.palette()) if cell.sentence else quiet(self.palette(), 0.5)
-            painter.setPen(ink)
-            if cell.sentence:  # a cross like that of a failed tile; else three dots
-                painter.drawLine(box.topLeft(), box.bottomRight())
-                painter.drawLine(box.topRight(), box.bottomLeft())
-                return
-            for step in (-1, 0, 1):
-                painter.fillRect(QRect(box.center().x() + 6 * step, box.center().y(), 2, 2), ink)
+            painter.fillRect(box, image_background(self.palette()))
+            painter.setPen(warning(self.palette()))
+            painter.drawLine(box.topLeft(), box.bottomRight())
+            painter.drawLine(box.topRight(), box.bottomLeft())
             return
         held = self._images.get(cell.path)
         if held is None or held[0] is not cell.rgb:
-            held = (cell.rgb, screen_image(cell.rgb))
+            held = cell.rgb, self._scaled(cell.rgb, box.size())
             self._images[cell.path] = held
-        image = held[1]
+        painter.drawPixmap(box.topLeft(), held[1])
+
+    def _keep_drawn(self) -> None:
+        """Drops the drawn thumbnails if they have another size, resolution or background now, or take too much memory.
+        They are kept because scaling takes longer than all else of a painting."""
+        side = round(self._laid_out()[2] * self.devicePixelRatioF())
+        drawn_as = side, self.devicePixelRatioF(), self.palette().cacheKey()
+        if drawn_as != self._drawn_as or len(self._images) * side * side > _KEPT_PIXELS:
+            self._images.clear()
+            self._drawn_as = drawn_as
+
+    def _scaled(self, rgb: npt.NDArray[np.uint8], size: QSize) -> QPixmap:
+        """A thumbnail as it is drawn in a cell of this size."""
+        ratio = self.devicePixelRatioF()
+        made = QPixmap(size * ratio)
+        made.setDevicePixelRatio(ratio)
+        made.fill(image_background(self.palette()))
+        painter = QPainter(made)
+        image, box = screen_image(rgb), QRect(QPoint(), size)
         scale = min(box.width() / image.width(), box.height() / image.height())
-        size = image.width() * scale, image.height() * scale
-        target = QRectF(box.center().x() - size[0] / 2 + 0.5, box.center().y() - size[1] / 2 + 0.5, *size)
+        wide, high = image.width() * scale, image.height() * scale
+        target = QRectF(box.center().x() - wide / 2 + 0.5, box.center().y() - high / 2 + 0.5, wide, high)
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, scale < 1)
         painter.drawImage(target, image)
+        painter.end()
+        return made
 
     # ---------------------------------------------------------------- gestures
     def wheelEvent(self, event: QWheelEvent | None) -> None:

@@ -390,6 +390,9 @@ class _JobTicket(Ticket):
 
 
 def _takes_cancelled(work: Callable[..., Any]) -> bool:
+    code = getattr(work, "__code__", None)
+    if code is not None and not hasattr(work, "__wrapped__"):  # faster than a signature, by more than a submission
+        return "cancelled" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     import inspect
 
     try:
