@@ -294,6 +294,42 @@ def test_the_window_draws_the_map(shelf: Shelf, qtbot: Any) -> None:
     qtbot.waitUntil(lambda: "decoded in" in pane.told.text(), timeout=20_000)
 
 
+@pytest.mark.needs("qt", "display")
+def test_the_legend_shows_the_colours_of_sizes_where_they_differ(shelf: Shelf, qtbot: Any) -> None:
+    from qt_robot import window_on
+
+    hierarchy = zarrscope.open(shelf, "a")
+    values = np.zeros((8, 8), "u1")
+    like = hierarchy.create_array("/like", shape=(8, 8), dtype="u1", chunks=(4, 4), fill_value=7, codecs=["bytes"])
+    like[...] = values
+    values[:4, :4] = np.random.default_rng(1).integers(0, 99, (4, 4))
+    hierarchy.create_array("/unlike", shape=(8, 8), dtype="u1", chunks=(4, 4), fill_value=7)[...] = values
+    window, session = window_on(qtbot, shelf.address)
+    session.set_tab("chunks")
+    pane = window.tabs.pages["chunks"]
+    for path, differ in (("/like", False), ("/unlike", True)):
+        session.select(path)
+        qtbot.waitUntil(lambda path=path: session.state.path == path and settled(session)(), timeout=20_000)
+        session.set_tab("chunks")
+        qtbot.waitUntil(lambda: session.chunks.state.cells is not None and "stored" in pane.legend.text())
+        assert ("small to large" in pane.legend.text()) == differ, path
+
+
+@pytest.mark.needs("qt", "display")
+def test_an_array_without_a_grid_gives_the_reason_and_offers_no_cell(shelf: Shelf, qtbot: Any) -> None:
+    from qt_robot import window_on
+
+    sparse(shelf)
+    shelf.set("a/zarr.json", b'{"zarr_format": 3, "node_type": "array", "data_type": "uint8"}')
+    window, session = window_on(qtbot, shelf.address)
+    session.select("/a")
+    qtbot.waitUntil(lambda: session.state.path == "/a" and settled(session)(), timeout=20_000)
+    session.set_tab("chunks")
+    pane = window.tabs.pages["chunks"]
+    qtbot.waitUntil(lambda: "shape" in pane.sentence.text(), timeout=20_000)
+    assert pane.title.text() == "", "there is no cell to click"
+
+
 # ---------------------------------------------------------------------- the command line
 def printed(capsys: pytest.CaptureFixture[str], *words: str) -> Any:
     assert cli.run(list(words)) == 0

@@ -19,6 +19,7 @@ from zarrscope.dialects import Dialect
 from zarrscope.errors.visible import visible_lines
 from zarrscope.runtime.threads import Mailbox
 from zarrscope.stores.memory import MemoryStore
+from zarrscope.view.image import default_image
 from zarrscope_app.presenters import Session, SessionStatus, Workspace
 from zarrscope_app.presenters.snippets import TITLES, Snippet, as_text, snippets
 
@@ -141,11 +142,26 @@ def test_groups_and_what_leads_nowhere(tmp_path: Path) -> None:
     space: dict[str, Any] = {}
     exec(found["zarrscope"].text, space)
     assert list(space["node"]) == ["it's"]
-    assert found["dask"].why == "It opens arrays: choose one."
+    assert found["dask"].why == "This library opens arrays: choose one in the tree."
     memory = snippets(make(MemoryStore(), "v3"))
     assert {snippet.why for snippet in memory} == {"The address leads nowhere in another program."}
     assert as_text(memory) == "# The address leads nowhere in another program."
     assert "# zarr-python" in as_text(snippets(group))
+
+
+def test_the_group_of_an_image_has_code_for_its_finest_level(tmp_path: Path) -> None:
+    shelf, place = Shelf(), tmp_path / "image.zarr"
+    small_image(shelf)
+    for key in shelf.list():
+        (place / key).parent.mkdir(parents=True, exist_ok=True)
+        (place / key).write_bytes(shelf.get(key) or b"")
+    group = zarrscope.open(str(place))["/image"]
+    found = by_id(snippets(group, default_image(group)))
+    assert list(found) == list(TITLES)
+    for id in ("dask", "tensorstore", "xarray"):
+        assert "/image" in found[id].text, found[id].why
+        if importlib.util.find_spec(PACKAGES[id]) is not None:
+            assert np.array_equal(ran(found[id]), np.full((64, 64), 10)), found[id].text
 
 
 # ---------------------------------------------------------------------- Info

@@ -112,6 +112,16 @@ def test_the_scroll_bar_of_the_channels_hides_none_of_their_controls(robot: QtRo
     assert panel.minimumWidth() >= inside.minimumSizeHint().width() + bar.sizeHint().width()
 
 
+def test_the_range_stands_beside_a_projection_alone(robot: QtRobot) -> None:
+    bar, picture = robot.window.image.planes, robot.session.slice
+    assert picture.state.projection.methods
+    assert not bar.range.isVisible(), "one plane has no range"
+    picture.project("max")
+    robot.wait(bar.range.isVisible, "the range of the projection")
+    picture.project("")
+    robot.wait(lambda: not bar.range.isVisible(), "one plane again")
+
+
 def test_the_window_fits_a_small_screen(robot: QtRobot) -> None:
     """900 x 600 points: a screen of 1,800 x 1,200 dots at 200 %, too."""
     robot.window.run("blend")

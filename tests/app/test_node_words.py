@@ -40,7 +40,7 @@ def test_a_table_of_texts_is_no_picture_and_has_no_size(tmp_path: Path, mailbox:
     assert info(place, mailbox, "/texts") == (
         "texts",
         "2-D string · 2 × 3",
-        "An array of 2 × 3 values, which are no picture.",
+        "An array of 2 × 3 values, which cannot be drawn as a picture.",
         False,
     )
     assert info(place, mailbox, "/cells") == (
@@ -59,6 +59,7 @@ def test_a_line_is_said_with_its_document(tmp_path: Path) -> None:
     with pytest.raises(BadMetadata) as caught:
         zarrscope.open(str(place))
     assert strings.problem(caught.value).headline.startswith("zarr.json: Line 1, column ")
+    assert strings.defect(caught.value).count("zarr.json") == 1, "the document is named once"
 
 
 def test_a_series_without_a_name_is_counted_once() -> None:

@@ -104,6 +104,11 @@ def test_wells_stand_where_the_plate_has_them(shelf: Shelf, view: Any) -> None:
         path: (row, column) for path, (row, column, _) in WELLS.items()
     }
     assert state.title == "Plate P1: 3 wells"
+    viewer.session.set_tab("image")
+    viewer.until(lambda: not viewer.session.state.selecting)
+    shown = viewer.session.slice.image
+    assert shown is not None
+    assert viewer.session.status_text.startswith(shown.path.removeprefix("/plate/")), "which field the picture shows"
     assert (
         viewer.overview.text().splitlines()[2:] == ["   1 2 3", " A ■ · ■", " B · ■ ·"] or "■" in viewer.overview.text()
     )

@@ -73,7 +73,7 @@ def test_one_field_is_one_edit_of_all_levels_in_one_diff_one_undo_one_save(
     edit, before = s.edit, Path(place, "zarr.json").read_bytes()
     assert (edit.state.way, edit.state.ways) == ("image", ("image", "fields", "json"))
     notes = [note for section in edit.state.sections for note in section.notes]
-    assert notes == ["Levels 1 to 2 follow: ×2, ×4 in y and x; ×1 in z.", AXES_ORDER]
+    assert notes == ["Levels 1 and 2 follow: ×2, ×4 in y and x; ×1 in z.", AXES_ORDER]
     edit.edit("size/1", "0.108")
     assert [field(s, f"size/{i}").text for i in range(3)] == ["1", "0.108", "0.108"], "y and x are alike"
     assert [field(s, f"size/{i}").changed for i in range(3)] == [False, True, True]

@@ -264,6 +264,7 @@ LABELS = {
     "chunk-map": "Map of chunks",
     "chunk-refresh": "List again",
     "chunk-rows": "Axis down",
+    "chunk-sizes": "small to large",
     "chunk-whole": "Whole plane",
     "check-again": "Check again",
     "check-begin": "Check this node and all beneath",

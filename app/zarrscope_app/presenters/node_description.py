@@ -149,7 +149,7 @@ def in_words(image: Image | None, collection: Collection | None) -> str:
         parts.append(strings.counted(length, counted) if counted else along)
     height, width = (image.shape[axis] for axis in image.plane)
     if image.value_kind not in _PICTURED:
-        return f"An array of {strings.shape(image.shape)} values, which are no picture."
+        return f"An array of {strings.shape(image.shape)} values, which cannot be drawn as a picture."
     several = collection is not None and collection.kind == "series"
     noun = "A series of images, the first" if several else "Labels" if image.is_label else "An image"
     told = f"{noun} of {strings.count(width)} × {strings.count(height)} pixels"
@@ -177,7 +177,11 @@ def _nbytes(metadata: ArrayMetadata) -> int:
 def _values(metadata: ArrayMetadata) -> DescriptionSection:
     items = [
         Item("Shape", strings.shape_of(metadata), "How many values along each axis."),
-        Item("Data type", strings.clean(metadata.dtype.name, 200), "The type of one value."),
+        Item(
+            "Data type",
+            strings.UNKNOWN if metadata.dtype.name == "unknown" else strings.clean(metadata.dtype.name, 200),
+            "The type of one value.",
+        ),
         Item(
             "Fill value",
             strings.exact(metadata.fill.value) + ("" if metadata.fill.defined else " (not defined)"),

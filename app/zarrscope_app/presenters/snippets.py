@@ -41,7 +41,7 @@ TITLES = {
     "xarray": "xarray",
 }
 NO_DOCUMENT = "zarr-python opens groups that have a document of their own: choose a node beneath."
-GROUPS_HAVE_NONE = "It opens arrays: choose one."
+GROUPS_HAVE_NONE = "This library opens arrays: choose one in the tree."
 UNREAD = {
     "group": "Not all of this group can be read here:",
     "array": "Its values cannot be read here.",
@@ -53,7 +53,9 @@ TURNED = frozenset({"n5"})
 
 
 def snippets(node: Group | Array, image: Image | None = None) -> tuple[Snippet, ...]:
-    """One snippet for each library. Reads nothing; names and scale of axes come from `image`, if given."""
+    """One snippet for each library. Reads nothing; names and scale of axes come from `image`, if given.
+
+    For the group of an image, the libraries that open arrays alone get its finest level."""
     if node.hierarchy is None:
         return ()
     url, path, found_dialect = address(node), node.path, dialect_of(node)
@@ -75,6 +77,10 @@ def snippets(node: Group | Array, image: Image | None = None) -> tuple[Snippet, 
             found.append(Snippet("zarr", TITLES["zarr"], "", NO_DOCUMENT))
         else:
             found.append(_zarr(url, path, dialect, "open_group", "node = {call}\nprint(list(node))"))
+        finest = _finest(node, image)
+        if finest is not None:
+            theirs = {each.id for each in found}
+            return (*found, *(each for each in _of_array(finest, image) if each.id not in theirs))
         found += [Snippet(id, TITLES[id], "", GROUPS_HAVE_NONE) for id in ("dask", "tensorstore", "xarray")]
         return tuple(found)
     if problem is not None:
@@ -82,15 +88,31 @@ def snippets(node: Group | Array, image: Image | None = None) -> tuple[Snippet, 
         shown = _snippet("zarrscope", "\n".join(("import zarrscope\n", f"node = {opened}", *told)))
         others = (id for id in TITLES if id != "zarrscope")
         return (shown, *(Snippet(id, TITLES[id], "", UNREAD["array"]) for id in others))
+    return _of_array(node, image)
+
+
+def _of_array(node: Array, image: Image | None) -> tuple[Snippet, ...]:
+    """One snippet for each library, each of which reads one plane of `node`."""
+    url, found_dialect = address(node), dialect_of(node)
+    dialect = found_dialect.name if found_dialect is not None else ""
+    opened = f"zarrscope.open({url!r})[{node.path!r}]"
     cut = _cut(node, image)
     lazy = f"array = {opened}\nlazy = da.from_array(array, chunks=array.chunks)"
     return (
         _snippet("zarrscope", f"import zarrscope\n\narray = {opened}\nvalues = array[{cut}]"),
-        _zarr(url, path, dialect, "open_array", f"array = {{call}}\nvalues = array[{cut}]"),
+        _zarr(url, node.path, dialect, "open_array", f"array = {{call}}\nvalues = array[{cut}]"),
         _snippet("dask", f"import dask.array as da\nimport zarrscope\n\n{lazy}\nvalues = lazy[{cut}].compute()"),
         _tensorstore(url, node, dialect, cut),
         _snippet("xarray", _xarray(lazy, node, image, cut)),
     )
+
+
+def _finest(group: Group, image: Image | None) -> Array | None:
+    """The array of the finest level of the image that `group` is, or that it shows first as a plate or a series."""
+    if image is None or group.problem is not None or not image.levels:
+        return None
+    finest = image.levels[0].array
+    return finest if getattr(finest, "problem", None) is None and finest.ndim == len(image.axes) else None
 
 
 def _of_group(group: Group) -> tuple[str, ...]:

@@ -192,9 +192,9 @@ def shape_of(metadata: ArrayMetadata) -> str:
 
 
 def defect(error: ZarrscopeError) -> str:
-    """A sentence about the fault in a document, and where in the document it is."""
-    where = f"at {error.pointer} in {error.key}" if error.pointer else f"in {error.key}"
-    return f"{problem(error).headline} ({clean(where)})"
+    """A sentence about the fault in a document, and where it is, unless the sentence begins with the document."""
+    where = (f"at {error.pointer} " if error.pointer else "") + f"in {error.key}"
+    return told if (told := problem(error).headline).startswith(f"{where[3:]}: ") else f"{told} ({clean(where)})"
 
 
 def short(value: float) -> str:

@@ -7,6 +7,7 @@ from functools import partial
 from qtpy.QtCore import QSize, Qt
 from qtpy.QtWidgets import (
     QComboBox,
+    QHBoxLayout,
     QPushButton,
     QScrollArea,
     QVBoxLayout,
@@ -62,12 +63,14 @@ class ChannelsPanel(QScrollArea):
         self._label_rows = QVBoxLayout()
         self._column.addLayout(self._label_rows)
         self._level_title = Label(LABELS["level"])
-        self._column.addWidget(self._level_title)
         self._level = QComboBox()
         self._level.setAccessibleName(LABELS["level"])
         self._level.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self._level.activated.connect(self._lock)
-        self._column.addWidget(self._level)
+        level = QHBoxLayout()
+        level.addWidget(self._level_title)
+        level.addWidget(self._level, 1)
+        self._column.addLayout(level)
         self._smooth = CheckBox(LABELS["smooth"])
         self._smooth.toggled.connect(self._set_smooth)
         self._column.addWidget(self._smooth)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,8 @@ _PATTERNS = {
 }
 """The fill pattern of each state of a chunk, for people who cannot distinguish the colours of the states."""
 _SIGNS = {ABSENT: "⬚", PRESENT: "■", PARTLY: "▒", LOADING: "☰", FAILED: "☒", UNTOLD: "▨"}
+_PALEST = 0.35
+"""The share of the accent colour in a cell of the smallest chunk."""
 _MANY_CELLS = 1 << 14
 """The most cells of a map that is drawn with patterns; with more cells patterns would be too small to see."""
 
@@ -155,7 +158,7 @@ class MapWidget(QWidget):
         here = np.array([base.red(), base.green(), base.blue()], np.float32)
         full = np.array([accent.red(), accent.green(), accent.blue()], np.float32)
         stored = (found.cells == PRESENT) | (found.cells == PARTLY)
-        weight = np.where(stored, 0.35 + 0.65 * found.shades, 0)[..., None]
+        weight = np.where(stored, _PALEST + (1 - _PALEST) * found.shades, 0)[..., None]
         rgb = np.ascontiguousarray((here + (full - here) * weight).astype(np.uint8))
         rows, columns = found.cells.shape
         image = QImage(rgb.tobytes(), columns, rows, columns * 3, QImage.Format.Format_RGB888)
@@ -280,7 +283,9 @@ class ChunksPane(QWidget):
         self.map.show_map(state)
         _show_items(self.counts, state.items)
         chosen = state.chosen
-        self.title.setText(chosen.title if chosen is not None else LABELS["chunk-choose"] if state.levels else "")
+        self.title.setText(
+            chosen.title if chosen is not None else LABELS["chunk-choose"] if state.cells is not None else ""
+        )
         _show_items(self.details, chosen.items if chosen is not None else ())
         self.told.setText(chosen.sentence if chosen is not None else "")
         self.check.setVisible(chosen is not None)
@@ -295,7 +300,17 @@ class ChunksPane(QWidget):
             for code in used
         )
         self.legend.setTextFormat(Qt.TextFormat.RichText)
-        self.legend.setText(" &nbsp; ".join(told))
+        self.legend.setText(" &nbsp; ".join((*told, *self._ramp(state))))
+
+    def _ramp(self, state: ChunkMap) -> Iterator[str]:
+        """The part of the legend about the colours of different sizes, if the stored chunks differ in size."""
+        if state.cells is None or state.shades is None:
+            return
+        stored = state.shades[(state.cells == PRESENT) | (state.cells == PARTLY)]
+        if stored.size and float(stored.max()) > float(stored.min()):
+            base, accent = self.palette().base().color(), self.palette().highlight().color()
+            inks = (mix(base, accent, _PALEST + (1 - _PALEST) * float(each)) for each in (0, 0.5, 1))
+            yield "".join(f"<span style='color: {ink.name()}'>■</span>" for ink in inks) + f" {LABELS['chunk-sizes']}"
 
     def _show_fixed(self, state: ChunkMap) -> None:
         names = [name for name, _, _ in state.fixed]

@@ -134,6 +134,8 @@ class ValuesPane(QWidget):
         header = self.view.verticalHeader()
         if header is not None:
             header.setDefaultSectionSize(self.view.fontMetrics().height() + 6)
+            header.setMinimumWidth(self.view.fontMetrics().horizontalAdvance("0000"))  # else "0" touches both edges
+            header.setDefaultAlignment(Qt.AlignmentFlag.AlignCenter)
         self.sentence = Label()
         self.sentence.setWordWrap(True)
         self.rows, self.columns, self.format = QComboBox(), QComboBox(), QComboBox()

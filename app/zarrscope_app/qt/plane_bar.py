@@ -74,8 +74,8 @@ class PlaneBar(QWidget):
         self.method.setCurrentIndex(methods.index(view.method))
         self.range.show_text(view.range_text, state.refusal.sentence if state.refusal.field == "range" else "")
         self.method.setToolTip(tip(view.cost))
-        for widget in (self.method, self.range):
-            widget.setVisible(bool(view.methods))
+        self.method.setVisible(bool(view.methods))
+        self.range.setVisible(bool(view.methods) and bool(view.method))
 
     def _choose(self, role: str) -> None:
         if self._presenter is None:

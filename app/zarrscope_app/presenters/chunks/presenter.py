@@ -121,7 +121,7 @@ class ChunksPresenter:
             return
         self._looked = True
         if array.metadata.unread:
-            self._sentence = strings.UNKNOWN
+            self._sentence = strings.UNKNOWN if array.problem is None else strings.problem(array.problem).headline
             return
 
         def told(found: int) -> None:

@@ -12,7 +12,7 @@ from zarrscope_app.presenters.strings import ATTRIBUTES, clean, count, counted, 
 PIXEL_SIZE = "Pixel size"
 IMAGE_NAME = "Name"
 AXES = "Axes"
-AXES_ORDER = "Their order is that of the arrays' axes, and changes only with the values."
+AXES_ORDER = "Their order cannot be edited: it is that of the axes of the arrays."
 CHANNELS = "Channels"
 LABELS = "Label colours"
 PROPERTIES = "Label properties"
@@ -175,7 +175,8 @@ def followers(names: Sequence[str], factors: Sequence[Sequence[Fraction]], shown
         f"{_row(row)} in {_and(axes)}"
         for row, axes in sorted(groups.items(), key=lambda item: item[0] == _same(item[0]))
     ]
-    levels = "Level 1 follows" if len(factors) == 2 else f"Levels 1 to {len(factors) - 1} follow"
+    few = {2: "Level 1 follows", 3: "Levels 1 and 2 follow"}
+    levels = few.get(len(factors), f"Levels 1 to {len(factors) - 1} follow")
     return f"{levels}: {'; '.join(told)}." if told else ""
 
 

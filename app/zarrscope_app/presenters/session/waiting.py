@@ -92,18 +92,26 @@ class WaitsForStores(SessionPart):
         return self._status_text(strings.changes(self.edit.unsaved))
 
     def _status_text(self, unsaved: str) -> str:
-        """The right part of the status bar: level and tiles of the picture in front, requests without an answer,
-        changes."""
+        """The right part of the status bar: the path of the image in front if it lies beneath the chosen plate, well or
+        series, its level and tiles, requests without an answer, changes."""
         shown, frame, picture = self.slice.state, self.slice.frame, self.tabs.front == "image"
         tiles = frame.sentence if frame.blocked or frame.tiles else strings.tiles_loading(frame.loading)
         opening = self._status is SessionStatus.OPENING
         return strings.joined(
+            self._beneath() if picture else "",
             shown.level_text if len(shown.levels) > 1 and picture else "",
             tiles if picture else "",
             self._asked_anew if opening else "",
             self.waiting,
             f"✎ {unsaved}" if unsaved else "",
         )
+
+    def _beneath(self) -> str:
+        """The path of the displayed image, "B/03/0", if it is not the chosen node but lies beneath it."""
+        image, chosen = self.slice.image, self._path.rstrip("/") + "/"
+        if image is None or self._ticket is not None or image.path == self._path or not image.path.startswith(chosen):
+            return ""
+        return strings.clean(image.path[len(chosen) :], 60)
 
     def stop_waiting(self) -> bool:
         """Cancels everything that this session reads (`Owner.read`) and that is not done; each caller gets an error
