@@ -89,9 +89,11 @@ class ValuesPresenter:
         self.clear()
 
     def clear(self, sentence: str = "") -> None:
+        """Shows no table, and `sentence` in its place."""
         self._show(None, sentence)
 
     def show_node(self, details: NodeDetails) -> None:
+        """Shows an array; rows and columns are the axes of the picture, if the array belongs to one."""
         node = details.node
         assert node is not None
         assert node.kind == "array", "the view is one of arrays"
@@ -100,6 +102,7 @@ class ValuesPresenter:
         )
 
     def show_nothing(self, sentence: str = "") -> None:
+        """Shows no table, and `sentence` in its place."""
         self.clear(sentence)
 
     def show_array(self, array: Array, plane: tuple[int, int] = (-1, -1), names: tuple[str, ...] = ()) -> None:
@@ -135,6 +138,8 @@ class ValuesPresenter:
 
     @property
     def state(self) -> Table:
+        """A new snapshot: the size of the table, its axes and the indices of the others. Cells are asked for one by
+        one."""
         array = self._array
         if array is None:
             return Table(sentence=self._sentence)
@@ -290,6 +295,7 @@ class ValuesPresenter:
         return tuple(slice(None) if i in shown else index for i, index in enumerate(self._index))
 
     def transpose(self) -> None:
+        """Swaps rows and columns; needs an array of two axes or more."""
         if self._columns >= 0:
             self._rows, self._columns = self._columns, self._rows
             self._notify.soon()

@@ -70,6 +70,7 @@ class ChunksPresenter:
 
     # ------------------------------------------------------------------ for the session
     def show_node(self, details: NodeDetails) -> None:
+        """Shows the chunks of an image's finest level, or of an array; nothing is read before the map is visible."""
         image, node = details.image, details.node
         if image is not None:
             found = tuple((level.path, level.array) for level in image.levels)
@@ -86,6 +87,7 @@ class ChunksPresenter:
             self._rows, self._columns = sorted(sorted(range(len(grid)), key=lambda axis: (-grid[axis], -axis))[:2])
 
     def show_nothing(self, sentence: str = "") -> None:
+        """Shows no map, and `sentence` in its place."""
         self._set((), sentence)
 
     def _set(self, arrays: tuple[tuple[str, Any], ...], sentence: str) -> None:
@@ -366,6 +368,7 @@ class ChunksPresenter:
     # ------------------------------------------------------------------ the snapshot
     @property
     def state(self) -> ChunkMap:
+        """A new snapshot of the map, with the chunks that are known so far."""
         array = self._array
         if array is None:
             return ChunkMap(sentence=self._sentence)

@@ -32,6 +32,7 @@ class ChannelGrid:
 
     @property
     def views(self) -> tuple[SlicePresenter, ...]:
+        """One presenter for each of `channels`."""
         return tuple(self._made[: len(self.channels)])
 
     @property

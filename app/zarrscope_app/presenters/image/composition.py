@@ -67,6 +67,7 @@ def aspect(image: Image, y: int, x: int) -> float:
 
 
 def axis_view(image: Image, axis: int, index: int, role: str, playing: bool) -> AxisView:
+    """Describes one axis, with its position in the axis' unit if the metadata state one."""
     unit, named = unit_of(image, axis), image.axes[axis]
     physical = bool(unit) or (image.multiscale is not None and named.type in ("space", "time"))
     return AxisView(

@@ -98,6 +98,7 @@ class Display(ABC):
 
     # ------------------------------------------------------------------ channels
     def set_visible(self, channel: int, visible: bool) -> None:
+        """Shows or hides a channel; loads its chunks when it is shown."""
         if at := self._at(channel):
             at.visible = visible
             self._before_alone = ()
@@ -105,6 +106,7 @@ class Display(ABC):
             self._plan_soon()
 
     def set_color(self, channel: int, color: tuple[int, int, int]) -> None:
+        """Sets the colour of a channel (red, green, blue, 0 to 255) in place of its colour map."""
         if at := self._at(channel):
             at.color, at.colormap = color, ""
             self._restyle()
@@ -125,6 +127,7 @@ class Display(ABC):
             self._restyle()
 
     def set_gamma(self, channel: int, gamma: float) -> None:
+        """Sets the gamma of a channel; values outside 0.01 … 100 are ignored."""
         if (at := self._at(channel)) and 0.01 <= gamma <= 100:
             at.gamma = gamma
             self._refuse(Refusal())
@@ -198,6 +201,7 @@ class Display(ABC):
         self._restyle()
 
     def set_inverted(self, channel: int, inverted: bool) -> None:
+        """Sets whether a channel is drawn from bright to dark."""
         if at := self._at(channel):
             at.inverted = inverted
             self._restyle()

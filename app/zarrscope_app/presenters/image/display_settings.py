@@ -57,12 +57,14 @@ class ChannelStyle:
         self.histogram, self.low, self.high = measure.counts, measure.low, measure.high
 
     def display(self) -> ChannelDisplay:
+        """The settings as painting takes them; before the contrast limits are known, those of 0 and 1."""
         lo, hi = (0.0, 1.0) if self.lo is None or self.hi is None else (self.lo, self.hi)
         return ChannelDisplay(
             self.color, lo, hi, self.gamma, True, self.inverted, colormaps.ramp(self.colormap), self.part
         )
 
     def view(self) -> ChannelView:
+        """The snapshot of the settings for hosts."""
         return ChannelView(
             strings.clean(self.label, 60),
             self.color,
@@ -105,6 +107,7 @@ class LabelStyle:
     chosen: int | None = None
 
     def view(self) -> LabelView:
+        """The snapshot of the settings for hosts; its name is the last part of the path."""
         name = strings.clean(self.path.rsplit("/", 1)[-1])
         chosen = "" if self.chosen is None else str(self.chosen)
         return LabelView(name, self.path, self.visible, self.opacity, self.sentence, self.outline, chosen)

@@ -20,6 +20,8 @@ COLUMNS = 2000
 
 
 class LinePlotReader:
+    """Reads a 1-D array chunk by chunk into `line`; if it is too large or holds no numbers, `sentence` says so."""
+
     def __init__(self, owner: Owner, loader: ChunkLoader, painted: Callable[[], None]) -> None:
         self._owner, self._loader, self._painted = owner, loader, painted
         self._ticket: Ticket | None = None
@@ -27,12 +29,14 @@ class LinePlotReader:
         self.sentence = ""
 
     def clear(self) -> None:
+        """Ends reading, and shows neither a line nor a sentence."""
         if self._ticket is not None:
             self._ticket.cancel()
             self._ticket = None
         self.line, self.sentence = None, ""
 
     def show(self, array: Array) -> None:
+        """Begins to read an array; `painted` is called when chunks have arrived."""
         self.clear()
         length = array.shape[0]
         if array.dtype.kind not in "buifmM" or array.dtype.names:

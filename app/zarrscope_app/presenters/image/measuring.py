@@ -65,6 +65,7 @@ class Statistics:
     nan: int = 0
 
     def add(self, values: Values) -> None:
+        """Adds values of any shape; NaN are only counted, in `nan`."""
         flat = values.reshape(-1)
         if flat.dtype.kind == "f":
             known = flat[~np.isnan(flat)]

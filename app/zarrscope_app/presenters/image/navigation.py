@@ -233,6 +233,7 @@ class Navigation(ABC):
             self._moved()
 
     def transpose(self) -> None:
+        """Swaps height and width."""
         if self._image is not None and self._y >= 0:
             axes = self._image.axes
             self.show(axes[self._x].name, axes[self._y].name)

@@ -126,6 +126,7 @@ class OverviewPresenter:
 
     # ------------------------------------------------------------------ for the session
     def show_node(self, details: NodeDetails) -> None:
+        """Lays out the members of a collection in rows and columns."""
         collection = details.collection
         assert collection is not None, "the view is one of collections"
         self._stop()
@@ -157,6 +158,7 @@ class OverviewPresenter:
         self._tell()
 
     def show_nothing(self, sentence: str = "") -> None:
+        """Ends reading, and shows `sentence` in place of the thumbnails."""
         self._stop()
         self.title = ""
         self._state = OverviewState(sentence=sentence)
@@ -232,6 +234,7 @@ class OverviewPresenter:
     # ------------------------------------------------------------------ the snapshot
     @property
     def state(self) -> OverviewState:
+        """The snapshot of the overview."""
         return self._state
 
     def _tell(self) -> None:

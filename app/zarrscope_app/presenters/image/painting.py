@@ -39,6 +39,8 @@ DOT = 56
 
 @frozen
 class LabelDisplay:
+    """How to draw a label image: `colors` gives single labels a colour (red, green, blue, alpha, 0 to 255)."""
+
     opacity: float
     colors: tuple[tuple[int, tuple[int, int, int, int]], ...] = ()
     outline: bool = False
@@ -105,6 +107,8 @@ class Bare:
 
 @dataclass(frozen=True, eq=False)
 class Assembled:
+    """The pixels of a tile, and the marks of its missing and failed chunks."""
+
     plane: Plane
     marks: tuple[Mark, ...]
 

@@ -42,6 +42,7 @@ class RequestedView:
 
     @property
     def whole(self) -> Rect:
+        """The whole plane, as a rectangle in indices of level 0."""
         return 0.0, 0.0, float(self.image.shape[self.y]), float(self.image.shape[self.x])
 
 
@@ -67,6 +68,7 @@ class PlannedView:
 
     @property
     def chunks(self) -> int:
+        """The number of chunks that the planned tiles need."""
         return sum(cost(tile, list(places), self.plan.sources)[0] for tile, places in self.plan.layers)
 
 
@@ -96,6 +98,7 @@ def plan(view: RequestedView, channels: Sequence[ChannelStyle], labels: Sequence
 
 
 def fitting(view: RequestedView) -> int:
+    """The level to show: the wanted one, else the coarsest that has a pixel for each pixel of the screen."""
     if view.level is not None:
         return view.level
     height, width = view.rect[2] - view.rect[0], view.rect[3] - view.rect[1]
@@ -122,6 +125,7 @@ def _sources(
 
 
 def channel_source(view: RequestedView, channel: int) -> TileSource:
+    """The source of a channel's tiles. Images without a channel axis have one channel, 0."""
     at = list(view.index)
     if view.image.channel_axis is not None:
         at[view.image.channel_axis] = channel

@@ -56,8 +56,7 @@ READOUT_CHANNELS = 8
 
 
 class SlicePresenter(KeepsView, Navigation, Display, TellsWaits):
-    """The picture of one image in a session. Call all methods on the host's thread. None waits for the store; each
-    makes a new `state` at once."""
+    """The picture of one image in a session. Call all methods on the host's thread; none waits for the store."""
 
     changed = Signal()
     painted = Signal()
@@ -91,10 +90,12 @@ class SlicePresenter(KeepsView, Navigation, Display, TellsWaits):
 
     # ------------------------------------------------------------------ for the session
     def show_node(self, details: NodeDetails) -> None:
+        """Shows the node's image, with the label images that are known."""
         assert details.image is not None
         self.set_image(details.image, details.labels or {})
 
     def show_nothing(self, sentence: str = strings.NO_IMAGE) -> None:
+        """Shows no picture, and `sentence` in its place."""
         self.clear(sentence)
 
     def clear(self, sentence: str = strings.NO_IMAGE) -> None:
@@ -110,8 +111,7 @@ class SlicePresenter(KeepsView, Navigation, Display, TellsWaits):
         self._pin: tuple[float, float] | None = None
         self._lock: int | None = None
         self._level = 0
-        self._blocked = ""
-        self._anyway = False
+        self._blocked, self._anyway = "", False
         self._pending, self._waiting, self._next_node = False, "", ""
         self._ahead_of: Any = None
         self._before_alone = ()
@@ -172,12 +172,14 @@ class SlicePresenter(KeepsView, Navigation, Display, TellsWaits):
     # ------------------------------------------------------------------ snapshots
     @property
     def state(self) -> SliceState:
+        """The snapshot of axes, channels and settings, made when it is first asked for after a change."""
         if self._state is None:
             self._state = self._make_state()
         return self._state
 
     @property
     def frame(self) -> Frame:
+        """The tiles to paint, made when they are first asked for after a change."""
         if self._frame is None:
             self._frame = self._make_frame()
         return self._frame
@@ -188,8 +190,7 @@ class SlicePresenter(KeepsView, Navigation, Display, TellsWaits):
         return self._image
 
     def update_image(self, image: Image) -> bool:
-        """Updates the displayed image after its metadata changed, and keeps the person's settings. Returns False if the
-        values or axes are other ones; call `set_image` then."""
+        """Updates the image after its metadata changed. If values or axes changed, returns False: call `set_image`."""
         if (old := self._image) is None or self._y < 0 or not shows_the_same(old, image):
             return False
         self._image = image
@@ -203,10 +204,12 @@ class SlicePresenter(KeepsView, Navigation, Display, TellsWaits):
 
     @property
     def line(self) -> LinePlot | None:
+        """The line plot of a 1-D array; None for other arrays and until it is known."""
         return self._line.line
 
     @property
     def probe(self) -> Probe:
+        """The values under the cursor, as far as they have been read."""
         return self._prober.probe
 
     def _make_state(self) -> SliceState:
@@ -263,8 +266,7 @@ class SlicePresenter(KeepsView, Navigation, Display, TellsWaits):
 
     def _refresh(self) -> None:
         """Makes a new state; `changed` is emitted at the end of the pass of the event loop."""
-        self._state = None
-        self._frame = None
+        self._state = self._frame = None
         self._changes.soon()
 
     def _is_whole(self) -> bool:
@@ -409,8 +411,7 @@ class SlicePresenter(KeepsView, Navigation, Display, TellsWaits):
             self.probed.emit()
 
     def pin(self, y: float, x: float) -> None:
-        """Pins this pixel: the readout returns to this pixel whenever the cursor leaves the picture, and follows when
-        an index changes."""
+        """Pins this pixel: the readout returns to it when the cursor leaves the picture, and follows each index."""
         self.hover(y, x)
         if self._cursor == (y, x):
             self._pin = (math.floor(y) + 0.5, math.floor(x) + 0.5)
@@ -465,8 +466,7 @@ class SlicePresenter(KeepsView, Navigation, Display, TellsWaits):
         return MeasuredPlane(image, self._y, self._x), found
 
     def measure_line(self, y0: float, x0: float, y1: float, x1: float) -> None:
-        """Measures values of the displayed channels along a line of the plane, in the background:
-        `state.measurement`."""
+        """Measures the displayed channels along a line of the plane, in the background: `state.measurement`."""
         if (measured := self._measured()) is not None:
             self._measuring.line(*measured, (y0, x0, y1, x1))
 

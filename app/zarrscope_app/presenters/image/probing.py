@@ -37,6 +37,7 @@ class Prober:
         self._failed: dict[tuple[str, AxisIndices], str] = {}
 
     def clear(self) -> None:
+        """Ends reading, and empties the readout."""
         self._drop()
         self._again = None
         if self.probe != Probe():

@@ -30,25 +30,35 @@ MOST_NAMED = 3
 class Stylable(Protocol):
     """The interface through which a saved view sets colours, contrast and visibility."""
 
-    def set_visible(self, channel: int, visible: bool) -> None: ...
+    def set_visible(self, channel: int, visible: bool) -> None:
+        """Shows or hides a channel."""
 
-    def state_levels(self, channel: int, lo: float, hi: float) -> None: ...
+    def state_levels(self, channel: int, lo: float, hi: float) -> None:
+        """Sets contrast limits that a person or a file has stated; they are not rounded."""
 
-    def set_color(self, channel: int, color: tuple[int, int, int]) -> None: ...
+    def set_color(self, channel: int, color: tuple[int, int, int]) -> None:
+        """Sets the colour of a channel: red, green, blue, 0 to 255."""
 
-    def set_colormap(self, channel: int, title: str) -> None: ...
+    def set_colormap(self, channel: int, title: str) -> None:
+        """Sets a colour map by its title, in place of the channel's colour; "" restores the colour."""
 
-    def set_part(self, part: str) -> None: ...
+    def set_part(self, part: str) -> None:
+        """Sets the part of complex values to draw: "magnitude", "phase", "real" or "imaginary"."""
 
-    def set_gamma(self, channel: int, gamma: float) -> None: ...
+    def set_gamma(self, channel: int, gamma: float) -> None:
+        """Sets the gamma of a channel, 0.01 to 100."""
 
-    def set_inverted(self, channel: int, inverted: bool) -> None: ...
+    def set_inverted(self, channel: int, inverted: bool) -> None:
+        """Sets whether a channel is drawn from bright to dark."""
 
-    def set_label(self, path: str, visible: bool, opacity: float | None = None) -> None: ...
+    def set_label(self, path: str, visible: bool, opacity: float | None = None) -> None:
+        """Shows or hides a label image by its path; `opacity`, 0 to 1, None to keep it."""
 
-    def set_outline(self, path: str, outline: bool) -> None: ...
+    def set_outline(self, path: str, outline: bool) -> None:
+        """Sets whether only the edges of labels are drawn."""
 
-    def choose_label(self, path: str, chosen: int | None) -> None: ...
+    def choose_label(self, path: str, chosen: int | None) -> None:
+        """Draws only the label `chosen`; None: all labels."""
 
 
 class Settable(Stylable, Protocol):
@@ -57,17 +67,23 @@ class Settable(Stylable, Protocol):
     beyond: BeyondPlane
 
     @property
-    def image(self) -> Image | None: ...
+    def image(self) -> Image | None:
+        """The displayed image; None if there is none."""
 
-    def show(self, y_axis: str, x_axis: str) -> None: ...
+    def show(self, y_axis: str, x_axis: str) -> None:
+        """Displays two axes, by name, as height and width."""
 
-    def set_index(self, axis: str, index: int) -> None: ...
+    def set_index(self, axis: str, index: int) -> None:
+        """Sets the index of an axis, by name; it is clipped to the axis."""
 
-    def lock_level(self, level: int | None) -> None: ...
+    def lock_level(self, level: int | None) -> None:
+        """Sets the level to show; None shows the level that fits the zoom."""
 
-    def look_at(self, rect: Rect) -> None: ...
+    def look_at(self, rect: Rect) -> None:
+        """Shows a rectangle of the plane, in indices of level 0."""
 
-    def pin(self, y: float, x: float) -> object: ...
+    def pin(self, y: float, x: float) -> object:
+        """Pins the readout to a position of the plane, in indices of level 0."""
 
 
 class KeepsView(ABC):
@@ -286,28 +302,36 @@ class Styles:
         self._labels = labels
 
     def set_visible(self, channel: int, visible: bool) -> None:
+        """Sets whether a channel is drawn. Raises IndexError for a channel that the image lacks."""
         self.channels[channel].visible = visible
 
     def state_levels(self, channel: int, lo: float, hi: float) -> None:
+        """Sets contrast limits that a person or a file has stated; they are not rounded."""
         self.channels[channel].limit(lo, hi, stated=True)
 
     def set_color(self, channel: int, color: tuple[int, int, int]) -> None:
+        """Sets the colour of a channel: red, green, blue, 0 to 255."""
         self.channels[channel].color = color
 
     def set_colormap(self, channel: int, title: str) -> None:
+        """Sets the title of a colour map; whether it exists is not checked."""
         self.channels[channel].colormap = title
 
     def set_part(self, part: str) -> None:
+        """Sets the part of complex values to draw, for the channels that have it."""
         for style in self.channels:
             style.part = part if part in style.parts else style.part
 
     def set_gamma(self, channel: int, gamma: float) -> None:
+        """Sets the gamma of a channel, clipped to 0.01 … 100."""
         self.channels[channel].gamma = max(0.01, min(100.0, gamma))
 
     def set_inverted(self, channel: int, inverted: bool) -> None:
+        """Sets whether a channel is drawn from bright to dark."""
         self.channels[channel].inverted = inverted
 
     def set_label(self, path: str, visible: bool, opacity: float | None = None) -> None:
+        """Sets whether a label image is drawn, and its opacity, clipped to 0 … 1; None keeps it."""
         for label in self._labels:
             if label.path == path:
                 label.visible = visible

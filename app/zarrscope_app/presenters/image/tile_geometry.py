@@ -70,6 +70,7 @@ class LevelPlane:
 
 
 def sheet(image: Image, level: int, y: int, x: int) -> LevelPlane:
+    """The plane of a level that the axes `y` and `x` span, and where it lies in indices of level 0."""
     at, finest = image.levels[level], image.levels[0]
 
     def offset(axis: int) -> float:
@@ -106,6 +107,7 @@ class TilePlace:
     x1: int
 
     def holds(self, other: TilePlace) -> bool:
+        """Whether the other place lies within this one; both are of one level."""
         return self.y0 <= other.y0 and self.x0 <= other.x0 and other.y1 <= self.y1 and other.x1 <= self.x1
 
 
@@ -126,6 +128,7 @@ class Tiling:
         return s.array.path, s.level, s.y, s.x, self.tile_height, self.tile_width, self.step
 
     def window(self, rect: Rect) -> tuple[range, range]:
+        """The rows and the columns of the tiles that a rectangle, in indices of level 0, touches."""
         y0, x0, y1, x1 = self.sheet.window(rect)
         if y0 >= y1 or x0 >= x1:
             return range(0), range(0)
@@ -160,6 +163,7 @@ class Tiling:
         return int(first), int(last)
 
     def place(self, row: int, column: int) -> TilePlace:
+        """The place of a whole tile; at the edges of the level it is smaller."""
         y0, x0 = row * self.tile_height, column * self.tile_width
         return TilePlace(
             row,

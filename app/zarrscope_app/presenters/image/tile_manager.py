@@ -100,6 +100,9 @@ class _Tile:
 
 
 class TileManager:
+    """Keeps the tiles of the newest plan. `painted()` is called after tiles changed, `measured` with the measures of
+    the values by layer, `failed` with the error of a tile and the path of its array."""
+
     def __init__(
         self,
         owner: Owner,
@@ -120,8 +123,7 @@ class TileManager:
         self._preview: Ticket | None = None
         self._versions = self._untold = 0
         self.late = False
-        """Whether the previous plane has been displayed for a while; a coarse picture of the new plane is then shown
-        instead."""
+        """Whether the previous plane was displayed long enough for a coarse picture of the new one to replace it."""
 
     # ------------------------------------------------------------------ requests
     def show(self, plan: TilePlan, settings: DisplaySettings) -> None:
@@ -159,6 +161,7 @@ class TileManager:
         self._repaint()
 
     def clear(self) -> None:
+        """Cancels all requests, and shows no tiles."""
         self._plan = None
         self._settings = DisplaySettings(())
         for tile in self._order:
@@ -302,8 +305,7 @@ class TileManager:
         self._preview = self._owner.decode(work, done, Priority.VISIBLE)
 
     def _paint(self, tile: _Tile) -> None:
-        """Has a worker assemble and paint a tile. If a worker is already painting the tile, it is painted again
-        afterwards."""
+        """Has a worker assemble and paint a tile; a tile that is being painted is painted again afterwards."""
         if tile.job is not None or self._plan is None:
             return
         if self._preview is not None and tile.fresh and self._has_planes(tile):
@@ -393,6 +395,7 @@ class TileManager:
 
     @property
     def loading(self) -> int:
+        """The number of tiles that are not painted yet as the plan wants them."""
         return sum(not tile.fresh for tile in self._order)
 
     @property
@@ -485,8 +488,7 @@ class TileManager:
 
 
 def _bare(tile: _Tile, rect: Rect) -> tuple[Picture | None, tuple[tuple[TileState, Rect], ...]]:
-    """The picture without the signs for missing data, and the kind and rectangle of each sign in coordinates of the
-    plane."""
+    """The picture without the signs for missing data; the kind and rectangle, in the plane, of each sign."""
     if tile.bare is None:
         return None, ()
     height, width = tile.bare.picture.shape[:2]

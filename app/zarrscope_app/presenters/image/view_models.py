@@ -23,6 +23,8 @@ Rect = tuple[float, float, float, float]
 
 
 class TileState(Enum):
+    """How much of a tile is there."""
+
     LOADING = "loading"
     """Data are being loaded; `rgb` may already show a coarser picture, or still the picture of the previous index."""
     PRESENT = "present"
@@ -79,6 +81,8 @@ class Frame:
 
 @frozen
 class AxisView:
+    """One axis of the image, with the index that the plane has along it."""
+
     name: str
     """The name in the file, to be passed to methods; `title` is the name to display."""
     type: str
@@ -105,6 +109,8 @@ class AxisView:
 
 @frozen
 class ChannelView:
+    """The display settings of one channel."""
+
     label: str
     color: tuple[int, int, int]
     visible: bool
@@ -141,6 +147,8 @@ class ChannelView:
 
 @frozen
 class LabelView:
+    """The display settings of one label image; `sentence` says why it cannot be drawn."""
+
     name: str
     path: str
     visible: bool
@@ -153,6 +161,8 @@ class LabelView:
 
 @frozen
 class LevelView:
+    """One level, as a choice of hosts."""
+
     path: str
     shape: tuple[int, ...]
     text: str

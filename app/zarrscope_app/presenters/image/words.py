@@ -112,16 +112,20 @@ class Counted(Protocol):
     nan: int
 
     @property
-    def mean(self) -> float: ...
+    def mean(self) -> float:
+        """The mean of the values without NaN."""
 
     @property
-    def deviation(self) -> float: ...
+    def deviation(self) -> float:
+        """The standard deviation of the values without NaN."""
 
     @property
-    def low(self) -> float: ...
+    def low(self) -> float:
+        """The lowest value."""
 
     @property
-    def high(self) -> float: ...
+    def high(self) -> float:
+        """The highest value."""
 
 
 def statistics(found: Counted) -> str:

@@ -118,8 +118,7 @@ def plan(node: Group | Array, view: object = None, number: int | None = None, ki
 
 
 def _state(image: Image, view: object) -> str:
-    """The text of the view of an image. If the view contains values that cannot be encoded, its settings are left
-    out."""
+    """The text of the view of an image; without its settings if they contain values that cannot be encoded."""
     url = image.hierarchy.url if image.hierarchy is not None else ""
     told: dict[str, Any] = {"url": without_numbers(url), "path": image.path}
     if isinstance(view, Mapping) and isinstance(view.get("slice"), dict):
@@ -497,4 +496,5 @@ class Layers:
         self._owner.fetch(opened, lambda outcome: done(outcome.value or {}))
 
     def close(self) -> None:
+        """Cancels the layers that are being made; `done` is not called any more."""
         self._owner.close()

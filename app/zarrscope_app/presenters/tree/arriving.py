@@ -46,6 +46,7 @@ class Seen(NamedTuple):
 
     @classmethod
     def of(cls, child: Child) -> Seen:
+        """Describes a child whose documents were read; its error, if it has one, becomes the badge."""
         badge = strings.problem(child.error).headline if child.error is not None else ""
         found = icon(child)
         return cls(child.kind, detail(child), found, badge, plain=found == "group" and not child.attributes)
@@ -71,9 +72,11 @@ Inspected = dict[int, Seen | None]
 class ListableGroup(Protocol):
     """The interface of a group for listing its children."""
 
-    def list_names(self, cancelled: Callable[[], bool]) -> Iterator[Child]: ...
+    def list_names(self, cancelled: Callable[[], bool]) -> Iterator[Child]:
+        """Yields the children without reading their documents; ends early once `cancelled()`."""
 
-    def inspect(self, children: Iterable[Child], cancelled: Callable[[], bool]) -> Iterator[Child]: ...
+    def inspect(self, children: Iterable[Child], cancelled: Callable[[], bool]) -> Iterator[Child]:
+        """Yields these children with the kind and error that their documents show."""
 
 
 class Arrivals:

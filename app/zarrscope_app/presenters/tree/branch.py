@@ -77,14 +77,17 @@ class Branch:
     """A cache of the displayed children while a filter is set: (the data from which the list was made, the list)."""
 
     def child_path(self, child: int) -> str:
+        """The path of a child in the hierarchy."""
         return f"{self.path.rstrip('/')}/{self.names[child]}"
 
     def child_id(self, child: int) -> int:
+        """The id of a child's row, which is unique in the tree and never changes."""
         at = bisect_left(self.ids, (child + 1, -1)) - 1
         first, id = self.ids[at]
         return id + child - first
 
     def kind(self, child: int) -> Literal["group", "array"] | None:
+        """The kind of a child; None if it is not known yet, or the child is broken."""
         seen = self.seen.get(child)
         return KINDS[self.kinds[child]] if seen is None else seen.kind
 
@@ -97,6 +100,7 @@ class Branch:
         return at if at < len(among) and among[at] == child else -1
 
     def child_named(self, name: str) -> int | None:
+        """The child with exactly this name; None if none has arrived. Found by bisection in the sorted names."""
         at = bisect_left(self.order, natural(name), key=self._key)
         if at < len(self.order) and self.names[self.order[at]] == name:
             return self.order[at]

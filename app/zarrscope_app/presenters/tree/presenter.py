@@ -42,8 +42,7 @@ class TreePresenter:
     """The rows of one hierarchy. All methods run on the host's thread; none waits for the store."""
 
     changed = Signal(int)
-    """Emitted when the children of this row, or their state, have changed; at most once per row and pass of the event
-    loop."""
+    """Emitted when the children of this row, or their state, changed; once per row and pass of the event loop."""
     failed = Signal(object, str)
     """Emits (error, path of the group) when the children of a group could not be listed."""
 
@@ -74,8 +73,7 @@ class TreePresenter:
     def attach(
         self, hierarchy: Hierarchy, name: str, kind: Literal["group", "array"] = "group", icon: str = ""
     ) -> None:
-        """Shows a hierarchy with its root expanded, and the groups that were expanded before. `icon`: the icon of the
-        root; "" for the icon of its `kind`."""
+        """Shows a hierarchy, with the former groups expanded. `icon`: the icon of the root; "" for that of `kind`."""
         again = self._root.expanded
         self._reach.keep(self._branches.values())
         for branch in self._branches.values():
@@ -99,6 +97,7 @@ class TreePresenter:
             self._touch(branch.id)
 
     def set_name(self, name: str) -> None:
+        """Sets the text of the root's row."""
         self._painted.name = name
         self._touch(ROOT)
 
@@ -235,8 +234,7 @@ class TreePresenter:
 
     # ------------------------------------------------------------------ gestures
     def expand(self, id: int) -> None:
-        """Shows the children of a row; fetches them the first time. If the only child is a group, this group is
-        expanded as well, and so on."""
+        """Shows the children of a row; fetches them the first time. An only child that is a group is expanded too."""
         self._open(id, ALONE)
 
     def _open(self, id: int, unfolds: int = 0) -> None:
@@ -255,6 +253,7 @@ class TreePresenter:
             self._unfolding.all_beneath(branch, ALL_FAR if self._hierarchy.store.remote else ALL)
 
     def collapse(self, id: int) -> None:
+        """Hides the children of a row; they are kept, and are not read again."""
         branch = self._branches.get(id)
         if branch is not None and branch.expanded:
             branch.expanded = False
@@ -262,6 +261,7 @@ class TreePresenter:
             self._touch(id)
 
     def toggle(self, id: int) -> None:
+        """Expands a collapsed row, or collapses an expanded one."""
         branch = self._branches.get(id)
         if branch is not None and branch.expanded:
             self.collapse(id)

@@ -106,6 +106,7 @@ class RootsPresenter:
             tree.want_icon(id & _OWN)
 
     def count(self, id: int) -> int:
+        """The number of children of a row that have arrived; for ROOT, of hierarchies."""
         if id == ROOT:
             return len(self._numbers)
         tree = self._numbers.get(id >> _SHIFT)
@@ -140,6 +141,7 @@ class RootsPresenter:
         return tree.label(id & _OWN) if tree is not None else ""
 
     def expandable(self, id: int) -> bool:
+        """Whether a row can have children; False while its kind is not known yet."""
         if id == ROOT:
             return True
         tree, own = self._of(id)
@@ -190,11 +192,13 @@ class RootsPresenter:
 
     # ------------------------------------------------------------------ gestures
     def expand(self, id: int) -> None:
+        """Shows the children of a row; ROOT is always expanded."""
         if id != ROOT:
             tree, own = self._of(id)
             tree.expand(own)
 
     def collapse(self, id: int) -> None:
+        """Hides the children of a row; ROOT is never collapsed."""
         if id != ROOT:
             tree, own = self._of(id)
             tree.collapse(own)

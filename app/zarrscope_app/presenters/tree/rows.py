@@ -20,6 +20,8 @@ class RowState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TreeRow:
+    """The snapshot of one row. `id` refers to it in the methods of the presenters."""
+
     id: int
     parent: int
     """The id of the parent's row; -1 for the root."""
