@@ -20,6 +20,7 @@ class CoalescedCall:
         self._posted = False
 
     def soon(self) -> None:
+        """Posts the call, unless it is posted already and was not made yet."""
         if not self._posted:
             self._posted = True
             self._post(self._run)

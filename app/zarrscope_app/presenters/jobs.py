@@ -69,10 +69,12 @@ class JobsPresenter:
 
     @property
     def items(self) -> tuple[Job, ...]:
+        """All jobs of the session, the finished ones included until they are dismissed."""
         return tuple(self._jobs.values())
 
     @property
     def running(self) -> int:
+        """The number of jobs that have not ended."""
         return sum(job.state is JobState.RUNNING for job in self._jobs.values())
 
     def run(

@@ -56,15 +56,18 @@ class MetadataPresenter:
 
     @property
     def state(self) -> Info:
+        """The snapshot of the tab."""
         return self._state
 
     def show_node(self, details: NodeDetails) -> None:
+        """Shows the description of a node. `measure` adds the stored size of a local array."""
         self.show(details.hierarchy, details.info)
         node = details.node
         if node is not None and node.kind == "array" and not node.store.remote and not node.metadata.unread:
             self._array = node
 
     def show_nothing(self, sentence: str = "") -> None:
+        """Shows `sentence` as a problem."""
         self.show(None, Info(problem=sentence))
 
     def show(self, hierarchy: Hierarchy | None, info: Info) -> None:

@@ -60,6 +60,7 @@ class Info:
 
 
 def as_text(info: Info) -> str:
+    """The description as plain text, for terminals and the clipboard."""
     lines = [info.title, info.subtitle, *([info.words] if info.words else [])]
     for section in info.sections:
         lines += ["", section.title]

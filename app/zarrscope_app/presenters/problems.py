@@ -43,9 +43,11 @@ class CheckJournal:
         self.known: dict[str, int] = {}
 
     def reached(self, path: str) -> int | None:
+        """The number of chunks of the node's grid that were checked; None if the node was not checked yet."""
         return self.known.get(path)
 
     def reach(self, path: str, chunks: int, findings: list[Finding]) -> None:
+        """Remembers the number of checked chunks; the findings are in the list of problems already."""
         self.known[path] = chunks
 
 
@@ -60,6 +62,7 @@ class Comparison:
         self.whole = False
 
     def sentence(self, running: bool) -> str:
+        """The progress of the comparison, or its result once it does not run any more."""
         if running:
             return differences.comparing(self.scope, self.other, self.at)
         return differences.compared(self.scope, self.other, self.count, whole=self.whole, values=self.values)
@@ -95,6 +98,7 @@ class ProblemsPresenter:
 
     @property
     def count(self) -> int:
+        """The number of different problems."""
         return len(self._items)
 
     @property
@@ -148,6 +152,7 @@ class ProblemsPresenter:
         """Does nothing: the list is about the whole session, not the selected node."""
 
     def add(self, item: Problem | BaseException, path: str = "") -> Problem:
+        """Adds a problem or an error, unless it is there already or the list is full. Returns it in words."""
         found = problem(item, path) if isinstance(item, BaseException) else item
         key = (found.path, found.headline)
         if key not in self._items and len(self._items) < LIMIT:

@@ -411,8 +411,7 @@ class Problem:
 
 
 def problem(error: BaseException, path: str = "") -> Problem:
-    """Describes any error in words. An error that is not a ZarrscopeError is a fault of zarrscope, and the sentence
-    says so."""
+    """Describes any error in words; one that is not a ZarrscopeError is called a fault of zarrscope."""
     if isinstance(error, ZarrscopeError):
         text = clean(error.message.rstrip(".")) + "."
         if isinstance(error, BadMetadata) and error.key and text.startswith("Line "):
@@ -487,6 +486,7 @@ def no_widget(title: str, error: BaseException) -> str:
 
 
 def warning(text: str, path: str = "", place: str = "") -> Problem:
+    """A Problem of severity "warning" that has one sentence only."""
     return Problem("warning", clean(text), clean(text), path=path, place=clean(place))
 
 

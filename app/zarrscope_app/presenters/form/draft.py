@@ -72,6 +72,7 @@ class Draft:
 
     @property
     def now(self) -> Document:
+        """The edited document, at the present place in the undo history."""
         return self.history[self.at]
 
     @property
@@ -82,6 +83,7 @@ class Draft:
 
     @property
     def dirty(self) -> bool:
+        """Whether there is anything unsaved: a field with an error, or a difference from `base`."""
         return bool(self.errors) or not _alike(self.now, self.base)
 
     @property
@@ -156,6 +158,7 @@ class Draft:
             raise Refused(strings.WHOLE_STAYS, key=document.key)
 
     def saved(self, document: Document) -> None:
+        """Takes the stored document as the new `base`; the undo history stays."""
         self.base = document
         self.note = strings.SAVED
 

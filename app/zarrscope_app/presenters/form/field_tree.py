@@ -184,6 +184,7 @@ def fields(draft: Draft, fold_above: int) -> tuple[Field, ...]:
 
 
 def kind_of(value: object) -> FieldKind:
+    """The kind of field that shows a value of JSON; integers and floats are both numbers."""
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -41,10 +41,12 @@ class MergedNode:
 
     @property
     def attributes(self) -> Any:
+        """The edited attributes; {} if the document has none."""
         return self.document.get(self.prefix, {})
 
     @property
     def subject(self) -> Subject:
+        """The edited attributes with their surroundings, as the sections of the form take them."""
         return Subject(self.attributes, self.around, self.linked)
 
     def without_values(self) -> MergedNode:

@@ -116,6 +116,7 @@ class NodeForm:
     # ------------------------------------------------------------------ snapshots
     @property
     def state(self) -> EditState:
+        """A new snapshot of the form."""
         draft, path = self._drafts.selected, self._drafts.path
         if draft is None:
             status = EditStatus.FAILED if self._failure else EditStatus.EMPTY

@@ -46,34 +46,50 @@ class Form(Protocol):
     """The common interface of the form of one node and that of several."""
 
     @property
-    def paths(self) -> tuple[str, ...]: ...
+    def paths(self) -> tuple[str, ...]:
+        """The paths of the nodes in the form."""
 
     @property
-    def state(self) -> EditState: ...
+    def state(self) -> EditState:
+        """A new snapshot of the form."""
 
-    def field(self, id: str, /) -> Field | None: ...
+    def field(self, id: str, /) -> Field | None:
+        """A member of the attributes by its pointer, or a field of a section by its id; None if it is not in the
+        form."""
 
-    def diff(self) -> Diff: ...
+    def diff(self) -> Diff:
+        """The differences of the edited documents from the stored ones."""
 
-    def judge(self, on: bool) -> None: ...
+    def judge(self, on: bool) -> None:
+        """Sets whether the form is visible, so that typed text is checked against the OME-Zarr specification."""
 
-    def edit(self, id: str, text: str, /) -> None: ...
+    def edit(self, id: str, text: str, /) -> None:
+        """Sets the text of a field as typed; it is read according to the field's kind."""
 
-    def why_not(self, id: str, text: str, /) -> Callable[[], str] | None: ...
+    def why_not(self, id: str, text: str, /) -> Callable[[], str] | None:
+        """A function for any thread that returns the reason why a text is invalid, or ""; None while nothing can be
+        edited."""
 
-    def change(self, asked: Sequence[Asked]) -> None: ...
+    def change(self, asked: Sequence[Asked]) -> None:
+        """Makes changes, all of them or none, as one step of the undo history."""
 
-    def mend(self, pointer: str) -> None: ...
+    def mend(self, pointer: str) -> None:
+        """Makes the correction that the finding at `pointer` offers."""
 
-    def locate(self, pointer: str) -> str: ...
+    def locate(self, pointer: str) -> str:
+        """Shows the field of a finding. Returns the id of the field; "" if there is none."""
 
-    def travel(self, by: Literal[-1, 1]) -> None: ...
+    def travel(self, by: Literal[-1, 1]) -> None:
+        """Undoes the latest edit (-1), or redoes it (1)."""
 
-    def revert(self) -> None: ...
+    def revert(self) -> None:
+        """Drops all changes, as one step of the undo history."""
 
-    def save(self) -> None: ...
+    def save(self) -> None:
+        """Saves in the background all documents of the form, or none of them."""
 
-    def resolve(self, whose: Whose) -> None: ...
+    def resolve(self, whose: Whose) -> None:
+        """Merges with the stored documents. Fields for which no side was chosen get the value of the side `whose`."""
 
 
 class EditPresenter:
@@ -113,6 +129,7 @@ class EditPresenter:
 
     # ------------------------------------------------------------------ for the session
     def show_node(self, details: NodeDetails) -> None:
+        """Selects a node, whose document is then read in the background. Edits of other nodes are kept."""
         node = details.node
         assert node is not None, "the view is one of nodes that could be read"
         self._one.sections.surround(surroundings_from(details))
@@ -121,8 +138,7 @@ class EditPresenter:
         self.select(node.path, node.kind)
 
     def expect(self, path: str) -> None:
-        """Prepares for a node that is being opened: if the node has unsaved edits, its form is shown at once, and the
-        edits can be saved."""
+        """Prepares for a node that is being opened. If it has unsaved edits, its form is shown at once."""
         self._expected, self._one.faulty = path, ""
         self._to_expected()
 
@@ -203,6 +219,7 @@ class EditPresenter:
 
     @property
     def dirty_paths(self) -> frozenset[str]:
+        """The paths of all nodes of the hierarchy with unsaved edits."""
         return frozenset(self._drafts.unsaved())
 
     @property
@@ -231,6 +248,7 @@ class EditPresenter:
     # ------------------------------------------------------------------ snapshots
     @property
     def state(self) -> EditState:
+        """The snapshot of the form, which is made when it is first asked for after a change."""
         if self._state is None:
             self._state = self._with_commands(self._form.state)
         return self._state
@@ -272,6 +290,7 @@ class EditPresenter:
             self._refresh()
 
     def diff(self) -> Diff:
+        """The differences of the edited documents from the stored ones."""
         return self._form.diff()
 
     def _refresh(self) -> None:
@@ -318,6 +337,7 @@ class EditPresenter:
         self._form.travel(-1)
 
     def redo(self) -> None:
+        """Makes the edit again that `undo` took back last."""
         self._form.travel(1)
 
     def revert(self) -> None:
@@ -325,6 +345,7 @@ class EditPresenter:
         self._form.revert()
 
     def fold(self, pointer: str, folded: bool) -> None:
+        """Collapses or expands a list or object."""
         self._one.fold(pointer, folded)
 
     def reload(self) -> None:
@@ -427,6 +448,7 @@ class EditPresenter:
     # ------------------------------------------------------------------ saving
     @property
     def saving(self) -> bool:
+        """Whether any document of the hierarchy is being saved."""
         return self._saver.saving
 
     def save(self) -> None:

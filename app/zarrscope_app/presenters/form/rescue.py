@@ -40,13 +40,17 @@ _open: set[str] = set()
 class Keeper(Protocol):
     """Stores small private texts by name; they outlive the process."""
 
-    def load(self, name: str) -> str | None: ...
+    def load(self, name: str) -> str | None:
+        """The text stored under a name; None if there is none, or if it cannot be read."""
 
-    def store(self, name: str, text: str) -> None: ...
+    def store(self, name: str, text: str) -> None:
+        """Stores a text under a name, in place of the former one."""
 
-    def names(self, start: str) -> list[str]: ...
+    def names(self, start: str) -> list[str]:
+        """The names that begin with `start` and have a text."""
 
-    def remove(self, name: str) -> None: ...
+    def remove(self, name: str) -> None:
+        """Removes the text of a name; a name without a text is no error."""
 
 
 @frozen
@@ -59,6 +63,7 @@ class RescuedEdits:
 
     @property
     def changes(self) -> int:
+        """The number of unsaved changes, with fields whose typed text is invalid."""
         # A large document may be kept as two versions that were not compared; they count as one change.
         return sum(
             max(len(draft["changes"]), bool(draft["versions"])) + len(draft["typed"]) for draft in self.drafts.values()

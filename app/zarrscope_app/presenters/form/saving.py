@@ -32,6 +32,7 @@ class Saver:
 
     @property
     def saving(self) -> bool:
+        """Whether any draft is being saved."""
         return any(draft.saving for draft in self._drafts.by_path.values())
 
     def save(self) -> None:

@@ -13,6 +13,8 @@ from zarrscope_app.presenters.form.field_editors import Editor
 
 
 class EditStatus(Enum):
+    """The state of the edited document, from reading to saving."""
+
     EMPTY = "empty"
     """No node is selected, or its document is still being read."""
     CLEAN = "clean"
@@ -38,6 +40,8 @@ KINDS: tuple[FieldKind, ...] = ("text", "number", "bool", "null", "list", "objec
 
 @frozen
 class Field:
+    """One row of the form: a member of the attributes, with its text as it is edited."""
+
     pointer: str
     """A JSON pointer (RFC 6901) within the attributes: "/multiscales/0/axes/2/unit". "" stands for all attributes."""
     label: str
@@ -135,6 +139,8 @@ class FieldFinding:
 
 @frozen
 class Diff:
+    """The difference between the edited document and the stored one."""
+
     unified: str
     """A unified diff of the document, "" without changes. Warnings about non-standard JSON precede it."""
     changes: tuple[Change, ...]
@@ -144,6 +150,8 @@ class Diff:
 
 @frozen
 class EditState:
+    """The snapshot of the form."""
+
     status: EditStatus = EditStatus.EMPTY
     sentence: str = ""
     fields: tuple[Field, ...] = ()

@@ -18,9 +18,11 @@ class Waiting:
         return bool(self.texts or self._acts)
 
     def add(self, act: Callable[[], object]) -> None:
+        """Keeps an action until the hierarchy is open for writing."""
         self._acts.append(act)
 
     def forget(self) -> None:
+        """Drops all texts and actions."""
         self.texts, self._acts = {}, []
 
     def type_texts(self, edit: Callable[[str, str], object]) -> None:
@@ -30,6 +32,7 @@ class Waiting:
             edit(field, text)
 
     def do_acts(self) -> None:
+        """Does the actions in the order in which they were added, and forgets them."""
         acts, self._acts = self._acts, []
         for act in acts:
             act()

@@ -68,6 +68,7 @@ class ActPlace:
 
     @property
     def name(self) -> str:
+        """The last part of the path; "" for the root."""
         return self.path.rpartition("/")[2]
 
     @property
@@ -126,6 +127,7 @@ class Act(ABC):
     """Whether `fields` reads stored data, and must therefore run in the background."""
 
     def title(self, place: ActPlace) -> str:
+        """The title of the action's form, with the name of the node."""
         return words.title(self.id, place.name)
 
     def fits(self, node: Group | Array | None) -> bool:
@@ -137,12 +139,15 @@ class Act(ABC):
         return ""
 
     def fields(self, place: ActPlace) -> Fields:
+        """The inputs of the action's form with their proposals; () if it needs none."""
         return ()
 
     def described(self, place: ActPlace, fields: Fields) -> Fields:
+        """The inputs with hints and errors for their present texts; called after each edit."""
         return fields
 
     def plan(self, place: ActPlace, given: Mapping[str, str], cancelled: IsCancelled) -> PlannedAct:
+        """Rehearses the action without writing. Raises the errors that the action would raise."""
         log: list[Operation] = []
         done = self.do(replace(place, hierarchy=place.hierarchy.rehearse(log)), given, _silent, cancelled)
         operations = ordered(log)

@@ -86,12 +86,16 @@ class OpenHierarchy(Protocol):
     edit: EditPresenter
 
     @property
-    def hierarchy(self) -> Hierarchy | None: ...
+    def hierarchy(self) -> Hierarchy | None:
+        """The open hierarchy; None before it is open."""
 
     @property
-    def node(self) -> Group | Array | None: ...
+    def node(self) -> Group | Array | None:
+        """The selected node; None while it is being read."""
 
-    def follow(self, path: str, to: str | None, *, moved: bool) -> None: ...
+    def follow(self, path: str, to: str | None, *, moved: bool) -> None:
+        """Reads everything again after an action on the node at `path`, and selects `to`. With `moved`, `to` is the new
+        path of the node, None if it was erased."""
 
 
 class NodesPresenter:

@@ -14,9 +14,11 @@ MAX_BOOKMARKS = 100
 class Keeps(Protocol):
     """The storage of texts by name (Settings in workspace.py)."""
 
-    def load(self, name: str) -> str | None: ...
+    def load(self, name: str) -> str | None:
+        """The text stored under a name; None if there is none, or if it cannot be read."""
 
-    def store(self, name: str, text: str) -> None: ...
+    def store(self, name: str, text: str) -> None:
+        """Stores a text under a name, in place of the former one."""
 
 
 @frozen

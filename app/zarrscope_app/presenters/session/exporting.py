@@ -54,16 +54,20 @@ class ExportingSession(Protocol):
     jobs: JobsPresenter
 
     @property
-    def state(self) -> SessionState: ...
+    def state(self) -> SessionState:
+        """The snapshot of the session."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The name of the hierarchy: the last part of its address."""
 
     @property
-    def node(self) -> Group | Array | None: ...
+    def node(self) -> Group | Array | None:
+        """The selected node; None while it is being read."""
 
     @property
-    def hierarchy(self) -> Hierarchy | None: ...
+    def hierarchy(self) -> Hierarchy | None:
+        """The open hierarchy; None before it is open."""
 
 
 @frozen

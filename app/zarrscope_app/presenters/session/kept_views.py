@@ -28,9 +28,11 @@ MOST_IMAGES = 200
 class TextStorage(Protocol):
     """Stores small private texts by name; they outlive the process."""
 
-    def load(self, name: str) -> str | None: ...
+    def load(self, name: str) -> str | None:
+        """The text stored under a name; None if there is none, or if it cannot be read."""
 
-    def store(self, name: str, text: str) -> None: ...
+    def store(self, name: str, text: str) -> None:
+        """Stores a text under a name, in place of the former one."""
 
 
 class LastLooks:

@@ -61,9 +61,11 @@ class ElsewhereSession(Protocol):
     slice: SlicePresenter
 
     @property
-    def node(self) -> Group | Array | None: ...
+    def node(self) -> Group | Array | None:
+        """The selected node; None while it is being read."""
 
-    def report(self, error: BaseException) -> None: ...
+    def report(self, error: BaseException) -> None:
+        """Adds an error to the problems of the session."""
 
 
 class Elsewhere:
@@ -188,4 +190,5 @@ def plain(url: str) -> str:
 
 
 def joined(url: str, path: str) -> str:
+    """The address of a node: that of its hierarchy, and its path."""
     return url.rstrip("/") + ("" if path == "/" else path)

@@ -410,6 +410,7 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self._travel(-1)
 
     def forward(self) -> None:
+        """Goes to the node that was selected before the last `back`."""
         self._travel(1)
 
     def _travel(self, by: int) -> None:

@@ -24,13 +24,17 @@ from zarrscope_app.presenters.tree.roots import RootsPresenter
 class Settings(Protocol):
     """Stores small private texts by name, which outlive the process (zarrscope_app.settings stores them in files)."""
 
-    def load(self, name: str) -> str | None: ...
+    def load(self, name: str) -> str | None:
+        """The text stored under a name; None if there is none, or if it cannot be read."""
 
-    def store(self, name: str, text: str) -> None: ...
+    def store(self, name: str, text: str) -> None:
+        """Stores a text under a name, in place of the former one."""
 
-    def names(self, start: str) -> list[str]: ...
+    def names(self, start: str) -> list[str]:
+        """The names that begin with `start` and have a text."""
 
-    def remove(self, name: str) -> None: ...
+    def remove(self, name: str) -> None:
+        """Removes the text of a name; a name without a text is no error."""
 
 
 class Forgetful:
@@ -40,15 +44,19 @@ class Forgetful:
         self._texts: dict[str, str] = {}
 
     def load(self, name: str) -> str | None:
+        """The text stored under a name in this process; None if there is none."""
         return self._texts.get(name)
 
     def store(self, name: str, text: str) -> None:
+        """Keeps a text under a name until the process ends."""
         self._texts[name] = text
 
     def names(self, start: str) -> list[str]:
+        """The names that begin with `start`, in the order of storing."""
         return [name for name in self._texts if name.startswith(start)]
 
     def remove(self, name: str) -> None:
+        """Forgets the text of a name; a name without a text is no error."""
         self._texts.pop(name, None)
 
 
@@ -91,10 +99,12 @@ class Workspace:
 
     @property
     def sessions(self) -> tuple[Session, ...]:
+        """The open sessions, in the order of their tabs."""
         return tuple(self._sessions)
 
     @property
     def current(self) -> Session | None:
+        """The session in front; None for an empty window."""
         return self._current
 
     @property
@@ -114,6 +124,7 @@ class Workspace:
 
     @property
     def recent(self) -> tuple[Recent, ...]:
+        """The addresses that were opened last, newest first."""
         return tuple(Recent(url, strings.clean(url, 90)) for url in self._recent)
 
     def open(
@@ -163,6 +174,8 @@ class Workspace:
             self.bring(self._sessions[(at + 1) % len(self._sessions)])
 
     def close(self, session: Session) -> None:
+        """Closes a session; its right neighbour, or else its left one, comes to the front. Asks nothing, even if edits
+        are unsaved."""
         if session in self._sessions:
             at = self._sessions.index(session)
             self._sessions.remove(session)
@@ -172,10 +185,12 @@ class Workspace:
             self.changed.emit()
 
     def close_all(self) -> None:
+        """Closes all sessions, without asking about unsaved edits."""
         for session in self.sessions:
             self.close(session)
 
     def clear_recent(self) -> None:
+        """Forgets the addresses that were opened, also in the settings."""
         self._remember([])
 
     def view_text(self) -> str:
