@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import json
+import random
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from contracts.hostile_http import Ask, Behaviour
 
@@ -54,4 +62,59 @@ def bucket(kind: str, server: str) -> tuple[str, dict[str, Any]]:
     return address, options.get(kind, {})
 
 
-__all__ = ["PAGE", "XML", "answered", "bucket", "fault", "tags", "well"]
+def archived(values: Mapping[str, bytes]) -> bytes:
+    """An archive of the values, whose directory and tail are read without them."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for key, value in values.items():
+            archive.writestr(key, value)
+        archive.writestr("behind", random.Random(1).randbytes(300_000))
+    return file.getvalue()
+
+
+def referring(values: Mapping[str, bytes], server: str) -> bytes:
+    """A reference file of kerchunk, whose values are the files of a web server."""
+    refs = {key: [f"{server}/bucket/x/{key}", 0, len(value)] for key, value in values.items()}
+    return json.dumps({"version": 1, "refs": refs}).encode()
+
+
+def referring_in_parquet(values: Mapping[str, bytes], server: str) -> dict[str, bytes]:
+    """The same in parquet, as the files of a folder: the values are the chunks a/0, a/1 … of an array."""
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pytest.importorskip("pyarrow.parquet")
+    array = {
+        "zarr_format": 2, "shape": [len(values)], "chunks": [1], "dtype": "|u1", "compressor": None, "fill_value": 0,
+        "order": "C", "filters": None,
+    }  # fmt: skip
+    metadata = {"metadata": {".zgroup": {"zarr_format": 2}, "a/.zarray": array}, "record_size": len(values)}
+    columns = {
+        "path": [f"{server}/bucket/x/{key}" for key in values], "offset": [0] * len(values),
+        "size": [len(value) for value in values.values()], "raw": pyarrow.array([None] * len(values), pyarrow.binary()),
+    }  # fmt: skip
+    written = io.BytesIO()
+    table.write_table(pyarrow.table(columns), written)
+    return {".zmetadata": json.dumps(metadata).encode(), "a/refs.0.parq": written.getvalue()}
+
+
+CONTAINERS = {"archive": "x.zip", "ozx": "x.ozx", "references": "x.json", "references in parquet": "x.parq"}
+"""The files by which values of a web server are found, apart from their own addresses."""
+
+
+def container(kind: str, values: Mapping[str, bytes], server: str) -> dict[str, bytes]:
+    """The file or the files of a container of the values, by key beneath the address of `bucket`."""
+    name = CONTAINERS[kind]
+    if kind in ("archive", "ozx"):
+        return {name: archived(values)}
+    if kind == "references":
+        return {name: referring(values, server)}
+    return {f"{name}/{key}": value for key, value in referring_in_parquet(values, server).items()}
+
+
+def stored(files: Mapping[str, bytes], folder: Path) -> None:
+    """Stores files in a folder."""
+    for key, value in files.items():
+        (folder / key).parent.mkdir(parents=True, exist_ok=True)
+        (folder / key).write_bytes(value)
+
+
+__all__ = ["CONTAINERS", "PAGE", "XML", "answered", "bucket", "container", "fault", "stored", "tags", "well"]

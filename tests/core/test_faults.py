@@ -23,9 +23,9 @@ import pytest
 
 from contracts.hostile_http import BEHAVIOURS, Ask, Hangup, Reset, hostile
 from contracts.places import PLACES, WRITABLE, Place, Services
-from contracts.service_answers import PAGE, XML, answered, bucket, fault, tags, well
+from contracts.service_answers import CONTAINERS, PAGE, XML, answered, bucket, container, fault, stored, tags, well
 from contracts.wire import eventually
-from zarrscope.errors import Conflict, Denied, Unreadable, ZarrscopeError
+from zarrscope.errors import Conflict, Denied, NotFound, Unreadable, ZarrscopeError
 from zarrscope.model.storage import ByteRange
 from zarrscope.stores.address import open_store
 from zarrscope.stores.registry import STORES
@@ -237,6 +237,17 @@ async def slow(ask: Ask) -> None:
     raise Hangup
 
 
+async def slow_part(ask: Ask) -> None:
+    if ask.span is None:
+        await slow(ask)
+    first, last = ask.part()
+    told = f"Content-Range: bytes {first}-{last}/{len(ask.value or b'')}"
+    length = f"Content-Length: {last - first + 1}"
+    await ask.answer("206 Partial Content", b"", told, length, *tags(b""), length=False)
+    await ask.forever(b"x", 0.2)
+    raise Hangup
+
+
 async def another_part(ask: Ask) -> None:
     if ask.span is None:
         await well(ask)
@@ -273,21 +284,45 @@ ANSWERS: dict[str, tuple[Any, str]] = {
 }
 
 
+GONE = "not there|no longer there|no such file"
+
+
+def settings_for(answer: str) -> dict[str, Any]:
+    """The limits of a store that gets an answer."""
+    found: dict[str, Any] = {"attempts": 3, "pause": 0, "patience": 5, "timeout": 20}
+    if answer in ("silent", "slow"):
+        found.update(attempts=1, timeout=0.5, min_speed=5000)
+    return found
+
+
 @pytest.mark.parametrize("answer", ANSWERS)
-@pytest.mark.parametrize("kind", ["http", "s3", "gs", "abfs"])
-def test_what_a_service_answers(kind: str, answer: str) -> None:
+@pytest.mark.parametrize("kind", ["http", "s3", "gs", "abfs", *CONTAINERS])
+def test_what_a_service_answers(kind: str, answer: str, tmp_path: Path) -> None:
     act, outcome = ANSWERS[answer]
-    impatient = answer in ("silent", "slow")
-    settings: dict[str, Any] = {"attempts": 3, "pause": 0, "patience": 5, "timeout": 20}
-    if impatient:
-        settings.update(attempts=1, timeout=0.5, min_speed=5000)
+    if kind in CONTAINERS and outcome is ABSENT_ANSWER:
+        outcome = GONE  # the directory, or the reference, says that the value is there
+    if kind in CONTAINERS and answer == "slow":
+        act = slow_part
     part = ByteRange(2, 3) if "part" in answer else None
     values = {f"bucket/x/{key}": value for key, value in VALUES.items()}
-    with hostile(act, values, lambda key: key.endswith("a/b")) as server:
-        address, options = bucket(kind, server.url)
-        store = open_store(address, "r", {**options, **settings})
+    with hostile(well, values, lambda key: key.endswith(("a/b", ".zip", ".ozx"))) as server:
+        key, (address, options) = "a/b", bucket(kind, server.url)
+        if kind in CONTAINERS:
+            files = container(kind, {"a/b": VALUES["a/b"], "a/c": VALUES["a/c"]}, server.url)
+            if "references" in kind:
+                stored(files, tmp_path)
+                address = str(tmp_path / CONTAINERS[kind])
+                key = "a/0" if "parquet" in kind else key
+            else:
+                values.update({f"bucket/x/{name}": value for name, value in files.items()})
+                address += f"/{CONTAINERS[kind]}"
+        store = open_store(address, "r", {**options, **settings_for(answer)})
+        if kind in CONTAINERS:
+            assert [*store.list_dir("")], "read before: the directory of an archive"
+        server.counts.clear()
+        server.act = act
         try:
-            got: bytes | ZarrscopeError | None = store.get("a/b", part, 1000)
+            got: bytes | ZarrscopeError | None = store.get(key, part, 1000)
         except ZarrscopeError as error:
             got = error
         if outcome is SAME:
@@ -296,14 +331,70 @@ def test_what_a_service_answers(kind: str, answer: str) -> None:
             assert got is None
         else:
             assert isinstance(got, Denied if outcome == "Denied" else Unreadable), got
-            assert (got.store, got.key) == (store.url, "a/b")
+            assert (got.store, got.key) == (store.url, key)
             assert got.advice
             assert outcome == "Denied" or re.search(outcome, str(got)), str(got)
+            assert "references" not in kind or f"{server.url}/bucket/x/a/b" in str(got), "where the reference leads"
             server.act = well  # when the fault is over, the same store goes on
             if kind == "http" and answer == "a page":
                 return  # it asked what the server says of nothing, and knows by now
-            found = eventually(lambda: store.get("a/b", part, 1000))
+            found = eventually(lambda: store.get(key, part, 1000))
             assert found == (VALUES["a/b"] if part is None else part.of(VALUES["a/b"]))
+
+
+@pytest.mark.parametrize("answer", ANSWERS)
+@pytest.mark.parametrize("kind", CONTAINERS)
+def test_what_a_service_answers_for_a_directory_or_a_reference_file(kind: str, answer: str) -> None:
+    """The first request for the container. In parquet, where there are two files, the fault is in the second."""
+    act, outcome = ANSWERS[answer]
+    asks_for_parts = kind in ("archive", "ozx")
+    if outcome is ABSENT_ANSWER:
+        outcome = GONE
+    if answer == "another part" and not asks_for_parts:
+        outcome = SAME
+    if answer == "slow":
+        act = slow_part
+    values = {f"bucket/x/{key}": value for key, value in VALUES.items()}
+    with hostile(well, values, lambda key: key.endswith((".zip", ".ozx", ".json", "refs.0.parq"))) as server:
+        files = container(kind, {"a/b": VALUES["a/b"], "a/c": VALUES["a/c"]}, server.url)
+        values.update({f"bucket/x/{name}": value for name, value in files.items()})
+        address = f"{server.url}/bucket/x/{CONTAINERS[kind]}"
+        key = "a/0" if "parquet" in kind else "a/b"
+
+        def read() -> bytes | None:
+            return open_store(address, "r", settings_for(answer)).get(key)
+
+        server.act = act
+        if outcome is SAME:
+            assert read() == VALUES["a/b"]
+            return
+        if answer == "404" and "parquet" in kind:
+            assert read() is None, "fsspec stores no file of references to absent chunks"
+            return
+        with pytest.raises(NotFound if outcome is GONE else Denied if outcome == "Denied" else Unreadable) as caught:
+            read()
+        assert CONTAINERS[kind] in str(caught.value.store)
+        assert caught.value.advice
+        assert outcome == "Denied" or re.search(outcome, str(caught.value)), str(caught.value)
+        server.act = well
+        assert eventually(read) == VALUES["a/b"]
+
+
+def test_a_damaged_file_of_references_is_no_absent_chunk(tmp_path: Path) -> None:
+    files = container("references in parquet", VALUES, "http://127.0.0.1:1")
+    files["x.parq/a/refs.0.parq"] = files["x.parq/a/refs.0.parq"][:-20]
+    stored(files, tmp_path)
+    with pytest.raises(Unreadable, match=r"refs\.0\.parq.*damaged"):
+        open_store(str(tmp_path / "x.parq")).get("a/0")
+
+
+def test_a_file_that_became_shorter_is_no_value(tmp_path: Path) -> None:
+    (tmp_path / "data.bin").write_bytes(b"0123456789")
+    (tmp_path / "x.json").write_text('{"version": 1, "refs": {"a/b": ["data.bin", 4, 10]}}')
+    store = open_store(str(tmp_path / "x.json"))
+    assert store.get("a/b", ByteRange(2, 3)) == b"678"
+    with pytest.raises(Unreadable, match=r"refers to 10 bytes of 'data\.bin', but 6 bytes came"):
+        store.get("a/b")
 
 
 # ---------------------------------------------------------------------- somebody else, and the disk

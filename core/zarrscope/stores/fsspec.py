@@ -148,6 +148,8 @@ class FsspecStore(RemoteStore):
             except (*_ABSENT, PermissionError, asyncio.CancelledError):
                 raise
             except Exception as error:  # the range may begin beyond the end, or be counted from it: see below
+                if self._is_final(error):
+                    raise
                 failed = error
                 self._asks_sizes = self._asks_sizes or asked.start is None
         if value is None:
@@ -166,6 +168,10 @@ class FsspecStore(RemoteStore):
         if part is None and limit is not None and len(value) > limit:
             raise too_large(None, limit)
         return value
+
+    def _is_final(self, error: Exception) -> bool:
+        """Whether `error` has nothing to do with the range, so that requesting the size first would not help."""
+        return False
 
     async def _ask_for_nothing(self, key: str) -> bool | None:
         """Whether the service denies access to `key`, which does not exist; None if the request failed otherwise."""

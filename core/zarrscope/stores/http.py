@@ -188,7 +188,10 @@ class HTTPStore(RemoteStore):
 
     def size(self, key: str) -> int | None:
         """The size of the value in bytes; None when absent."""
-        return self._wait(self._once_more(key, ByteRange(0, 1), None, _size))
+        return self._wait(self._size(key))
+
+    async def _size(self, key: str) -> int | None:
+        return await self._once_more(key, ByteRange(0, 1), None, _size)
 
     def read_end(self, key: str, length: int) -> tuple[bytes, int] | None:
         async def read(

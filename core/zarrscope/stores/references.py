@@ -9,25 +9,26 @@ store. Relative names start at the folder of the reference file.
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
-from zarrscope.errors import BadMetadata, OutsideLink, Refused, Unreadable, Unsupported, ZarrscopeError
-from zarrscope.errors.confidential import cause, conceal, public_options
+from zarrscope.errors import BadMetadata, NotFound, OutsideLink, Unreadable, Unsupported, ZarrscopeError
+from zarrscope.errors.confidential import cause, conceal, public, public_options
 from zarrscope.model.storage import ByteRange, Entry
 from zarrscope.stores.address_options import BUCKETS, split_options
 from zarrscope.stores.body import begins_as_page
 from zarrscope.stores.fsspec import FsspecStore, file_system_options
+from zarrscope.stores.http import HTTPStore
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.local.paths import path_of, real_path
 from zarrscope.stores.network import network, others
+from zarrscope.stores.reference_targets import WEB, Targets, WebFiles, gone
 from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.store import Store
-
-_REMOTE = BUCKETS | {"http", "https"}
-_HERE = (None, "file", "local")
 
 
 class ReferenceStore(FsspecStore):
@@ -36,7 +37,7 @@ class ReferenceStore(FsspecStore):
     def __init__(self, url: str, **options: Any) -> None:
         conceal(options)
         self._asked = others(options)
-        self._timeout = network(options).timeout
+        self.network = network(options)
         file, self._told = split_options(url.partition("::")[2])
         self._folder = ""
         if file.startswith("file:"):
@@ -47,8 +48,9 @@ class ReferenceStore(FsspecStore):
         if isinstance(files.references, dict) and not all(isinstance(key, str) for key in files.references):
             raise BadMetadata("This is not a reference file: a key is not text", store=self.url)
         self._sorted: list[str] | None = None
-        self._hold(files, "", network(options))
-        files.fss = _Targets(self.url, self._options_of, self._check_path)
+        self._reading = asyncio.Lock()
+        self._hold(files, "", self.network)
+        files.fss = Targets(self.url, self.network, self._options_of, self._check_path)
         self._public_options = public_options(self._asked)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -64,11 +66,16 @@ class ReferenceStore(FsspecStore):
         try:
             if file.lower().endswith((".parq", ".parquet")):
                 made = ReferenceFileSystem({}, **options)
-                made.references = _in_parquet(file, asked)
+                made.references = _in_parquet(file, WebFiles(self.network) if scheme in WEB else None, asked)
                 return made
-            made = ReferenceFileSystem(file, target_options=asked, **options)
+            if scheme in WEB:
+                made = ReferenceFileSystem(self._document(file), **options)
+            else:
+                made = ReferenceFileSystem(file, target_options=asked, **options)
             made.references.keys  # noqa: B018 -- raises AttributeError if the JSON is a number or a list
             return made
+        except ZarrscopeError as error:
+            raise error.located(store=self.url) from error.__cause__
         except ImportError as error:
             raise Unsupported(
                 f"References in parquet need a package that is not installed: {cause(error)}",
@@ -81,13 +88,16 @@ class ReferenceStore(FsspecStore):
         except Exception as error:
             raise Unreadable(f"The reference file cannot be read: {cause(error)}", store=self.url) from cause(error)
 
+    def _document(self, address: str) -> Any:
+        """The JSON document at an address of a web server."""
+        store = HTTPStore(address, self.network)
+        text = store._get("", None)
+        if text is None:
+            raise NotFound("The server has no such file", store=store.url, advice="Check the address.")
+        return json.loads(text)
+
     def _options_of(self, scheme: str) -> dict[str, Any]:
         """The options for the file system of a scheme."""
-        if scheme in ("http", "https"):  # without a time-out of its own, fsspec waits five minutes for an answer
-            import aiohttp
-
-            silent = self._timeout
-            return {"client_kwargs": {"timeout": aiohttp.ClientTimeout(300, sock_connect=silent, sock_read=silent)}}
         return file_system_options(scheme, {**self._told, **self._asked}) if scheme in BUCKETS else {}
 
     def _check_path(self, path: str) -> str:
@@ -108,7 +118,8 @@ class ReferenceStore(FsspecStore):
         return key
 
     async def _cat(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
-        entry = self._filesystem.references.get(key)
+        entry = await self._entry(key)
+        size = None
         if isinstance(entry, list) and len(entry) == 3:
             # fsspec before 2026.9 reads past the end of a reference, into the following bytes of the file.
             size = int(entry[2])
@@ -119,14 +130,28 @@ class ReferenceStore(FsspecStore):
                 return b""
             part = ByteRange(start, stop - start)
         value = await super()._cat(key, part, limit)
-        if value is not None and begins_as_page(value) and isinstance(entry, list):
+        if value is None or not isinstance(entry, list):
+            return value
+        if begins_as_page(value):
             raise Unreadable(
                 "The server sent a web page in place of the value",
-                store=self.url,
-                key=key,
                 advice="Open the address in the reference file in a browser: it may have moved, or ask for a login.",
             )
+        if size is not None and part is not None and len(value) != part.length:
+            raise Unreadable(
+                f"The reference file refers to {part.length:,} bytes of {public(str(entry[0]))!r}, "
+                f"but {len(value):,} bytes came",
+                advice="The data may have changed since the reference file was made: ask for a newer one.",
+            )
         return value
+
+    async def _entry(self, key: str) -> Any:
+        """The reference at a key. A file of parquet is read in a thread: reading it waits for the event loop."""
+        references = self._filesystem.references
+        if isinstance(references, dict):
+            return references.get(key)
+        async with self._reading:
+            return await asyncio.to_thread(references.get, key)
 
     # ------------------------------------------------------------------ listing
     def _list_prefix(self, prefix: str) -> Iterator[str]:
@@ -152,64 +177,56 @@ class ReferenceStore(FsspecStore):
         return self._sorted
 
     # ------------------------------------------------------------------ errors
+    def _is_final(self, error: Exception) -> bool:
+        return isinstance(_of_target(error), ZarrscopeError | FileNotFoundError)
+
     def _failed(self, error: Exception, key: str) -> ZarrscopeError:
-        if isinstance(error.__cause__, ZarrscopeError):
-            return error.__cause__
-        return super()._failed(error, key)
+        reason = _of_target(error)
+        if isinstance(reason, ZarrscopeError):
+            return reason
+        if isinstance(reason, FileNotFoundError):
+            return gone(str(getattr(error, "target", key)))
+        return super()._failed(error if reason is None else reason, key)
 
 
-class _Targets(dict[str | None, Any]):
-    """The file systems to which references lead, by protocol. Each is made when it is first needed."""
+def _of_target(error: Exception) -> Exception | None:
+    """The error of the file to which a reference leads: fsspec gives one of its own for it."""
+    from fsspec.implementations.reference import ReferenceNotReachable
 
-    def __init__(self, url: str, options_of: Callable[[str], dict[str, Any]], check: Callable[[str], str]) -> None:
-        super().__init__()
-        self._url, self._options_of, self._check = url, options_of, check
-
-    def __missing__(self, protocol: str | None) -> Any:
-        import fsspec
-        from fsspec.implementations.asyn_wrapper import AsyncFileSystemWrapper
-
-        if protocol in _HERE:
-            found: Any = _Here(self._check)
-        elif protocol in _REMOTE:
-            found = fsspec.filesystem(protocol, **self._options_of(str(protocol)))
-            if not found.async_impl:
-                found = AsyncFileSystemWrapper(found)
-        else:
-            raise Refused(
-                f"The reference file refers to an address with {protocol}://, which references may not use",
-                store=self._url,
-                advice="References may lead to web servers, buckets and files.",
-            )
-        self[protocol] = found
-        return found
+    reason = error.__cause__
+    return reason if isinstance(error, ReferenceNotReachable) and isinstance(reason, Exception) else None
 
 
-class _Here:
-    """A file system of the files of this computer to which references may lead (`check`)."""
-
-    async_impl = True
-
-    def __init__(self, check: Callable[[str], str]) -> None:
-        self._check = check
-
-    async def _cat_file(self, path: str, start: int | None = None, end: int | None = None) -> bytes:
-        with open(self._check(path), "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            first, last, _ = slice(start, end).indices(size)
-            file.seek(first)
-            return file.read(max(0, last - first))
-
-
-def _in_parquet(folder: str, options: dict[str, Any]) -> Any:
+def _in_parquet(folder: str, web: WebFiles | None, options: dict[str, Any]) -> Any:
     """The references in a folder of parquet files. Each file is read when one of its keys is first requested."""
     import fsspec
     import pandas  # noqa: F401 -- fsspec imports it later: raise ImportError here if it is missing
     import pyarrow  # noqa: F401 -- as for pandas
     from fsspec.implementations.reference import LazyReferenceMapper
 
-    files, root = fsspec.core.url_to_fs(folder, **options)
-    return LazyReferenceMapper(root, fs=files, engine="pyarrow")
+    files, root = (web, folder.rstrip("/")) if web is not None else fsspec.core.url_to_fs(folder, **options)
+    found = LazyReferenceMapper(root, fs=files, engine="pyarrow")
+    found.setup()
+    read = found.open_refs
+
+    def checked(field: str, record: int) -> Any:
+        """The references of one file. A damaged file is an error: fsspec would take its keys for absent."""
+        try:
+            columns = read(field, record)
+        except (FileNotFoundError, ZarrscopeError):
+            raise
+        except (ValueError, TypeError, OSError) as error:
+            raise _damaged(found.url.format(field=field, record=record)) from error
+        if columns is None:
+            raise _damaged(found.url.format(field=field, record=record))
+        return columns
+
+    found.open_refs = checked
+    return found
+
+
+def _damaged(file: str) -> Unreadable:
+    return Unreadable(f"The references in {public(file)!r} are damaged", advice="Check the file: it may be incomplete.")
 
 
 def open_references(url: str, mode: Mode, options: StoreOptions) -> Store:

@@ -277,9 +277,9 @@ class RemoteStore(Store):
                 try:
                     answers.put((i, await fetch(key, part, limit)))
                 except ZarrscopeError as error:
-                    answers.put((i, error.located(store=self.url, key=key)))
+                    answers.put((i, error.located(store=self.url, key=key or None)))
                 except Exception as error:
-                    answers.put((i, Unreadable(f"The request failed: {error!r}", store=self.url, key=key)))
+                    answers.put((i, Unreadable(f"The request failed: {error!r}", store=self.url, key=key or None)))
                 if number >= self._width:
                     return
 

@@ -143,7 +143,10 @@ class RemoteFile(Ranges):
 
     def __init__(self, store: RemoteStore) -> None:
         self._store = store
-        found = store.read_end("", ARCHIVE_TAIL_BYTES)
+        try:
+            found = store.read_end("", ARCHIVE_TAIL_BYTES)
+        except ZarrscopeError as error:
+            raise error.located(store=store.url) from error.__cause__
         if found is None:
             raise NotFound("The server has no such file", store=store.url, advice="Check the address.")
         self._tail, self.size = found
@@ -185,7 +188,9 @@ class RemoteFile(Ranges):
         return same and self._store._renew(other._store)
 
     def _gone(self) -> Unreadable:
-        return Unreadable("The file is no longer there", store=self._store.url)
+        return Unreadable(
+            "The file is no longer there", store=self._store.url, advice="Check the address: it may have moved."
+        )
 
     def close(self) -> None:
         self._store.close()
