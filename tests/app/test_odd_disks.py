@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import subprocess
@@ -14,26 +13,10 @@ import numpy as np
 import pytest
 
 import zarrscope
+from contracts.small_disk import READ_ONLY, needs_mounts, within
 from terminals import terminals
 
-MOUNT = 'mount -t tmpfs -o size="$1" none "$2" && shift 2 && exec "$@"'
-READ_ONLY = 'mount -t tmpfs -o size="$1" none "$2" && mount -o remount,ro "$2" && shift 2 && exec "$@"'
-
-
-def within(place: Path, *command: str, size: str = "256k", how: str = MOUNT) -> list[str]:
-    """The command, with a small file system at `place` that no other process sees."""
-    return ["unshare", "--mount", "--map-root-user", "sh", "-c", how, "sh", size, str(place), *command]
-
-
-@functools.cache
-def mounts() -> bool:
-    try:
-        return not subprocess.run(within(Path("/mnt"), "true"), capture_output=True, timeout=60).returncode
-    except OSError:
-        return False
-
-
-pytestmark = pytest.mark.skipif(not mounts(), reason="no file system can be mounted in a namespace here")
+pytestmark = needs_mounts
 
 FULL = r"""
 import json, os, subprocess, sys

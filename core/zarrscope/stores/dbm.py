@@ -19,6 +19,7 @@ from typing import Any
 
 from zarrscope.errors import NotFound, Refused, Unreadable, Unsupported
 from zarrscope.model.storage import Version
+from zarrscope.stores.local.failures import full_disk, is_full
 from zarrscope.stores.local.opening import nearest
 from zarrscope.stores.mapping import MappingStore
 from zarrscope.stores.one_per_file import OnePerFile
@@ -173,7 +174,7 @@ class DbmStore(MappingStore):
 
     def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
         version = self._stored(key, value, expect)
-        self._file.sync()
+        self._sync(key)
         return version
 
     def _put(self, key: str, parts: Any) -> None:
@@ -190,14 +191,22 @@ class DbmStore(MappingStore):
         return super()._set(key, value, expect)
 
     def _flush(self) -> None:
-        self._file.sync()
+        self._sync()
+
+    def _sync(self, key: str | None = None) -> None:
+        try:
+            self._file.sync()
+        except Exception as error:
+            raise self._failed(error, key) from error
 
     def _failed(self, error: Exception, key: str | None = None) -> Unreadable:
+        if is_full(error) or "disk is full" in str(error):  # dbm.sqlite3 passes on the words of SQLite
+            return full_disk(error, "written", store=self.url, key=key)
         return Unreadable(
             f"The file cannot be used: {error}",
             store=self.url,
             key=key,
-            advice="It may be damaged, locked by another program, or its disk full.",
+            advice="It may be damaged, or locked by another program.",
         )
 
     def close(self) -> None:

@@ -210,6 +210,8 @@ class FsspecStore(RemoteStore):
                 if limit is not None and stop - start > limit:
                     raise too_large(stop - start, limit)
                 return bytes(self._filesystem.cat_file(path, start=start, end=stop)) if stop > start else b""
+            except ZarrscopeError:
+                raise
             except _ABSENT:
                 return None
 

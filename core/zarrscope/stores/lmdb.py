@@ -23,6 +23,7 @@ from zarrscope.model.buffers import Arena
 from zarrscope.model.storage import Buffer, ByteRange, Entry, Version
 from zarrscope.runtime.tuning import LMDB_PAGE
 from zarrscope.stores.keys import check_key, too_large
+from zarrscope.stores.local.failures import full_disk, is_full
 from zarrscope.stores.local.opening import nearest
 from zarrscope.stores.one_per_file import OnePerFile
 from zarrscope.stores.registry import Mode, StoreOptions
@@ -200,11 +201,13 @@ class LMDBStore(Store):
         except ZarrscopeError:
             raise
         except lmdb.Error as error:
+            if is_full(error):
+                raise full_disk(error, "written", store=self.url, key=key) from error
             raise Unreadable(
                 f"LMDB failed: {error}",
                 store=self.url,
                 key=key,
-                advice="The database may be damaged, or its disk full. Values stored before are not lost.",
+                advice="The database may be damaged. Values stored before are not lost.",
             ) from error
         except OSError as error:
             raise Unreadable(

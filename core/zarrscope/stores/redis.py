@@ -8,12 +8,13 @@ https://zarr.readthedocs.io/en/v2.18.3/api/storage.html#zarr.storage.RedisStore
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from zarrscope.errors import Conflict, Denied, Refused, Unreadable, ZarrscopeError
+from zarrscope.errors import Conflict, Denied, ReadOnly, Refused, Unreadable, ZarrscopeError
 from zarrscope.errors.confidential import cause, conceal
 from zarrscope.model.storage import Answer, ByteRange, Request, Version
 from zarrscope.runtime.tuning import REDIS_AT_ONCE, REDIS_PAGE
@@ -80,6 +81,8 @@ class RedisStore(Store):
                 advice="Compare both versions, then save again.",
             ) from error
         except redis.RedisError as error:
+            if (failed := _not_written(error)) is not None:
+                raise failed.located(store=self.url, key=key or None) from cause(error)
             refused = isinstance(error, redis.AuthenticationError) or "NOPERM" in str(error) or "NOAUTH" in str(error)
             kind = Denied if refused else Unreadable
             raise kind(
@@ -185,6 +188,30 @@ class RedisStore(Store):
     def _erase(self, key: str) -> None:
         with self._asking(key) as client:
             client.delete(self._name(key))
+
+
+def _not_written(error: Exception) -> ZarrscopeError | None:
+    """The error of a server that answers, but stores nothing: its memory or its disk is full, or it is a replica. None
+    for any other error."""
+    name, text = type(error).__name__, str(error)
+    if name == "OutOfMemoryError" or text.startswith("OOM"):
+        failed = Unreadable(
+            f"The memory of the Redis server is full: {cause(error)}",
+            advice="Make room there or raise its maxmemory, then try again. The old value is still there.",
+        )
+        failed.errno = errno.ENOSPC
+        return failed
+    if "MISCONF" in text:
+        return Unreadable(
+            f"The Redis server stores nothing, because it cannot save to its disk: {cause(error)}",
+            advice="Make room on its disk, or ask its operator, then try again. The old value is still there.",
+        )
+    if name == "ReadOnlyError" or text.startswith("READONLY"):
+        return ReadOnly(
+            f"The Redis server is a replica, which stores nothing: {cause(error)}",
+            advice="Use the address of its primary server.",
+        )
+    return None
 
 
 def place_of(url: str) -> tuple[str, int, str]:

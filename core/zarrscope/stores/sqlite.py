@@ -20,6 +20,7 @@ from zarrscope.errors import NotFound, Refused, Unreadable
 from zarrscope.model.storage import ByteRange, Entry, Version
 from zarrscope.runtime.tuning import SQLITE_PAGE
 from zarrscope.stores.keys import too_large
+from zarrscope.stores.local.failures import full_disk
 from zarrscope.stores.local.opening import nearest
 from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.store import Store
@@ -62,6 +63,8 @@ class SQLiteStore(Store):
                         self._open.execute("CREATE TABLE IF NOT EXISTS zarr(k TEXT PRIMARY KEY, v BLOB)")
                 yield self._open
             except sqlite3.Error as error:
+                if _is_full(error):
+                    raise full_disk(error, "written", store=self.url, key=key) from error
                 raise Unreadable(
                     f"The database failed: {error}",
                     store=self.url,
@@ -143,10 +146,11 @@ class SQLiteStore(Store):
                     found = self._get(key, None)
                     self._expect(key, expect, None if found is None else (found, Version.of(found)))
                 database.execute("REPLACE INTO zarr VALUES (?, ?)", (key, value))
+                database.execute("COMMIT")
             except BaseException:
-                database.execute("ROLLBACK")
+                if database.in_transaction:  # a full disk ends it
+                    database.execute("ROLLBACK")
                 raise
-            database.execute("COMMIT")
         return Version.of(value)
 
     def _erase(self, key: str) -> None:
@@ -160,6 +164,10 @@ class SQLiteStore(Store):
 def _range(prefix: str) -> tuple[str, str]:
     """The bounds (low, high) of the keys that begin with `prefix`: low <= key < high."""
     return (prefix, prefix[:-1] + "0") if prefix else ("", _LAST)
+
+
+def _is_full(error: sqlite3.Error) -> bool:
+    return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL or "disk is full" in str(error)
 
 
 def _is_text(key: str) -> bool:

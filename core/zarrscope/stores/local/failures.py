@@ -10,6 +10,8 @@ from zarrscope.stores.local.paths import plain
 
 NOTHING_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.EISDIR}
 DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
+FULL_DISK = "The disk is full: make room, then try again. The old value is still there."
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _IN_USE = {32, 33}
 """Windows error numbers for files that are open elsewhere: sharing and lock violations."""
 
@@ -36,7 +38,7 @@ def failure(error: OSError, act: str, *, store: str, key: str, too_long: bool = 
     advice = {
         errno.EACCES: "Ask the owner for the right to read it.",
         errno.EPERM: "Ask the owner for the right to read it.",
-        errno.ENOSPC: "The disk is full: make room, then try again. The old value is still there.",
+        errno.ENOSPC: FULL_DISK,
         errno.EDQUOT: "Your quota is used up: make room, then try again. The old value is still there.",
         errno.EIO: "The disk or the network drive reports a fault: check it, then try again.",
         errno.EMFILE: "Too many files are open: close other programs, then try again.",
@@ -48,6 +50,19 @@ def failure(error: OSError, act: str, *, store: str, key: str, too_long: bool = 
     kind = Denied if error.errno in DENIED else Unreadable
     failed = kind(f"The file could not be {act}: {reason}", store=store, key=key, advice=advice)
     failed.errno = error.errno or failed.errno  # callers distinguish a full disk from a broken one by this number
+    return failed
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether a database failed because its disk is full, from the number or the words of its error."""
+    number = getattr(error, "errno", None)
+    return number in _FULL or any(os.strerror(each) in str(error) for each in _FULL)
+
+
+def full_disk(error: BaseException, act: str, *, store: str, key: str | None) -> Unreadable:
+    """The error for a database whose disk is full. `act`: the operation that failed, as in `failure`."""
+    failed = Unreadable(f"The database could not be {act}: {error}", store=store, key=key, advice=FULL_DISK)
+    failed.errno = errno.ENOSPC
     return failed
 
 

@@ -26,7 +26,7 @@ MAGIC = b"\nzarrscope-frames\n"
 """The bytes before the first frame."""
 MAX_HEAD = 64 << 20
 _LENGTHS = struct.Struct(">IQ")
-_TOLD = ("message", "key", "pointer", "advice", "feature", "codec", "size", "limit", "untold")
+_TOLD = ("message", "key", "pointer", "advice", "feature", "codec", "size", "limit", "untold", "errno")
 """The attributes of an error that the head of a frame contains. The receiver sets `store` itself; `theirs` is the body
 of the frame."""
 
@@ -112,7 +112,10 @@ def rebuilt(frame: MessageFrame, store: str) -> ZarrscopeError:
         extra = {"size": extra.get("size"), "limit": extra.get("limit", 0)}
     if kind.__name__ == "Conflict":
         extra["theirs"] = frame.body if frame.head.get("theirs") else None
-    return kind(message, store=store, **place, **extra)
+    found = kind(message, store=store, **place, **extra)
+    if isinstance(found, OSError) and isinstance(told.get("errno"), int):
+        found.errno = told["errno"]  # distinguishes a full disk from a broken one
+    return found
 
 
 _EXTRAS = {

@@ -20,7 +20,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, suppress
 
-from zarrscope.errors import NotFound, Refused, Unreadable, ZarrscopeError
+from zarrscope.errors import NotFound, ReadOnly, Refused, Unreadable, ZarrscopeError
 from zarrscope.model.storage import Answer, Buffer, ByteRange, Entry, Request, Version, never
 from zarrscope.runtime.tuning import ARCHIVE_PENDING_BYTES, ARCHIVE_PENDING_SHARE
 from zarrscope.stores.backend import Backend
@@ -222,20 +222,22 @@ class ZipStore(Store):
             return failed, None
 
     def _size_of(self, key: str) -> int | None:
-        member = self._up_to_date().entries.get(key)
+        put = self._pending.get(key)
+        if put is not None:
+            return len(put)
+        member = self._indexed().entries.get(key)
         return None if member is None else member.size
 
     # ------------------------------------------------------------------ listing
     def _list_prefix(self, prefix: str) -> Iterator[str]:
-        names = self._up_to_date().names
+        names = self._names()[0]
         for i in range(bisect_left(names, prefix), len(names)):
             if not names[i].startswith(prefix):
                 return
             yield names[i]
 
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
-        index = self._up_to_date()
-        names = index.names
+        names, index, pending = self._names()
         at = bisect_left(names, prefix)
         while at < len(names) and names[at].startswith(prefix):
             name, slash, _ = names[at][len(prefix) :].partition("/")
@@ -243,8 +245,19 @@ class ZipStore(Store):
                 yield Entry(name, True)
                 at = bisect_left(names, prefix + name + _AFTER_SLASH, at)
             else:
-                yield Entry(name, False, index.entries[names[at]].size)
+                put = pending.get(names[at])
+                yield Entry(name, False, index.entries[names[at]].size if put is None else len(put))
                 at += 1
+
+    def _names(self) -> tuple[Sequence[str], DirectoryIndex, Mapping[str, bytes]]:
+        """The sorted names of all entries, the directory, and the values that wait because they cannot be written, as
+        on a full disk. All others that wait are written first."""
+        with suppress(Unreadable, ReadOnly):
+            index = self._up_to_date()
+            return index.names, index, {}
+        pending = self._pending  # taken before the directory, as in `_answers`
+        index = self._indexed()
+        return sorted({*index.names, *pending}), index, pending
 
     # ------------------------------------------------------------------ writing
     def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
