@@ -143,8 +143,12 @@ def test_the_width_of_the_kinds_is_measured_from_two_rows(robot: QtRobot, monkey
         return hint(index)
 
     monkeypatch.setattr(view, "sizeHintForIndex", counted)
+    view._hint = None
     assert 0 < view.sizeHintForColumn(1) <= full
     assert 1 <= len(hints) <= 2
+    hints.clear()
+    assert 0 < view.sizeHintForColumn(1) <= full
+    assert not hints, "measured once, until a row changes"
 
 
 def test_painting_the_tree_does_not_ask_which_node_may_be_renamed(robot: QtRobot) -> None:
@@ -156,4 +160,34 @@ def test_painting_the_tree_does_not_ask_which_node_may_be_renamed(robot: QtRobot
 
     robot.window.tree.editable = editable
     robot.window.tree.view.viewport().repaint()
+    assert not asked
+
+
+def test_going_to_a_node_does_not_read_the_rows_of_its_group_again(
+    robot: QtRobot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plate may have 384 wells, in which one walks from one to the next."""
+    robot.wait(lambda: len(robot.rows()) > MANY, "all rows")
+    model = robot.window.tree.model
+    assert model is not None
+    synced: list[int] = []
+    sync = model._sync
+    monkeypatch.setattr(model, "_sync", lambda id: synced.append(id) or sync(id))  # type: ignore[func-returns-value]  # counted
+    here = robot.session.tree.find("/stack")
+    assert here is not None
+    assert model.include(here).isValid()
+    assert not synced
+
+
+def test_the_layout_of_the_tree_does_not_ask_the_presenter_which_rows_unfold(
+    robot: QtRobot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    robot.wait(lambda: len(robot.rows()) > MANY, "all rows")
+    asked: list[int] = []
+    expandable = robot.session.tree.expandable
+    monkeypatch.setattr(robot.session.tree, "expandable", lambda id: asked.append(id) or expandable(id))  # type: ignore[func-returns-value]  # counted
+    model, view = robot.window.tree.model, robot.window.tree.view
+    assert model is not None
+    model.layoutChanged.emit()
+    view.viewport().repaint()
     assert not asked

@@ -309,17 +309,14 @@ class _RowPainter(QStyledItemDelegate):
     """Paints sentences over both columns, cut at their ends like the texts of the second column; names are cut in the
     middle, and take both columns if the second one has no text."""
 
-    def initStyleOption(self, option: QStyleOptionViewItem | None, index: QModelIndex) -> None:
-        super().initStyleOption(option, index)
-        if option is not None and (index.column() or _is_note(index)):
-            option.textElideMode = Qt.TextElideMode.ElideRight
-
     def setEditorData(self, editor: QWidget | None, index: QModelIndex) -> None:
         if editor is not None and not is_typed(editor):
             super().setEditorData(editor, index)
 
     def paint(self, painter: QPainter | None, option: QStyleOptionViewItem, index: QModelIndex) -> None:
         view, model = self.parent(), index.model()
+        cut_at_end = index.column() or _is_note(index)
+        option.textElideMode = Qt.TextElideMode.ElideRight if cut_at_end else Qt.TextElideMode.ElideMiddle
         if not (isinstance(view, QTreeView) and isinstance(model, TreeModel) and model.is_wide(index)):
             super().paint(painter, option, index)
         elif not index.column():
@@ -354,28 +351,41 @@ class _View(QTreeView):
         self.setDragDropMode(QAbstractItemView.DragDropMode.DragOnly)
         self.setItemDelegate(_RowPainter(self))
         self.taking_focus = False
+        self._hint: tuple[tuple[object, ...], int] | None = None
+        """What the second column was measured for, and its width. Qt asks for it several times after each change."""
 
     def sizeHintForColumn(self, column: int) -> int:
         """The second column gives way to names beside it that are too long, down to a quarter of the width."""
         viewport, model = self.viewport(), self.model()
         if column != 1 or viewport is None or not isinstance(model, TreeModel):
             return super().sizeHintForColumn(column)
+        first, last = self.indexAt(QPoint(0, 0)), self.indexAt(QPoint(0, viewport.height() - 1))
+        seen = first.internalId() if first.isValid() else -1, last.internalId() if last.isValid() else -1
+        measured = model, model.revision, seen, viewport.size(), self.font().key()
+        if self._hint is None or self._hint[0] != measured:
+            self._hint = measured, self._measure(model, viewport.width())
+        return self._hint[1]
+
+    def _measure(self, model: TreeModel, width: int) -> int:
+        """The width of the second column in a view of this width."""
         metrics, step = self.fontMetrics(), self.indentation()
         widest = model.widest_texts(self._visible(), metrics.horizontalAdvance)
         hint = max((self.sizeHintForIndex(index).width() for index in widest), default=0)
-        if hint <= viewport.width() // 4:
+        if hint <= width // 4:
             return hint
         beside = model.names_beside_text()
         names = max((metrics.horizontalAdvance(name) + step * (depth + 1) for name, depth in beside), default=0)
-        return min(hint, max(viewport.width() - names - _ICON, viewport.width() // 4))
+        return min(hint, max(width - names - _ICON, width // 4))
 
     def _visible(self) -> Iterator[QModelIndex]:
         """The indices of the visible rows, from above."""
         viewport = self.viewport()
-        index, end = self.indexAt(QPoint(0, 0)), viewport.height() if viewport is not None else 0
-        while index.isValid() and self.visualRect(index).top() < end:
+        index = self.indexAt(QPoint(0, 0))
+        end, high = viewport.height() if viewport is not None else 0, self.rowHeight(index)
+        top = self.visualRect(index).top()
+        while index.isValid() and top < end and high:  # all rows are equally high
             yield index
-            index = self.indexBelow(index)
+            index, top = self.indexBelow(index), top + high
 
     def focusInEvent(self, event: QFocusEvent | None) -> None:
         # While the tree is reloaded, Qt makes the first row current, which is not a choice of the person.

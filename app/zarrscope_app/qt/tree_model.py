@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from qtpy.QtCore import QAbstractItemModel, QMimeData, QModelIndex, QObject, Qt, Signal
-from qtpy.QtGui import QColor
+from qtpy.QtGui import QColor, QIcon
 
 from zarrscope_app.presenters import ROOT, RootsPresenter, RowState, TreePresenter, TreeRow
 from zarrscope_app.presenters.tree import tree_text
@@ -72,7 +72,11 @@ class TreeModel(QAbstractItemModel):
         self._windows: dict[int, tuple[int, int]] = {}
         """Row → the range of its children that the model contains."""
         self._unfolded: set[int] = set()
-        self._expandable: dict[int, list[bool]] = {}
+        self._expandable: dict[int, bool] = {}
+        """Row → whether it can have children, as far as the view was told."""
+        self._icons: dict[str, QIcon] = {}
+        self.revision = 0
+        """A number that grows with each change of the rows."""
         self._color: tuple[int, QColor] | None = None
         self.naming = -1
         """The row whose name the person begins to type; Qt opens an editor on no other row."""
@@ -146,6 +150,9 @@ class TreeModel(QAbstractItemModel):
         except KeyError:
             return QModelIndex()
         if row.parent >= 0:
+            known = self.index_of(id)
+            if known.isValid():  # its group is brought up to date when the presenter reports a change
+                return known
             if not self.include(row.parent).isValid():
                 return QModelIndex()
             place = self._presenter.position(id)
@@ -176,23 +183,27 @@ class TreeModel(QAbstractItemModel):
     def _sync(self, id: int) -> None:
         presenter = self._presenter
         self._rows.clear()
+        self.revision += 1
         row = self._row(id)
         if row is None:
             return
         first, stop = self._windows.setdefault(id, (0, _WINDOW))
         wanted = presenter.ids(id, first, stop)
-        can = [presenter.expandable(child) for child in wanted]
+        can = {child: presenter.expandable(child) for child in wanted}
         notes = [id | _NOTE] if row.sentence else []
         if first and wanted:
             wanted.insert(0, id | _ABOVE)
         wanted += notes
         index = self.index_of(id)
         old = self._children.get(id, [])
+        known = self._expandable
+        rekinded = old == wanted and any(known.get(child) != now for child, now in can.items())
+        known.update(can)  # before the rows are inserted, when Qt asks for it
         if old != wanted:
             self._reshape(index, id, old, wanted)
-        elif self._expandable.get(id) != can:
+            known.update(can)  # a row that moved was removed first
+        if rekinded:
             self.rekinded.emit()
-        self._expandable[id] = can
         # Read again: a slot of rowsInserted may have called `include`, which changes the children in the model.
         shown = self._children.get(id)
         if shown:
@@ -274,10 +285,7 @@ class TreeModel(QAbstractItemModel):
         id = parent.internalId()
         if parent.column() or id >= _NOTE:
             return False
-        try:
-            return bool(self._children.get(id)) or self._presenter.expandable(id)
-        except KeyError:
-            return False
+        return bool(self._children.get(id)) or self._expandable.get(id, False)
 
     def canFetchMore(self, parent: Index) -> bool:
         id = parent.internalId() if parent.isValid() else -1
@@ -334,7 +342,7 @@ class TreeModel(QAbstractItemModel):
         if role == _DECORATION:
             if name:
                 self._presenter.want_icon(row.id)
-            return icon(row.icon) if name else icon("warning") if row.badge else None
+            return self._icon(row.icon) if name else self._icon("warning") if row.badge else None
         if role == _TOOLTIP:
             return tip(row.badge or "\n".join(filter(None, (row.path, row.origin))))
         if role == _FOREGROUND and (not name or row.kind is None):
@@ -342,6 +350,12 @@ class TreeModel(QAbstractItemModel):
         if role == _ACCESSIBLE:
             return " ".join(part for part in (row.name, row.detail, row.badge) if part) if name else row.detail
         return None
+
+    def _icon(self, name: str) -> QIcon:
+        """An icon, made once, because every painted row needs one."""
+        if name not in self._icons:
+            self._icons[name] = icon(name)
+        return self._icons[name]
 
     def _note_data(self, index: Index, role: int) -> Any:
         if index.column():
