@@ -92,3 +92,19 @@ def test_they_close_and_where_there_is_no_third_axis_they_stay_closed(robot: QtR
     robot.window.run("three-views")
     assert not views.depth
     assert cross.beside.isHidden()
+
+
+def test_only_the_main_picture_reads_the_values_of_its_pixel(
+    robot: QtRobot, views: ThreeViews, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    robot.window.run("three-views")
+    read: list[object] = []
+    for side in (views.below, views.beside):
+        monkeypatch.setattr(side._prober, "at", lambda *a, **k: read.append(a))
+    views.main.pin(7.5, 11.5)
+    views.main.set_index("z", 4)
+    wait_for_picture(robot, views.below, DATA[0, :, 7, :])
+    wait_for_picture(robot, views.beside, DATA[0, :, :, 11].T)
+    assert (views.below.pinned, views.beside.pinned) == ((4.5, 11.5), (7.5, 4.5))
+    assert not read
+    assert "z 4" in views.main.probe.text

@@ -101,13 +101,18 @@ class Locator:
         self.chunk_shape: ChunkIndex = tuple(c // n for c, n in zip(outer, self.chunks_per_shard, strict=True))
         self._indexes: OrderedDict[_ShardPlace, tuple[bytes, ShardIndex]] = OrderedDict()
         self._indexes_size = 0
+        self._edges: dict[int, Edges] = {}
         self._guard = threading.Lock()
 
     # ------------------------------------------------------------------ the grid of chunks
     def edges(self, axis: int) -> Edges:
         """The edges of the chunks along an axis; in shards, those of the inner chunks, which are regular."""
-        length = self.metadata.shape[axis]
-        return RegularEdges(self.chunk_shape[axis], length) if self.tiers else self.metadata.grid.edges(axis, length)
+        found = self._edges.get(axis)
+        if found is None:
+            length, grid = self.metadata.shape[axis], self.metadata.grid
+            found = RegularEdges(self.chunk_shape[axis], length) if self.tiers else grid.edges(axis, length)
+            self._edges[axis] = found
+        return found
 
     @property
     def grid_shape(self) -> ChunkIndex:

@@ -392,9 +392,7 @@ class SlicePresenter(KeepsView, Navigation, Display, TellsWaits):
         """Reads the exact values at a place of the plane (level-0 coordinates): values of cached chunks at once; the
         others follow when `probed()` is emitted. Outside the image the readout stays at the previous pixel."""
         image = self._image
-        if image is None or self._y < 0 or self._sentence:
-            return self.probe
-        if not (0 <= y < image.shape[self._y] and 0 <= x < image.shape[self._x]):
+        if image is None or not self._is_inside(y, x):
             return self.probe
         self._cursor = (y, x)
         few = len(self._channels) <= READOUT_CHANNELS
@@ -410,13 +408,15 @@ class SlicePresenter(KeepsView, Navigation, Display, TellsWaits):
             self.hover(*self._pin)
             self.probed.emit()
 
-    def pin(self, y: float, x: float) -> None:
-        """Pins this pixel: the readout returns to it when the cursor leaves the picture, and follows each index."""
-        self.hover(y, x)
-        if self._cursor == (y, x):
+    def pin(self, y: float, x: float, *, read: bool = True) -> None:
+        """Pins this pixel: the readout returns to it when the cursor leaves the picture, and follows each index. With
+        `read` False it is only marked."""
+        if self._is_inside(y, x):
             self._pin = (math.floor(y) + 0.5, math.floor(x) + 0.5)
             self._refresh()
-            self.probed.emit()
+            if read:
+                self.hover(y, x)
+                self.probed.emit()
 
     def unpin(self) -> None:
         """Unpins the pixel; no pixel is read out until the cursor moves."""

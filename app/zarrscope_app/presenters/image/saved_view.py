@@ -100,6 +100,7 @@ class KeepsView(ABC):
     _pixels: tuple[int, int]
     _cursor: tuple[float, float] | None
     _pin: tuple[float, float] | None
+    _sentence: str
     _asked_rect: Rect | None = None
     beyond: BeyondPlane
 
@@ -120,6 +121,16 @@ class KeepsView(ABC):
         """Restores the parts of a `view` that fit the image. A view may come from pasted text, so its values may be of
         any type. Returns sentences about the parts that do not fit."""
         return restore_view(self, view)
+
+    @property
+    def pinned(self) -> tuple[float, float] | None:
+        """The middle of the pinned pixel, (y, x); None if no pixel is pinned."""
+        return self._pin
+
+    def _is_inside(self, y: float, x: float) -> bool:
+        """Whether a position lies in the displayed plane."""
+        image, shown = self._image, self._y >= 0 and not self._sentence
+        return image is not None and shown and 0 <= y < image.shape[self._y] and 0 <= x < image.shape[self._x]
 
     @property
     def visible_rect(self) -> Rect:

@@ -74,18 +74,17 @@ class ThreeViews:
             self._open()
             return
         y, x = self.crosshair
-        index = {axis.name: axis.index for axis in self.main.state.axes}
-        z = index[self.depth] + 0.5
+        numbers = {axis.name: number for number, axis in enumerate(self.main.state.axes)}
+        z = self.main.index[numbers[self.depth]] + 0.5
         for side, across, at, pin in (
             (self.below, names["y"], y, (z, x)),
             (self.beside, names["x"], x, (y, z)),
         ):
             side.draw_as(self.main)
-            for axis in side.state.axes:
-                if axis.role == "slider":
-                    side.set_index(axis.name, math.floor(at) if axis.name == across else index[axis.name])
-            if side.state.pin != pin:
-                side.pin(*pin)
+            for axis, index in enumerate(self.main.index):
+                side.move(axis, math.floor(at) if axis == numbers[across] else index)
+            if side.pinned != pin:
+                side.pin(*pin, read=False)  # the values are those of the pixel in the main picture
 
     @property
     def crosshair(self) -> tuple[float, float]:
