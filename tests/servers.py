@@ -82,7 +82,7 @@ def free_port() -> int:
 def running(
     command: list[str], ready: Callable[[], bool], patience: float = WAIT_SECONDS, **how: Any
 ) -> Iterator[None]:
-    """The command runs, as Popen is told `how`, and is `ready`, for as long as the block lasts."""
+    """Runs a command during the `with` block, which begins when `ready()` is true. Popen gets the arguments `how`."""
     with tempfile.TemporaryFile() as said, subprocess.Popen(command, stdout=said, stderr=said, **how) as process:
         try:
             end = time.monotonic() + patience

@@ -94,7 +94,7 @@ def is_secondary(node: Definition) -> bool:
 
 
 def standard_class(module: ast.Module, name: str) -> object:
-    """The class of the standard library that a module calls `name`; None if it is none."""
+    """The class of the standard library, or the builtin, with this `name` in a module; None if there is none."""
     for node in module.body:
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in sys.stdlib_module_names:
             for each in node.names:

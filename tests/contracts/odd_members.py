@@ -44,7 +44,7 @@ def key_of(dialect: Dialect) -> str:
 
 
 def documents(dialect: Dialect) -> dict[str, Any]:
-    """Those of the template, with an attribute x."""
+    """The documents of the dialect's template, with an attribute x, by key."""
     found = {key: small(json.loads(value)) for key, value in TEMPLATES[dialect.name].items()}
     key, pointer = dialect.attributes_at(array_path(dialect), "array")
     holder = found[key] if not pointer else found[key][pointer[1:]]

@@ -48,8 +48,8 @@ for line in sys.stdin:
 
 
 def races(count: int, how: str, seed: int, *, exchanges: bool = True, folder: str | None = None) -> Counter[str]:
-    """ "conflict", "earlier" (we stored first) and "lost", by how often; `how`: "rename", "place", or "slow" (in place,
-    opened half a millisecond before it writes)."""
+    """Runs races and counts their results: "conflict", "earlier" (we stored first) and "lost". `how`: how the other
+    program writes: "rename", "place", or "slow" (in place, half a millisecond after opening)."""
     chance = random.Random(seed)
     told: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(dir=folder) as place:

@@ -215,7 +215,7 @@ class _Elided(Label):
     def paintEvent(self, event: QPaintEvent | None) -> None:
         text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideMiddle, self.width())
         painter = QPainter(self)
-        # the widget's own palette is that of a disabled widget, which is unreadable in a dark theme
+        # The widget is disabled for a hidden channel, and Qt's colours of disabled text are unreadable in a dark theme.
         palette = current_palette()
         painter.setPen(quiet(palette, 1.0 if self.isEnabled() else 0.55))
         painter.drawText(self.rect(), Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)

@@ -334,9 +334,8 @@ class Dialect(Protocol):
         return None
 
     def consolidate(self, texts: Mapping[str, str], root: bytes | None) -> dict[str, bytes]:
-        """Makes consolidated metadata, by key: the documents that hold copies of all other documents. `texts` has the
-        JSON text of those by key; `root` is the stored document that will hold the copies. Empty if the dialect has no
-        consolidated metadata.
+        """Makes the documents of consolidated metadata, by key; empty if the dialect has no consolidated metadata.
+        `texts`: the JSON texts of the documents to copy, by key. `root`: the stored document that will hold the copies.
         """
         return {}
 

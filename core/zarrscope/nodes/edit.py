@@ -101,7 +101,7 @@ def need_nothing_beneath(hierarchy: NodeContext, path: str) -> None:
     `path`."""
     if not hierarchy.store.listable or path == "/":
         return
-    # attributes without a node are the remains of a killed creation: see _store_new
+    # attributes without a node are left by a process that was killed while it created the node: see _store_new
     own = hierarchy.dialect.documents(path)
     for prefix in hierarchy.dialect.erase(path, "array").prefixes:
         entry = next((e for e in hierarchy.store.list_dir(prefix) if prefix + e.name not in own), None)
@@ -135,7 +135,7 @@ def _store_new(hierarchy: NodeContext, path: str, kind: NodeKind, documents: Map
             left = hierarchy.store.get_versioned(key, document_limit(hierarchy.store, "zarr.json"))
             if key != first or len(documents) == 1 or left is None:
                 raise
-            # There is no node and we hold the lock, so these attributes are the remains of a killed creation.
+            # There is no node and we hold the lock: a process was killed after it had stored these attributes.
             hierarchy.store.set(key, value, expect=left[1])
     follow(hierarchy, {**documents})
 

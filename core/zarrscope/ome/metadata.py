@@ -58,7 +58,8 @@ class Dataset:
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """How one channel should be shown (omero). `window` is the contrast (start, end), `range` the slider's ends."""
+    """How viewers should show one channel, from the key "omero". `window`: the contrast limits; `range`: the slider's
+    ends."""
 
     label: str
     color: Color | None = None

@@ -46,7 +46,7 @@ class Ticket:
         self._cancelled = True
 
     def is_cancelled(self) -> bool:
-        """`cancelled` as a method, to pass on as the `cancelled` of other calls."""
+        """The same as `cancelled`. As a method, it can be passed to functions that have a `cancelled` parameter."""
         return self._cancelled
 
     @property

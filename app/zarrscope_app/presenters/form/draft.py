@@ -183,7 +183,7 @@ class Draft:
 
     @property
     def known(self) -> tuple[Document, Document] | None:
-        """The two documents whose difference was computed last; None if there is none."""
+        """The two documents that `diff` compared last; None before the first comparison."""
         return None if self._diff is None else self._diff[0]
 
     @property

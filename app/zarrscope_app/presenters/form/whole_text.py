@@ -32,8 +32,8 @@ class Doubtful(NotStandard):
 
 
 def read_draft(hierarchy: Hierarchy, path: str, kind: Literal["group", "array"], key: str = "") -> Draft:
-    """The draft of a node's attributes; the draft of a whole document if `key` names the document, or if the document
-    of the attributes is not a JSON object. Waits for the store."""
+    """Makes the draft of a node's attributes. If `key` names a document, or the attributes' document is not a JSON
+    object, makes the draft of that whole document instead. Waits for the store."""
     if key:
         return Draft(hierarchy.whole_document(path, key), "", whole=True)
     # In a folder of several hierarchies, each node has its own dialect.

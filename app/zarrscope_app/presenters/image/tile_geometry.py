@@ -63,7 +63,7 @@ class LevelPlane:
         return y0, x0, y1, x1
 
     def pixel(self, y: float, x: float) -> tuple[int, int]:
-        """The pixel of this level at a position in indices of level 0, clipped to the sheet."""
+        """The row and column in this level for a position in level 0. A position outside gives the nearest pixel."""
         (fy, fx), (oy, ox) = self.factor, self.offset
         row, column = math.floor((y - oy) / fy), math.floor((x - ox) / fx)
         return min(max(row, 0), self.height - 1), min(max(column, 0), self.width - 1)

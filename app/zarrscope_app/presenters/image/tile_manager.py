@@ -344,7 +344,7 @@ class TileManager:
                 tile.pieces.pop(key, None)
             if found:
                 self._measured(found)
-            # A tile with limits measured from itself alone would differ visibly from its neighbours.
+            # A picture with limits measured (`found`) from this tile alone would differ from its neighbours.
             if not found or tile.rgb is None or settings == self._settings:
                 self._versions += 1
                 tile.rgb, tile.version, tile.settings, tile.fresh, tile.shown = (

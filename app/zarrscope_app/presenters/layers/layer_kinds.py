@@ -28,7 +28,7 @@ Planner = Callable[["Group | Array", Any, int | None], list[Layer]]
 
 
 def planner(kind: str) -> Planner:
-    """The function that plans layers of a `kind`; "" takes the kind that the file states."""
+    """The function that plans layers of this `kind`; for "", the file states whether a layer is an image or labels."""
     return _points if kind == "points" else partial(plan, kind=kind)
 
 

@@ -12,7 +12,8 @@ from zarrscope.errors import Conflict, NotFound
 
 
 class ExportTarget:
-    """`with ExportTarget(path) as target: write to target.part; target.done()`. Without `done`, the file is removed."""
+    """Use it in a `with` block: write to the temporary path `part`, then call `done`, which renames it to `path`.
+    Without `done`, the end of the block removes it."""
 
     def __init__(self, path: str | os.PathLike[str], *, overwrite: bool = False, folder: bool = False) -> None:
         """Raises NotFound if there is no folder to write into, Conflict if the path exists already."""
