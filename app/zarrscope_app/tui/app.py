@@ -156,6 +156,7 @@ class Explorer(App[int]):
         self.panic(Text(visible_lines(traceback.format_exc())))
 
     def post(self, call: Callable[[], None]) -> None:
+        """Runs a call on the application's thread; any thread may call this."""
         self.post_message(Call(call))
 
     def on_call(self, message: Call) -> None:

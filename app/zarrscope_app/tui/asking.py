@@ -36,15 +36,21 @@ class Asks(Protocol):
     """The part of `Keyboard` (keys.py) that the questions need."""
 
     @property
-    def session(self) -> Session: ...
+    def session(self) -> Session:
+        """The session of the hierarchy in front."""
 
-    def ask(self, label: str, text: str, accept: Callable[[str], object], after: Widget | None = None) -> None: ...
+    def ask(self, label: str, text: str, accept: Callable[[str], object], after: Widget | None = None) -> None:
+        """Asks for a line of text, proposed as `text`; `accept` gets the answer. `after` has the focus then; None: the
+        form."""
 
-    def show_sheet(self, sheet: Sheet, answered: Callable[[str | None], object]) -> None: ...
+    def show_sheet(self, sheet: Sheet, answered: Callable[[str | None], object]) -> None:
+        """Shows a sheet over the screen; `answered` gets the choice, None after Esc."""
 
-    def to_tree(self) -> Widget: ...
+    def to_tree(self) -> Widget:
+        """The tree's widget, which gets the focus after a question."""
 
-    def suspended(self) -> AbstractContextManager[None]: ...
+    def suspended(self) -> AbstractContextManager[None]:
+        """A context in which another program uses the terminal."""
 
 
 class FollowingSheet(Sheet):

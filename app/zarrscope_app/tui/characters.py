@@ -79,10 +79,12 @@ class Look:
 
     @property
     def rows(self) -> int:
+        """The pixels of a cell from top to bottom: 4 in braille, else 2."""
         return 4 if self.signs == "braille" else 2
 
     @property
     def columns(self) -> int:
+        """The pixels of a cell from left to right: 2 in braille, else 1."""
         return 2 if self.signs == "braille" else 1
 
 

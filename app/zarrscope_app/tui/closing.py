@@ -17,13 +17,17 @@ class Leaves(Protocol):
     workspace: Workspace
 
     @property
-    def session(self) -> Session: ...
+    def session(self) -> Session:
+        """The session of the hierarchy in front."""
 
-    def show_sheet(self, sheet: Sheet, answered: Callable[[str | None], object] | None = None) -> None: ...
+    def show_sheet(self, sheet: Sheet, answered: Callable[[str | None], object] | None = None) -> None:
+        """Shows a sheet over the screen; `answered` gets the choice, None after Esc."""
 
-    def go_to_front(self) -> None: ...
+    def go_to_front(self) -> None:
+        """Moves the cursor of the tree to the selected node of the hierarchy in front."""
 
-    def exit(self, result: int | None = None, return_code: int = 0, message: object = None) -> None: ...
+    def exit(self, result: int | None = None, return_code: int = 0, message: object = None) -> None:
+        """Ends the application; `return_code` is the exit code of the process."""
 
 
 class Leaving:

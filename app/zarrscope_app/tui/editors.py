@@ -14,11 +14,14 @@ class AsksForValues(Protocol):
     """The part of the keyboard (keys.py) that asks for a text or a choice."""
 
     @property
-    def session(self) -> Session: ...
+    def session(self) -> Session:
+        """The session of the hierarchy in front."""
 
-    def ask(self, label: str, text: str, accept: Callable[[str], object]) -> None: ...
+    def ask(self, label: str, text: str, accept: Callable[[str], object]) -> None:
+        """Asks for a line of text, proposed as `text`; `accept` gets the answer."""
 
-    def show_sheet(self, sheet: Sheet, answered: Callable[[str | None], object]) -> None: ...
+    def show_sheet(self, sheet: Sheet, answered: Callable[[str | None], object]) -> None:
+        """Shows a sheet over the screen; `answered` gets the choice, None after Esc."""
 
 
 def _line(keys: AsksForValues, field: Field) -> None:

@@ -20,7 +20,8 @@ from zarrscope_app.presenters import Session
 class TellsFaults(Protocol):
     """The member of the application that reports an exception in a widget."""
 
-    def fault(self, error: Exception) -> None: ...
+    def fault(self, error: Exception) -> None:
+        """Shows the exception among the problems instead of ending the application."""
 
 
 class Guarded(MessagePump):

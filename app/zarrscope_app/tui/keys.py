@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Any, Protocol, TypeVar
 
 from textual import events
-from textual.screen import Screen
 from textual.widget import Widget
 
 from zarrscope_app.presenters import KINDS, Field, JobState, Session, Workspace
@@ -20,8 +18,8 @@ from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.commands import COMMANDS, LABELS, NODE_COMMANDS, OFFERS, terminal_keys
 from zarrscope_app.presenters.form.presenter import EditStatus
 from zarrscope_app.presenters.session.actions import ACTIONS, choose_axis_key, open_name, perform, toggle_channel
-from zarrscope_app.presenters.session.bookmarks import Bookmarks
 from zarrscope_app.presenters.session.state_text import is_view
+from zarrscope_app.tui.application import Application
 from zarrscope_app.tui.asking import ask_export, ask_node_act, edit_outside
 from zarrscope_app.tui.conflict import ask_side
 from zarrscope_app.tui.editors import EDITORS
@@ -29,69 +27,9 @@ from zarrscope_app.tui.entry import InputLine
 from zarrscope_app.tui.error_line import is_remark
 from zarrscope_app.tui.lines import FormLines, Lines, ProblemLines, TreeLines
 from zarrscope_app.tui.picker import Picker
-from zarrscope_app.tui.picture import PictureWidget
 from zarrscope_app.tui.places import ask_comparison, ask_place, ask_recent, next_place, open_place
 from zarrscope_app.tui.plate import PlateLines
 from zarrscope_app.tui.sheet import KeySheet, Sheet
-
-PART = TypeVar("PART", bound=Widget)
-
-
-class Application(Protocol):
-    """The members of the application (app.py) that `Keyboard` uses."""
-
-    workspace: Workspace
-    picture: PictureWidget
-
-    @property
-    def session(self) -> Session: ...
-
-    @property
-    def tree_lines(self) -> TreeLines: ...
-
-    @property
-    def screen(self) -> Screen[Any]: ...
-
-    @property
-    def screen_stack(self) -> list[Screen[Any]]: ...
-
-    @property
-    def pane(self) -> Widget: ...
-
-    @property
-    def focus_below(self) -> Widget | None: ...
-
-    def part(self, id: str, kind: type[PART]) -> PART: ...
-
-    def bring_pane(self) -> None: ...
-
-    def after_key(self) -> None: ...
-
-    def pop_screen(self) -> Any: ...
-
-    def show_sheet(self, sheet: Sheet, answered: Callable[[str | None], object] | None = None) -> None: ...
-
-    def review(self) -> None: ...
-
-    def leave(self) -> None: ...
-
-    def close_place(self) -> None: ...
-
-    def go_to_front(self) -> None: ...
-
-    def copy_to_clipboard(self, text: str) -> None: ...
-
-    def suspend(self) -> AbstractContextManager[None]: ...
-
-    def to_shell(self) -> None: ...
-
-    def show_pixels(self) -> None: ...
-
-    def drop_pixels(self) -> None: ...
-
-    read_only: bool
-    bookmarks: Bookmarks
-
 
 NAMES = {
     "Left": "left", "Right": "right", "Up": "up", "Down": "down", "PgUp": "pageup", "PgDown": "pagedown",

@@ -67,9 +67,11 @@ class Lines(Painter, ScrollView, can_focus=True):
 
     # ------------------------------------------------------------------ for subclasses
     def count(self) -> int:
+        """The number of lines."""
         raise NotImplementedError  # each list has its own lines
 
     def pieces(self, line: int) -> list[StyledText]:
+        """The text of a line, in pieces of one style each; longer text than the width is cut off."""
         raise NotImplementedError  # each list has its own lines
 
     # ------------------------------------------------------------------ painting
@@ -109,6 +111,7 @@ class Lines(Painter, ScrollView, can_focus=True):
 
     # ------------------------------------------------------------------ moving
     def move(self, to: int) -> None:
+        """Moves the cursor to a line, clipped to the list, and scrolls it into sight."""
         self.cursor = max(0, min(to, self.count() - 1))
         self.scroll_to_region(Region(0, self.cursor, 1, 1), animate=False)
         self.refresh()
@@ -177,6 +180,7 @@ class TreeLines(Lines):
         return self.node_tree.flat_count
 
     def row(self, line: int) -> TreeRow | None:
+        """The row on a line of the tree; None beyond the last one."""
         found = self.node_tree.flat(line, line + 1)
         return found[0] if found else None
 
@@ -250,6 +254,7 @@ class FormLines(Lines):
         return len(self.session.edit.state.fields)
 
     def field(self) -> Field | None:
+        """The field under the cursor; None if there are no fields."""
         fields = self.session.edit.state.fields
         return fields[self.cursor] if self.cursor < len(fields) else None
 
@@ -280,6 +285,7 @@ class TextLines(Lines):
         self._width = 0
 
     def set_text(self, text: str) -> None:
+        """Shows another text; an equal one keeps the folded lines."""
         if text != self._text:
             self._text = text
             self._width = 0

@@ -83,6 +83,7 @@ class PictureWidget(Painter, Widget, can_focus=True):
 
     @property
     def pixels(self) -> tuple[int, int]:
+        """The size of the widget (height, width) in the pixels that its cells show."""
         return self.size.height * self.look.rows, self.size.width * self.look.columns
 
     # ------------------------------------------------------------------ painting
@@ -194,6 +195,7 @@ class PictureWidget(Painter, Widget, can_focus=True):
 
     # ------------------------------------------------------------------ displayed part
     def fit(self) -> None:
+        """Shows the whole plane."""
         frame = self.session.slice.frame
         if not frame.shape[0] or not self.pixels[0]:
             return
@@ -208,6 +210,7 @@ class PictureWidget(Painter, Widget, can_focus=True):
         self._look((center_y - half_y, center_x - half_x, center_y + half_y, center_x + half_x))
 
     def zoom(self, factor: float) -> None:
+        """Zooms about the cursor, or the middle; `factor` above 1 shows more of the plane."""
         if self.rect is not None:
             y0, x0, y1, x1 = self.rect
             y, x = (y0 + y1) / 2, (x0 + x1) / 2
@@ -239,6 +242,7 @@ class PictureWidget(Painter, Widget, can_focus=True):
         return True
 
     def move_cursor(self, rows: int, columns: int) -> None:
+        """Moves the cursor by pixels; at an edge, the picture moves instead."""
         if self.cursor is None:
             return
         height, width = self.pixels

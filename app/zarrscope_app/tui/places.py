@@ -21,18 +21,25 @@ class AsksPlaces(Protocol):
     """The part of the keyboard that these commands need (keys.py)."""
 
     @property
-    def session(self) -> Session: ...
+    def session(self) -> Session:
+        """The session of the hierarchy in front."""
 
     @property
-    def workspace(self) -> Workspace: ...
+    def workspace(self) -> Workspace:
+        """The open hierarchies."""
 
-    def ask(self, label: str, text: str, accept: Callable[[str], object], after: Widget | None = None) -> None: ...
+    def ask(self, label: str, text: str, accept: Callable[[str], object], after: Widget | None = None) -> None:
+        """Asks for a line of text, proposed as `text`; `accept` gets the answer. `after` has the focus then; None: the
+        form."""
 
-    def show_sheet(self, sheet: Sheet, answered: Callable[[str | None], object]) -> None: ...
+    def show_sheet(self, sheet: Sheet, answered: Callable[[str | None], object]) -> None:
+        """Shows a sheet over the screen; `answered` gets the choice, None after Esc."""
 
-    def to_tree(self) -> Widget: ...
+    def to_tree(self) -> Widget:
+        """The tree's widget, which gets the focus after a question."""
 
-    def go_to_front(self) -> None: ...
+    def go_to_front(self) -> None:
+        """Moves the cursor of the tree to the selected node of the hierarchy in front."""
 
 
 def open_place(keys: AsksPlaces, text: str) -> None:

@@ -37,12 +37,14 @@ class PlateLines(Lines):
 
     @property
     def presenter(self) -> OverviewPresenter:
+        """The presenter of the collection."""
         found = self.session.tabs.presenters["overview"]
         assert isinstance(found, OverviewPresenter)  # presenters/views.py names this class for "overview"
         return found
 
     @property
     def state(self) -> OverviewState:
+        """The snapshot of the collection."""
         return self.presenter.state
 
     # ------------------------------------------------------------------ layout
