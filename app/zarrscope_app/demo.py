@@ -31,6 +31,7 @@ def demo_folder(size: Literal["small", "full"] = "full", progress: Callable[[int
 
 
 def cache_folder() -> Path:
+    """The cache folder of zarrscope for this user; it may not exist yet."""
     if own := os.environ.get("ZARRSCOPE_CACHE"):
         return Path(own).expanduser()
     root = os.environ.get("XDG_CACHE_HOME", "")

@@ -37,12 +37,14 @@ class FileSettings:
         return (self._place or folder()) / f"{name}.json"
 
     def load(self, name: str) -> str | None:
+        """The text of a name's file; None if there is none, or if it cannot be read."""
         try:
             return self._file(name).read_text("utf-8")
         except (OSError, ValueError, RuntimeError):
             return None
 
     def store(self, name: str, text: str) -> None:
+        """Replaces the file of a name atomically; only this user can read it. A failure is ignored."""
         try:
             file = self._file(name)
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -67,6 +69,7 @@ class FileSettings:
             return []
 
     def remove(self, name: str) -> None:
+        """Removes the file of a name; a failure is ignored."""
         try:
             self._file(name).unlink(missing_ok=True)
         except (OSError, RuntimeError):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 
 def opened_to_change(url: str, *, write: bool = True, missing_is_fill: bool = False) -> Hierarchy:
+    """The hierarchy at an address, open in mode "r+" (with `write` false in "r"); its warnings go to stderr."""
     import zarrscope
 
     options = storage_options(missing_is_fill)
@@ -71,6 +72,8 @@ def run_change(
     as_json: bool,
     told: Callable[[dict[str, Any]], str] | None = None,
 ) -> None:
+    """Carries out `act` and prints its result. With `log`, `act` was given a rehearsal: prints the operations in `log`
+    instead."""
     before = hierarchy.warnings
     done = act(hierarchy)
     notes = done.get("notes", ())
@@ -89,6 +92,7 @@ def run_change(
 
 
 def show_operations(log: list[Any], url: str, as_json: bool, notes: Sequence[str] = ()) -> None:
+    """Prints the operations of a dry run, each on a line with the words of the preview, or all as one JSON object."""
     from zarrscope.stores.dry_run import ordered
     from zarrscope_app.presenters.nodes import operation_text
 

@@ -174,6 +174,7 @@ class _Lines:
 
 
 def summary(counts: dict[str, int]) -> str:
+    """The counts of findings, by severity, as a sentence."""
     from zarrscope_app.presenters import strings
 
     if not any(counts.values()):

@@ -332,6 +332,7 @@ def opened(
 
 
 def place(hierarchy: Hierarchy, node: str | None) -> str:
+    """The path of a node as typed, with one slash in front; None stands for the node that the address names."""
     return str(hierarchy.initial_path) if node is None else "/" + node.strip("/")
 
 

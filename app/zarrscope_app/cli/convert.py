@@ -34,6 +34,7 @@ class DialectName(click.ParamType):  # type: ignore[type-arg]  # generic since c
 
     @staticmethod
     def names() -> tuple[str, ...]:
+        """The ids of all dialects that can be written; those of other packages are looked up when this is called."""
         from zarrscope.dialects import written_dialects
 
         return written_dialects()

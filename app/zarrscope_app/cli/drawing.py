@@ -69,6 +69,7 @@ class ImageDrawing:
         return index
 
     def paint(self) -> Picture:
+        """Reads the plane and draws it. Raises Failed if it has more pixels than RENDER_LIMIT."""
         box = [self._span(self.level, axis) for axis in self.image.plane]
         if (box[0].stop - box[0].start) * (box[1].stop - box[1].start) > RENDER_LIMIT:
             raise Failed("That plane is too large to draw at once. Crop it with --select, or take a coarser --level.")

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 
 class Verb(NamedTuple):
+    """A row of the table: the `module` in cli/, the sentence for help, and the name of the command in the module, if it
+    differs from the verb."""
+
     module: str
     """The module of zarrscope_app.cli that holds the command."""
     purpose: str

@@ -34,26 +34,37 @@ class Host(Protocol):
     log: Any  # traitlets' logger
 
     @property
-    def three(self) -> ThreeViews: ...
+    def three(self) -> ThreeViews:
+        """The planes of the session in front."""
 
     @property
-    def node_tree(self) -> TreePresenter | RootsPresenter: ...
+    def node_tree(self) -> TreePresenter | RootsPresenter:
+        """The tree of the only hierarchy, or of all that are open."""
 
     @property
-    def urls(self) -> tuple[str, ...]: ...
+    def urls(self) -> tuple[str, ...]:
+        """The addresses of the open hierarchies."""
 
-    def tell(self, *parts: str) -> None: ...
+    def tell(self, *parts: str) -> None:
+        """Marks parts as perhaps changed; the end of the event loop's pass sends those that have changed."""
 
-    def tell_probe(self) -> None: ...
+    def tell_probe(self) -> None:
+        """Marks the readout under the cursor as perhaps changed."""
 
-    def draw(self, view: str) -> None: ...
+    def draw(self, view: str) -> None:
+        """Marks the picture of a view (one of VIEWS) as perhaps changed."""
 
-    def copy(self, what: str) -> None: ...
+    def copy(self, what: str) -> None:
+        """Sends a text for the browser's clipboard: the address ("copy-path"), the view ("copy-view"), or the code."""
 
-    def add(self, target: object, path: str | None = None) -> None: ...
+    def add(self, target: object, path: str | None = None) -> None:
+        """Opens a further hierarchy in the same tree and brings it to the front."""
 
-    def close_place(self) -> None: ...
+    def close_place(self) -> None:
+        """Closes the hierarchy in front; the last one stays open."""
 
-    def greet(self, kinds: list[str]) -> None: ...
+    def greet(self, kinds: list[str]) -> None:
+        """Called when a browser shows the widget; it can read these kinds of pictures and has none of them yet."""
 
-    def painted(self, view: str) -> None: ...
+    def painted(self, view: str) -> None:
+        """Called when the browser has painted the picture of a view, so that the next one may be sent."""

@@ -66,12 +66,15 @@ class ShownWidget(Protocol):
     """The cell that made the widget, and the run of that cell."""
 
     @property
-    def url(self) -> str: ...
+    def url(self) -> str:
+        """The address of the hierarchy in front."""
 
     @property
-    def urls(self) -> tuple[str, ...]: ...
+    def urls(self) -> tuple[str, ...]:
+        """The addresses of the open hierarchies."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Closes the widget in all browsers, and its hierarchies."""
 
 
 class KernelCells:

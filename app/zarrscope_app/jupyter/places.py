@@ -36,11 +36,14 @@ class ShowsPlaces:
 
     if TYPE_CHECKING:  # methods of the widget
 
-        def tell(self, *parts: str) -> None: ...
+        def tell(self, *parts: str) -> None:
+            """Marks parts as perhaps changed."""
 
-        def tell_probe(self) -> None: ...
+        def tell_probe(self) -> None:
+            """Marks the readout under the cursor as perhaps changed."""
 
-        def draw(self, view: str) -> None: ...
+        def draw(self, view: str) -> None:
+            """Marks the picture of a view as perhaps changed."""
 
     def _keep_places(self, settings: Settings | None) -> None:
         """`settings` stores unsaved edits; with None they are stored in files of the user who runs the kernel."""

@@ -45,6 +45,7 @@ class Chooser(QWidget):
         return items[0].data(Qt.ItemDataRole.UserRole) if items else None
 
     def ask(self, why: str, choices: Sequence[ImageChoice]) -> None:
+        """Shows the images to choose from, the first one selected, under the sentence `why`."""
         self.clear()
         self.why.setText(why)
         for choice in choices:
@@ -61,6 +62,7 @@ class Chooser(QWidget):
         self.list.setFocus()
 
     def clear(self) -> None:
+        """Hides the list, without a choice."""
         self.filter.clear()
         self.list.clear()
         self.hide()

@@ -26,9 +26,11 @@ class ClosingDock(Protocol):
     session: Session | None
     places: OpenPlaces
 
-    def bring(self, session: Session) -> None: ...
+    def bring(self, session: Session) -> None:
+        """Shows an open hierarchy in the tabs."""
 
-    def show_form(self) -> None: ...
+    def show_form(self) -> None:
+        """Brings the form to the front."""
 
 
 class AsksBeforeClosing(QObject):

@@ -36,9 +36,11 @@ class MenuDock(Protocol):
     def session(self) -> Session | None:
         """The displayed session."""
 
-    def tell(self, sentence: str) -> None: ...
+    def tell(self, sentence: str) -> None:
+        """Shows the result of an operation on layers as a sentence."""
 
-    def show_changes(self) -> None: ...
+    def show_changes(self) -> None:
+        """Brings the form to the front, and shows the unsaved changes."""
 
 
 class LayerMenu(MenuButton):

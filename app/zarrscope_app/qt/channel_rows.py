@@ -33,6 +33,8 @@ _STOPS = 8
 
 
 class ChannelRow(QWidget):
+    """One channel: its colour, contrast and gamma. Gestures go to the presenter at once."""
+
     def __init__(self, number: int, presenter: SlicePresenter) -> None:
         super().__init__()
         self._number = number
@@ -100,6 +102,8 @@ class ChannelRow(QWidget):
     def show_channel(
         self, view: ChannelView, presenter: SlicePresenter, refusal: Refusal, several: bool = True
     ) -> None:
+        """Paints a snapshot. `refusal` marks the field whose text was refused; `several`: whether other channels
+        exist."""
         self._presenter = presenter
         for end, text in (("lo", view.lo_text), ("hi", view.hi_text)):
             refused = refusal.sentence if refusal.field == f"{end}:{self._number}" else ""
@@ -144,6 +148,7 @@ class ChannelRow(QWidget):
         )
 
     def remove(self) -> None:
+        """Takes the row off the panel for good."""
         self.hide()
         self.deleteLater()
 
@@ -222,6 +227,8 @@ class _Elided(Label):
 
 
 class LabelRow(QWidget):
+    """One label image: its visibility, opacity, outline and the only label to draw."""
+
     def __init__(self, label: LabelView) -> None:
         super().__init__()
         self.visible = CheckBox(literal(strings.clean(label.name, 60)))
@@ -248,6 +255,7 @@ class LabelRow(QWidget):
             row.addWidget(widget)
 
     def show_label(self, label: LabelView, refusal: Refusal) -> None:
+        """Paints a snapshot, without the signals that a person's gestures send."""
         self.chosen.show_text(label.chosen_text, refusal.sentence if refusal.field == f"label:{label.path}" else "")
         for widget in (self.visible, self.opacity, self.outline):
             widget.blockSignals(True)
@@ -261,6 +269,7 @@ class LabelRow(QWidget):
             widget.blockSignals(False)
 
     def remove(self) -> None:
+        """Takes the row off the panel for good."""
         self.hide()
         self.deleteLater()
 

@@ -18,13 +18,17 @@ class Companions(Protocol):
     main: SlicePresenter
 
     @property
-    def changed(self) -> Any: ...
+    def changed(self) -> Any:
+        """Emitted when the pictures were opened or closed."""
 
-    def toggle(self) -> None: ...
+    def toggle(self) -> None:
+        """Opens the further pictures, or closes them."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Closes the further pictures; `toggle` opens them again."""
 
-    def end(self) -> None: ...
+    def end(self) -> None:
+        """Ends the presenter for good, because the main canvas shows another one."""
 
 
 C = TypeVar("C", bound=Companions)

@@ -50,6 +50,7 @@ class CredentialsDialog(QDialog):
 
     @property
     def values(self) -> dict[str, str]:
+        """Name of a field → the text that was typed or chosen."""
         return {name: _text(found) for name, found in self.inputs.items()}
 
 

@@ -12,7 +12,8 @@ class Observable(Protocol):
     """A presenter with the signal `changed`, emitted when there is something new to paint."""
 
     @property
-    def changed(self) -> SignalInstance: ...
+    def changed(self) -> SignalInstance:
+        """Emitted on the host's thread, at most once per pass of the event loop."""
 
 
 def follow(old: Observable | None, new: Observable | None, paint: Callable[[], object]) -> None:

@@ -157,6 +157,7 @@ def smooth_together(painter: QPainter, tiles: Sequence[tuple[QImage, QRect]], wi
 
 
 def rounded(place: QRectF) -> QRect:
+    """The rectangle of whole pixels, at least one in each direction; neighbours neither overlap nor leave a gap."""
     left, top = round(place.left()), round(place.top())
     return QRect(left, top, max(1, round(place.right()) - left), max(1, round(place.bottom()) - top))
 
