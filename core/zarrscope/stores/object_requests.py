@@ -47,6 +47,8 @@ from zarrscope.stores.service_answers import (
 if TYPE_CHECKING:
     from obstore.store import ObjectStore as Client
 
+    from zarrscope.stores.object_reads import Sent
+
 T = TypeVar("T")
 
 _TOO_MANY = (429, 503)
@@ -172,17 +174,25 @@ class BucketRequests(RemoteStore):
             ) from cause(error)
 
     async def _asked(
-        self, act: Callable[[Client], Awaitable[T]], key: str, *, lists: bool = False, harmless: bool = True
+        self,
+        act: Callable[[Client], Awaitable[T]],
+        key: str,
+        *,
+        lists: bool = False,
+        harmless: bool = True,
+        sent: Sent | None = None,
     ) -> T:
         """Awaits `act(client)` with the first credentials that the service accepts, and returns its result.
 
         `harmless`: the request may be repeated even if the service may have carried it out; if it is False, only after
-        an answer that says that it was not carried out. Raises FileNotFoundError for an absent value; Denied,
-        Unreadable.
+        an answer that says that it was not carried out. `sent`: the request that the first `act` awaits was sent
+        before. Raises FileNotFoundError for an absent value; Denied, Unreadable.
         """
-        attempt, waited, first = 1, 0.0, self._found_logins
+        attempt, waited, first = 1, 0.0, self._found_logins if sent is None else sent.found_logins
         while True:
             tried, known, width = self._login, self._found_logins, self.width
+            if sent is not None:
+                tried, known, width, sent = sent.login, sent.found_logins, sent.width, None
             try:
                 answer = await act(self._client(lists=lists))
             except (FileNotFoundError, ZarrscopeError, asyncio.CancelledError):
@@ -211,9 +221,13 @@ class BucketRequests(RemoteStore):
                         await asyncio.sleep(pause)
                         continue
                 raise failed from cause(error)
-            self._settled = self._worked = True
-            self._widen()
+            self._succeeded()
             return answer
+
+    def _succeeded(self) -> None:
+        """Notes that the service has accepted a request."""
+        self._settled = self._worked = True
+        self._widen()
 
     def _attempts(self, error: Exception, failed: ZarrscopeError, attempt: int, *, harmless: bool, lists: bool) -> int:
         """The most attempts for a request that failed with this error."""

@@ -287,8 +287,15 @@ class RemoteStore(Store):
             await asyncio.gather(*(work(number) for number in range(min(self._width, len(requests)))))
 
         running = asyncio.run_coroutine_threadsafe(all_of_it(), self._loop)
+        yield from self._arriving(len(requests), answers, running.cancel, cancelled)
+
+    @staticmethod
+    def _arriving(
+        count: int, answers: queue.SimpleQueue[T], cancel: Callable[[], object], cancelled: Callable[[], bool]
+    ) -> Iterator[T]:
+        """Yields `count` answers as they arrive. Calls `cancel` at the end, and when the caller needs no more."""
         try:
-            for _ in requests:
+            for _ in range(count):
                 with waiting():
                     while True:
                         check()
@@ -301,7 +308,7 @@ class RemoteStore(Store):
                             continue
                 yield answer
         finally:
-            running.cancel()
+            cancel()
 
     def _begun(self, work: Callable[[], Coroutine[Any, Any, object]], key: str, done: WhenDone) -> Callable[[], object]:
         """Starts `work` on the event loop, which calls `done` at its end. Returns a function that cancels it."""

@@ -1,0 +1,143 @@
+"""Many reads of a bucket at once: one future of obstore for each, and no task of asyncio.
+
+A task, a time limit and the coroutines between them take as much computing for each value as the request itself. A
+request that succeeds therefore gets none. A request that fails gets a task, which goes on with the failed request as
+its first attempt: it is sent again, if at all, like any other request to the bucket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+from zarrscope.errors import Unreadable, ZarrscopeError
+from zarrscope.model.storage import AnswerView, ByteRange, Request
+from zarrscope.runtime.named_tuple import NamedTuple
+
+
+class Sent(NamedTuple):
+    """A request that was sent, and the state of its store at that moment."""
+
+    future: asyncio.Future[Any]
+    until: float | None
+    """The time of the event loop at which the request counts as failed; None: no limit."""
+    login: int
+    found_logins: int
+    width: int
+
+
+class Bucket(Protocol):
+    """The part of a store that its reads use. They call the methods on the event loop."""
+
+    url: str
+
+    @property
+    def event_loop(self) -> asyncio.AbstractEventLoop:
+        """The event loop on which requests are sent."""
+
+    @property
+    def width(self) -> int:
+        """The most requests at once."""
+
+    def send_read(self, key: str, part: ByteRange | None, limit: int | None) -> Sent | None:
+        """Sends the request for a value. None: only `fetch_view` can read it."""
+
+    def received(self, sent: Sent, key: str, part: ByteRange | None, limit: int | None) -> memoryview | None:
+        """The value that an answered request brought. None: `fetch_view` goes on with the request."""
+
+    async def fetch_view(
+        self, key: str, part: ByteRange | None, limit: int | None, sent: Sent | None = None
+    ) -> bytes | memoryview | None:
+        """Reads a value, with all attempts. `sent`: the first one. None: the value is absent."""
+
+
+class ManyReads:
+    """Sends the requests of one `get_many` on the event loop, as many at once as the store allows. The results are put
+    into `answers` in order of completion."""
+
+    def __init__(self, store: Bucket, requests: Sequence[Request], limit: int | None) -> None:
+        self.answers: queue.SimpleQueue[tuple[int, AnswerView]] = queue.SimpleQueue()
+        self._store, self._limit = store, limit
+        self._todo: Iterator[tuple[int, Request]] = enumerate(requests)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._under_way: dict[int, Sent] = {}
+        self._loop = store.event_loop
+        self._timer: asyncio.TimerHandle | None = None
+        self._over = False
+        self._loop.call_soon_threadsafe(self._fill)
+
+    def cancel(self) -> None:
+        """Cancels all requests that are not answered. May be called from any thread."""
+        self._loop.call_soon_threadsafe(self._end)
+
+    # ------------------------------------------------------------------ on the event loop
+    def _end(self) -> None:
+        self._todo, self._over = iter(()), True
+        if self._timer is not None:
+            self._timer.cancel()
+        for sent in self._under_way.values():
+            sent.future.cancel()
+        for task in self._tasks:
+            task.cancel()
+
+    def _fill(self) -> None:
+        """Sends further requests."""
+        while len(self._under_way) + len(self._tasks) < self._store.width:
+            following = next(self._todo, None)
+            if following is None:
+                return
+            i, (key, part) = following
+            sent = self._store.send_read(key, part, self._limit)
+            if sent is None:
+                self._go_on(i, key, part, None)
+                continue
+            self._under_way[i] = sent
+            sent.future.add_done_callback(partial(self._arrived, i, key, part))
+            if self._timer is None and sent.until is not None:
+                self._timer = self._loop.call_at(sent.until, self._give_up_late)
+
+    def _arrived(self, i: int, key: str, part: ByteRange | None, future: asyncio.Future[Any]) -> None:
+        sent = self._under_way.pop(i)
+        if self._over:
+            return
+        value = self._store.received(sent, key, part, self._limit)
+        if value is None:
+            self._go_on(i, key, part, sent)
+        else:
+            self.answers.put((i, value))
+        self._fill()
+
+    def _go_on(self, i: int, key: str, part: ByteRange | None, sent: Sent | None) -> None:
+        """Reads a value by a task. `sent`: its first attempt, which did not bring the value."""
+        task = self._loop.create_task(self._read(i, key, part, sent))
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not self._over:
+            self._fill()
+
+    async def _read(self, i: int, key: str, part: ByteRange | None, sent: Sent | None) -> None:
+        try:
+            self.answers.put((i, await self._store.fetch_view(key, part, self._limit, sent)))
+        except ZarrscopeError as error:
+            self.answers.put((i, error.located(store=self._store.url, key=key)))
+        except Exception as error:
+            self.answers.put((i, Unreadable(f"The request failed: {error!r}", store=self._store.url, key=key)))
+
+    def _late(self, sent: Sent) -> bool:
+        return sent.until is not None and sent.until <= self._loop.time()
+
+    def _give_up_late(self) -> None:
+        """Cancels requests that took too long, so that `fetch_view` raises the error that says so."""
+        self._timer = None
+        limits = [sent.until for sent in self._under_way.values() if sent.until is not None and not self._late(sent)]
+        if limits:
+            self._timer = self._loop.call_at(min(limits), self._give_up_late)
+        for sent in [*self._under_way.values()]:
+            if self._late(sent):
+                sent.future.cancel()

@@ -1,0 +1,112 @@
+"""Many reads of a bucket at once: no task for a value that comes, and nothing lost for one that does not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import pytest
+
+pytest.importorskip("obstore")
+
+from contracts.http_server import WebServer, web_server
+from zarrscope.errors import Denied, Unreadable
+from zarrscope.stores.object_store import ObjectStore
+from zarrscope.stores.remote import loop
+
+VALUES = {f"c/{i}": bytes([i]) * (100 + i) for i in range(40)}
+
+
+@pytest.fixture
+def server() -> Iterator[WebServer]:
+    with web_server({f"pub/x.zarr/{key}": value for key, value in VALUES.items()}) as found:
+        yield found
+
+
+def bucket(server: WebServer, **options: Any) -> ObjectStore:
+    store = ObjectStore("s3://pub/x.zarr", endpoint=server.url, region="us-east-1", anon=True, pause=0.01, **options)
+    assert store.get("c/0") == VALUES["c/0"]
+    server.asked.clear()
+    return store
+
+
+def asked(server: WebServer) -> list[str]:
+    return sorted(key.removeprefix("pub/x.zarr/") for key, _ in server.asked)
+
+
+def test_values_that_come_take_no_task(server: WebServer) -> None:
+    store, tasks = bucket(server), list[str]()
+
+    def counted(where: Any, work: Any, **more: Any) -> Any:
+        tasks.append(str(work))
+        return asyncio.Task(work, loop=where, **more)
+
+    loop().call_soon_threadsafe(partial(loop().set_task_factory, counted))
+    try:
+        found = dict(store.get_many([(key, None) for key in VALUES]))
+    finally:
+        loop().call_soon_threadsafe(partial(loop().set_task_factory, None))
+    assert [found[i] for i in range(len(VALUES))] == [*VALUES.values()]
+    assert asked(server) == sorted(VALUES)
+    assert not tasks
+
+
+def test_an_absent_value_takes_one_request_and_a_fault_one_more(server: WebServer) -> None:
+    store = bucket(server)
+    server.faults["pub/x.zarr/c/3"] = [503, 500]
+    server.faults["pub/x.zarr/c/4"] = [403]
+    keys = [*VALUES, "c/none"]
+    found = dict(store.get_many([(key, None) for key in keys]))
+    denied = found.pop(keys.index("c/4"))
+    assert isinstance(denied, Denied)
+    assert denied.key == "c/4"
+    assert found == {i: VALUES.get(key) for i, key in enumerate(keys) if key != "c/4"}
+    again = [key for key in asked(server) if key in keys]
+    assert again == sorted([*keys, "c/3", "c/3"])
+
+
+def test_a_value_over_the_limit_is_told(server: WebServer) -> None:
+    store = bucket(server)
+    found = dict(store.get_many([("c/1", None), ("c/2", None)], limit=101))
+    assert found[0] == VALUES["c/1"]
+    assert isinstance(found[1], Unreadable)
+    assert found[1].key == "c/2"
+
+
+def test_what_takes_too_long_in_all_is_given_up(server: WebServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = bucket(server)
+    monkeypatch.setattr(store, "_longest", lambda part, limit: 0.5)
+    server.gate.clear()
+    found = dict(store.get_many([("c/1", None), ("c/2", None)]))
+    assert [type(each) for each in found.values()] == [Unreadable, Unreadable]
+    assert server.wait_closed(2), "the requests do not go on"
+    server.gate.set()
+    assert dict(store.get_many([("c/1", None)])) == {0: VALUES["c/1"]}
+
+
+def test_fewer_go_at_once_after_too_many(server: WebServer) -> None:
+    store = bucket(server)
+    store._width = 4
+    server.gate.clear()
+    coming = store.get_many([(key, None) for key in VALUES])
+    server.let(1)
+    next(coming)
+    assert server.wait_held(5)
+    assert len(server.asked) == 5, "a request begins when another one has ended"
+    server.gate.set()
+    assert len(dict(coming)) == len(VALUES) - 1
+
+
+def test_what_nobody_wants_any_more_is_cancelled(server: WebServer) -> None:
+    store, answered = bucket(server), False
+    server.gate.clear()
+    coming = store.get_many([(key, None) for key in VALUES], lambda: answered)
+    server.let(1)
+    next(coming)
+    answered = True
+    assert not list(coming)
+    assert server.wait_closed(len(VALUES) - 1)
+    server.gate.set()
+    assert store.get("c/0") == VALUES["c/0"]
