@@ -99,9 +99,10 @@ def wait_for_kernel(page: Any) -> None:
     page.wait_for_function(CONNECTED, timeout=PATIENCE)
 
 
-def run_first_cell(page: Any) -> None:
-    """As a person does: JupyterLab now and then drops what is run in the moment after its kernel has come, and the
-    prompt stays empty or the star remains, so it is run again; or it asks which kernel is wanted, so it is told."""
+def run_first_cell(page: Any, status: str = "ready") -> None:
+    """As a person does, until the widget has this status: JupyterLab now and then drops what is run in the moment after
+    its kernel has come, and the prompt stays empty or the star remains, so it is run again; or it asks which kernel is
+    wanted, so it is told."""
     from playwright.sync_api import TimeoutError as Late
 
     asked = page.locator(".jp-Dialog select")
@@ -115,7 +116,7 @@ def run_first_cell(page: Any) -> None:
             page.wait_for_function(
                 "() => /[*0-9]/.test(document.querySelector('.jp-CodeCell .jp-InputPrompt').textContent)", timeout=3000
             )
-            page.wait_for_selector(".zs[data-status=ready]", timeout=40_000)
+            page.wait_for_selector(f".zs[data-status={status}]", timeout=40_000)
             return
         except Late:
             if attempt == 5:

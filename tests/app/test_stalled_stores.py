@@ -97,6 +97,35 @@ def test_a_refresh_in_a_stall_cancels_and_asks_anew(session: Session, server: We
     assert session.state.status_text == ""
 
 
+def test_moving_the_picture_in_a_stall_does_not_begin_the_wait_anew(
+    place: str, server: WebServer, mailbox: Mailbox
+) -> None:
+    """Whatever asks for the same chunks once more: a notebook whose lines got another height asked every second, so
+    that the wait was hardly told, and Esc found nothing to stop."""
+    session = Session(place, mailbox, path="/a")
+    shown = session.slice
+
+    def look(pixels: int) -> None:
+        shown.viewport((0.0, 0.0, float(pixels), 32.0), (pixels, 32))
+
+    try:
+        mailbox.run_until(lambda: shown.state.kind == "image", SECONDS)
+        look(32)
+        mailbox.run_until(lambda: bool(shown.frame.tiles) and not shown.frame.loading, SECONDS)
+        server.gate.clear()
+        shown.move(0, 1)
+        mailbox.run_until(lambda: "Waiting" in shown.frame.over, SECONDS)
+        for pixels in (30, 32, 20):
+            look(pixels)
+            mailbox.run()
+            assert "Waiting" in session.waiting
+        assert session.stop_waiting()
+        mailbox.run_until(lambda: shown.frame.failed > 0 and not shown.frame.loading, SECONDS)
+    finally:
+        server.gate.set()
+        session.close()
+
+
 def test_refreshing_again_and_again_takes_no_threads(session: Session, server: WebServer, mailbox: Mailbox) -> None:
     server.gate.clear()
     for _ in range(40):

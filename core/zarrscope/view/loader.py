@@ -174,6 +174,7 @@ class ChunkLoader:
                 self._under_way[entry.key] = entry
             entry.wanted_by += 1
             if ticket is not None:
+                ticket.takes_over(entry)
                 entry.watchers.append(ticket)
                 ticket.entries.add(entry)
             if priority < entry.priority or entry.stage is Stage.QUEUED:
@@ -324,6 +325,7 @@ class ChunkLoader:
         with self._lock:
             for entry in ticket.entries:
                 entry.watchers.remove(ticket)
+                entry.since = ticket.since
                 self._leave(entry)
             ticket.entries.clear()
             ticket.arrived.clear()

@@ -37,7 +37,7 @@ class PendingChunk:
     """A chunk that is being loaded. Its attributes only change under the loader's lock."""
 
     __slots__ = (
-        "array", "index", "key", "payload", "priority", "result", "stage", "stale", "wanted_by", "watchers",
+        "array", "index", "key", "payload", "priority", "result", "since", "stage", "stale", "wanted_by", "watchers",
     )  # fmt: skip
 
     def __init__(self, array: Array, index: ChunkIndex) -> None:
@@ -51,6 +51,8 @@ class PendingChunk:
         """The most urgent priority of the requests for this chunk."""
         self.wanted_by = 0
         self.watchers: list[ChunkTicket] = []
+        self.since: float | None = None
+        """The time since which an earlier request, cancelled meanwhile, has waited for this chunk."""
         self.stale = False
         """Whether the array was written meanwhile: the chunk is delivered, but not kept."""
 
@@ -112,6 +114,12 @@ class ChunkTicket(Ticket):
             return False
         self.loader._give_up(self, error)
         return True
+
+    def takes_over(self, entry: PendingChunk) -> None:
+        """Counts the wait of earlier requests for a chunk as its own: when a picture moves, every step cancels a
+        request and makes another one, for mostly the same chunks. Called under the loader's lock."""
+        former = [ticket.since for ticket in entry.watchers] + ([] if entry.since is None else [entry.since])
+        self.since = min([self.since, *former])
 
     def arrive(self, results: Iterable[ChunkResult]) -> bool:
         """Adds loaded chunks, under the loader's lock. Returns True when the owner must be notified."""
