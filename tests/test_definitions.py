@@ -81,7 +81,8 @@ class Sources:
             found = self.classes.get(named.rpartition(".")[2], [])
             near = [each for each in found if each.module is derived.module] or found
             if not near:
-                if getattr(getattr(standard_class(derived.module, named), name, None), "__doc__", None):
+                inherited = getattr(standard_class(derived.module, named), name, None)
+                if inherited is not None and inherited.__doc__:
                     return True
                 continue
             if any(node.name == name and ast.get_docstring(node) for node in definitions(near[0].node)):

@@ -29,7 +29,7 @@ def test_calls_of_other_threads_run_here_in_their_order(qapp: Any) -> None:
 
     def post() -> None:
         for number in range(1000):
-            bridge.post(lambda number=number: told.append((number, threading.get_ident() == here)))  # type: ignore[misc]
+            bridge.post(lambda number=number: told.append((number, threading.get_ident() == here)))  # type: ignore[misc]  # mypy infers no type of a default
 
     worker = threading.Thread(target=post)
     worker.start()
@@ -45,7 +45,7 @@ def test_a_timer_comes_between_two_turns(qapp: Any, monkeypatch: pytest.MonkeyPa
     bridge, told = Bridge(), list[object]()
     QApplication.processEvents()
     for number in range(CALLS):
-        bridge.post(lambda number=number: told.append(number))  # type: ignore[misc]
+        bridge.post(lambda number=number: told.append(number))  # type: ignore[misc]  # mypy infers no type of a default
     QTimer.singleShot(0, lambda: told.append("timer"))
     passes(told, CALLS + 1)
     assert told.index("timer") < CALLS
@@ -57,7 +57,7 @@ def test_calls_that_come_together_need_few_signals(qapp: Any, monkeypatch: pytes
     bridge, told, turns = Bridge(), list[int](), list[None]()
     bridge._posted.connect(lambda: turns.append(None))
     for number in range(CALLS):
-        bridge.post(lambda number=number: told.append(number))  # type: ignore[misc]
+        bridge.post(lambda number=number: told.append(number))  # type: ignore[misc]  # mypy infers no type of a default
     passes(told, CALLS)
     assert told == list(range(CALLS))
     assert len(turns) <= 2

@@ -70,7 +70,7 @@ def test_each_channel_has_a_view_of_the_same_plane(robot: QtRobot, grid: Channel
 def test_gestures_in_one_act_on_all(robot: QtRobot, grid: ChannelGrid) -> None:
     robot.window.run("grid")
     main, canvases = robot.window.image.canvas, robot.window.image.grid.canvases
-    robot.wait(lambda: len(canvases) == 3 and canvases[2].width() > 60, "the canvases")
+    robot.wait(lambda: len(canvases) == 3 and all(each.isVisible() for each in (main, *canvases)), "the canvases")
     robot.wait(lambda: all(canvas.zoom == main.zoom for canvas in canvases), "one zoom")
     canvases[2].zoom_by(2.0)
     for canvas in (main, *canvases):

@@ -54,7 +54,7 @@ def test_it_is_shown_before_anything_is_written(capsys: Any, copies: list[Path])
     assert code == 0
     assert "Pixel size" in out
     assert "Channels" in out
-    assert "Levels 1 to" in out
+    assert "Levels 1 and 2 follow" in out
     assert "OME-Zarr 0.5: valid" in out
     code, out, err = zs(capsys, "image", copies[0], *FIELDS, "--dry-run")
     assert code == 0

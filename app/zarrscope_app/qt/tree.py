@@ -352,7 +352,7 @@ class _View(QTreeView):
         self.setItemDelegate(_RowPainter(self))
         self.taking_focus = False
         self._hint: tuple[tuple[object, ...], int] | None = None
-        """What the second column was measured for, and its width. Qt asks for it several times after each change."""
+        """The state in which the second column was last measured, and its width: Qt asks several times a change."""
 
     def sizeHintForColumn(self, column: int) -> int:
         """The second column gives way to names beside it that are too long, down to a quarter of the width."""

@@ -82,12 +82,8 @@ class Locator:
         self.tiers = tuple(tiers)
         self.pipeline = inner
         """Decodes one chunk, where all chunks have the same shape (see `stored_chunk_shape`)."""
-        whole = (
-            pipeline.encoded.limit
-            if pipeline is not None and isinstance(metadata.grid, RegularGrid)
-            else MAX_STORED_SIZE
-        )
-        self.max_stored_size = whole + SLACK
+        encoded = pipeline.encoded.limit if pipeline is not None else MAX_STORED_SIZE
+        self.max_stored_size = (encoded if isinstance(metadata.grid, RegularGrid) else MAX_STORED_SIZE) + SLACK
         """The largest size in bytes of a stored grid chunk, whatever its elements are; larger values are not read."""
         ndim = metadata.ndim
         # Chunks per inner chunk of tier t, along each axis; the inner chunk of the last tier is the chunk.
@@ -107,12 +103,10 @@ class Locator:
     # ------------------------------------------------------------------ the grid of chunks
     def edges(self, axis: int) -> Edges:
         """The edges of the chunks along an axis; in shards, those of the inner chunks, which are regular."""
-        found = self._edges.get(axis)
-        if found is None:
+        if axis not in self._edges:
             length, grid = self.metadata.shape[axis], self.metadata.grid
-            found = RegularEdges(self.chunk_shape[axis], length) if self.tiers else grid.edges(axis, length)
-            self._edges[axis] = found
-        return found
+            self._edges[axis] = RegularEdges(self.chunk_shape[axis], length) if self.tiers else grid.edges(axis, length)
+        return self._edges[axis]
 
     @property
     def grid_shape(self) -> ChunkIndex:

@@ -119,6 +119,7 @@ class WebFiles:
         return value
 
     def unstrip_protocol(self, path: str) -> str:
+        """The path itself, which is a whole URL already."""
         return path
 
 
