@@ -87,7 +87,7 @@ def test_a_long_text_comes_in_pieces_and_is_given_back_as_it_is(qtbot: Any) -> N
     editor.show_text(text)
     assert editor.filling
     assert editor.isReadOnly()
-    assert editor.content() == text, "what is still to come is known"
+    assert editor.content() is text, "what is still to come is known, and not put together for each piece"
     qtbot.waitUntil(lambda: not editor.filling, timeout=SECONDS * 1000)
     assert not editor.isReadOnly()
     assert text_in(editor) == editor.content() == text

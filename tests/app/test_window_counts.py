@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,9 +17,11 @@ import zarrscope
 from qt_robot import QtRobot
 from zarrscope.runtime.threads import JobResult
 from zarrscope_app.presenters.image import tile_manager
+from zarrscope_app.presenters.nodes import presenter as nodes
 from zarrscope_app.presenters.session import session as sessions
 from zarrscope_app.presenters.session.view_models import facts_of
 from zarrscope_app.qt.nodes import NodeActions
+from zarrscope_resources import icons
 
 PLANES, SIDE = 5, 1200
 MANY = 60
@@ -191,3 +194,29 @@ def test_the_layout_of_the_tree_does_not_ask_the_presenter_which_rows_unfold(
     model.layoutChanged.emit()
     view.viewport().repaint()
     assert not asked
+
+
+def test_tabs_that_stay_as_they_are_are_not_laid_out_again(robot: QtRobot, monkeypatch: pytest.MonkeyPatch) -> None:
+    tabs = robot.window.tabs
+    tabs.show_views()
+    written: list[object] = []
+    for name in ("setTabText", "setTabEnabled"):
+        monkeypatch.setattr(tabs, name, lambda *a: written.append(a))
+    tabs.show_views()
+    assert not written
+
+
+def test_actions_on_nodes_are_imported_by_a_worker(qtbot: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They need much of the engine, which a window would import while it shows a hierarchy."""
+    threads: list[int] = []
+    act = nodes._act
+    monkeypatch.setattr(nodes, "_act", lambda id: threads.append(threading.get_ident()) or act(id))  # type: ignore[func-returns-value]  # counted
+    zarrscope.open(tmp_path / "x.zarr", "w-").close()
+    robot = QtRobot(qtbot)
+    robot.open(str(tmp_path / "x.zarr"))
+    robot.wait(lambda: any(thread != threading.get_ident() for thread in threads), "the import")
+    robot.close()
+
+
+def test_the_folder_of_icons_is_listed_once() -> None:
+    assert icons.names() is icons.names()

@@ -14,8 +14,10 @@ from qtpy.QtWidgets import QPlainTextEdit, QWidget
 
 from zarrscope.jsondoc.parts import common_beginning, common_end
 
-PIECE = 1 << 15
-"""Characters that are inserted at once."""
+PIECE = 1 << 14
+"""Characters of a long text that are inserted at once."""
+_MOST_CHANGED = 1 << 15
+"""The most characters that a change may replace in place; after a larger one the whole text is inserted again."""
 _BREAK = "\u2029"
 
 
@@ -32,9 +34,9 @@ class LongText(QPlainTextEdit):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self._content: str | None = ""
-        """The text that was inserted so far; None if only Qt knows it."""
-        self._rest = ""
-        """The rest of the text, which is still to be inserted."""
+        """The text, even while it is being inserted; None if only Qt knows it."""
+        self._filled: int | None = None
+        """The characters of a long text that were inserted so far; None if no text is being inserted."""
         self._lines = 0
         """The lines of the text that is being inserted."""
         self._locked = False
@@ -48,7 +50,7 @@ class LongText(QPlainTextEdit):
     @property
     def filling(self) -> bool:
         """Whether a long text is still being inserted; it cannot be edited until it is complete."""
-        return bool(self._rest)
+        return self._filled is not None
 
     def line_count(self) -> int:
         """The number of lines of the whole text, even while the text is being inserted. A margin for line numbers that
@@ -59,7 +61,7 @@ class LongText(QPlainTextEdit):
         """The text of the editor."""
         if self._content is None:
             self._content = text_in(self)
-        return self._content + self._rest
+        return self._content
 
     def show_text(self, text: str) -> None:
         """Replaces the text, in pieces if it is long; does nothing if it is the same. Emits no signal."""
@@ -68,10 +70,11 @@ class LongText(QPlainTextEdit):
         blocker = QSignalBlocker(self)
         old = self._content or ""
         most = min(len(old), len(text))
-        start = 0 if self._rest else common_beginning(old, text, 0, 0, most)
-        end = 0 if self._rest else common_end(old, text, len(old), len(text), most - start)
+        start = 0 if self.filling else common_beginning(old, text, 0, 0, most)
+        end = 0 if self.filling else common_end(old, text, len(old), len(text), most - start)
         middle = text[start : len(text) - end]
-        if self._rest or len(middle) > PIECE or len(old) - start - end > PIECE or not _plain(old):
+        changed = max(len(middle), len(old) - start - end)
+        if self.filling or changed > _MOST_CHANGED or not _plain(old):
             self._fill(text)
         else:
             self._replace(start, len(old) - end, middle)
@@ -86,24 +89,27 @@ class LongText(QPlainTextEdit):
         self.setReadOnly(locked or self.filling)
 
     def _fill(self, text: str) -> None:
-        self.setPlainText(text[:PIECE])
-        self._content, self._rest = text[:PIECE], text[PIECE:]
+        self._filled = len(text[:PIECE])
+        self._content = text
         self._lines = text.count("\n") + 1
-        if self._rest:
+        self.setPlainText(text[:PIECE])
+        if self._filled < len(text):
             self._timer.start()
+        else:
+            self._filled = None
+            self._timer.stop()
 
     def _put_next(self) -> None:
-        piece, self._rest = self._rest[:PIECE], self._rest[PIECE:]
+        whole, at = self._content or "", self._filled or 0
+        piece = whole[at : at + PIECE]
         blocker = QSignalBlocker(self)
-        whole = (self._content or "") + piece
-        self._content = None
         cursor = QTextCursor(self.document())
         cursor.movePosition(QTextCursor.MoveOperation.End)
         cursor.insertText(piece)
-        self._content = whole
+        self._filled = at + len(piece) if at + len(piece) < len(whole) else None
         self._settle()
         blocker.unblock()
-        if not self._rest:
+        if self._filled is None:
             self._timer.stop()
             self.blockCountChanged.emit(self.blockCount())
 
@@ -123,6 +129,8 @@ class LongText(QPlainTextEdit):
     def _follow(self, start: int, removed: int, added: int) -> None:
         """Repeats a change of Qt's text in `_content`. Qt counts UTF-16 units, so `_content` becomes None, to be read
         from Qt again, if the text has characters of two units."""
+        if self.filling:
+            return
         text, self._content = self._content, None
         document: Any = self.document()
         if text is None or not _plain(text):

@@ -106,15 +106,17 @@ class ViewTabs(QTabWidget):
                     self._add(view)
                 self._attached.add(view.id)
                 self.pages[view.id].attach(self._session.tabs.presenters[view.id])
-        tabs = {tab.id: tab for tab in self._session.state.tabs}
+        tabs = {tab.id: tab for tab in self._session.tabs.snapshot()}
         for place, id in enumerate(self.pages):
-            if id in tabs:
-                self.setTabText(place, literal(tabs[id].title))
+            title = literal(tabs[id].title) if id in tabs else self.tabText(place)
             enabled = id in self._only or (id in tabs and tabs[id].enabled)
-            self.setTabEnabled(place, enabled)
+            if title != self.tabText(place):  # Qt lays out all tabs again, even for the same text
+                self.setTabText(place, title)
+            if enabled != self.isTabEnabled(place):
+                self.setTabEnabled(place, enabled)
             if id == "overview":  # hidden, not only disabled, because few nodes have an overview
                 self.setTabVisible(place, enabled)
-        front = self._session.state.tab
+        front = self._session.tabs.front
         if not self._only and front in self.pages:
             self.setCurrentWidget(self.pages[front])
         blocker.unblock()

@@ -192,6 +192,7 @@ class Window(QMainWindow):
         if session is not None:
             session.changed.connect(self._session_changed)
             session.slice.changed.connect(self._slice_changed)
+            session.nodes.prepare()
             shared_link().join(session.slice)
             session.slice.painted.connect(self._status)
             session.slice.probed.connect(self._status)

@@ -1,8 +1,10 @@
 """The icons: SVG on a 16 x 16 grid with one stroke width, in `currentColor`, so that a host can choose the colour."""
 
+from functools import cache
 from importlib.resources import files
 
 
+@cache
 def names() -> tuple[str, ...]:
     """The names of all icons, sorted."""
     return tuple(sorted(item.name[:-4] for item in files(__name__).iterdir() if item.name.endswith(".svg")))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from psygnal import Signal
@@ -111,6 +112,10 @@ class NodesPresenter:
         self._undoing = False
         self.state = NodesState()
 
+    def prepare(self) -> None:
+        """Imports the actions in the background, for a host that shows which of them are possible."""
+        self._session.owner.fetch(partial(_act, "remove"), lambda _: None)
+
     # ------------------------------------------------------------------ available actions
     def may_change(self, path: str) -> bool:
         """Whether the node can be renamed, moved or erased, which needs a hierarchy that is open for writing."""
@@ -118,8 +123,11 @@ class NodesPresenter:
 
     def may(self, id: str, path: str) -> bool:
         """Whether the action can be started on the node."""
-        act, hierarchy = _act(id), self._session.hierarchy
-        if hierarchy is None or (path == "/" and not act.roots):
+        hierarchy = self._session.hierarchy
+        if hierarchy is None:
+            return False
+        act = _act(id)
+        if path == "/" and not act.roots:
             return False
         return (bool(hierarchy.writable) or not act.writes_here) and act.fits(self._node_at(path))
 
