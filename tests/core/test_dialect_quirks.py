@@ -138,7 +138,7 @@ def test_the_separator_beside_the_grid_wins() -> None:
 
 
 def test_shards_of_zarr_python_2() -> None:
-    """All four chunks in one shard, and a shard with one chunk."""
+    """Of the four shards, one has all its chunks, one has a single chunk, and two are missing."""
     uri = "https://purl.org/zarr/spec/storage_transformers/sharding/1.0"
     form = of_2020(
         shape=[8, 8],

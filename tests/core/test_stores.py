@@ -275,7 +275,7 @@ class TestZipOverHTTPWithoutRanges(TestZipOverHTTP):
 
 
 class TestLongZipOverHTTP(OverTheWeb):
-    """None of the values lies in the end of the archive that is read when it is opened."""
+    """Opening the archive reads its end, in which no value lies, so each value needs a request of its own."""
 
     method = zipfile.ZIP_STORED
 

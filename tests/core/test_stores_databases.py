@@ -44,7 +44,7 @@ class TestMappingOfViews(Writing):
 
 
 class TestMappingOfFiles(Writing):
-    """An fsspec mapper, whose file system holds no value beneath another."""
+    """An fsspec mapper: in its file system, a key with a value cannot also be a folder of other values."""
 
     def empty(self) -> Store:
         import fsspec

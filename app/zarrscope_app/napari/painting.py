@@ -82,8 +82,8 @@ class Painting:
         return new
 
     def write(self, session: Session | None) -> None:
-        """Shows the changes that writing the painted labels of the selected layer would make, and writes them if the
-        person agrees."""
+        """Shows how the painted labels of the selected layer differ from the stored ones, and writes them if the person
+        agrees."""
         layer = self._viewer.layers.selection.active
         if not is_labels(layer):
             self._tell(label_edits.NOT_LABELS)

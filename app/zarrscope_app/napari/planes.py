@@ -63,7 +63,7 @@ class Watch(QObject):
         """Returns the latest dock, or None if it no longer exists."""
         for layer in viewer.layers:
             self._guard(layer)
-        # Connected before the viewer's own handler, which slices the new layer.
+        # This handler guards a new layer, so it must run before napari's own handler, which reads from the layer.
         viewer.layers.events.inserted.connect(self._inserted, position="first")
         viewer.layers.events.inserted.connect(self._show)
         viewer.layers.events.removed.connect(self._removed)

@@ -54,7 +54,7 @@ class FirstScreen:
             columns, lines = os.get_terminal_size(sys.__stderr__.fileno())
         except (OSError, ValueError):
             return
-        # A serial console, or a terminal that is just being made, states 0. Textual then assumes the same size as here.
+        # A serial console, or a terminal that has no size yet, reports 0. Textual then assumes the same default size.
         columns, lines = columns or _COLUMNS, max(lines or _LINES, 2)
         self._shown = True
         address = visible(scrub(self._url))

@@ -94,8 +94,8 @@ class Inventory:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Cuts a plane of the grid into cells of `step` chunks. Returns (stored chunks, their bytes) for each cell.
 
-        `fixed` gives the index of the other axes; a negative axis stands for a plane of one row, or one column. `first`
-        and `extent` choose a part of the plane, in chunks.
+        `fixed`: the index of the plane along the other axes. If `row_axis` or `column_axis` is negative, the plane has
+        one row or one column. `first` and `extent` choose a part of the plane, in chunks.
         """
         axes = (row_axis, column_axis)
         lengths = extent or tuple(

@@ -111,8 +111,8 @@ def _repeat(
                 told = dict.fromkeys(
                     key for key in (within + each for each in copies) if key in gone[0] or key.startswith(gone[1])
                 )
-            # The documents are read again: another writer may have changed one after this writer, and updated the
-            # copies before it.
+            # The documents are read again: after this writer stored a document, another writer may have changed it and
+            # already updated its copy.
             told |= {key: store.get(key) for key in changes if key.startswith(within)}
             changed = _changed(stored, within, holder, dialect, told)
             if changed == stored:

@@ -71,8 +71,8 @@ def append_entries(
 ) -> None:
     """Adds and removes entries of an archive. `handle` is a descriptor of its open file, `old` its directory.
 
-    `order` sorts the entries of the new directory. With `lasting` it waits until the data are on disk. Raises Conflict
-    if another program wrote into the file, OSError; in both cases the archive is unchanged.
+    `order` sorts the entries of the new directory. If `lasting`, the function waits until the data are on disk. Raises
+    Conflict if another program wrote into the file, and OSError if writing fails; the archive is then unchanged.
     """
     size = os.fstat(handle).st_size
     if size > old.stop:
