@@ -142,7 +142,8 @@ def test_groups_and_what_leads_nowhere(tmp_path: Path) -> None:
     space: dict[str, Any] = {}
     exec(found["zarrscope"].text, space)
     assert list(space["node"]) == ["it's"]
-    assert found["dask"].why == "This library opens arrays: choose one in the tree."
+    assert found["dask"].why == "Only for arrays: choose one in the tree."
+    assert "# dask, tensorstore, xarray\n# Only for" in as_text(snippets(group)), "one reason is given once"
     memory = snippets(make(MemoryStore(), "v3"))
     assert {snippet.why for snippet in memory} == {"The address leads nowhere in another program."}
     assert as_text(memory) == "# The address leads nowhere in another program."

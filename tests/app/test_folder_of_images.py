@@ -14,6 +14,7 @@ import pytest
 import zarrscope
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import EditStatus, Session
+from zarrscope_app.presenters.formats import FOLDER_WORDS
 from zarrscope_app.presenters.snippets import snippets
 
 FORMATS = {"a.zarr": "v2", "b.zarr": "v3", "c.zarr": "v2"}
@@ -104,6 +105,8 @@ def test_the_folder_itself_has_no_format(session: Session, mailbox: Mailbox, pla
     mailbox.run_until(lambda: session.state.path == "/" and not session.state.selecting)
     assert session.state.facts == "folder · writable"
     assert "A folder that contains hierarchies" in session.metadata.text()
+    assert session.metadata.state.words == FOLDER_WORDS
+    assert not session.metadata.state.warnings, "a folder without a document of its own is no problem"
     found = {each.id: each for each in snippets(zarrscope.open(place)["/"])}
     assert not found["zarr"].text
     assert "a document of their own" in found["zarr"].why

@@ -377,3 +377,21 @@ def test_in_the_window(qtbot: Any, place: Path) -> None:
     assert {scale for levels in first_scales(place) for scale in levels[0][-2:]} == {0.5}
     click("/b.zarr")
     qtbot.waitUntil(lambda: not session.edit.several and session.state.path == "/b.zarr", timeout=wait)
+
+
+@pytest.mark.needs("qt", "display")
+def test_a_pattern_is_typed_and_the_keys_are_in_the_form(qtbot: Any, place: Path) -> None:
+    """A pattern, then a size: no gesture in between."""
+    from qtpy.QtCore import Qt
+
+    from qt_robot import window_on
+
+    window, session = window_on(qtbot, str(place), writable=True)
+    wait = SECONDS * 1000
+    qtbot.waitUntil(lambda: session.node is not None and session.tree.find("/c.zarr") is not None, timeout=wait)
+    window.run("find")
+    qtbot.keyClicks(window.tree.filter, "*.zarr")
+    qtbot.keyClick(window.tree.filter, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: len(session.edit.several) > 1 and bool(session.edit.state.sections), timeout=wait)
+    form = window.form.sections
+    qtbot.waitUntil(lambda: any(editor.hasFocus() for editor in form.editors.values()), timeout=wait)

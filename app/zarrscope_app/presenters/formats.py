@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 FOLDER = "folder"
 FOLDER_OF_HIERARCHIES = "A folder that contains hierarchies"
+FOLDER_WORDS = "A folder that contains Zarr hierarchies. Choose one in the tree."
 
 
 def dialect_of(node: Group | Array) -> Dialect | None:
@@ -32,6 +33,11 @@ def name_of(hierarchy: HierarchyLike, node: Group | Array | None) -> str:
         return FOLDER if len(node_context(hierarchy).dialects) > 1 else hierarchy.dialect.name
     dialect = dialect_of(node)
     return FOLDER if dialect is None else dialect.name
+
+
+def words_of(node: Group | Array) -> str:
+    """A sentence about a folder of hierarchies; "" for other nodes."""
+    return FOLDER_WORDS if title_of(node) == FOLDER_OF_HIERARCHIES else ""
 
 
 def title_of(node: Group | Array) -> str:

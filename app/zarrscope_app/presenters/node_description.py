@@ -126,7 +126,7 @@ def describe(
         tuple(sections),
         tuple(dict.fromkeys(warnings)),
         "" if problem is None else strings.defect(problem) if metadata.defects else strings.problem(problem).headline,
-        words=in_words(image, collection),
+        words=in_words(image, collection) or formats.words_of(node),
     )
 
 

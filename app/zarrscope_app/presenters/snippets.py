@@ -7,6 +7,8 @@ can be read: no snippet raises the problem.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import groupby
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -41,7 +43,7 @@ TITLES = {
     "xarray": "xarray",
 }
 NO_DOCUMENT = "zarr-python opens groups that have a document of their own: choose a node beneath."
-GROUPS_HAVE_NONE = "This library opens arrays: choose one in the tree."
+GROUPS_HAVE_NONE = "Only for arrays: choose one in the tree."
 UNREAD = {
     "group": "Not all of this group can be read here:",
     "array": "Its values cannot be read here.",
@@ -133,7 +135,14 @@ def as_text(found: tuple[Snippet, ...]) -> str:
     """All snippets, each beneath its title; the reason alone if no library opens the node."""
     if len(reasons := {each.why for each in found}) == 1 and "" not in reasons:
         return f"# {reasons.pop()}"
-    return "\n\n".join(f"# {each.title}\n{each.text or '# ' + each.why}" for each in found)
+    return "\n\n".join(f"# {titles}\n{each.text or '# ' + each.why}" for each, titles in without_repetition(found))
+
+
+def without_repetition(found: tuple[Snippet, ...]) -> Iterator[tuple[Snippet, str]]:
+    """The snippets with their titles; libraries in a row that give the same reason are one: "dask, xarray"."""
+    for _, same in groupby(found, lambda each: each.why or each.id):
+        several = list(same)
+        yield several[0], ", ".join(each.title for each in several)
 
 
 def address(node: Group | Array) -> str:

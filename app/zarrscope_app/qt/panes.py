@@ -28,6 +28,7 @@ from zarrscope_app.presenters import (
     strings,
 )
 from zarrscope_app.presenters.commands import LABELS, command
+from zarrscope_app.presenters.snippets import without_repetition
 from zarrscope_app.presenters.values import NUMBER_FORMATS, ONE_COLUMN
 from zarrscope_app.qt.follow import follow
 
@@ -299,7 +300,7 @@ class InfoPane(QWidget):
             parts.append("</table>")
         if state.snippets:
             parts.append(f"<h4>{LABELS['code-title']}</h4>")
-        for snippet in state.snippets:
+        for snippet, titles in without_repetition(state.snippets):
             style = f"style='color: {link_color(current_palette()).name()}'"
             link = f" &nbsp; <a {style} href='{_COPY}{snippet.id}'>{LABELS['code-copy']}</a>" if snippet.text else ""
             told = (
@@ -307,7 +308,7 @@ class InfoPane(QWidget):
                 if snippet.text
                 else f"<p style='color:{dim}'>{escape(snippet.why)}</p>"
             )
-            parts.append(f"<p><b>{escape(snippet.title)}</b>{link}</p>{told}")
+            parts.append(f"<p><b>{escape(titles)}</b>{link}</p>{told}")
         self._presenter.measure()
         if self.documents.isChecked():
             self._presenter.load_documents()

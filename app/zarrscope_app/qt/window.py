@@ -29,6 +29,7 @@ from zarrscope_app.presenters.image.linking import shared_link
 from zarrscope_app.presenters.session.actions import can_undo, choose_axis_key, open_name, perform, toggle_channel
 from zarrscope_app.presenters.session.state_text import is_view
 from zarrscope_app.presenters.session.view_models import SessionState
+from zarrscope_app.presenters.tree.matching import is_pattern
 
 from .about import show_about, show_keys
 from .address import AddressLine, dropped_places
@@ -70,6 +71,7 @@ class Window(QMainWindow):
         self._new_window = new_window
         self._session: Session | None = None
         self._shown: tuple[Session, SessionState] | None = None
+        self._form_awaited = False  # whether a pattern was typed whose form is not displayed yet
         """The session and its state that were written last."""
         self._dropped: set[Session] = set()
         """Sessions whose changes the person chose to drop while the window closes; nobody is asked twice."""
@@ -185,7 +187,7 @@ class Window(QMainWindow):
             old.slice.probed.disconnect(self._status)
             old.edit.changed.disconnect(self._edit_changed)
             old.problems.changed.disconnect(self.tabs.show_views)
-        self._session = session
+        self._session, self._form_awaited = session, False
         self.tabs.attach(session)
         self.channels.attach(session.slice if session is not None else None)
         self.jobs_bar.attach(*((session.jobs, session.nodes) if session is not None else (None,)))
@@ -251,6 +253,9 @@ class Window(QMainWindow):
     def _edit_changed(self) -> None:
         state = self._session.edit.state if self._session is not None else None
         self.nodes.show_several()
+        if self._form_awaited and self._session is not None and self._session.edit.several:
+            self._form_awaited = False
+            self.form.focus_form()  # a pattern is typed in order to edit
         self.menus.enable(("save",), state is not None and self.form.can_save)
         self.menus.enable(("undo",), self._session is not None and can_undo(self._session))
         self.menus.enable(("redo",), state is not None and state.can_redo)
@@ -259,6 +264,7 @@ class Window(QMainWindow):
     def _entered(self, text: str) -> None:
         if self._session is not None:
             self.tree.leave_filter(open_name(self._session, text, self.workspace.tree))
+            self._form_awaited = is_pattern(text.strip())
 
     def _select(self, path: str) -> None:
         if self._session is not None:

@@ -395,7 +395,9 @@ class NodeContext:
         if self.dialect.implicit == "prefix":
             if next(self.store.list_dir(self.dialect.listing(path)), None) is None:
                 return None
-        elif (folder and path == "/") or self.has_nodes(path):  # a folder was opened because it has nodes
+        elif folder and path == "/":
+            pass  # a folder was opened because it has nodes, and is nothing but that
+        elif self.has_nodes(path):
             warnings = ("This group has no document of its own; nodes lie beneath it",)
         else:
             return None
