@@ -188,3 +188,51 @@ def test_labels_of_a_store_that_cannot_be_written_are_saved_to_a_copy(hand: Hand
     hand.preview().act.click()
     hand.wait(lambda: "Written" in hand.dock.facts.text())
     assert int(np.asarray(stored)[2, 2, 3]) == 6
+
+
+# ---------------------------------------------------------------------- layers that napari makes from ours
+def test_a_duplicate_is_painted_apart(hand: Hand) -> None:
+    from napari.layers._layer_actions import _duplicate_layer
+
+    shelf = Shelf()
+    labelled_image(shelf)
+    layer = hand.add(shelf.address, "/image")
+    layer.paint((0, 60, 60), 9)
+    layers = hand.viewer.layers
+    layers.selection.select_only(layer)
+    _duplicate_layer(layers)
+    copy = layers[f"{layer.name} copy"]
+    copy.paint((0, 10, 10), 5)
+    assert [int(np.asarray(one.data)[0, 60, 60]) for one in (layer, copy)] == [9, 9], "what was painted is duplicated"
+    assert [int(np.asarray(one.data)[0, 10, 10]) for one in (layer, copy)] == [1, 5]
+    copy.undo()
+    assert int(np.asarray(copy.data)[0, 10, 10]) == 1
+
+
+def test_labels_that_napari_made_of_a_layer_are_painted(hand: Hand, tmp_path: Path) -> None:
+    from napari.layers import _layer_actions
+
+    with zarrscope.open(str(tmp_path / "image.zarr"), "w-") as h:
+        for name, dtype in (("counts", "u2"), ("floats", "f4")):
+            h.create_array(f"/{name}", shape=VALUES.shape, dtype=dtype, chunks=(1, 32, 32))[...] = VALUES
+    layers = hand.viewer.layers
+    for name in ("counts", "floats"):
+        layers.clear()
+        image = hand.add(str(tmp_path / "image.zarr"), f"/{name}")
+        image.projection_mode = "none"  # labels have no other, and napari warns
+        layers.selection.select_only(image)
+        _layer_actions._convert_to_labels(layers)
+        made = layers[-1]
+        assert type(made).__name__ == "Labels"
+        made.paint((1, 60, 70), 7)
+        made.fill((1, 20, 20), 8)
+        assert [int(np.asarray(made.data)[1, y, x]) for y, x in ((60, 70), (20, 20), (0, 0))] == [7, 8, 0]
+        layers.selection.select_only(made)
+    hand.menu("write-labels")
+    hand.wait(lambda: "made from values of the type float32" in hand.dock.facts.text())
+    if hasattr(_layer_actions, "_extract_multiscale_level_from_selection"):  # napari 0.9
+        layers.clear()
+        layers.selection.select_only(hand.add(str(labelled(tmp_path / "cells.zarr"))))
+        _layer_actions._extract_multiscale_level_from_selection(layers, 0)
+        layers[-1].paint((1, 60, 70), 7)
+        assert int(np.asarray(layers[-1].data)[1, 60, 70]) == 7

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,20 @@ def test_setting_is_numpys(selection: Any, tmp_path: Path) -> None:
     part[5] = 77
     values[1:, ::2].transpose(2, 0, 1)[5] = 77
     np.testing.assert_array_equal(np.asarray(view), values)
+
+
+def test_a_copy_has_edits_of_its_own(tmp_path: Path) -> None:
+    """Viewers duplicate a layer with `deepcopy`."""
+    array = zarrscope.open(str(tmp_path / "a.zarr"), "w-").create_array("/a", shape=(3, 8), dtype="u1")
+    view = EditableView(array)[1:]
+    view[0, 2] = 7
+    copy = deepcopy(view)
+    copy[1, 3] = 5
+    assert isinstance(copy, EditableView)
+    assert (view[0, 2].item(), view[1, 3].item()) == (7, 0)
+    assert (copy[0, 2].item(), copy[1, 3].item()) == (7, 5)
+    assert copy.edits.clear(copy.edits.version)
+    assert view[0, 2].item() == 7
 
 
 def test_a_mask_sets_and_what_the_type_does_not_hold_is_refused(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ changes and writes them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,15 @@ def is_labels(layer: NapariLayer) -> bool:
 def is_painted(layer: NapariLayer) -> bool:
     """Whether `layer` has painted labels that are not yet written."""
     return is_labels(layer) and bool(label_edits.edits_of(layer.data))
+
+
+def make_paintable(layer: NapariLayer) -> None:
+    """Makes labels of one level paintable if napari made them from a layer of zarrscope: from an image (*Convert to
+    labels*), or from one level of labels. Labels whose planes are too large stay as they are."""
+    (view, *more) = views_of(layer)
+    if type(layer).__name__ == "Labels" and not layer.multiscale and not more and not isinstance(view, EditableView):
+        with suppress(ZarrscopeError):
+            layer.data = label_edits.editable_of(view, layer.name)
 
 
 class Painting:

@@ -24,6 +24,7 @@ from zarrscope.errors import TooLarge, ZarrscopeError
 from zarrscope.view.lazy import LazyView
 from zarrscope_app.napari.background_planes import BackgroundPlanes, loop_runs, slicing_of
 from zarrscope_app.napari.layers import source_of, views_of
+from zarrscope_app.napari.painting import make_paintable
 from zarrscope_app.napari.unwritten_labels import UnwrittenLabels
 from zarrscope_app.napari.viewer_state import asked_view, go_to
 from zarrscope_app.presenters import strings
@@ -117,6 +118,7 @@ class Watch(QObject):
                 self.unread.tell(found, None)
 
         guard(layer, told, self.background)
+        make_paintable(layer)
         layer.events.visible.connect(shown_or_hidden)
 
     def _tell(self, layer: NapariLayer, error: ZarrscopeError | None) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from copy import deepcopy
 from itertools import product
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
@@ -73,6 +74,17 @@ class Edits:
                 return False
             self._blocks.clear()
             return True
+
+    def __deepcopy__(self, _: object) -> Edits:
+        """The same edits, which then change independently of these."""
+        made = Edits(self.shape, self.dtype)
+        with self._lock:
+            copies = {
+                place: EditedBlock(block.corner, block.values.copy(), block.was_set.copy())
+                for place, block in self._blocks.items()
+            }
+            made._blocks, made.version = copies, self.version
+        return made
 
     def set_region(self, region: Sequence[slice], values: NDArray[Any]) -> None:
         """Sets the elements of a region (slices of step 1)."""
@@ -288,6 +300,10 @@ class EditableView(LazyView):
             if source is not None:
                 found[source] = np.asarray(part._indices(source))[positions[place]]
         self.edits.set_points(found, values)
+
+    def __deepcopy__(self, _: object) -> LazyView:
+        """A view with edits of its own: a viewer that duplicates a layer paints into one of the two."""
+        return EditableView(self._array, self._axes, self._shown, self._layout, deepcopy(self.edits))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickles the view without its edits: another process sees the stored values."""

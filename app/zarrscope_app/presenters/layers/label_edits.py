@@ -102,6 +102,12 @@ def plan_labels(
     edits, version = view.edits, view.edits.version
     if not edits:
         raise Refused(NO_EDITS)
+    if edits.dtype.kind not in "iub":
+        raise Refused(
+            f"These labels were made from values of the type {edits.dtype}, which are not labels",
+            key=path,
+            advice="Save the labels to a local copy.",
+        )
     hierarchy = opener(url, "r+")
     try:
         if not hierarchy.writable:
