@@ -433,6 +433,11 @@ def test_a_text_from_elsewhere_is_refused_in_words(text: str, why: str) -> None:
         },
         {"solid": [1, 2], "blend": {"url": "x" * 9999, "path": "/"}},
         {"rect": [1, 2, 3], "crosshair": ["a", 2]},
+        {"projection": {"axis": "nope", "method": "max", "range": [0, 1]}},
+        {"projection": {"axis": "z", "method": ["max"], "range": [10**400, -1, 5]}},
+        {"projection": {"axis": "z", "method": "max", "range": [10**400, 10**401]}},
+        {"projection": {"axis": ["z"], "method": "max", "range": [True, 2.5]}},
+        {"projection": {"axis": "c", "method": "mean"}, "index": {"z": 1}},
         {"labels": [{"path": "/x", "visible": True, "opacity": "a", "outline": 1, "chosen": 10**400}, 7]},
     ],
 )

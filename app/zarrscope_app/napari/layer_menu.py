@@ -13,7 +13,7 @@ from zarrscope.runtime.threads import Owner
 from zarrscope_app.napari.layers import source_of
 from zarrscope_app.napari.menu_button import MenuButton
 from zarrscope_app.napari.painting import Painting
-from zarrscope_app.napari.viewer_state import direction, on_show, shown
+from zarrscope_app.napari.viewer_state import direction, on_show, projection, shown
 from zarrscope_app.presenters import Session
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.layers import shown_layers
@@ -108,7 +108,8 @@ class LayerMenu(MenuButton):
         told = session.view() if session.state.path == path else {"url": session.view()["url"], "path": path}
         beside = [one for one in self._dock.viewer.layers if source_of(one).get("url") == source_of(layers[0])["url"]]
         looks = [shown(layer) for layer in beside if "path" in source_of(layer)]
-        place = (*on_show(self._dock.viewer, layers), direction(self._dock.viewer))
+        viewer = self._dock.viewer
+        place = (*on_show(viewer, layers), direction(viewer), projection(viewer, layers))
         return encode_view(shown_layers.view_of_layers(told, looks, *place))
 
     def copy_view(self) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from zarrscope.view.lazy import LazyView
+from zarrscope_app.presenters.image import colormaps
 from zarrscope_app.presenters.layers.presenter import Layer, Layers
 
 if TYPE_CHECKING:
@@ -44,8 +47,8 @@ def as_napari(layer: Layer) -> tuple[Any, dict[str, Any], str]:
         arguments["metadata"]["zarrscope"]["channel"] = layer.channel
         arguments["blending"] = "additive"
         arguments["gamma"] = layer.gamma
-        if layer.color is not None:
-            arguments["colormap"] = _colormap(layer.color)
+        if layer.color is not None or layer.colormap or layer.inverted:
+            arguments["colormap"] = colormap_of(layer.color or (255, 255, 255), layer.colormap, layer.inverted)
     else:
         if layer.label_colors:
             arguments["colormap"] = _label_colormap(layer.label_colors)
@@ -115,14 +118,23 @@ NAMED = {
 """Colours for which napari has a colour map."""
 
 
-def _colormap(color: tuple[int, int, int]) -> str | Colormap:
-    """napari's own colour map for a colour, if it has one; else a new one from black to the colour."""
-    if color in NAMED:
-        return NAMED[color]
-    from napari.utils.colormaps import Colormap
+INVERTED = " inverted"
+"""The end of the name of an inverted colour map."""
 
-    r, g, b = (c / 255 for c in color)
-    return Colormap([[0, 0, 0, 1], [r, g, b, 1]], name=f"#{color[0]:02x}{color[1]:02x}{color[2]:02x}")
+
+def colormap_of(color: tuple[int, int, int], title: str, inverted: bool) -> str | Colormap:
+    """napari's own colour map for a colour or a title of colormaps.py, if it has one; else a new one: for a colour,
+    from black to it. An inverted map is a new one, too."""
+    from napari.utils.colormaps import AVAILABLE_COLORMAPS, Colormap
+
+    ramp = colormaps.ramp(title)
+    known = title if ramp else NAMED.get(color, "")
+    if known in AVAILABLE_COLORMAPS and not inverted:
+        return known
+    rgb = np.frombuffer(ramp, np.uint8).reshape(-1, 3) if ramp else np.array([(0, 0, 0), color])
+    colors = np.column_stack([rgb / 255, np.ones(len(rgb))])
+    name = (title if ramp else f"#{color[0]:02x}{color[1]:02x}{color[2]:02x}") + (INVERTED if inverted else "")
+    return Colormap(colors[::-1] if inverted else colors, name=name)
 
 
 def _label_colormap(colors: dict[int, tuple[int, int, int, int]]) -> DirectLabelColormap:

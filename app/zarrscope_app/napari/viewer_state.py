@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import floor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,9 +11,11 @@ from qtpy.QtGui import QColor, QPalette
 from qtpy.QtWidgets import QMainWindow, QWidget
 
 from zarrscope.errors import ZarrscopeError
-from zarrscope_app.napari.layers import label_colors, source_of
+from zarrscope_app.napari.layers import INVERTED, label_colors, source_of
 from zarrscope_app.presenters.image.beyond_plane import BeyondPlane, solid_member
+from zarrscope_app.presenters.image.colormaps import COLORMAPS
 from zarrscope_app.presenters.image.oblique import turn
+from zarrscope_app.presenters.image.projection import METHODS
 from zarrscope_app.presenters.layers.first_plane import ViewerCanvas
 from zarrscope_app.presenters.layers.shown_layers import ShownLayer
 from zarrscope_app.presenters.session.state_text import decode_view
@@ -35,13 +38,25 @@ def shown(layer: NapariLayer) -> ShownLayer:
         (float(limits[0]), float(limits[1])) if limits is not None else None,
         one_color(layer.colormap) if limits is not None else None,
         float(getattr(layer, "gamma", 1.0)),
+        limits is not None and layer.colormap.name.endswith(INVERTED),
+        _title(layer.colormap) if limits is not None else "",
         label_colors(layer.colormap) if limits is None else {},
     )
 
 
+def _title(colormap: Colormap) -> str | None:
+    """The title of a colour map that other hosts have, too; "" for one that runs from black to one colour, None for
+    others."""
+    name = str(colormap.name).removesuffix(INVERTED)
+    return name if name in COLORMAPS else "" if one_color(colormap) is not None else None
+
+
 def one_color(colormap: Colormap) -> tuple[int, int, int] | None:
-    """The colour at the end of a colour map that runs from black to one colour; None for other maps."""
+    """The colour at the end of a colour map that runs from black to one colour, or back if the map is inverted; None
+    for other maps."""
     colors = np.asarray(getattr(colormap, "colors", ()), float)
+    if str(getattr(colormap, "name", "")).endswith(INVERTED):
+        colors = colors[::-1]
     if colors.ndim != 2 or not len(colors) or colors[0][:3].any():
         return None
     steps = np.linspace(0, 1, len(colors))[:, None]
@@ -88,6 +103,41 @@ def _turn(viewer: Viewer, solid: object) -> None:
         _camera(viewer).set_view_direction(tuple(map(float, depth)), tuple(map(float, -down)))
 
 
+def projection(viewer: Viewer, layers: Sequence[NapariLayer]) -> dict[str, Any] | None:
+    """The projection along one axis that the viewer shows, in the form of a view; None if there is none."""
+    first = layers[0]
+    method, thickness = str(getattr(first, "projection_mode", "none")), getattr(viewer.dims, "thickness", ())
+    skipped = viewer.dims.ndim - first.ndim
+    for axis, name in enumerate(_names(first)):
+        shown = skipped + axis in viewer.dims.displayed
+        if method not in METHODS or shown or not (thick := thickness[skipped + axis] / first.scale[axis]):
+            continue
+        middle = (viewer.dims.point[skipped + axis] - first.translate[axis]) / first.scale[axis]
+        ends = (max(0, round(middle - thick / 2)), min(first.data.shape[axis] - 1, floor(middle + thick / 2 + 1e-6)))
+        if ends[0] < ends[1]:
+            return {"axis": name, "method": method, "range": list(ends)}
+    return None
+
+
+def _project(viewer: Viewer, layers: Sequence[NapariLayer], told: object) -> None:
+    """Shows the projection of a view: napari projects the planes within the thickness of the slice."""
+    first, names = layers[0], _names(layers[0])
+    if not hasattr(viewer.dims, "thickness"):
+        return  # an older napari
+    thickness = [0.0] * viewer.dims.ndim
+    if isinstance(told, Mapping) and told.get("axis") in names and told.get("method") in METHODS:
+        axis, ends = names.index(told["axis"]), told.get("range")
+        at, last = viewer.dims.ndim - first.ndim + axis, int(first.data.shape[axis]) - 1
+        known = isinstance(ends, list) and len(ends) == 2 and all(type(end) is int for end in ends)
+        low, high = (max(0, min(end, last)) for end in (ends if known and isinstance(ends, list) else (0, last)))
+        thickness[at] = abs(high - low) * float(first.scale[axis])
+        viewer.dims.set_point(at, first.scale[axis] * (low + high) / 2 + first.translate[axis])
+        for layer in layers:
+            if type(layer).__name__ == "Image":
+                layer.projection_mode = told["method"]
+    viewer.dims.thickness = tuple(thickness)
+
+
 def go_to(viewer: Viewer, layers: Sequence[NapariLayer], view: Mapping[str, Any]) -> None:
     """Shows the index, axes and level of a view. Invalid parts are ignored, because a view may come from elsewhere."""
     first = layers[0]
@@ -101,6 +151,8 @@ def go_to(viewer: Viewer, layers: Sequence[NapariLayer], view: Mapping[str, Any]
             axis = names.index(name)
             at = max(0, min(at, int(first.data.shape[axis]) - 1))
             viewer.dims.set_point(skipped + axis, first.scale[axis] * at + first.translate[axis])
+    if isinstance(index, dict):
+        _project(viewer, layers, view.get("projection"))
     _turn(viewer, view.get("solid"))
     for layer in layers:
         if type(level) is int and layer.multiscale and hasattr(layer, "locked_data_level"):

@@ -276,6 +276,18 @@ class Navigation(ABC):
         self._choose_left_slider()
         self._moved()
 
+    def project_along(self, axis: str, method: str, ends: tuple[int, int] | None) -> bool:
+        """Shows a projection along an axis with a slider, over the range `ends` (start, stop), or over the whole axis.
+        Returns False if there is no such projection."""
+        at = self._axis(axis)
+        if self._image is None or at < 0 or self._role(at) not in ("slider", "projected"):
+            return False
+        if self._image.value_kind not in KINDS or method not in METHODS:
+            return False
+        self._projection, self._range, self._current = None, ends, at
+        self.project(method)
+        return True
+
     def _choose_left_slider(self) -> None:
         if self._projection is None:
             return

@@ -4,10 +4,12 @@
      "channels": [{"visible": true, "lo": 110, "hi": 1900, "color": [0, 0, 255], "gamma": 1, "inverted": false}],
      "labels": [{"path": "/labels/cells", "visible": true, "opacity": 0.5}]}
 
-A channel may have a "colormap" (a title of colormaps.py) and, for complex values, the "part" that is drawn. Every
-member may be left out; beyond_plane.py describes two more members. "level" is the level that a person chose; "rect" is
-the displayed part of the plane if it is not the whole plane; "crosshair" is the position (y, x) of the readout. "rect"
-and "crosshair" are in indices of the finest level.
+A channel may have a "colormap" (a title of colormaps.py) and, for complex values, the "part" that is drawn. A view of a
+projection has "projection": {"axis": "z", "method": "max", "range": [0, 63]}, with the first and the last index. Every
+member may be left out, and then stays as it is; null resets "level", "crosshair" and "projection". beyond_plane.py
+describes two more members. "level" is the level that a person chose; "rect" is the displayed part of the plane if it is
+not the whole plane; "crosshair" is the position (y, x) of the readout. "rect" and "crosshair" are in indices of the
+finest level.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from typing import Any, Protocol
 from zarrscope.view.image import Image
 from zarrscope_app.presenters.image.beyond_plane import BeyondPlane
 from zarrscope_app.presenters.image.display_settings import ChannelStyle, LabelStyle
+from zarrscope_app.presenters.image.projection import Projection
 from zarrscope_app.presenters.image.view_models import Rect
 from zarrscope_app.presenters.strings import clean, count, counted
 
@@ -76,6 +79,12 @@ class Settable(Stylable, Protocol):
     def set_index(self, axis: str, index: int) -> None:
         """Sets the index of an axis, by name; it is clipped to the axis."""
 
+    def project(self, method: str) -> None:
+        """Shows a projection along the current axis; "" shows a plane."""
+
+    def project_along(self, axis: str, method: str, ends: tuple[int, int] | None) -> bool:
+        """Shows a projection along an axis, by name; returns False if there is none."""
+
     def lock_level(self, level: int | None) -> None:
         """Sets the level to show; None shows the level that fits the zoom."""
 
@@ -84,6 +93,9 @@ class Settable(Stylable, Protocol):
 
     def pin(self, y: float, x: float) -> object:
         """Pins the readout to a position of the plane, in indices of level 0."""
+
+    def unpin(self) -> None:
+        """Unpins the readout."""
 
 
 class KeepsView(ABC):
@@ -101,6 +113,7 @@ class KeepsView(ABC):
     _cursor: tuple[float, float] | None
     _pin: tuple[float, float] | None
     _sentence: str
+    _projection: Projection | None
     _asked_rect: Rect | None = None
     beyond: BeyondPlane
 
@@ -115,6 +128,8 @@ class KeepsView(ABC):
         plane, rect = (self._y, self._x), self._rect if self._pixels[0] else None
         cursor = self._pin or self._cursor
         saved = saved_view(self._image, self._index, plane, self._channels, self._labels, self._lock, rect, cursor)
+        if self._projection is not None:
+            saved["projection"] = projection_view(self._image, self._projection)
         return {**saved, **self.beyond.members}
 
     def restore(self: Settable, view: object) -> tuple[str, ...]:
@@ -154,6 +169,14 @@ class KeepsView(ABC):
         return rect
 
 
+def whole_view(view: object) -> object:
+    """A view that resets what it does not have, if it is one that a host told: pasted over another view of the same
+    image, it shows the same as in a new window. A shorter view, as scripts write it, is returned unchanged."""
+    if isinstance(view, dict) and {"index", "show", "channels"} <= view.keys():
+        return {"level": None, "crosshair": None, "projection": None, **view}
+    return view
+
+
 def saved_view(
     image: Image,
     index: Sequence[int],
@@ -186,6 +209,12 @@ def saved_view(
     return view
 
 
+def projection_view(image: Image, projection: Projection) -> dict[str, Any]:
+    """A projection: its axis, its method, and the first and the last index."""
+    ends = [projection.start, projection.stop - 1]
+    return {"axis": image.axes[projection.axis].name, "method": projection.method, "range": ends}
+
+
 def channel_view(channel: ChannelStyle) -> dict[str, Any]:
     """The display settings of a channel. Limits that are not known yet are None."""
     view: dict[str, Any] = {
@@ -196,8 +225,8 @@ def channel_view(channel: ChannelStyle) -> dict[str, Any]:
         "gamma": channel.gamma,
         "inverted": channel.inverted,
     }
-    if channel.colormap:
-        view["colormap"] = channel.colormap
+    if channel.colormap or (channel.parts and channel.part == "phase"):
+        view["colormap"] = channel.colormap  # a phase without a stated map gets a cyclic one
     if channel.parts:
         view["part"] = channel.part
     return view
@@ -219,7 +248,8 @@ def restore_view(picture: Settable, view: object) -> tuple[str, ...]:
     image = picture.image
     if not isinstance(view, dict) or image is None:
         return ()
-    misfits = [*_restore_place(picture, image, view), *_restore_level(picture, image, view.get("level"))]
+    misfits = [*_restore_place(picture, image, view), *_restore_projection(picture, image, view)]
+    misfits += _restore_level(picture, image, view.get("level", False))
     misfits += restore_channels(picture, len(image.channels), view.get("channels"))
     restore_labels(picture, view.get("labels"))
     misfits += picture.beyond.restore(view)
@@ -228,6 +258,8 @@ def restore_view(picture: Settable, view: object) -> tuple[str, ...]:
         picture.look_at((rect[0], rect[1], rect[2], rect[3]))
     if crosshair is not None:
         picture.pin(crosshair[0], crosshair[1])
+    elif view.get("crosshair", False) is None:
+        picture.unpin()
     more = len(misfits) - MOST_NAMED
     return (*misfits[:MOST_NAMED], *([f"… and {counted(more, 'more part')} of the view."] if more > 0 else []))
 
@@ -254,12 +286,35 @@ def _restore_place(picture: Settable, image: Image, view: Mapping[str, Any]) -> 
         picture.set_index(name, index)
 
 
+def _restore_projection(picture: Settable, image: Image, view: Mapping[str, Any]) -> Iterator[str]:
+    told = view.get("projection", False)
+    if told is None:
+        picture.project("")
+    if not isinstance(told, Mapping):
+        return
+    axis, method = told.get("axis"), told.get("method")
+    lengths = {one.name: image.shape[i] for i, one in enumerate(image.axes)}
+    known = isinstance(axis, str) and axis in lengths and isinstance(method, str)
+    if not known or not picture.project_along(str(axis), str(method), _ends(told.get("range"), lengths[str(axis)])):
+        yield f"The view shows a projection along {clean(str(axis), 40)}, which cannot be made of this image."
+
+
+def _ends(told: object, length: int) -> tuple[int, int] | None:
+    """The range of a projection (start, stop), from its first and last index; None for the whole axis."""
+    if not isinstance(told, list) or len(told) != 2 or not all(type(end) is int for end in told):
+        return None
+    start, stop = max(0, told[0]), min(told[1] + 1, length)
+    return (start, stop) if start < stop else None
+
+
 def _restore_level(picture: Settable, image: Image, level: object) -> Iterator[str]:
     if isinstance(level, int) and not isinstance(level, bool):
         if not 0 <= level < len(image.levels):
             yield f"The view asks for a level that is not here: the image has {counted(len(image.levels), 'level')}."
         else:
             picture.lock_level(level)
+    elif level is None:
+        picture.lock_level(None)
 
 
 def restore_channels(picture: Stylable, there: int, channels: object) -> list[str]:

@@ -18,10 +18,9 @@ from psygnal import Signal
 from zarrscope.errors import TooLarge, Unsupported, ZarrscopeError
 from zarrscope.errors.confidential import without_numbers
 from zarrscope.model.frozen import frozen
-from zarrscope.ome.metadata import Channel
 from zarrscope.runtime.threads import JobResult, Ticket, shared
 from zarrscope.view.editable import EditableView
-from zarrscope.view.image import Image, Level, default_window, find_images
+from zarrscope.view.image import Image, Level, find_images
 from zarrscope.view.lazy import LazyView
 from zarrscope.view.loader import shared as chunk_loader
 from zarrscope.view.render import as_numbers
@@ -31,6 +30,7 @@ from zarrscope_app.presenters.image.choice import ImageChoice, SeveralImages, on
 from zarrscope_app.presenters.image.display_settings import LabelStyle, channel_styles
 from zarrscope_app.presenters.image.placement import ImagePosition, matrix_of, place_of
 from zarrscope_app.presenters.image.saved_view import Styles, restore_channels, restore_labels
+from zarrscope_app.presenters.layers.drawn_values import contrast_of, drawn_values, part_of_values
 from zarrscope_app.presenters.layers.first_plane import ViewerCanvas, read_ahead
 from zarrscope_app.presenters.session.session import Session
 from zarrscope_app.presenters.session.state_text import encode_view
@@ -39,12 +39,15 @@ if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
     from zarrscope.nodes.group import Group
 
-SAMPLE_LIMIT = 4_000_000
-"""The most elements of the coarsest level that may be read to find a contrast."""
 PLANE_LIMIT = 1 << 30
 """The most bytes of a plane of the coarsest level, because viewers of layers read whole planes."""
 ELSEWHERE = "zarrscope's window and terminal show its values."
 AS_MAGNITUDES = "Complex values are shown as their magnitudes."
+AS_PARTS = {
+    "phase": "Complex values are shown as their phases, in radians.",
+    "real": "Complex values are shown as their real parts.",
+    "imaginary": "Complex values are shown as their imaginary parts.",
+}
 NOT_PLACED = "its rotation, shear or affine transformation is not written"
 NO_LAYER = "Select a layer first."
 NO_LABELS = "Labels must be integers: these are shown as an image."
@@ -75,6 +78,9 @@ class Layer:
     """The number of the channel; None for labels."""
     color: tuple[int, int, int] | None = None
     gamma: float = 1.0
+    inverted: bool = False
+    colormap: str = ""
+    """The title of a colour map of image/colormaps.py; "" for `color`."""
     opacity: float | None = None
     """From 0 to 1; None uses the viewer's default opacity."""
     contrast: tuple[float, float] | None = None
@@ -141,14 +147,25 @@ def _as_shown(image: Image, layers: list[Layer], shown: object) -> list[Layer]:
     for number, layer in enumerate(layers):
         if layer.kind == "image" and number < len(styles.channels):
             style = styles.channels[number]
+            if style.parts and style.part in AS_PARTS:
+                layer = _of_part(image, number, layer, style.part)
             contrast = layer.contrast if style.lo is None or style.hi is None else (style.lo, style.hi)
             color = layer.color if style.color == (255, 255, 255) and layer.color is None else style.color
-            found.append(replace(layer, visible=style.visible, contrast=contrast, color=color, gamma=style.gamma))
+            layer = replace(layer, visible=style.visible, contrast=contrast, color=color, gamma=style.gamma)
+            found.append(replace(layer, inverted=style.inverted, colormap=style.colormap))
         elif (label := styles.chosen.get(layer.source["path"])) is not None:
             found.append(replace(layer, visible=label.visible, opacity=label.opacity))
         else:
             found.append(layer)
     return found
+
+
+def _of_part(image: Image, number: int, layer: Layer, part: str) -> Layer:
+    """A layer of complex values that shows another part of them than the magnitudes."""
+    data = tuple(part_of_values(view, part) for view in layer.data)
+    contrast, reach = contrast_of(image.channels[number], data)
+    told = tuple(AS_PARTS[part] if warning == AS_MAGNITUDES else warning for warning in layer.warnings)
+    return replace(layer, data=data, contrast=contrast, contrast_range=reach, warnings=told)
 
 
 def notes(layers: list[Layer]) -> tuple[str, ...]:
@@ -205,12 +222,12 @@ def _layer(image: Image, number: int | None, kind: str, name: str, place: ImageP
     dtype = finest.array.dtype
     if kind == "labels" and dtype.kind not in "iub":
         kind, warnings = "image", (*warnings, NO_LABELS)
-    data = tuple(_view(level.array, _selection(len(image.axes), fixed), kind) for level in levels)
+    data = tuple(drawn_values(level.array, _selection(len(image.axes), fixed), kind) for level in levels)
     if kind == "image" and dtype.kind in "cmM":
         warnings = (*warnings, AS_MAGNITUDES if dtype.kind == "c" else _as_counts(dtype))
     if kind == "labels" and len(data) == 1:
         data = (EditableView.of(data[0]),)  # viewers can paint only into labels of a single level
-    contrast, reach = _contrast(image.channels[number or 0], data) if kind == "image" else (None, None)
+    contrast, reach = contrast_of(image.channels[number or 0], data) if kind == "image" else (None, None)
     matrix, unsaid = matrix_of(place, kept, fixed)
     return Layer(
         kind,
@@ -231,20 +248,6 @@ def _layer(image: Image, number: int | None, kind: str, name: str, place: ImageP
         warnings=(*warnings, *place.warnings, *unsaid),
         **look,
     )
-
-
-def _contrast(channel: Channel, data: tuple[LazyView, ...]) -> tuple[tuple[float, float], tuple[float, float]]:
-    """(the initial contrast limits, the range in which a person can change them)."""
-    sample, dtype = _sample(data, channel), data[0].dtype
-    low, high = map(float, default_window(channel, dtype, sample))
-    high = high if high > low else low + 1
-    ends = [low, high, *(channel.range or ())]
-    if channel.range is None and dtype.kind in "iu":
-        ends += [float(np.iinfo(dtype).min), float(np.iinfo(dtype).max)]
-    elif channel.range is None and sample is not None:
-        finite = sample[np.isfinite(sample)]
-        ends += [float(finite.min()), float(finite.max())] if finite.size else []
-    return (low, high), (min(ends), max(ends))
 
 
 def _selection(rank: int, fixed: dict[int, int]) -> tuple[int | slice, ...]:
@@ -308,21 +311,6 @@ def _unfit(level: Level, kept: list[int]) -> ZarrscopeError | None:
     return None
 
 
-def _view(array: Array, selection: tuple[int | slice, ...], kind: str) -> LazyView:
-    """The values as numbers that a viewer can draw: Boolean labels as bytes, complex values as magnitudes, times as
-    counts."""
-    dtype = array.dtype
-    view: LazyView = LazyView(array)[selection]
-    if kind == "labels":
-        return view.mapped(np.uint8, _as_bytes) if dtype.kind == "b" else view
-    drawn = as_numbers(np.empty(0, dtype)).dtype
-    return view if drawn == dtype else view.mapped(drawn, as_numbers)
-
-
-def _as_bytes(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return values.view(np.uint8)
-
-
 def _as_counts(dtype: np.dtype[Any]) -> str:
     unit, step = np.datetime_data(dtype)
     counted = unit if step == 1 else f"{step} {unit}"
@@ -334,17 +322,6 @@ def _holds(dtype: np.dtype[Any], value: int) -> bool:
     if dtype.kind == "b":
         return value in (0, 1)
     return dtype.kind in "iu" and np.iinfo(dtype).min <= value <= np.iinfo(dtype).max
-
-
-def _sample(data: tuple[LazyView, ...], channel: Channel) -> np.ndarray[Any, Any] | None:
-    """The plane of the coarsest level from which the contrast is computed; None if the file states the contrast, or the
-    plane is empty or too large."""
-    if channel.window is not None:
-        return None
-    coarsest = data[-1]
-    while coarsest.ndim > 2:
-        coarsest = coarsest[coarsest.shape[0] // 2]
-    return np.asarray(coarsest) if 0 < coarsest.size <= SAMPLE_LIMIT else None
 
 
 def _of_several(

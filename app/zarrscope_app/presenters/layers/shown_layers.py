@@ -34,6 +34,9 @@ class ShownLayer:
     color: tuple[int, int, int] | None = None
     """The colour; None if the colour map has more than one."""
     gamma: float = 1.0
+    inverted: bool = False
+    colormap: str | None = ""
+    """The title of a colour map of image/colormaps.py; "" for `color`, None for a map that no other host has."""
     label_colors: Mapping[int, tuple[int, int, int, int]] = field(default_factory=dict)
 
 
@@ -44,23 +47,28 @@ def view_of_layers(
     show: tuple[str, str] | None,
     level: int | None,
     solid: Mapping[str, Any] | None = None,
+    projection: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """A copy of `view` with the settings of the viewer. `index`: the displayed index by axis; `show`: the axes of
-    height and width; `level`: the locked level; `solid`: the direction in three dimensions. Settings that the viewer
-    does not have stay unchanged."""
+    height and width; `level`: the locked level; `solid`: the direction in three dimensions; `projection`: as in a
+    saved view. Settings that the viewer does not have stay unchanged."""
     shown = dict(view.get("slice") or {})
     axes = set(shown.get("index", {})) | set(shown.get("show", ()))
     if show is not None and set(show) <= axes and tuple(shown.get("show", ())) != show:
         shown["show"] = list(show)
         for name in ("rect", "crosshair"):
             shown.pop(name, None)
-    known = {**dict(shown.get("index", {})), **{name: at for name, at in index.items() if name in axes}}
+    along = projection["axis"] if projection is not None else None  # the viewer has no index along it
+    known = {**dict(shown.get("index", {})), **{name: at for name, at in index.items() if name in axes - {along}}}
     shown["index"] = {name: at for name, at in known.items() if name not in shown.get("show", ())}
     channels = [dict(channel) for channel in shown.get("channels", ())]
     labels = [dict(label) for label in shown.get("labels", ())]
     for layer in layers:
         if layer.channel is not None and layer.channel < len(channels) and layer.path == view.get("path"):
-            channels[layer.channel].update(_channel(layer))
+            told = channels[layer.channel]
+            told.update(_channel(layer))
+            if layer.colormap == "" and told.get("part") != "phase":
+                told.pop("colormap", None)
         for label in labels:
             if layer.channel is None and label.get("path") == layer.path:
                 label.update({"visible": layer.visible, "opacity": layer.opacity})
@@ -70,6 +78,9 @@ def view_of_layers(
     shown.pop("solid", None)
     if solid is not None:
         shown["solid"] = dict(solid)
+    shown.pop("projection", None)
+    if projection is not None and not shown.get("solid"):
+        shown["projection"] = dict(projection)
     shown.pop("level", None)
     if level is not None:
         shown["level"] = level
@@ -77,11 +88,13 @@ def view_of_layers(
 
 
 def _channel(layer: ShownLayer) -> dict[str, Any]:
-    told: dict[str, Any] = {"visible": layer.visible, "gamma": layer.gamma}
+    told: dict[str, Any] = {"visible": layer.visible, "gamma": layer.gamma, "inverted": layer.inverted}
     if layer.contrast is not None:
         told["lo"], told["hi"] = layer.contrast
     if layer.color is not None:
         told["color"] = list(layer.color)
+    if layer.colormap is not None:
+        told["colormap"] = layer.colormap
     return told
 
 

@@ -14,7 +14,7 @@ from zarrscope.stores.address import absolute_address
 from zarrscope.view.image import Image
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image.blending import Other
-from zarrscope_app.presenters.image.saved_view import restore_labels
+from zarrscope_app.presenters.image.saved_view import restore_labels, whole_view
 from zarrscope_app.presenters.session.part import SessionPart
 from zarrscope_app.presenters.session.state_text import decode_view, encode_view
 from zarrscope_app.presenters.session.view_models import crumbs, place_name
@@ -128,7 +128,7 @@ class KeepsViews(SessionPart):
 
     def show_view(self, view: Mapping[str, Any]) -> None:
         """Goes to the node that a saved view names, and shows the view. `view` was decoded from its text."""
-        self.restore(view.get("slice"))
+        self.restore(whole_view(view.get("slice")))
         self.select(str(view["path"]))
 
     def _settings_on_show(self) -> dict[str, Any]:
