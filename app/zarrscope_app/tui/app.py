@@ -344,7 +344,8 @@ class Explorer(App[int]):
         if self._pixels.waiting:
             return words.PIXELS_COME
         if s.state.tab == "attributes":
-            return s.edit.state.sentence
+            asks = s.edit.state.sentence == strings.READ_ONLY_FORM and not self.read_only
+            return self.terminal.spelled(words.READ_ONLY_FORM) if asks else s.edit.state.sentence
         if s.state.tab == "overview":
             return self.part("overview", PlateLines).told()
         found = s.slice.state.measurement

@@ -52,6 +52,8 @@ class Asks(Protocol):
     def suspended(self) -> AbstractContextManager[None]:
         """A context in which another program uses the terminal."""
 
+    def open_for_writing(self) -> None: ...
+
 
 class FollowingSheet(Sheet):
     """A sheet whose text is updated whenever a presenter has changed. A row marked by "▸" is scrolled into sight."""
@@ -87,6 +89,12 @@ class FollowingSheet(Sheet):
         above = Content(text[:marked].removesuffix("\n")).get_height({}, width) if marked else 0
         for box in self.query(VerticalScroll):
             box.scroll_to_region(Region(0, above, width, self.rows_of_one), animate=False)
+
+
+def ask_to_write(keys: Asks) -> None:
+    """Asks whether a hierarchy that was opened read-only shall be opened for writing, to edit its attributes."""
+    sheet = Sheet(words.OPEN_TO_EDIT, words.OPEN_FOOT, {"enter": "open", "y": "open"})
+    keys.show_sheet(sheet, lambda answer: keys.open_for_writing() if answer == "open" else None)
 
 
 # ---------------------------------------------------------------------- nodes

@@ -20,7 +20,7 @@ from zarrscope_app.presenters.form.presenter import EditStatus
 from zarrscope_app.presenters.session.actions import ACTIONS, choose_axis_key, open_name, perform, toggle_channel
 from zarrscope_app.presenters.session.state_text import is_view
 from zarrscope_app.tui.application import Application
-from zarrscope_app.tui.asking import ask_export, ask_node_act, edit_outside
+from zarrscope_app.tui.asking import ask_export, ask_node_act, ask_to_write, edit_outside
 from zarrscope_app.tui.conflict import ask_side
 from zarrscope_app.tui.editors import EDITORS
 from zarrscope_app.tui.entry import InputLine
@@ -193,7 +193,9 @@ class Keyboard:
                 return
             if field.kind in ("list", "object"):
                 s.edit.fold(field.pointer, not field.folded)
-            elif s.edit.state.status is not EditStatus.READ_ONLY:
+            elif s.edit.state.status is EditStatus.READ_ONLY:
+                ask_to_write(self)
+            else:
                 EDITORS[field.editor](self, field)
 
     # ------------------------------------------------------------------ keys of one pane
@@ -235,6 +237,8 @@ class Keyboard:
             edit.redo()
         elif key == "w":
             edit.next_way()
+        elif key in ("n", "x", "c", "N") and edit.state.status is EditStatus.READ_ONLY:
+            ask_to_write(self)
         elif key == "n":
             self._add(field)
         elif key == "x" and field:
@@ -253,8 +257,6 @@ class Keyboard:
         """Adds a member: asks for its name, unless `field` is a list, and then for its value."""
         edit = self.session.edit
         at = field.pointer if field and field.kind in ("list", "object") else ""
-        if edit.state.status is EditStatus.READ_ONLY:
-            return
         if field and field.kind == "list":
             self.ask(LABELS["value-typed"], "", lambda text: edit.add_typed(at, "", text))
         else:

@@ -3,7 +3,7 @@ problems."""
 
 from __future__ import annotations
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len, get_character_cell_size, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -18,6 +18,7 @@ from zarrscope_app.presenters.strings import Problem
 from zarrscope_app.presenters.tree import tree_text
 from zarrscope_app.tui.entry import Painter
 
+_SHAPE = "\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}"
 KIND_WIDTH = 8
 """The width in terminal columns of the kind of a field (string, number …), at the right."""
 ROLES = ("quiet", "accent", "warning", "error", "added", "difference", "cursor")
@@ -30,7 +31,6 @@ class Lines(Painter, ScrollView, can_focus=True):
 
     DEFAULT_CSS = """
     Lines { height: 1fr; scrollbar-size: 1 1; overflow-x: hidden; }
-    TextLines, ProblemLines { padding-left: 1; }
     Lines .lines--quiet { color: $text-muted; }
     Lines .lines--accent { color: $accent; text-style: bold; }
     Lines .lines--warning { color: $warning; }
@@ -65,6 +65,11 @@ class Lines(Painter, ScrollView, can_focus=True):
         super().follow(session)
         self.cursor, self._known = 0, -1
 
+    @property
+    def columns(self) -> int:
+        """The number of columns for text. `size` counts the column of the scrollbar, which covers the text there."""
+        return self.size.width - self.scrollbar_size_vertical
+
     # ------------------------------------------------------------------ for subclasses
     def count(self) -> int:
         """The number of lines."""
@@ -73,6 +78,10 @@ class Lines(Painter, ScrollView, can_focus=True):
     def pieces(self, line: int) -> list[StyledText]:
         """The text of a line, in pieces of one style each; longer text than the width is cut off."""
         raise NotImplementedError  # each list has its own lines
+
+    def marked(self, line: int) -> bool:
+        """Whether the cursor is on a line."""
+        return line == self.cursor
 
     # ------------------------------------------------------------------ painting
     def show(self) -> None:
@@ -94,7 +103,7 @@ class Lines(Painter, ScrollView, can_focus=True):
         if line >= self.count():
             return Strip.blank(width, self.rich_style)
         base = self.rich_style
-        if self.has_cursor and line == self.cursor:
+        if self.has_cursor and self.marked(line):
             base += self.get_component_rich_style("lines--cursor")
         try:
             segments = [Segment(text, self._style(role, base)) for text, role in self.pieces(line)]
@@ -191,12 +200,13 @@ class TreeLines(Lines):
         here = row.path == self.session.state.path and self.node_tree.in_front(row.id)
         mark = ("…" if row.state.value == "loading" else "▾" if row.expanded else "▸") if row.expandable else " "
         name = f"{'• ' if row.dirty else ''}{row.name}"
+        name = cut(name, self.columns - 2 * row.depth - (4 if row.badge else 2))
         pieces = [("  " * row.depth + mark + " ", "quiet"), (name, "accent" if here else "" if row.kind else "quiet")]
         if row.badge:
             pieces.append((" !", "warning"))
         told = f"[{command(row.offer).keys[0].lower()}] {tree_text.note(row)}" if row.offer else row.sentence
         note = told if row.retry or (row.expanded and row.sentence) else row.detail
-        room = self.size.width - sum(len(text) for text, _ in pieces) - 1
+        room = self.columns - sum(cell_len(text) for text, _ in pieces) - 1
         if note and room > 3:
             pieces.append((" " + strings.clean(note, room), "error" if row.retry else "quiet"))
         return pieces
@@ -265,10 +275,8 @@ class FormLines(Lines):
         tail = ([(" •", "accent")] if field.changed else []) + ([(f"  {field.error}", "error")] if field.error else [])
         named = self.session.edit.state.way == "fields"
         taken = sum(cell_len(text) for text in (lead, name, *(text for text, _ in tail)))
-        room = self.size.width - (KIND_WIDTH if named else 1) - taken
-        room = max(room, 8)
-        long = cell_len(field.summary) > room
-        value = set_cell_size(field.summary, room - 1) + "…" if long else set_cell_size(field.summary, room)
+        room = max(self.size.width - (KIND_WIDTH if named else 1) - taken, 8)  # the last column is the scrollbar's
+        value = set_cell_size(cut(field.summary, room), room)
         kind = [(f"{field.kind:>{KIND_WIDTH - 1}}", "quiet")] if named else []
         return [(lead, "quiet"), (name, "quiet"), (value, ""), *tail, *kind]
 
@@ -276,6 +284,7 @@ class FormLines(Lines):
 class TextLines(Lines):
     """A given text; long lines are folded to the width."""
 
+    DEFAULT_CSS = "TextLines { padding-left: 1; scrollbar-gutter: stable; }"
     has_cursor = False
 
     def __init__(self, session: Session, *, id: str) -> None:
@@ -293,7 +302,7 @@ class TextLines(Lines):
         Lines.show(self)
 
     def count(self) -> int:
-        width = max(10, self.size.width)
+        width = max(10, self.columns)
         if self._width != width:
             self._width = width
             self._folded = [piece for line in self._text.split("\n") for piece in _fold(line, width)]
@@ -320,22 +329,44 @@ class ChunkLines(TextLines):
         self.set_text(self.session.chunks.text())
 
 
+def cut(text: str, columns: int) -> str:
+    """A text of at most `columns` columns; one that was longer ends with an ellipsis."""
+    if cell_len(text) <= columns:
+        return text
+    return set_cell_size(text, columns - 1) + "…" if columns > 0 else ""
+
+
 def _fold(line: str, width: int) -> list[StyledText]:
     role = "added" if line.startswith("+") else "error" if line.startswith("-") else ""
     start = min(len(line) - len(line.lstrip()), width // 2)
     following = min(start + 2, width // 2)
-    folded, rest = [], " " * start + line.lstrip()
-    while len(rest) > width:
+    # A shape such as "2 × 64 × 64" is one word.
+    folded, rest = [], " " * start + line.lstrip().replace(" × ", _SHAPE)
+    while (fits := _fitting(rest, width)) < len(rest):
         # Split words at blanks after the indentation only; otherwise the loop would never end.
-        cut = rest.rfind(" ", start + 1, width)
-        cut = cut if cut > start else width
-        folded.append((rest[:cut], role))
-        start, rest = following, " " * following + rest[cut:].lstrip()
-    return [*folded, (rest, role)]
+        found = rest.rfind(" ", start + 1, fits + 1)
+        at = found if found > start else max(fits, start + 1)
+        folded.append((rest[:at].replace(_SHAPE, " × "), role))
+        start, rest = following, " " * following + rest[at:].lstrip(" ")
+    return [*folded, (rest.replace(_SHAPE, " × "), role)]
+
+
+def _fitting(text: str, columns: int) -> int:
+    """How many characters of a text fit into `columns` columns."""
+    if text.isascii():
+        return min(len(text), columns)
+    for at, character in enumerate(text):
+        columns -= get_character_cell_size(character)
+        if columns < 0:
+            return at
+    return len(text)
 
 
 class ProblemLines(Lines):
-    """Warnings and errors: the wrapped text about the last check, followed by one line per problem."""
+    """Warnings and errors: the wrapped text about the last check, followed by one line per problem. The problem under
+    the cursor is unfolded to its whole text; `cursor` counts as if it were not."""
+
+    DEFAULT_CSS = "ProblemLines { padding-left: 1; scrollbar-gutter: stable; }"
 
     def item(self) -> Problem | None:
         """The problem under the cursor."""
@@ -344,22 +375,63 @@ class ProblemLines(Lines):
         return items[at] if 0 <= at < len(items) else None
 
     def _said(self) -> list[StyledText]:
-        return _fold(self.session.problems.sentence, max(10, self.size.width))
+        return _fold(self.session.problems.sentence, max(10, self.columns))
+
+    def _unfolded(self) -> list[str]:
+        """The lines of the problem under the cursor."""
+        item = self.item()
+        if item is None:
+            return [""]
+        return [line for line, _ in _fold(f"{_place(item)}{item.headline}", max(10, self.columns - 2))]
+
+    def _last(self) -> int:
+        """The last place of the cursor."""
+        return max(0, len(self._said()) + len(self.session.problems.items) - 1)
+
+    def _line_at(self, row: int) -> int:
+        """The place of the cursor for a row of the screen."""
+        return row if row <= self.cursor else max(self.cursor, row - len(self._unfolded()) + 1)
 
     def count(self) -> int:
-        return len(self._said()) + len(self.session.problems.items)
+        return len(self._said()) + len(self.session.problems.items) + len(self._unfolded()) - 1
+
+    def show(self) -> None:
+        self.cursor = min(self.cursor, self._last())
+        super().show()
+
+    def move(self, to: int) -> None:
+        self.cursor = max(0, min(to, self._last()))
+        self.show()  # the number of lines changes with the cursor
+        self.scroll_to_region(Region(0, self.cursor, 1, len(self._unfolded())), animate=False)
+        self.post_message(self.Moved())
+
+    def on_click(self, event: events.Click) -> None:
+        row = event.y + self.scroll_offset.y
+        if 0 <= row < self.count():
+            self.move(self._line_at(row))
+            self.post_message(self.Chosen(self, self.cursor))
+
+    def marked(self, line: int) -> bool:
+        return self.cursor <= line < self.cursor + len(self._unfolded())
 
     def pieces(self, line: int) -> list[StyledText]:
         said = self._said()
         if line < len(said):
             return [(said[line][0], "quiet")]
         items: tuple[Problem, ...] = self.session.problems.items
-        item = items[line - len(said)]
-        return [
-            ("! ", item.severity),
-            (f"{item.path} " if item.path and not item.headline.startswith(item.path) else "", "quiet"),
-            (item.headline, ""),
-        ]
+        item = items[self._line_at(line) - len(said)]
+        mark, place, room = ("! ", item.severity), _place(item), self.columns - 2
+        if not self.marked(line):
+            return [mark, (cut(place, room), "quiet"), (cut(item.headline, room - cell_len(place)), "")]
+        text = self._unfolded()[line - self.cursor]
+        if line > self.cursor or not text.startswith(place):
+            return [mark if line == self.cursor else ("  ", ""), (text, "")]
+        return [mark, (place, "quiet"), (text[len(place) :], "")]
+
+
+def _place(item: Problem) -> str:
+    """The path of a problem's node, with a blank, unless the text begins with it."""
+    return f"{item.path} " if item.path and not item.headline.startswith(item.path) else ""
 
 
 class TableLines(Lines):
@@ -379,7 +451,7 @@ class TableLines(Lines):
 
     @property
     def _columns(self) -> int:
-        return max(1, (self.size.width - 8) // 12)
+        return max(1, (self.columns - 8) // 12)
 
     def pieces(self, line: int) -> list[StyledText]:
         values, first = self.session.values, self.first_column

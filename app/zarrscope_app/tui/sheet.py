@@ -99,7 +99,7 @@ class Sheet(Guarded, ModalScreen[str]):
     def answer(self, event: events.Key) -> None:
         """Reports the choice made by a key. The sheet was closed before."""
         if self.answered is not None:
-            self.answered(self._answers.get(event.character or ""))
+            self.answered(self._answers.get(event.key, self._answers.get(event.character or "")))
 
 
 class KeySheet(Sheet):
