@@ -182,6 +182,12 @@ def color_of_256(number: int) -> tuple[int, ...]:
     return tuple(levels[(number - 16) // by % 6] for by in (36, 6, 1))
 
 
+def test_noise_of_the_background_is_not_drawn_out_into_streaks() -> None:
+    chance = np.random.default_rng(3)
+    noise = chance.integers(0, 9, (20, 40, 3)).astype(np.uint8)
+    assert not steadied(noise, None, 10).any(), "all of it is black"
+
+
 def test_a_steadied_picture_takes_few_bytes() -> None:
     """Of noise that differs by little a step sends less than half of what exact colours send."""
     chance = np.random.default_rng(3)

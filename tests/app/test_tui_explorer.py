@@ -9,7 +9,8 @@ import sys
 from collections.abc import Callable, Coroutine
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from terminal_hand import Screen
 from zarrscope_app.presenters.commands import COMMANDS, OFFERS
 from zarrscope_app.tui import picture as pictures
 from zarrscope_app.tui.app import Explorer
-from zarrscope_app.tui.characters import REST_TOLERANCE, TOLERANCE
+from zarrscope_app.tui.characters import REST_TOLERANCE, TOLERANCE, Look
 from zarrscope_app.tui.lines import FormLines
 from zarrscope_app.tui.picker import Picker
 from zarrscope_app.tui.plate import PlateLines
@@ -147,6 +148,36 @@ def test_after_steps_over_a_slow_link_the_true_colours_come(place: str, monkeypa
 
     explore(f"{place}/plane", steps, terminal=Terminal(slow=True))
     assert REST_TOLERANCE < max(seen) <= TOLERANCE
+
+
+def test_a_single_step_over_a_slow_link_is_sent_once(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plane that does not pass comes in its true colours at once; a second frame would double the bytes."""
+    noise = np.random.default_rng(5).integers(0, 255, (5, 32, 32))
+    with zarrscope.open(place, mode="r+") as h:
+        h["/plane"][...] = noise.astype(np.uint8)
+    monkeypatch.setattr(pictures, "REST_SECONDS", 0.0)
+
+    async def steps(screen: Screen) -> None:
+        picture, part = screen.app.picture, screen.session.slice
+        await screen.until(lambda: part.frame.tiles and not part.frame.loading, "it is there")
+        await screen.press("tab", "right")
+        await screen.until(lambda: part.state.axes[0].index == 1 and not part.frame.loading, "the plane is there")
+        await screen.until(lambda: not picture._stale and picture._timer is None, "it is drawn")
+        assert picture._steady is not None
+        true = part.picture(*picture.pixels).astype(int)
+        assert int(np.abs(picture._steady - true).max()) <= REST_TOLERANCE
+        assert picture._rest is None, "it is not sent again"
+
+    explore(f"{place}/plane", steps, terminal=Terminal(slow=True))
+
+
+@pytest.mark.parametrize("colors", ["truecolor", "256", "16"])
+@pytest.mark.parametrize("slow", [True, False])
+def test_an_incomplete_picture_waits_on_a_slow_link_in_all_colours(colors: Colors, slow: bool) -> None:
+    loading = SimpleNamespace(slice=SimpleNamespace(frame=SimpleNamespace(loading=True)))
+    look = Look.of(Terminal(colors=colors, slow=slow))
+    picture = pictures.PictureWidget(cast("Any", loading), id="picture", look=look)
+    assert (picture._whole(5.0) > 5.0) is slow
 
 
 # ---------------------------------------------------------------------- commands, search, bookmarks

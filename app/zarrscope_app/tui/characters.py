@@ -24,10 +24,10 @@ STEP = 4
 """Colours are rounded to multiples of this: the difference is invisible in a cell, and equal neighbours need no
 sequence."""
 TOLERANCE = 20
-"""The `tolerance` of a Look over a slow link."""
-REST_TOLERANCE = 5
-"""The tolerance of the picture that is sent over a slow link when nothing has changed for a while: 2 %, invisible in a
-cell."""
+"""The `tolerance` of a Look over a slow link, for planes that pass quickly."""
+REST_TOLERANCE = 11
+"""The tolerance of a single plane over a slow link, and of the last one after planes have passed: 4 %, which is hard to
+see in a cell. A smaller one would nearly double the bytes."""
 GROUND = 31
 """The grey level (0 to 255) that `SlicePresenter.picture` gives to pixels outside the image."""
 _BAYER = (np.array([[0, 8, 2, 10], [12, 4, 14, 6], [3, 11, 1, 9], [15, 7, 13, 5]]) + 0.5) / 16
@@ -69,13 +69,16 @@ class Look:
     tolerance: int = 0
     """Of 255: a colour that differs by at most this much from the displayed one, or from its neighbour, is replaced by
     it."""
+    slow: bool = False
+    """Whether an incomplete picture waits for its last chunks, because the link is slow."""
 
     @classmethod
     def of(cls, terminal: Terminal) -> Look:
         """The look for a terminal; one that can display pictures itself gets half blocks, because a pane consists of
         cells."""
         signs = terminal.drawing if terminal.drawing in ("braille", "ascii") else "blocks"
-        return cls(terminal.colors, signs, TOLERANCE if terminal.slow and terminal.colors == "truecolor" else 0)
+        tolerance = TOLERANCE if terminal.slow and terminal.colors == "truecolor" else 0
+        return cls(terminal.colors, signs, tolerance, terminal.slow)
 
     @property
     def rows(self) -> int:
@@ -91,18 +94,21 @@ class Look:
 def steadied(rgb: Rgb, before: Rgb | None, tolerance: int) -> Rgb:
     """The picture with fewer and shorter changes of colour. A cell close to the displayed one keeps its colours. In
     other cells a pixel gets the colour of its left neighbour, or else of the other pixel of its cell, or else the
-    colour with the shortest sequence, whichever is close.
+    colour with the shortest sequence, whichever is close. Pixels close to black become black: noise of the background
+    would be drawn out into streaks.
 
     No pixel changes by more than `tolerance`. A step through a volume then takes half of the bytes.
     """
     wanted = rgb.astype(np.int16)
     found = _shortest(wanted, tolerance)
+    black = (wanted <= tolerance).all(axis=2)
+    found[black] = 0
     kept = np.zeros(rgb.shape[:2], bool)
     if before is not None and before.shape == rgb.shape:
         kept = (np.abs(wanted - before) <= tolerance).all(axis=2)
         found[kept] = before[kept]
     kept = np.repeat(kept[0::2] & kept[1::2], 2, axis=0)  # a cell is written as a whole
-    free = ~kept
+    free = ~kept & ~black
     for x in range(rgb.shape[1]):
         here, now = wanted[:, x], found[:, x]
         near = np.zeros(len(rgb), bool)

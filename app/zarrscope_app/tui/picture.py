@@ -3,6 +3,7 @@ cursor."""
 
 from __future__ import annotations
 
+import math
 import time
 from textwrap import wrap
 
@@ -27,8 +28,10 @@ PERIOD = 1 / 30
 """
 WHOLE_SECONDS = 0.25
 """Seconds for which an incomplete picture waits for its last chunks over a slow link; it would be sent twice."""
-REST_SECONDS = 2.0
-"""Seconds without a change after which the picture is sent again over a slow link, closer to the true colours."""
+REST_SECONDS = 1.0
+"""Planes pass if each comes within so many seconds after the one before. Over a slow link they are sent with fewer
+changes, and the last one again after so many seconds. A plane that comes later is sent once, closer to its true
+colours."""
 SHARE = 4
 """The pause after each drawing, as a multiple of the time that the drawing took: a large terminal draws less often."""
 
@@ -66,6 +69,8 @@ class PictureWidget(Painter, Widget, can_focus=True):
         complete."""
         self._rest: Timer | None = None
         """Runs until the picture is sent more exactly."""
+        self._changed = -math.inf
+        """The time of the last drawing that changed the picture."""
         self._shape = (0, 0)
         self._path = ""
 
@@ -114,14 +119,14 @@ class PictureWidget(Painter, Widget, can_focus=True):
 
     def _whole(self, now: float) -> float:
         """The time before which the picture is not drawn, because more of its chunks may arrive."""
-        if not self.session.slice.frame.loading or not self.look.tolerance or self.cursor is not None:
+        if not self.session.slice.frame.loading or not self.look.slow or self.cursor is not None:
             self._incomplete = 0.0
             return now
         self._incomplete = self._incomplete or now
         return self._incomplete + WHOLE_SECONDS
 
-    def _draw(self, tolerance: int | None = None) -> None:
-        """Makes the lines again, and repaints those that differ. `tolerance`: another one than that of the look."""
+    def _draw(self, rest: bool = False) -> None:
+        """Makes the lines again, and repaints those that differ. `rest`: no plane has come for a while."""
         self._timer, self._stale = None, False
         began = time.monotonic()
         self._incomplete = began if self._incomplete else 0.0
@@ -137,9 +142,10 @@ class PictureWidget(Painter, Widget, can_focus=True):
             return
         picture = self.session.slice.picture(height, width)
         if self.look.tolerance:
-            picture = steadied(picture, self._steady, self.look.tolerance if tolerance is None else tolerance)
+            alone = rest or began - self._changed >= REST_SECONDS
+            picture = steadied(picture, self._steady, REST_TOLERANCE if alone else self.look.tolerance)
             self._steady = picture.copy()
-            self._refine_later(tolerance is None)
+            self._refine_later(not alone)
         if self.cursor is not None:
             y, x = (min(at, most - 1) for at, most in zip(self.cursor, (height, width), strict=True))
             picture[y, x] = 255 - picture[y, x] // 2
@@ -150,21 +156,23 @@ class PictureWidget(Painter, Widget, can_focus=True):
         self._grid = after
         if before is None or before.shape != after.shape:
             self._lines = [Cells(row, self.look.colors) for row in after]
+            self._changed = began
             self.refresh()
         else:
             changed = np.flatnonzero((before != after).any(axis=1)).tolist()
             for y in changed:
                 self._lines[y] = Cells(after[y], self.look.colors)
             if changed:
+                self._changed = began
                 self.refresh(*(Region(0, y, self.size.width, 1) for y in changed))
         now = time.monotonic()
         self._free = now + max(PERIOD, SHARE * (now - began))
 
     def _refine_later(self, inexact: bool) -> None:
-        """Sends the picture once more, with its true colours, when it has not been drawn again for a while."""
+        """Sends the picture once more, closer to its true colours, when it has not been drawn again for a while."""
         if self._rest is not None:
             self._rest.stop()
-        self._rest = self.set_timer(REST_SECONDS, lambda: self._draw(REST_TOLERANCE)) if inexact else None
+        self._rest = self.set_timer(REST_SECONDS, lambda: self._draw(rest=True)) if inexact else None
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """Returns the lines without Textual's cache of styled lines: they have neither border nor background, and are
