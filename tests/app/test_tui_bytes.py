@@ -67,6 +67,17 @@ def test_without_unicode_signs_are_ascii_and_no_column_shifts(encoding: str) -> 
     assert f"v3 * 16 um x 2 > caf{'é' if encoding == 'ISO-8859-1' else '?'} |" in shown
 
 
+@pytest.mark.parametrize(("encoding", "font"), [("ISO-8859-1", ""), ("utf-8", "cp437")])
+def test_scrollbars_and_corners_are_signs_that_the_terminal_has(encoding: str, font: str) -> None:
+    """The ends of Textual's scrollbars are eighths of blocks, which neither an old font nor Latin-1 has."""
+    changes = ScreenChanges(encoding=encoding, font=font)
+    changes.feed("\x1b[1;1H╭─▁▂▃▄▅▆▇█▏▎▍▌▋▊▉")
+    shown = changes.changes()
+    assert "?" not in shown.replace("\x1b[?", "")
+    shown.encode(font or encoding)
+    assert font == "" or "┌─" in shown
+
+
 # ---------------------------------------------------------------------- how often
 class Sink:
     """Textual's driver as far as it writes, on a clock that the test turns."""

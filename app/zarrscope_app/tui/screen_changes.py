@@ -35,9 +35,12 @@ _SIGNS = {
     **dict.fromkeys("▴▲↑", "^"),
     **dict.fromkeys("─━═▁▔‾–—", "-"), **dict.fromkeys("│┃║▏▕▎▌▐", "|"), **dict.fromkeys("┌┐└┘├┤┬┴┼╭╮╯╰┏┓┗┛", "+"),
     **dict.fromkeys("•●◉·", "*"), **dict.fromkeys("○◌", "o"), **dict.fromkeys("█■▓▒▀▄", "#"), **dict.fromkeys("░", ":"),
+    **dict.fromkeys("▂▃▅▆▇▉▊▋▍▎", " "),  # ends of scrollbars
     "…": "~", "⏎": "$", "✎": "*", "×": "x", "µ": "u",
 }  # fmt: skip
 """The ASCII replacement of each sign that the screens use, for terminals without Unicode."""
+_CORNERS = dict(zip("╭╮╯╰", "┌┐┘└", strict=True))
+"""The corners of sheets, for fonts that have lines, but no round corners."""
 
 CellStyle = tuple[str, str, str]
 """(foreground, background, the other attributes), each in SGR parameters; "" is the terminal's default."""
@@ -58,6 +61,8 @@ class _Fallbacks(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
+        if self._font:
+            character = _CORNERS.get(character, character)
         if not self._font or not character.encode(self._font, "ignore"):
             character = _SIGNS.get(character, character)
         try:
