@@ -68,6 +68,8 @@ def test_quitting_leaves_a_clean_terminal(start: Callable[..., Terminal], volume
     terminal.press("q")
     assert terminal.ended() == 0
     assert_clean(terminal)
+    before = terminal.written.rpartition("\x1b[?1049l")[0]
+    assert "\x1b[2J\x1b[H" in before, "a terminal without an alternate screen is empty"
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])

@@ -18,6 +18,9 @@ from zarrscope_app.tui.terminal import Terminal
 
 SLOW_PERIOD = 0.1
 """Seconds between two frames on a slow link."""
+CLEAR = "\x1b[m\x1b[2J\x1b[H"
+"""Written before the alternate screen is left: the Linux console and GNU screen have none by default, and the shell
+would write over the remains of the application."""
 PERIOD = 1 / 30
 """Seconds between two frames on a fast link."""
 
@@ -71,6 +74,7 @@ def sparing(base: type[Driver], terminal: Terminal) -> type[Driver]:
             if self._waiting is not None:
                 self._waiting.cancel()
                 self._waiting = None
+            super().write(CLEAR)
             super().stop_application_mode()
 
     return Sparing

@@ -23,7 +23,7 @@ from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.session.last_part import last_part
 from zarrscope_app.tui.terminal import CONSOLE_FONT
 
-_ENTER, _LEAVE = "\x1b[?1049h\x1b[2J\x1b[H", "\x1b[?1049l"
+_ENTER, _LEAVE = "\x1b[?1049h\x1b[2J\x1b[H", "\x1b[2J\x1b[H\x1b[?1049l"
 ROWS_SECONDS = 0.15
 """The most seconds for which the imports wait for the rows; on a slow disk the rows appear later, or with the
 application."""
