@@ -40,7 +40,7 @@ from zarrscope_app.tui.driver import sparing
 from zarrscope_app.tui.early_keys import EarlyKeys
 from zarrscope_app.tui.ending import has_job_control
 from zarrscope_app.tui.entry import InputLine, Painter
-from zarrscope_app.tui.error_line import error_text, is_remark
+from zarrscope_app.tui.error_line import error_text, form_text, is_remark
 from zarrscope_app.tui.keys import Keyboard
 from zarrscope_app.tui.lines import Lines, TreeLines
 from zarrscope_app.tui.picture import PictureWidget
@@ -344,8 +344,7 @@ class Explorer(App[int]):
         if self._pixels.waiting:
             return words.PIXELS_COME
         if s.state.tab == "attributes":
-            asks = s.edit.state.sentence == strings.READ_ONLY_FORM and not self.read_only
-            return self.terminal.spelled(words.READ_ONLY_FORM) if asks else s.edit.state.sentence
+            return self.terminal.spelled(form_text(s.edit.state.sentence, self.read_only))
         if s.state.tab == "overview":
             return self.part("overview", PlateLines).told()
         found = s.slice.state.measurement
