@@ -13,12 +13,15 @@ import stat
 import struct
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import servers
 import zarrscope
+from contracts.places import COMMAND, NEAR, Services
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="access control lists are those of Linux")
 
@@ -87,8 +90,10 @@ def as_member(work: Callable[[], object]) -> str:
     return error
 
 
-def edit(share: Path, value: str = "once", *, make: bool = False) -> None:
-    with zarrscope.open(share, "r+") as h:
+def edit(
+    share: Path | str, value: str = "once", *, make: bool = False, options: Mapping[str, Any] | None = None
+) -> None:
+    with zarrscope.open(share, "r+", storage_options=options) as h:
         if make:
             h.create_array("/made", shape=(2,), dtype="u1")[...] = 1
         h["/a"].attrs["edited"] = value
@@ -97,17 +102,23 @@ def edit(share: Path, value: str = "once", *, make: bool = False) -> None:
         array[...] = 7
 
 
-def test_a_list_stays_with_a_file_that_is_replaced(share: Path) -> None:
+FAR_SIDE = {"ssh": NEAR, "command": COMMAND}
+ways = pytest.mark.parametrize(("way", "options"), [("", None), ("ssh://127.0.0.1", FAR_SIDE)], ids=["here", "ssh"])
+
+
+@ways
+def test_a_list_stays_with_a_file_that_is_replaced(share: Path, way: str, options: Any) -> None:
     before = {}
     for i, path in enumerate(files(share)):
         give(path, ACCESS, acl(guest=4 + 2 * (i % 2)))
         before[path] = (lists(path), stat.S_IMODE(path.stat().st_mode))
-    edit(share)
+    edit(f"{way}{share}", options=options)
     assert json.loads((share / "a" / "zarr.json").read_text())["attributes"] == {"edited": "once"}
     assert {path: (lists(path), stat.S_IMODE(path.stat().st_mode)) for path in files(share)} == before
 
 
-def test_a_list_for_new_files_gives_no_rights_to_old_ones(share: Path) -> None:
+@ways
+def test_a_list_for_new_files_gives_no_rights_to_old_ones(share: Path, way: str, options: Any) -> None:
     """The file that replaces an old one is new to the folder, and would get the list for new files."""
     for folder in (share, *(each for each in share.rglob("*") if each.is_dir())):
         give(folder, DEFAULT, acl(guest=6))
@@ -115,8 +126,33 @@ def test_a_list_for_new_files_gives_no_rights_to_old_ones(share: Path) -> None:
     for path in files(share):
         path.chmod(0o640)
         before[path] = ({}, 0o640)
-    edit(share)
+    edit(f"{way}{share}", options=options)
     assert {path: (lists(path), stat.S_IMODE(path.stat().st_mode)) for path in files(share)} == before
+
+
+@as_root
+@pytest.mark.parametrize("scheme", ["ssh", "sftp"])
+def test_group_and_mode_stay_when_a_server_writes(share: Path, scheme: str, services: Services) -> None:
+    """The far side of ssh also keeps lists, which SFTP does not have (resources/docs/remote.md)."""
+    if (why := servers.missing("sshd")) is not None:
+        pytest.skip(why)
+    program = services.sshd
+    address, options = f"ssh://127.0.0.1{share}", {"ssh": program, "command": COMMAND}
+    if scheme == "sftp":
+        pytest.importorskip("paramiko")
+        address, options = f"sftp://127.0.0.1:{servers.port_of(program)}{share}", servers.sftp_options(program)
+    for path in (share, *share.rglob("*")):
+        os.chown(path, OWNER, GROUP)
+        path.chmod(0o2770 if path.is_dir() else 0o640)
+    document = share / "a" / "zarr.json"
+    os.chown(document, MEMBER, GROUP + 1)  # not the group of its folder, which a new file there gets
+    before = {path: path.stat() for path in files(share)}
+    edit(address, options=options, make=True)
+    assert json.loads(document.read_text())["attributes"] == {"edited": "once"}
+    for path, old in before.items():
+        new = path.stat()
+        assert (new.st_uid, new.st_gid, new.st_mode) == (old.st_uid, old.st_gid, old.st_mode), path
+    assert {path.stat().st_gid for path in files(share / "made")} == {GROUP}, "of new files, as the folder says"
 
 
 def test_a_new_file_gets_the_list_of_its_folder(share: Path) -> None:

@@ -239,9 +239,22 @@ def create(channel: SFTPClient, unfinished: str, path: str) -> bool:
     return True
 
 
+def _give(channel: SFTPClient, unfinished: str, old: Any, written: Any) -> bool:
+    """Gives a new file the owner and the group of the old one, or at least the group. Returns whether it was changed:
+    then the mode has to be set again."""
+    for uid, gid in ((old.st_uid, old.st_gid), (written.st_uid, old.st_gid)):
+        if uid is None or gid is None or (uid, gid) == (written.st_uid, written.st_gid):
+            return False
+        with suppress(OSError):
+            channel.chown(unfinished, uid, gid)
+            return True
+    return False
+
+
 def supersede(channel: SFTPClient, unfinished: str, path: str, written: Any) -> None:
-    """Renames the file `unfinished` to `path`, where it replaces an existing file and keeps that file's mode. `written`
-    has the attributes of `unfinished`.
+    """Renames the file `unfinished` to `path`, where it replaces an existing file and keeps that file's mode, its group
+    and, if the server allows it, its owner. `written` has the attributes of `unfinished`. SFTP has no access control
+    lists.
 
     Raises Refused, ReadOnly, Unsupported.
     """
@@ -258,7 +271,7 @@ def supersede(channel: SFTPClient, unfinished: str, path: str, written: Any) -> 
                 advice="Nothing was changed. Remove the protection, or save a copy elsewhere.",
             )
         mode = stat.S_IMODE(old.st_mode)
-        if mode != stat.S_IMODE(written.st_mode):
+        if _give(channel, unfinished, old, written) or mode != stat.S_IMODE(written.st_mode):
             channel.chmod(unfinished, mode)
     try:
         channel.posix_rename(unfinished, path)
