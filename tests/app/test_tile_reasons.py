@@ -12,9 +12,11 @@ from qtpy.QtWidgets import QApplication, QToolTip
 
 from contracts.journeys import Shelf
 from qt_robot import QtRobot
+from zarrscope.errors import Unreadable
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.view.render import pattern
 from zarrscope_app.presenters import SlicePresenter, TileState
+from zarrscope_app.presenters.image import words
 from zarrscope_app.presenters.image.painting import Mark, sign
 
 SIDE, CHUNK = 96, 48
@@ -60,6 +62,37 @@ def test_a_place_says_why_it_looks_as_it_does(robot: QtRobot, shelf: Shelf) -> N
     assert "1 tile failed: click to read again" in robot.session.state.status_text
     robot.session.set_tab("info")
     assert "tile" not in robot.session.state.status_text, "there is none to click"
+
+
+def test_the_reason_stands_beside_the_number_of_failed_tiles(robot: QtRobot, shelf: Shelf) -> None:
+    """Without hovering over the tile: in the status bar as long as no pixel is read out there, and as its tooltip."""
+    quarters(shelf)
+    picture = shown(robot, shelf)
+    robot.wait(lambda: picture._tiles.settled and "503" in picture.broken, "the failure")
+    assert "a/c/1/0" in picture.broken
+    robot.wait(lambda: "503" in robot.window._probe.text() or bool(picture.probe.text), "the status bar")
+    picture._unpin()
+    robot.window._status()
+    assert picture.broken in robot.window._probe.text()
+    assert "503" in robot.window._view_text.toolTip()
+    robot.session.set_tab("info")
+    robot.wait(lambda: not robot.window._probe.text() and not robot.window._view_text.toolTip(), "no picture")
+    robot.session.set_tab("image")
+    shelf.failing = set()
+    shelf.set("a/c/1/1", bytes(CHUNK * CHUNK))
+    robot.window.run("retry-tiles")
+    robot.wait(lambda: not picture.broken and "503" not in robot.window._probe.text(), "the data")
+
+
+def test_further_reasons_are_counted() -> None:
+    def failed(sentence: str) -> words.Failure:
+        return words.Failure(sentence, decodable=True, blank=True)
+
+    assert words.broken([]) == ""
+    assert words.broken([failed("a: 503."), failed("a: 503.")]) == "a: 503."
+    assert words.broken([failed("a: 503."), failed("b: 503."), failed("c")]) == "a: 503. 2 more reasons under Problems."
+    near = Unreadable("The file could not be read", store="file:///x.zarr", key="a/c/0", advice="Try again.")
+    assert "a/c/0" in words.failed_chunk(near), "the key, where the sentence names none"
 
 
 def test_a_chunk_that_is_not_here_yet_says_so(robot: QtRobot, shelf: Shelf) -> None:

@@ -67,6 +67,9 @@ def test_a_plane_behind_a_dead_link_says_why_and_is_read_again_by_a_key(shelf: S
             await screen.until(lambda: frame().failed == 1, "one tile failed")
             await screen.until(lambda: not frame().loading, "the others")
             assert told(screen) == "", "the reason does not cover tiles that could be read"
+            assert "u reads failed tiles again: " in app._note()
+            assert last[0] in app._note()
+            assert "503" in app._note()
 
     asyncio.run(run())
 

@@ -191,7 +191,7 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
         if view == "main" and shown.frame.shape[0] and (asked := shown.take_rect()) is not None:
             self.streams[view].place(asked)
         rect = shown.visible_rect
-        self.streams[view].show(shown.frame, bar=shown.scale_bar((rect[3] - rect[1]) / 5))
+        self.streams[view].show(shown.frame, bar=shown.scale_bar((rect[3] - rect[1]) / 5), broken=shown.broken)
 
     def _send_answer(self) -> None:
         """Sends the numbers of handled messages, and the values under the cursor."""

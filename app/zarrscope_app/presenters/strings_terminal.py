@@ -57,6 +57,11 @@ NEVER_WRITABLE = "It was opened with --read-only."
 CANCEL_JOB = "^X stops it"
 
 
+def read_again(reason: str) -> str:
+    """How to read failed tiles again, and the reason why they failed."""
+    return f"{READ_AGAIN}: {reason}" if reason else READ_AGAIN
+
+
 def no_editor(error: OSError) -> str:
     """The reason why the editor did not start, and the variable to set."""
     return f"The editor did not start ({error.strerror or error}). Set EDITOR, for example to nano."

@@ -279,16 +279,19 @@ class Window(QMainWindow):
         if session is None:
             self._probe.clear()
             self._view_text.clear()
+            self._view_text.setToolTip("")
             return
         image = session.tabs.front == "image"
         probe = session.slice.probe
         refused = session.slice.state.refusal.sentence
         remark = session.slice.state.projection.remark if probe.text else ""
-        said = [part for part in (refused, probe.text, remark) if part]
+        broken = session.slice.broken if image else ""
+        said = [part for part in (refused, probe.text, remark) if part] or [broken]
         self._probe.setText("   ".join(said) if image else "")
         self._probe.setToolTip(tip("\n".join(said) if image else ""))
         parts = (self.image.zoom_text() if image else "", session.status_text)
         self._view_text.setText("  ·  ".join(part for part in parts if part))
+        self._view_text.setToolTip(tip(broken))
 
     # ---------------------------------------------------------------- commands
     def run(self, id: str) -> None:

@@ -353,7 +353,7 @@ class Explorer(App[int]):
             return found.sentence or told or f"{found.title} {strings.percent(found.progress or 0)}"
         note = s.slice.note if not s.slice.probe.sentence else ""  # the probe's sentence reports a value that failed
         said = (s.slice.state.refusal.sentence, s.slice.probe.text or s.slice.probe.sentence, note)
-        broken = words.READ_AGAIN if s.slice.frame.failed and s.state.tab == "image" else ""
+        broken = words.read_again(s.slice.broken) if s.slice.frame.failed and s.state.tab == "image" else ""
         # The right part of the line needs the room while it names a request that has no answer.
         return "   ".join(filter(None, said)) or broken or ("" if s.waiting else self.terminal.note)
 

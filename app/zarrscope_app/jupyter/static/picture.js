@@ -105,7 +105,7 @@ function makeStage(ui, id) {
   }
   function say() {
     const sentence = frame.blocked || frame.over || frame.sentence || "";
-    refill(over, sentence, frame.blocked ? el("button", { onclick: () => ui.line.send("slice.load_anyway") }, ui.words.load) : "");
+    refill(over, sentence, frame.broken ? el("div", {}, frame.broken) : "", frame.blocked ? el("button", { onclick: () => ui.line.send("slice.load_anyway") }, ui.words.load) : "");
   }
   function spot(event) {
     const b = canvas.getBoundingClientRect();

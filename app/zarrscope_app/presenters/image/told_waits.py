@@ -12,6 +12,7 @@ from zarrscope_app.presenters.image import words
 
 if TYPE_CHECKING:
     from zarrscope_app.presenters.image.tile_manager import TileManager
+    from zarrscope_app.presenters.image.view_models import Frame
 
 
 class TellsWaits(ABC):
@@ -36,6 +37,17 @@ class TellsWaits(ABC):
         if self._next_node or loading:
             return self._next_node or words.over(late, self._waiting)
         return late or words.unread(failures, len(self._tiles.tiles))
+
+    @property
+    @abstractmethod
+    def frame(self) -> Frame:
+        """The tiles to paint, and the sentences about them."""
+
+    @property
+    def broken(self) -> str:
+        """The reason why tiles failed, for a place beside the status, which tells their number; "" if none failed or
+        `frame.over` says it."""
+        return words.broken(self._tiles.failures) if not self.frame.over else ""
 
     @abstractmethod
     def _repaint(self) -> None:

@@ -251,8 +251,10 @@ def failed_chunk(error: BaseException) -> str:
     """The reason why a chunk failed, for a place that does not name the chunk: "c/0/1 from 10.0.0.1:8000: The server
     answered 503. Wait, then try again." """
     sentence = strings.failed_chunk(error)
-    if not isinstance(error, ZarrscopeError) or not error.key or not error.store or error.store.startswith("file:"):
+    if not isinstance(error, ZarrscopeError) or not error.key:
         return sentence
+    if not error.store or error.store.startswith("file:"):
+        return failed_tile(sentence, False, error.key)
     named = requested(error.store, error.key)
     return f"{named.partition(' from ')[0] if host_of(error.store) in sentence else named}: {sentence}"
 
@@ -272,6 +274,14 @@ def unread(failures: Sequence[Failure], tiles: int) -> str:
     if not failures or len(failures) < tiles or not all(failure.blank for failure in failures):
         return ""
     return f"{failures[0].sentence}{' Click or press U to read it again.' if failures[0].decodable else ''}"
+
+
+def broken(failures: Sequence[Failure]) -> str:
+    """The reason why the first tile failed, and the number of further reasons, which are among the problems; "" if none
+    failed."""
+    told = list(dict.fromkeys(failure.sentence for failure in failures))
+    more = f" {strings.counted(len(told) - 1, 'more reason')} under Problems." if len(told) > 1 else ""
+    return f"{told[0]}{more}" if told else ""
 
 
 def tiles(loading: int, failed: int) -> str:
