@@ -1,7 +1,7 @@
 """Stores the applications' settings: small text files in the platform's folder for the state of applications.
 
 $XDG_STATE_HOME/zarrscope (else ~/.local/state/zarrscope); %LOCALAPPDATA% on Windows; ~/Library/Application Support on
-macOS. If the folder cannot be read or written, that is not an error: nothing is stored then.
+macOS. If the folder cannot be read or written, that is not an error: nothing is stored then, and `unwritable` tells.
 """
 
 from __future__ import annotations
@@ -60,6 +60,15 @@ class FileSettings:
                     raise
         except (OSError, RuntimeError):
             return
+
+    def unwritable(self) -> str:
+        """The folder of the files if nothing can be stored there; "" if it can be written, or could be created."""
+        try:
+            place = self._file("x").parent
+        except RuntimeError:  # this user has no home
+            return "~"
+        there = next((each for each in (place, *place.parents) if each.exists()), place)
+        return "" if there.is_dir() and os.access(there, os.W_OK | os.X_OK) else str(place)
 
     def names(self, start: str) -> list[str]:
         """The sorted names, beginning with `start`, under which texts are stored."""

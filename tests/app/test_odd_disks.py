@@ -15,6 +15,9 @@ import pytest
 import zarrscope
 from contracts.small_disk import READ_ONLY, needs_mounts, within
 from terminals import terminals
+from zarrscope.runtime.threads import Mailbox
+from zarrscope_app import settings
+from zarrscope_app.presenters import SessionStatus, Workspace
 
 pytestmark = needs_mounts
 
@@ -174,3 +177,78 @@ def test_the_window_needs_no_home(home: Path, data: Path) -> None:
     given = {**environment(home), "QT_QPA_PLATFORM": "offscreen"}
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=given, check=False)
     assert (done.returncode, done.stdout) == (0, "closed\n"), done.stderr
+
+
+@pytest.mark.parametrize("home", ["read-only", "a file", "nobody's"])
+def test_the_problems_say_that_settings_are_not_kept(
+    home: str, data: Path, tmp_path: Path, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One sentence, which is not counted as a problem of the hierarchy and stays after a refresh."""
+    place = tmp_path / "state"
+    if home == "nobody's":
+        monkeypatch.setattr(settings, "folder", lambda: Path("~nobody-of-this-name").expanduser())
+        settings_here, named = settings.FileSettings(), "~"
+    else:
+        if home == "a file":
+            place.write_bytes(b"")
+        else:
+            monkeypatch.setattr(settings.os, "access", lambda path, how: False)  # root may write everywhere
+        settings_here, named = settings.FileSettings(place / "zarrscope"), str(place / "zarrscope")
+    workspace = Workspace(mailbox, settings_here)
+    session = workspace.open(str(data))
+    mailbox.run_until(lambda: session.state.status is SessionStatus.READY, 60)
+    for _ in range(2):
+        assert f": {named} cannot be written." in session.problems.sentence
+        assert (session.problems.count, session.state.sentence) == (0, "")
+        session.reload()
+        mailbox.run_until(lambda: session.state.status is SessionStatus.READY, 60)
+    workspace.close_all()
+    settings_here.store("words", "x")
+    assert settings_here.load("words") is None
+    assert settings.FileSettings(tmp_path / "new" / "folder").unwritable() == "" or home == "read-only"
+
+
+NOTEBOOK = """
+import sys, time
+from zarrscope.runtime.threads import Mailbox
+from zarrscope_app.jupyter import Explorer
+mailbox = Mailbox()
+widget = Explorer(sys.argv[1], post=mailbox)
+mailbox.run_until(lambda: "image" in str(widget.session.tree.rows(0, 0, 9)), 60)
+print(widget.session.problems.sentence)
+widget.close()
+"""
+NAPARI = """
+import sys, time
+import napari
+from qtpy.QtWidgets import QApplication
+viewer = napari.Viewer(show=False)
+from zarrscope_app.napari.dock import Explorer
+dock = Explorer(viewer)
+dock.workspace.open(sys.argv[1])
+end = time.monotonic() + 60
+while time.monotonic() < end and "image" not in str(dock.workspace.current.tree.rows(0, 0, 9)):
+    QApplication.processEvents()
+print(dock.workspace.current.problems.sentence)
+dock.close()
+viewer.close()
+"""
+
+
+@pytest.mark.parametrize("home_is", ["read-only", "missing"])
+@pytest.mark.parametrize("host", ["notebook", "napari"])
+def test_plug_ins_need_no_home(host: str, home_is: str, home: Path, data: Path, tmp_path: Path) -> None:
+    pytest.importorskip("anywidget" if host == "notebook" else "napari")
+    command = [sys.executable, "-c", NOTEBOOK if host == "notebook" else NAPARI, str(data)]
+    given = {**environment(home), "QT_QPA_PLATFORM": "offscreen"}
+    if host == "napari":  # napari itself ends if it cannot write its own settings
+        given |= {"NAPARI_CONFIG": str(tmp_path / "napari.yaml"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    if home_is == "read-only":
+        command = within(home, *command, how=READ_ONLY)
+    else:
+        home.rmdir()
+        given["HOME"] = str(data / "zarr.json" / "home")  # no folder can be made there
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, env=given, check=False)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "Traceback" not in done.stderr
+    assert done.stdout.rstrip().endswith(".local/state/zarrscope cannot be written."), done.stdout

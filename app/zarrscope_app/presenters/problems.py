@@ -90,6 +90,8 @@ class ProblemsPresenter:
         """The number of findings that are only information."""
         self._comparison: Comparison | None = None
         self._comparing: Ticket | None = None
+        self.note = ""
+        """A sentence about this computer, not about the hierarchy: it is not counted."""
 
     @property
     def items(self) -> tuple[Problem, ...]:
@@ -123,9 +125,9 @@ class ProblemsPresenter:
 
     @property
     def sentence(self) -> str:
-        """The results of the check and of the comparison, and what was examined for them."""
+        """The results of the check and of the comparison, and what was examined for them; then the note."""
         compared = self._comparison.sentence(self.comparing) if self._comparison is not None else ""
-        return " ".join(part for part in (self._checked, compared) if part)
+        return " ".join(part for part in (self._checked, compared, self.note) if part)
 
     @property
     def _checked(self) -> str:

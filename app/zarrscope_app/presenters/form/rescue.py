@@ -46,6 +46,9 @@ class Keeper(Protocol):
     def store(self, name: str, text: str) -> None:
         """Stores a text under a name, in place of the former one."""
 
+    def unwritable(self) -> str:
+        """The place where nothing can be stored; "" if texts outlive the process, or are not meant to."""
+
     def names(self, start: str) -> list[str]:
         """The names that begin with `start` and have a text."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.rescue import Keeper, Rescue
 from zarrscope_app.presenters.session.part import SessionPart
 
@@ -15,6 +16,7 @@ class KeepsEdits(SessionPart):
         """Starts to store unsaved edits so that they outlive the process, and offers those of an earlier run."""
         self.rescue = Rescue(self.url, self.edit, self.owner, keeper)
         self.rescue.changed.connect(self._refresh)
+        self.problems.note = _unkept(keeper.unwritable())
         self._refresh()
 
     def put_back(self) -> None:
@@ -40,3 +42,11 @@ class KeepsEdits(SessionPart):
         """Stores unsaved edits for the next start, because the process is about to end."""
         if self.rescue is not None:
             self.rescue.close()
+
+
+def _unkept(place: str) -> str:
+    """The sentence about a place where nothing can be stored; "" for none."""
+    if not place:
+        return ""
+    told = "Settings, recent places and unsaved edits are not kept for the next start"
+    return f"{told}: {strings.clean(place)} cannot be written."

@@ -30,6 +30,9 @@ class Settings(Protocol):
     def store(self, name: str, text: str) -> None:
         """Stores a text under a name, in place of the former one."""
 
+    def unwritable(self) -> str:
+        """The place where nothing can be stored; "" if texts outlive the process, or are not meant to."""
+
     def names(self, start: str) -> list[str]:
         """The names that begin with `start` and have a text."""
 
@@ -50,6 +53,10 @@ class Forgetful:
     def store(self, name: str, text: str) -> None:
         """Keeps a text under a name until the process ends."""
         self._texts[name] = text
+
+    def unwritable(self) -> str:
+        """Nothing is meant to outlive the process."""
+        return ""
 
     def names(self, start: str) -> list[str]:
         """The names that begin with `start`, in the order of storing."""
