@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +86,10 @@ def is_ready(session: Session) -> bool:
     return still and session.slice.state.kind == "image"
 
 
+def has_limits(session: Session) -> bool:
+    return all(channel.lo is not None for channel in session.slice.state.channels)
+
+
 @pytest.fixture(scope="module")
 def texts(place: str) -> dict[str, str]:
     """Each view as a host tells it, which knows the whole of it."""
@@ -92,10 +97,10 @@ def texts(place: str) -> dict[str, str]:
     for kind, (path, told) in KINDS.items():
         workspace = Workspace(mailbox, Forgetful())
         session = workspace.show_view({"url": place, "path": path, "slice": told})
-        mailbox.run_until(lambda session=session: is_ready(session), SECONDS)
+        mailbox.run_until(partial(is_ready, session), SECONDS)
         height, width = session.slice.frame.shape
         session.slice.viewport((0.0, 0.0, float(height), float(width)), (height, width))
-        mailbox.run_until(lambda picture=session.slice: all(c.lo is not None for c in picture.state.channels), SECONDS)
+        mailbox.run_until(partial(has_limits, session), SECONDS)
         found[kind] = workspace.view_text()
         assert not session.problems.items, [problem.headline for problem in session.problems.items]
         workspace.close_all()

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from rich.cells import cell_len
+from textual.widgets import Static
 
 import zarrscope
 from terminal_hand import Screen
@@ -113,7 +114,7 @@ def test_enter_on_a_field_asks_to_open_for_writing(place: str) -> None:
         await screen.press("e")
         form = screen.app.query_one("#attributes", FormLines)
         await screen.until(lambda: form.count() > 40, "the form is there")
-        assert "⏎" in str(screen.app.query_one("#status").content)
+        assert "⏎" in str(screen.app.query_one("#status", Static).content)
         await screen.press("down", "enter")
         await screen.until(lambda: isinstance(screen.top, Sheet), "it asks")
         await screen.press("escape")
