@@ -67,12 +67,11 @@ class Window(QMainWindow):
         self.bridge = Bridge()
         self.workspace = Workspace(self.bridge.post, settings)
         self.views = Views(self.workspace, self.tell, self._say)
-        self._settings = settings
-        self._new_window = new_window
+        self._settings, self._new_window = settings, new_window
         self._session: Session | None = None
         self._shown: tuple[Session, SessionState] | None = None
-        self._form_awaited = False  # whether a pattern was typed whose form is not displayed yet
         """The session and its state that were written last."""
+        self._form_awaited = False  # whether a pattern was typed whose form is not displayed yet
         self._dropped: set[Session] = set()
         """Sessions whose changes the person chose to drop while the window closes; nobody is asked twice."""
         self.setWindowIcon(icon("zarrscope"))

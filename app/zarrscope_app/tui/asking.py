@@ -52,7 +52,8 @@ class Asks(Protocol):
     def suspended(self) -> AbstractContextManager[None]:
         """A context in which another program uses the terminal."""
 
-    def open_for_writing(self) -> None: ...
+    def open_for_writing(self) -> None:
+        """Opens the hierarchy again so that its attributes can be edited."""
 
 
 class FollowingSheet(Sheet):

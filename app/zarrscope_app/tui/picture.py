@@ -29,8 +29,8 @@ PERIOD = 1 / 30
 WHOLE_SECONDS = 0.25
 """Seconds for which an incomplete picture waits for its last chunks over a slow link; it would be sent twice."""
 REST_SECONDS = 1.0
-"""Planes pass if each comes within so many seconds after the one before. Over a slow link they are sent with fewer
-changes, and the last one again after so many seconds. A plane that comes later is sent once, closer to its true
+"""The seconds after a plane within which the next one makes both a series. Over a slow link the planes of a series are
+sent with fewer changes, and the last one again after this time. Any other plane is sent once, closer to its true
 colours."""
 SHARE = 4
 """The pause after each drawing, as a multiple of the time that the drawing took: a large terminal draws less often."""
