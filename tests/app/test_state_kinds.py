@@ -155,13 +155,15 @@ def test_the_window_returns_each_view(texts: dict[str, str], qtbot: Any) -> None
 
 @pytest.mark.needs("qt", "display")
 def test_napari_returns_each_view(texts: dict[str, str], hand: Any) -> None:
+    from napari.layers import Image
+
     def opened(text: str) -> str:
         hand.viewer.layers.clear()
         hand.dock.open(text)
         hand.wait(lambda: hand.viewer.layers and not hand.dock.adding and is_ready(hand.dock.session))
+        image = next((layer for layer in hand.viewer.layers if isinstance(layer, Image)), hand.viewer.layers[0])
+        hand.viewer.layers.selection.active = image  # the view is that of the chosen layer, and labels are added last
         return str(hand.dock.layer_menu.view_text())
-
-    from napari.layers import Image
 
     if not hasattr(Image, "locked_data_level"):  # an older napari chooses the level by itself
         texts = {kind: text for kind, text in texts.items() if "level" not in decode_view(text)["slice"]}
