@@ -275,10 +275,12 @@ class Explorer(QWidget):
     def _show(self) -> None:
         self.when_open.show(self.session is not None)
         held, unread = self.planes.labels.sentence, self.planes.unread.sentence
+        # removed labels that are not written stay said, beside the answer to the last action
+        told = " ".join(filter(None, (self._said, held))) if held else unread or self._said
         self.bring_back.setVisible(bool(held))
         self.browse.set_open(len(self.places.sessions))
         if self.session is None:
-            self.facts.setText(held or unread or self._said)
+            self.facts.setText(told)
             self.retry.setVisible(bool(unread))
             for button in (self.button, self.add_as):
                 button.setEnabled(False)
@@ -287,7 +289,7 @@ class Explorer(QWidget):
         state = self.session.state
         problems = self.session.problems.items
         facts = strings.joined(state.facts, problems[-1].headline if problems else "")
-        self.facts.setText(state.sentence or held or unread or self._said or facts)
+        self.facts.setText(state.sentence or told or facts)
         self.retry.setVisible(bool(unread) or state.retry)
         for name, button in self.offers.items():
             button.setVisible(name in state.offers)

@@ -93,6 +93,10 @@ class ImagePane(QWidget):
             presenter.painted.connect(self._painted)
             self._changed()
 
+    def take_focus(self) -> None:
+        """Gives the focus to the picture, the line or the volume."""
+        self._front().setFocus()
+
     def _front(self) -> ImageCanvas | LinePlotWidget | SolidCanvas:
         """The widget that is zoomed: the picture, the line or the volume."""
         page = self._stack.currentWidget()
@@ -134,7 +138,7 @@ class ImagePane(QWidget):
     def _solid_changed(self) -> None:
         if self._presenter is not None:
             self._changed()
-        self._front().setFocus()
+        self.take_focus()
         self.zoomed.emit()
 
     def zoom_text(self) -> str:

@@ -66,6 +66,8 @@ class ViewTabs(QTabWidget):
         self._built_in = only or tuple(WIDGETS)
         self._session: Session | None = None
         self._attached: set[str] = set()
+        self._focus_kept_by: QWidget | None = None
+        """The widget that has the focus until the picture of a new session can be shown."""
         self.pages: dict[str, Any] = {}
         self.setDocumentMode(True)
         self.setAccessibleName(LABELS["views"])
@@ -94,6 +96,23 @@ class ViewTabs(QTabWidget):
             page.attach(None)
         self.show_views()
 
+    def focus_picture(self, meanwhile: QWidget) -> None:
+        """Gives the focus to the picture once there is one, so that its keys work at once, and until then to another
+        widget. Qt would give the focus of a page whose tab is closed to a button nearby."""
+        self._focus_kept_by = meanwhile
+        meanwhile.setFocus()
+
+    def leave_focus(self) -> None:
+        """Leaves the focus where it is, because the person has chosen a node."""
+        self._focus_kept_by = None
+
+    def _hand_over_focus(self) -> None:
+        keeper, page = self._focus_kept_by, self.currentWidget()
+        if keeper is not None and page is self.pages["image"] and self.isTabEnabled(self.currentIndex()):
+            self.leave_focus()
+            if keeper.hasFocus():
+                page.take_focus()
+
     def show_views(self) -> None:
         """Attaches the views that the session has now, writes the titles, closes the tabs that do not fit, and brings
         the session's tab to the front. Emits no signal, because it is not a choice of the person."""
@@ -121,6 +140,7 @@ class ViewTabs(QTabWidget):
             self.setCurrentWidget(self.pages[front])
         blocker.unblock()
         self._room_for_current()
+        self._hand_over_focus()
 
     @property
     def zoomed(self) -> Any:

@@ -199,8 +199,7 @@ class Window(QMainWindow):
             session.slice.probed.connect(self._status)
             session.edit.changed.connect(self._edit_changed)
             session.problems.changed.connect(self.tabs.show_views)
-            # Focus on the picture, so that its keys work at once and the address line loses the focus.
-            self.image.canvas.setFocus()
+            self.tabs.focus_picture(meanwhile=self.tree.view)
         self._session_changed()
         self._edit_changed()
         self.tabs.show_views()
@@ -266,6 +265,7 @@ class Window(QMainWindow):
             self._form_awaited = is_pattern(text.strip())
 
     def _select(self, path: str) -> None:
+        self.tabs.leave_focus()
         if self._session is not None:
             self._session.select(path)
 
