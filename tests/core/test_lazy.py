@@ -268,6 +268,8 @@ def test_edges_of_a_part_are_those_of_its_chunks() -> None:
 def test_a_view_is_one_number_or_says_that_it_is_not(view: LazyView) -> None:
     one = view[0, 0, 0]
     assert (int(one), float(one), one.item(), one.tolist()) == (VALUES[0, 0, 0],) * 4
+    assert VALUES[0, 0, 0] in one
+    assert -1 not in one
     assert bool(view[0, :1, :1] == VALUES[0, 0, 0])
     assert view.item(1, 2, 3) == VALUES[1, 2, 3]
     with pytest.raises(ValueError, match="ambiguous"):

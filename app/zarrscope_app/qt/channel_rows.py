@@ -6,7 +6,7 @@ import math
 from functools import partial
 
 from qtpy.QtCore import QSize, Qt
-from qtpy.QtGui import QAction, QBrush, QColor, QIcon, QLinearGradient, QPainter, QPaintEvent, QPixmap
+from qtpy.QtGui import QAction, QBrush, QColor, QIcon, QLinearGradient, QPainter, QPixmap
 from qtpy.QtWidgets import (
     QColorDialog,
     QGridLayout,
@@ -23,7 +23,7 @@ from zarrscope_app.presenters.commands import LABELS, command
 
 from .check_box import CheckBox
 from .contrast import ContrastStrip
-from .text import Label, literal, tip
+from .text import ElidedLabel, Label, literal, tip
 from .theme import current_palette, icon, quiet
 from .typed_field import TypedField
 
@@ -49,7 +49,7 @@ class ChannelRow(QWidget):
         self._menu = QMenu(self._swatch)
         self._menu.aboutToShow.connect(self._fill_menu)
         self._swatch.setMenu(self._menu)
-        self._name = _Elided()
+        self._name = _Name()
         self._eye = QToolButton()
         self._eye.setAutoRaise(True)
         self._eye.setCheckable(True)
@@ -210,20 +210,16 @@ class ChannelRow(QWidget):
         dialog.show()
 
 
-class _Elided(Label):
-    """A name that is shortened with an ellipsis if there is not enough space."""
+class _Name(ElidedLabel):
+    """The name of a channel or of a label image, as wide as there is space."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(Qt.TextElideMode.ElideMiddle)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
 
-    def paintEvent(self, event: QPaintEvent | None) -> None:
-        text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideMiddle, self.width())
-        painter = QPainter(self)
-        # The widget is disabled for a hidden channel, and Qt's colours of disabled text are unreadable in a dark theme.
-        palette = current_palette()
-        painter.setPen(quiet(palette, 1.0 if self.isEnabled() else 0.55))
-        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
+    def text_color(self) -> QColor:
+        """Not Qt's colour of disabled text for a hidden channel, which is unreadable in a dark theme."""
+        return quiet(current_palette(), 1.0 if self.isEnabled() else 0.55)
 
 
 class LabelRow(QWidget):

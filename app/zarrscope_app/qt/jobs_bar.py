@@ -3,8 +3,7 @@ result, and a button to undo it."""
 
 from __future__ import annotations
 
-from qtpy.QtCore import Qt, QTimer
-from qtpy.QtGui import QPainter, QPaintEvent
+from qtpy.QtCore import QTimer
 from qtpy.QtWidgets import QHBoxLayout, QProgressBar, QToolButton, QWidget
 
 from zarrscope_app.presenters import Job, JobsPresenter, JobState, strings
@@ -12,22 +11,12 @@ from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.nodes.presenter import NodesPresenter
 from zarrscope_app.qt.follow import follow
 
-from .text import Label, literal, tip
+from .text import ElidedLabel, literal, tip
 from .theme import Role, current_palette, icon, warning
 
 _SHOWN = 15_000
 """Milliseconds for which the result of a job is shown; a failure is shown until the person has dismissed it."""
 _WIDEST = 420
-
-
-class _Elided(Label):
-    """A sentence that ends with an ellipsis if there is not enough space."""
-
-    def paintEvent(self, event: QPaintEvent | None) -> None:
-        text = self.fontMetrics().elidedText(self.text(), Qt.TextElideMode.ElideRight, self.width())
-        painter = QPainter(self)
-        painter.setPen(self.palette().color(Role.WindowText))
-        painter.drawText(self.rect(), Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
 
 
 class JobsBar(QWidget):
@@ -43,7 +32,7 @@ class JobsBar(QWidget):
         self._nodes: NodesPresenter | None = None
         self._seen = 0
         """The last job whose result was shown, or need not be shown."""
-        self.text = _Elided()
+        self.text = ElidedLabel()
         self.text.setMaximumWidth(_WIDEST)
         self._bar = QProgressBar()
         self._bar.setFixedWidth(96)

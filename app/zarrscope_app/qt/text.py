@@ -10,6 +10,7 @@ from html import escape
 from typing import Any
 
 from qtpy.QtCore import Qt
+from qtpy.QtGui import QColor, QPainter, QPaintEvent
 from qtpy.QtWidgets import QLabel
 
 from zarrscope_app.presenters import strings
@@ -26,6 +27,25 @@ class Label(QLabel):
                 self.setText(argument)
             else:
                 self.setParent(argument)
+
+
+class ElidedLabel(Label):
+    """A label of one line whose text is shortened with an ellipsis if there is not enough space."""
+
+    def __init__(self, mode: Qt.TextElideMode = Qt.TextElideMode.ElideRight) -> None:
+        super().__init__()
+        self._mode = mode
+
+    def text_color(self) -> QColor:
+        """The colour of the text."""
+        return self.palette().color(self.foregroundRole())
+
+    def paintEvent(self, event: QPaintEvent | None) -> None:
+        place = self.contentsRect()
+        text = self.fontMetrics().elidedText(self.text(), self._mode, place.width())
+        painter = QPainter(self)
+        painter.setPen(self.text_color())
+        painter.drawText(place, Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignLeft, text)
 
 
 def tip(text: str) -> str:

@@ -51,7 +51,7 @@ from .place_menus import fill_recent, fill_sessions
 from .problems import ProblemsPane
 from .review import CloseQuestion
 from .saved_views import Views
-from .text import Label, tip
+from .text import ElidedLabel, Label, tip
 from .theme import icon
 from .tree import TreePane
 from .views import ViewTabs
@@ -139,7 +139,7 @@ class Window(QMainWindow):
         column.addWidget(self._stack)
         column.setStretch(2, 1)
         self.setCentralWidget(inside)
-        self._probe, self._view_text = Label(), Label()
+        self._probe, self._view_text = ElidedLabel(), Label()
         for label in (self._probe, self._view_text):
             label.setContentsMargins(8, 0, 8, 0)
         self.jobs_bar = JobsBar()

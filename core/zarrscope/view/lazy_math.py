@@ -112,6 +112,9 @@ class Computing(np.lib.mixins.NDArrayOperatorsMixin, ABC):
             raise ValueError("The truth value of an array with more than one element is ambiguous")
         return bool(np.asarray(self))
 
+    def __contains__(self, value: object) -> bool:
+        return bool(np.any(np.asarray(self) == value))
+
     def item(self, *index: int) -> Any:
         """One element as a Python object; reads it. Without an index, the view must have one element."""
         return np.asarray(self[index] if index else self).item()
