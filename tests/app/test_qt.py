@@ -446,7 +446,10 @@ def test_panels_are_moved_hidden_and_remembered(qtbot: Any, tmp_path: Path, shel
         window.open(f"{shelf.address}/image")
         session = window.workspace.current
         assert session is not None
-        qtbot.waitUntil(lambda: bool(session.slice.state.channels) and window.channels.isVisible(), timeout=20_000)
+        seen = (window.channels, window.image.canvas)
+        qtbot.waitUntil(
+            lambda: bool(session.slice.state.channels) and all(each.isVisible() for each in seen), timeout=20_000
+        )
         return window
 
     first = opened()

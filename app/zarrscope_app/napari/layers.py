@@ -123,8 +123,8 @@ INVERTED = " inverted"
 
 
 def colormap_of(color: tuple[int, int, int], title: str, inverted: bool) -> str | Colormap:
-    """napari's own colour map for a colour or a title of colormaps.py, if it has one; else a new one: for a colour,
-    from black to it. An inverted map is a new one, too."""
+    """napari's own colour map for a colour or a title of image/colormaps.py, if it has one; else a new one: for a
+    colour, from black to it. An inverted map is a new one, too."""
     from napari.utils.colormaps import AVAILABLE_COLORMAPS, Colormap
 
     ramp = colormaps.ramp(title)

@@ -82,6 +82,7 @@ class AttributesPane(QWidget):
         selection.currentChanged.connect(lambda *_: self._current_changed())
         header = self.view.header()
         assert header is not None
+        header.setAccessibleName(LABELS["attributes"])
         header.setStretchLastSection(False)
         header.setSectionResizeMode(NAME, QHeaderView.ResizeMode.Interactive)
         header.setSectionResizeMode(VALUE, QHeaderView.ResizeMode.Stretch)

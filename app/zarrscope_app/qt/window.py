@@ -278,7 +278,7 @@ class Window(QMainWindow):
         if session is None:
             self._probe.clear()
             self._view_text.clear()
-            self._view_text.setToolTip("")
+            self._view_text.setToolTip(tip(""))
             return
         image = session.tabs.front == "image"
         probe = session.slice.probe

@@ -35,20 +35,20 @@ class Bucket(Protocol):
     url: str
 
     @property
-    def event_loop(self) -> asyncio.AbstractEventLoop:
+    def _event_loop(self) -> asyncio.AbstractEventLoop:
         """The event loop on which requests are sent."""
 
     @property
     def width(self) -> int:
         """The most requests at once."""
 
-    def send_read(self, key: str, part: ByteRange | None, limit: int | None) -> Sent | None:
-        """Sends the request for a value. None: only `fetch_view` can read it."""
+    def _send_read(self, key: str, part: ByteRange | None, limit: int | None) -> Sent | None:
+        """Sends the request for a value. None: only `_fetch_view` can read it."""
 
-    def received(self, sent: Sent, key: str, part: ByteRange | None, limit: int | None) -> memoryview | None:
-        """The value that an answered request brought. None: `fetch_view` goes on with the request."""
+    def _received(self, sent: Sent, key: str, part: ByteRange | None, limit: int | None) -> memoryview | None:
+        """The value that an answered request brought. None: `_fetch_view` goes on with the request."""
 
-    async def fetch_view(
+    async def _fetch_view(
         self, key: str, part: ByteRange | None, limit: int | None, sent: Sent | None = None
     ) -> bytes | memoryview | None:
         """Reads a value, with all attempts. `sent`: the first one. None: the value is absent."""
@@ -64,7 +64,7 @@ class ManyReads:
         self._todo: Iterator[tuple[int, Request]] = enumerate(requests)
         self._tasks: set[asyncio.Task[None]] = set()
         self._under_way: dict[int, Sent] = {}
-        self._loop = store.event_loop
+        self._loop = store._event_loop
         self._timer: asyncio.TimerHandle | None = None
         self._over = False
         self._loop.call_soon_threadsafe(self._fill)
@@ -90,7 +90,7 @@ class ManyReads:
             if following is None:
                 return
             i, (key, part) = following
-            sent = self._store.send_read(key, part, self._limit)
+            sent = self._store._send_read(key, part, self._limit)
             if sent is None:
                 self._go_on(i, key, part, None)
                 continue
@@ -103,7 +103,7 @@ class ManyReads:
         sent = self._under_way.pop(i)
         if self._over:
             return
-        value = self._store.received(sent, key, part, self._limit)
+        value = self._store._received(sent, key, part, self._limit)
         if value is None:
             self._go_on(i, key, part, sent)
         else:
@@ -123,7 +123,7 @@ class ManyReads:
 
     async def _read(self, i: int, key: str, part: ByteRange | None, sent: Sent | None) -> None:
         try:
-            self.answers.put((i, await self._store.fetch_view(key, part, self._limit, sent)))
+            self.answers.put((i, await self._store._fetch_view(key, part, self._limit, sent)))
         except ZarrscopeError as error:
             self.answers.put((i, error.located(store=self._store.url, key=key)))
         except Exception as error:
@@ -133,7 +133,7 @@ class ManyReads:
         return sent.until is not None and sent.until <= self._loop.time()
 
     def _give_up_late(self) -> None:
-        """Cancels requests that took too long, so that `fetch_view` raises the error that says so."""
+        """Cancels requests that took too long, so that `_fetch_view` raises the error that says so."""
         self._timer = None
         limits = [sent.until for sent in self._under_way.values() if sent.until is not None and not self._late(sent)]
         if limits:

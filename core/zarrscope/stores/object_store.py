@@ -52,7 +52,7 @@ class ObjectStore(BucketRequests):
 
     # ------------------------------------------------------------------ reading
     async def _fetch(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
-        view = await self.fetch_view(key, part, limit)
+        view = await self._fetch_view(key, part, limit)
         return None if view is None else bytes(view)
 
     def _get_views(
@@ -70,12 +70,12 @@ class ObjectStore(BucketRequests):
             yield i, bytes(answer) if isinstance(answer, memoryview) else answer
 
     @property
-    def event_loop(self) -> asyncio.AbstractEventLoop:
+    def _event_loop(self) -> asyncio.AbstractEventLoop:
         """The event loop on which this store's requests are sent."""
         return self._loop
 
-    def send_read(self, key: str, part: ByteRange | None, limit: int | None) -> Sent | None:
-        """Sends the request for a value whose range is known. None: `fetch_view` must read this value. Runs on the
+    def _send_read(self, key: str, part: ByteRange | None, limit: int | None) -> Sent | None:
+        """Sends the request for a value whose range is known. None: `_fetch_view` must read this value. Runs on the
         event loop."""
         start, stop = _bounds(part, limit)
         if not self._settled or self._no_ranges or stop <= start:
@@ -83,14 +83,14 @@ class ObjectStore(BucketRequests):
         longest = self._longest(part, limit)
         try:
             future = self._obstore.get_range_async(self._client(), key, start=start, end=stop)
-        except Exception:  # fetch_view raises the error that says so
+        except Exception:  # _fetch_view raises the error that says so
             return None
         if not isinstance(future, asyncio.Future):
             future = asyncio.ensure_future(future)
         until = None if longest is None else self._loop.time() + longest
         return Sent(future, until, self._login, self._found_logins, self.width)
 
-    def received(self, sent: Sent, key: str, part: ByteRange | None, limit: int | None) -> memoryview | None:
+    def _received(self, sent: Sent, key: str, part: ByteRange | None, limit: int | None) -> memoryview | None:
         """The value, if the request brought it and nothing about it needs a further look."""
         if sent.future.cancelled() or sent.future.exception() is not None:
             return None
@@ -102,7 +102,7 @@ class ObjectStore(BucketRequests):
             self._read_before = key
         return value
 
-    async def fetch_view(
+    async def _fetch_view(
         self, key: str, part: ByteRange | None, limit: int | None, sent: Sent | None = None
     ) -> memoryview | bytes | None:
         """As `_fetch`, without a copy of obstore's memory: copying 128 chunks of 70 KB takes 5 ms of computing. `sent`:
