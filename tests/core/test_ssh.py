@@ -1,7 +1,8 @@
-"""ssh://: the contract of stores over a far side in a process of its own, without a network; and over a real sshd."""
+"""ssh://: the contract of stores over a remote side in another process, without a network, and over a real sshd."""
 
 from __future__ import annotations
 
+import gc
 import getpass
 import json
 import os
@@ -14,6 +15,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from textwrap import dedent
 from typing import Any, cast
 
 import pytest
@@ -34,7 +36,7 @@ if sys.platform == "win32":
     pytest.skip("the command of the far side is a POSIX shell's", allow_module_level=True)
 
 NEAR = [sys.executable, "-c", "import os, sys; os.execvp('sh', ['sh', '-c', sys.argv[-1]])"]
-"""In place of ssh: runs the command here."""
+"""Used in place of ssh: runs the remote command on this machine."""
 COMMAND = f"exec {sys.executable} -m zarrscope_app serve --stdio"
 
 
@@ -44,7 +46,7 @@ def opened(folder: Path, mode: str = "a", **options: Any) -> SSHStore:
 
 @pytest.fixture(scope="module", autouse=True)
 def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Held for all tests: each would else start a far side of its own."""
+    """One connection for all tests; otherwise each would start a remote side."""
     store = opened(tmp_path_factory.mktemp("held"))
     yield
     store.close()
@@ -112,11 +114,84 @@ def test_why_ssh_failed_is_said(tmp_path: Path) -> None:
         opened(tmp_path, command="echo Host key verification failed. >&2; exit 255")
 
 
+def abandon(answers: Iterator[Any]) -> None:
+    """Begins to take the answers, and leaves them in a reference cycle, which only the garbage collector ends. It does
+    not run by itself until a test enables it."""
+    next(answers)
+    gc.disable()
+    cycle: list[Any] = [answers]
+    cycle.append(cycle)
+
+
+@pytest.mark.parametrize("asks", ["one channel", "divided"])
+def test_a_read_that_the_collector_ends_while_another_is_sent_is_cancelled(
+    tmp_path: Path, asks: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """The collector may run while this thread holds the lock of the connection: json.dumps allocates."""
+    for name in "abc":
+        (tmp_path / name).write_bytes(b"v")
+    store = opened(tmp_path, command=f"{COMMAND} # collects {asks}")
+    first = client._connections[store._arguments].first
+    sent: list[Mapping[str, Any]] = []
+    write, taken = first._write, json.dumps
+
+    def collected(*given: Any, **options: Any) -> str:
+        gc.collect()
+        return taken(*given, **options)
+
+    def noted(head: Mapping[str, Any], body: bytes = b"") -> bool:
+        sent.append(head)
+        return write(head, body)
+
+    request.addfinalizer(gc.enable)
+    abandon(store.list_prefix("") if asks == "one channel" else store.get_many([(name, None) for name in "abc"]))
+    monkeypatch.setattr(first, "_write", noted)
+    monkeypatch.setattr(json, "dumps", collected)
+    found: list[bytes | None] = []
+    reader = threading.Thread(target=lambda: found.append(store.get("a")), daemon=True)
+    reader.start()
+    reader.join(20)
+    assert found == [b"v"], "the connection waits for itself"
+    monkeypatch.undo()
+    assert [head["op"] for head in sent] == ["get", "cancel"]
+    assert store.get("b") == b"v"
+    store.close()
+
+
+def test_the_last_store_may_be_collected_in_a_thread_that_sends(tmp_path: Path) -> None:
+    stores = [opened(tmp_path, command=f"{COMMAND} # is collected")]
+    connection = client._connections[stores[0]._arguments].first
+
+    def collected() -> None:
+        with connection._guard:
+            stores.clear()
+            gc.collect()
+
+    sender = threading.Thread(target=collected, daemon=True)
+    sender.start()
+    sender.join(20)
+    assert not sender.is_alive()
+    assert connection._process.wait(10) is not None
+
+
+def test_a_program_that_closes_no_store_ends(tmp_path: Path) -> None:
+    """At the end of the interpreter no thread can be started."""
+    (tmp_path / "k").write_bytes(b"v")
+    code = dedent(f"""
+        from zarrscope.stores.ssh.client import SSHStore
+
+        store = SSHStore({f"ssh://host{tmp_path}"!r}, ssh={NEAR!r}, command={COMMAND!r})
+        print(store.get("k"))
+    """)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "b'v'\n", "")
+
+
 def test_a_connection_that_broke_is_made_anew(tmp_path: Path) -> None:
     (tmp_path / "k").write_bytes(b"v")
     store = opened(tmp_path, command=f"{COMMAND} # breaks")
     client._connections[store._arguments].first._process.kill()
-    with suppress(Unreadable):  # the request that was under way, at most
+    with suppress(Unreadable):  # at most the pending request
         store.get("k")
     assert store.get("k") == b"v"
     store.close()
@@ -137,7 +212,7 @@ def test_no_pipe_is_left_open(tmp_path: Path, command: str, monkeypatch: pytest.
 
     def noted(*given: Any, **options: Any) -> subprocess.Popen[bytes]:
         process = popen(*given, **options)
-        if given and command in given[0]:  # and no process that another test left a thread to start
+        if given and command in given[0]:  # and no process whose start another test left to a thread
             made.append(process)
         return process
 
@@ -149,7 +224,7 @@ def test_no_pipe_is_left_open(tmp_path: Path, command: str, monkeypatch: pytest.
 
 
 def all_closed(process: subprocess.Popen[bytes]) -> bool:
-    """Whether its pipes are closed within a minute: two threads close what they read."""
+    """Whether its pipes are closed within a minute; two threads close the ends that they read."""
     pipes = [each for each in (process.stdin, process.stdout, process.stderr) if each is not None]
     end = time.monotonic() + 60
     while time.monotonic() < end and not all(each.closed for each in pipes):
@@ -199,14 +274,14 @@ VALUES = {f"c/{i}": bytes([i]) * 4096 for i in range(64)}
 
 @pytest.fixture
 def long_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every read is large, and every way long."""
+    """Every read counts as large, and every path as long."""
     monkeypatch.setattr(channels, "SSH_LONG_WAY_SECONDS", 0.0)
     monkeypatch.setattr(channels, "SSH_LARGE_READ_BYTES", 1)
 
 
 @pytest.fixture
 def far(sshd: list[str], tmp_path: Path, long_way: None) -> Iterator[SSHStore]:
-    """A store with VALUES over a real sshd, by a connection of its own."""
+    """A store with VALUES over a real sshd, with its own connection."""
     (tmp_path / "far").mkdir()
     place = LocalStore(str(tmp_path / "far"), writable=True)
     for key, value in VALUES.items():
@@ -223,7 +298,7 @@ def read_all(store: SSHStore) -> dict[str, bytes]:
 
 
 def opened_channels(store: SSHStore) -> list[SSHConnection]:
-    """The channels of a store, once a large read has been made and no more are opened."""
+    """The channels of a store after a large read, when no more are being opened."""
     assert read_all(store) == VALUES
     opening = store._channels().opening
     if opening is not None:
@@ -326,7 +401,7 @@ def test_each_channel_reads_its_share_and_one_of_them_the_small_values(tmp_path:
 
 
 class Scripted:
-    """A channel that gives these answers as soon as it is asked."""
+    """A channel that gives these answers without waiting."""
 
     def __init__(self, *frames: MessageFrame | None) -> None:
         self._frames = frames
@@ -433,8 +508,8 @@ def test_a_short_way_opens_no_further_channels(sshd: list[str], far: SSHStore, m
 
 
 def test_a_silent_machine_holds_up_no_store_of_another_one(tmp_path: Path) -> None:
-    """While ssh waits for one machine, stores of others open, read and close; an application closes them in the thread
-    that also paints its window."""
+    """While ssh waits for one machine, stores on others open, read and close; an application closes them on the thread
+    that also draws its window."""
     told = tmp_path / "pid"
     silent = [
         sys.executable,

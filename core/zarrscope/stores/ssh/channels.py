@@ -98,7 +98,8 @@ class Channels:
         # If `end` does not call this function, it runs when the interpreter exits.
         self._forget = None if login is None else weakref.finalize(self, login.forget, os.getpid())
         self._further: list[SSHConnection] = []
-        self._guard = threading.Lock()
+        self._guard = threading.RLock()
+        """Reentrant: the garbage collector may close the last store of the connection in this thread."""
         self._ended = False
         self.opening: threading.Thread | None = None
         """The thread that opens further channels; None until `note_read` starts it."""
@@ -180,7 +181,7 @@ def ask_divided(
     finally:
         for at, number in asked.items():
             channels[at].forget(number)
-            channels[at].send({"op": "cancel"}, number=number)
+            channels[at].post({"op": "cancel", "id": number})
 
 
 class _Numbered:

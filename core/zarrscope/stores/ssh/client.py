@@ -112,23 +112,29 @@ class SSHStore(Store):
     def close(self) -> None:
         """Removes this store from the users of the connection, which is closed with its last user."""
         with _guard:
-            if not self._joined:
-                return
-            self._joined = False
-            _users[self._arguments] -= 1
-            last = None if _users[self._arguments] else _connections.pop(self._arguments, None)
+            last = self._leave()
         if last is not None:
             last.end()
 
+    def _leave(self) -> Channels | None:
+        """Removes this store from the users of the connection. Returns the connection if this was its last user."""
+        if not self._joined:
+            return None
+        self._joined = False
+        _users[self._arguments] -= 1
+        return None if _users[self._arguments] else _connections.pop(self._arguments, None)
+
     def __del__(self) -> None:
-        # It never waits: this store may be garbage-collected in the thread that holds the lock.
+        # It never waits: the garbage collector may call it in a thread that holds one of the locks, or paints a window.
         try:
             if self._joined and _guard.acquire(blocking=False):
                 try:
-                    self.close()
+                    last = self._leave()
                 finally:
                     _guard.release()
-        except Exception:  # the interpreter is shutting down
+                if last is not None:
+                    last.first.leave(last.end)
+        except Exception:  # the interpreter is shutting down; the other side ends with this process
             pass
 
     def _connection(self) -> SSHConnection:
@@ -390,7 +396,7 @@ class SSHStore(Store):
             finally:
                 _holding.locks.remove(held)
         finally:
-            connection.send({"op": "unlock", "lock": number})
+            connection.post({"op": "unlock", "id": 0, "lock": number})
             connection.forget(number)
 
     def _erase(self, key: str) -> None:

@@ -86,6 +86,7 @@ class SSHConnection:
         self.round_trip: float | None = None
         """The shortest time between a request and its first answer, in seconds; None before the first answer."""
         self._silent = False
+        self._left: Callable[[], None] | None = None
         self._over = threading.Event()
         try:
             self._process = subprocess.Popen(
@@ -101,6 +102,8 @@ class SSHConnection:
         self._waiting: dict[int, Sink] = {}
         self._guard = threading.Lock()
         self._next = 0
+        self._posted: queue.SimpleQueue[Mapping[str, Any]] = queue.SimpleQueue()
+        """The messages of `post` that have not been sent yet."""
         self._ready: queue.SimpleQueue[MessageFrame | None] = queue.SimpleQueue()
         self.alive = True
         self._greeting, self._sending = True, 0
@@ -151,9 +154,13 @@ class SSHConnection:
         self.lived = time.monotonic()
 
     def _watch(self) -> None:
-        """Kills the process if requests wait and the other side is silent for longer than the time-out."""
+        """Kills the process if requests wait and the other side is silent for longer than the time-out. Ends the
+        connection after `leave`."""
         idle, asked = True, False
         while not self._over.wait(min(1.0, self._timeout / 8)):
+            if self._left is not None:
+                self._left()
+                return
             if not (self._waiting or self._greeting or self._sending):
                 idle = True
                 continue
@@ -172,11 +179,12 @@ class SSHConnection:
 
     def _ask_for_life(self) -> bool:
         if not self._guard.acquire(blocking=False):
-            return False  # a thread is sending; if its bytes are accepted, the other side is alive
+            return False  # another thread is sending; if its bytes are accepted, the other side is alive
         try:
             self._write({"op": "life", "id": 0})
         finally:
             self._guard.release()
+        self._send_posted()
         return True
 
     def _pass_on(self, file: FramePipe) -> None:
@@ -244,29 +252,41 @@ class SSHConnection:
         finally:
             self.forget(number)
             if not over:
-                self.send({"op": "cancel"}, number=number)
+                self.post({"op": "cancel", "id": number})
 
-    def send(
-        self,
-        head: Mapping[str, Any],
-        body: bytes = b"",
-        waiting: Sink | None = None,
-        number: int | None = None,
-    ) -> int:
+    def send(self, head: Mapping[str, Any], body: bytes, waiting: Sink) -> int:
         """Sends a request and returns its number. `waiting` takes the answers; None is put there if the connection has
         ended."""
         self._sending += 1
         try:
             with self._guard:
-                if number is None:
-                    number = self._next = self._next + 1
-                if waiting is not None:
-                    self._waiting[number] = waiting
-                if not (self.alive and self._write({**head, "id": number}, body)) and waiting is not None:
+                number = self._next = self._next + 1
+                self._waiting[number] = waiting
+                if not (self.alive and self._write({**head, "id": number}, body)):
                     waiting.put(None)
         finally:
             self._sending -= 1
+        self._send_posted()
         return number
+
+    def post(self, head: Mapping[str, Any]) -> None:
+        """Sends a message that has no answer. If a thread is sending, that thread sends the message afterwards. So it
+        never waits for the lock, which the calling thread may hold itself: the garbage collector closes abandoned
+        generators at any point, and they cancel their requests."""
+        self._posted.put(head)
+        self._send_posted()
+
+    def _send_posted(self) -> None:
+        # The holder of the lock looks again after it released the lock, so no message is left in the queue.
+        while not self._posted.empty() and self._guard.acquire(blocking=False):
+            try:
+                with suppress(queue.Empty):
+                    while True:
+                        head = self._posted.get_nowait()
+                        if self.alive:
+                            self._write(head)
+            finally:
+                self._guard.release()
 
     def _write(self, head: Mapping[str, Any], body: bytes = b"") -> bool:
         file = self._process.stdin
@@ -282,6 +302,12 @@ class SSHConnection:
     def forget(self, number: int) -> None:
         """Ignores further answers to a request."""
         self._waiting.pop(number, None)
+
+    def leave(self, end: Callable[[], None]) -> None:
+        """Lets a thread of the connection call `end` within a second. It waits for nothing and starts no thread, so a
+        `__del__` may call it, also when the interpreter is shutting down: then the other side ends with this
+        process."""
+        self._left = end
 
     def end(self) -> None:
         """Closes the input of the ssh process, so that both sides end. The threads that read its output then close that

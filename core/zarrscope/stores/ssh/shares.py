@@ -27,8 +27,8 @@ def worth_sharing(requests: Sequence[Request], channels: int) -> bool:
 
 
 def read_shares(store: Store, keys: Sequence[str], limit: int | None, channel: int, of: int) -> Iterator[MessageFrame]:
-    """Yields what the channel number `channel` of `of` carries of each value: a share of its bytes. Small values, and
-    those that are no files, are carried by one channel as a whole. The body is valid until the next step."""
+    """Yields the share of each value's bytes that channel number `channel` of `of` channels carries. One channel
+    carries the whole of a small value, and of one that is not a file. The body is valid until the next step."""
     arena = _PlainMemory()
     reader = store.bulk.reader(arena, limit)
     try:
