@@ -1,11 +1,12 @@
-"""Many reads of a bucket at once: no task for a value that comes, and nothing lost for one that does not."""
+"""Many concurrent reads of a bucket: their tasks and connections; absent, failing, slow and cancelled requests."""
 
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -13,6 +14,7 @@ pytest.importorskip("obstore")
 
 from contracts.http_server import WebServer, web_server
 from zarrscope.errors import Denied, Unreadable
+from zarrscope.stores.object_reads import Bucket, ManyReads, Sent
 from zarrscope.stores.object_store import ObjectStore
 from zarrscope.stores.remote import loop
 
@@ -51,6 +53,23 @@ def test_values_that_come_take_no_task(server: WebServer) -> None:
     assert [found[i] for i in range(len(VALUES))] == [*VALUES.values()]
     assert asked(server) == sorted(VALUES)
     assert not tasks
+
+
+@pytest.mark.parametrize(
+    "login", [{"anon": True}, {"key": "k", "secret": "s"}, {"key": "k", "secret": "s", "token": "t"}]
+)
+def test_the_hierarchies_in_a_bucket_share_its_connections(server: WebServer, login: dict[str, Any]) -> None:
+    """Making a connection takes two or three round trips."""
+    server.values["pub/folder/y.zarr/k"] = b"another hierarchy"
+    server.values["pub/k"] = b"in no folder"
+    for place, key in (("pub/x.zarr", "c/0"), ("pub/folder/y.zarr", "k"), ("pub", "k")):
+        store = ObjectStore(f"s3://{place}", endpoint=server.url, region="us-east-1", **login)
+        assert store.get(key) == server.values[f"{place}/{key}"]
+        assert dict(store.get_many([(key, None)])) == {0: server.values[f"{place}/{key}"]}
+    assert server.connected == 1
+    other = ObjectStore("s3://pub", endpoint=server.url, region="us-east-1", key="another", secret="s")
+    assert other.get("k") == b"in no folder"
+    assert server.connected == 2, "other credentials, another client"
 
 
 def test_an_absent_value_takes_one_request_and_a_fault_one_more(server: WebServer) -> None:
@@ -110,3 +129,27 @@ def test_what_nobody_wants_any_more_is_cancelled(server: WebServer) -> None:
     assert server.wait_closed(len(VALUES) - 1)
     server.gate.set()
     assert store.get("c/0") == VALUES["c/0"]
+
+
+def test_an_error_that_comes_after_the_end_is_not_written_to_stderr(caplog: pytest.LogCaptureFixture) -> None:
+    """asyncio logs the error of a future whose result is never requested."""
+
+    async def run() -> None:
+        here = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = here.create_future()
+
+        class OneRead:
+            url, width, _loop = "s3://pub/x.zarr", 1, here
+
+            def _send_read(self, *request: object) -> Sent:
+                return Sent(future, None, 0, 0, 1)
+
+        many = ManyReads(cast(Bucket, OneRead()), [("c/0", None)], None)
+        await asyncio.sleep(0)
+        future.set_exception(OSError("reset"))
+        many._end()
+        await asyncio.sleep(0)
+
+    asyncio.run(run())
+    gc.collect()
+    assert not caplog.records

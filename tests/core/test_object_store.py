@@ -1,5 +1,6 @@
-"""The contracts of stores over real bucket services on this machine: S3 (moto), Azure (Azurite), Google's
-(fake-gcs-server, before which gcs_xml.py speaks the XML interface that obstore asks)."""
+"""The contracts of stores over bucket services on this machine: S3 (moto), Azure (Azurite), Google (fake-gcs-server
+behind gcs_xml.py, because obstore uses the XML interface).
+"""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ import gcs_xml
 import servers
 import zarrscope
 from contracts.store import Writing
+from contracts.wire import wire
 from zarrscope.errors import Conflict, Denied, NotFound, Refused
 from zarrscope.model.storage import ABSENT
 from zarrscope.stores.credentials import SERVICES, logins
@@ -34,7 +37,7 @@ def service(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 class InBuckets(Writing):
-    """One new bucket for each store."""
+    """A new bucket for each store."""
 
     url: str
     scheme: str
@@ -93,6 +96,26 @@ class TestAzure(InBuckets):
     def options(self) -> dict[str, Any]:
         return {"account_name": "devstoreaccount1", "account_key": servers.AZURE_KEY, "endpoint": self.url}
 
+    def test_the_hierarchies_in_a_container_share_its_connections(self) -> None:
+        """Making a connection takes two or three round trips. (moto closes each one after one answer.)"""
+        container, place = self.bucket(), urlsplit(self.url)
+        with wire(place.port or 0) as between:
+            options = {**self.options(), "endpoint": f"http://127.0.0.1:{between.port}{place.path}"}
+            connected = []
+            for name in ("a.zarr", "folder of/b%20~.zarr", ""):
+                store = ObjectStore(f"az://{container}/{name}", writable=True, **options)
+                store.set("g/k", b"value")
+                assert store.get("g/k") == b"value"
+                assert [entry.name for entry in store.list_dir("g/")] == ["k"]
+                assert "g/k" in store.list()
+                store.erase("g/k")
+                store.set("n", name.encode())
+                connected.append(between.connected)
+            # One is for requests and one for listings; a request that begins just before the last one has returned its
+            # connection makes another. Hierarchies that shared none would make two each.
+            assert connected[-1] < 2 * len(connected), connected
+            assert sorted(store.list()) == ["a.zarr/n", "folder of/b%20~.zarr/n", "n"]
+
 
 @pytest.mark.needs("gcs")
 @pytest.mark.parametrize("service", ["gcs_by_xml"], indirect=True, scope="module")
@@ -142,6 +165,23 @@ def _new_bucket(url: str) -> str:
     return name
 
 
+@pytest.mark.parametrize("name", ["a~b", "a%b", "a%20b", "a b", "ü", "a[1]", "a#b", "a*b", "a{b", "a\\b", "a//b"])
+def test_a_hierarchy_below_an_odd_name(moto: str, name: str) -> None:
+    bucket = _new_bucket(moto)
+    options: dict[str, Any] = {"key": "k", "secret": "s", "endpoint": moto, "region": "us-east-1"}
+    beside = ObjectStore(f"s3://{bucket}/{name}/x.zarr2", writable=True, **options)
+    beside.set("k", b"another hierarchy, whose name begins the same way")
+    store = ObjectStore(f"s3://{bucket}/{name}/x.zarr", writable=True, **options)
+    store.set("g/k", b"value")
+    assert store.get("g/k") == b"value"
+    assert list(store.list()) == ["g/k"]
+    assert [*map(str, (entry.name for entry in store.list_dir("")))] == ["g"]
+    assert ObjectStore(f"s3://{bucket}", **options).get(f"{name.replace('//', '/')}/x.zarr/g/k") == b"value"
+    store.erase_prefix("")
+    assert not list(store.list())
+    assert list(beside.list()) == ["k"]
+
+
 def test_what_is_written_is_read_by_zarr_python(moto: str) -> None:
     zarr = pytest.importorskip("zarr")
     bucket = _new_bucket(moto)
@@ -178,7 +218,7 @@ def test_a_conditional_put_reads_the_stored_value_only_where_versions_differ(
     with pytest.raises(Conflict) as caught:
         store.set("n", b"2", first)
     assert caught.value.theirs == b"1"
-    assert read == ["n"]
+    assert read == ["x/n"]
     assert store.set("n", b"3", second) != second
 
 
@@ -202,7 +242,7 @@ def test_the_code_and_the_sentence_of_a_service(text: str, code: str, said: str)
 
 @pytest.fixture
 def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A home without configuration, an environment without variables of any service."""
+    """A home folder without configuration, and an environment without variables of any service."""
     for name in [*os.environ]:
         if name.startswith(("AWS_", "GOOGLE_", "AZURE_", "STORAGE_")):
             monkeypatch.delenv(name)
@@ -261,6 +301,24 @@ def test_a_public_bucket_too_is_asked_how_long_to_wait(
     assert asked == [url]
 
 
+def test_the_service_is_asked_for_the_pause_of_an_archive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The key of an archive is empty, as that of a whole bucket, for which there is nothing to ask."""
+    asked: list[str] = []
+
+    def pause(url: str, timeout: float) -> float:
+        asked.append(url)
+        return 7.0
+
+    monkeypatch.setattr("zarrscope.stores.object_requests.pause_asked_for", pause)
+    keys: dict[str, Any] = {"key": "k", "secret": "s", "region": "us-east-1"}
+    anonymous: dict[str, Any] = {"anon": True}
+    for options in (anonymous, keys):
+        store = ObjectStore("s3://b/x/a b.zip", endpoint="http://h:1", **options)
+        assert asyncio.run(store._pause_asked_for("")) == 7.0
+    assert [url.partition("?")[0] for url in asked] == ["http://h:1/b/x/a%20b.zip"] * 2
+    assert asyncio.run(ObjectStore("s3://b", endpoint="http://h:1", **keys)._pause_asked_for("")) == 0.0
+
+
 def test_no_secret_is_in_what_is_shown(nobody: Path) -> None:
     (login,) = logins(SERVICES["s3"], {"key": "AKIAEXAMPLE", "secret": "do-not-tell"})
     assert "do-not-tell" not in repr(login)
@@ -270,7 +328,7 @@ def test_no_secret_is_in_what_is_shown(nobody: Path) -> None:
 
 @pytest.fixture
 def lab(nobody: Path) -> Path:
-    """A home with the profile lab."""
+    """A home folder with the profile "lab"."""
     (nobody / ".aws").mkdir()
     (nobody / ".aws" / "credentials").write_text("[lab]\naws_access_key_id=k\naws_secret_access_key=s\n")
     return nobody

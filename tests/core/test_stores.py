@@ -1,4 +1,4 @@
-"""Every store and wrapper runs the store contract; each machine here drives one of them against a dict."""
+"""Every store and wrapper runs the store contract and a state machine that compares it with a dict."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from zarrscope.stores.zip.store import ZipStore
 
 
 class PlainLocalStore(LocalStore):
-    """As on a system without pread, locks on folders, names looked up within one, and files without a name."""
+    """LocalStore as on a system without pread, folder locks, lookups relative to a folder, and unnamed files."""
 
     _nameless = False
     _positional = False
@@ -35,7 +35,7 @@ class PlainLocalStore(LocalStore):
 
 
 class DerivedStore(MemoryStore):
-    """A backend that has nothing but get, set, erase and list: all else is derived."""
+    """A backend that defines only get, set, erase and list; all other operations are derived."""
 
     _list_dir = Store._list_dir
     _list_prefix = Store._list_prefix
@@ -43,7 +43,7 @@ class DerivedStore(MemoryStore):
 
 
 class DerivedFromLevels(MemoryStore):
-    """A backend whose only listing is that of one level."""
+    """A backend that can list only one level."""
 
     _list = Store._list
     _list_prefix = Store._list_prefix
@@ -123,7 +123,8 @@ class TestFsspec(Reading):
 
 
 class TestAsynchronousFsspec(TestFsspec):
-    """One that is, and that fails as those of buckets do: at ranges beyond the end, and from the end if `plain`."""
+    """An asynchronous file system, which fails as those of buckets do: for ranges beyond the end and, if `plain`, for
+    ranges from the end."""
 
     @pytest.fixture(autouse=True, params=[False, True])
     def _plain(self, request: pytest.FixtureRequest) -> None:
@@ -166,7 +167,7 @@ class TestWrappedLocal(TestLocal):
 
 
 class TestRehearsed(Writing):
-    """The values of the store and those of the rehearsal appear as one store."""
+    """A dry run: the values of the store and those of the dry run appear as one store."""
 
     def empty(self) -> Store:
         store = MemoryStore({"old/a": b"1", "old/b/c": b"2", "zarr.json": b"3"})
@@ -235,7 +236,7 @@ class TestWrittenOzx(TestWrittenZip):
 
 
 class ShortTail(RemoteFile):
-    """A distant archive of which nothing but the directory was read when it was opened."""
+    """A remote archive of which only the directory was read when it was opened."""
 
     def __init__(self, store: HTTPStore) -> None:
         super().__init__(store)
@@ -275,7 +276,7 @@ class TestZipOverHTTPWithoutRanges(TestZipOverHTTP):
 
 
 class TestLongZipOverHTTP(OverTheWeb):
-    """Opening the archive reads its end, in which no value lies, so each value needs a request of its own."""
+    """Opening the archive reads its end, which contains no value, so each value needs its own request."""
 
     method = zipfile.ZIP_STORED
 

@@ -1,4 +1,4 @@
-"""The contract of absence over Google's storage and Azure, as obstore asks them: each answers with its own codes.
+"""The contract of absence over Google Cloud Storage and Azure, accessed by obstore: each has its own error codes.
 
 Which answers a service can give differs; `CANNOT` has those that it cannot, with the reason.
 """
@@ -24,13 +24,13 @@ CANNOT = {
     ("azure", "no listing"): "Azure answers 404 BlobNotFound to everybody who may read, also without the right to list "
     "(Put/Get Blob, 'Authorization'); who may not read gets 403 for what is there as well",
 }
-"""(service, answer) → the reason why the service never gives it."""
+"""For each service and answer, the reason why the service never gives it."""
 
 
 class OfService(Absence):
     name: ClassVar[str]
     codes: ClassVar[dict[str, tuple[str, str]]]
-    """Answer → its HTTP status and the service's code."""
+    """For each answer, its HTTP status and the service's error code."""
     nothing: ClassVar[bytes]
     """An empty listing."""
     beneath: ClassVar[str]
@@ -74,7 +74,7 @@ class OfService(Absence):
         if (self.name, "no listing") not in CANNOT:
             super().test_what_nobody_can_tell_is_said()
             return
-        with self.serving("honest") as store:  # the service tells what is absent, so nothing has to be assumed
+        with self.serving("honest") as store:  # the service distinguishes absent values, so nothing must be assumed
             assert store.tells_absence
             assert zarrscope.open(store)["sparse"][...].tolist() == [7, 7, 0, 0]
 

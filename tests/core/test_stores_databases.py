@@ -1,4 +1,6 @@
-"""Mappings and databases in one file run the store contract, and zarr-python 2.18 and we read one another's."""
+"""Mappings and databases in one file run the store contract; zarr-python 2.18 reads what zarrscope writes, and the
+reverse.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ class TestMapping(Writing):
 
 
 class TestMappingOfViews(Writing):
-    """The values of a mapping need not be bytes."""
+    """A mapping whose values are not bytes."""
 
     def empty(self) -> Store:
         class Views(dict[str, Any]):
@@ -44,7 +46,7 @@ class TestMappingOfViews(Writing):
 
 
 class TestMappingOfFiles(Writing):
-    """An fsspec mapper: in its file system, a key with a value cannot also be a folder of other values."""
+    """An fsspec mapper. In its file system a key with a value cannot also be a folder of other values."""
 
     def empty(self) -> Store:
         import fsspec

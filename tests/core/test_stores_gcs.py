@@ -1,4 +1,4 @@
-"""Google Cloud Storage by gcsfs over fake-gcs-server, where both are installed: it speaks only the JSON interface."""
+"""Google Cloud Storage by gcsfs over fake-gcs-server, which has only the JSON interface; both must be installed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ JSON = {"Content-Type": "application/json"}
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    monkeypatch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")  # else every call waits a minute
+    monkeypatch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")  # otherwise every call waits for a minute
     pytest.importorskip("gcsfs")
     with servers.gcs() as url:
         yield url

@@ -1,4 +1,4 @@
-"""Web servers that do everything wrong: what each behaviour comes to, for whole values and for parts of them.
+"""Web servers with every fault of hostile_http.py: the outcome for whole values and for byte ranges.
 
 The table is the promise: a value is right, absent is what the server says is not there, and all else is an error that
 says why, soon and in bounded memory (tests/contracts/hostile_http.py has the server).
@@ -36,7 +36,7 @@ BROKEN = "connection failed|request failed"
 SAME = "what is there"
 
 OUTCOMES: dict[str, str | tuple[str, str, str]] = {
-    # behaviour: outcome, or those of the whole value, of bytes 2 to 4, and of the last 3
+    # For each behaviour the outcome: one, or those of the whole value, of bytes 2 to 4, and of the last 3.
     "endless chunked body": (TOO_LARGE, "zeros", TOO_LARGE),
     "endless body without length": (TOO_LARGE, "zeros", TOO_LARGE),
     "body of 20 GiB": (TOO_LARGE, "zeros", "does not send parts"),
@@ -106,7 +106,7 @@ OUTCOMES: dict[str, str | tuple[str, str, str]] = {
     "no part pleases though it knows better": SAME,
     "a thousand cookies": SAME,
 }
-for _name in BEHAVIOURS:  # a status that is neither a value nor "there is none" is told as it is
+for _name in BEHAVIOURS:  # the store must report each status that means neither "value found" nor "no such key"
     if _name[:3].isdigit():
         OUTCOMES.setdefault(_name, _name[:3])
 PARTS = (None, ByteRange(2, 3), ByteRange.last(3))
@@ -158,7 +158,7 @@ zarrscope.open(sys.argv[1], storage_options=options)["/a"][...]
 
 
 def test_requests_that_are_given_up_at_the_end_of_the_process_say_nothing() -> None:
-    """The first failed chunk ends the program; what the others' requests leave behind is nobody's concern."""
+    """The first failed chunk ends the program; the other requests must not print errors then."""
 
     async def drip(ask: Ask) -> None:
         await ask.write(b"HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n")

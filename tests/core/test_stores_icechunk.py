@@ -1,4 +1,4 @@
-"""Icechunk repositories: recognised without the package, read with it, never written into."""
+"""Icechunk repositories: recognised without the package, read with it, never changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values of LMDB are decoded where they lie in its memory map, and stay readable for as long as a Reader uses them."""
+"""Values of LMDB are decoded directly from its memory map, which stays valid while a Reader uses it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_a_value_is_not_copied(store: Store) -> None:
 
 
 def test_a_value_in_use_is_that_of_its_beginning(store: Store) -> None:
-    """While others replace it, and although the store is closed meanwhile."""
+    """Although other programs replace it, and the store is closed."""
     reader = store.bulk.reader(Arena())
     reader.seek("a")
     value = reader.whole()

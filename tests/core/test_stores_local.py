@@ -63,7 +63,7 @@ def test_a_killed_writer_leaves_the_old_value_or_the_new(tmp_path: Path) -> None
         )
         assert writer.stdout is not None
         assert writer.stdout.readline() == b"ready\n"
-        for _ in range(turn * 3):  # each turn ends at another moment of the writer's work
+        for _ in range(turn * 3):  # each round ends at another moment of the writer's work
             store.get("a/zarr.json")
         writer.send_signal(signal.SIGKILL)
         writer.communicate()
@@ -225,7 +225,7 @@ def test_mode_and_attributes_are_kept(tmp_path: Path) -> None:
 @posix
 @modes
 def test_permissions_are_told_in_a_sentence(tmp_path: Path) -> None:
-    """In a process that is not root, which may do anything."""
+    """In a process that is not root, because root has all permissions."""
     store = LocalStore(tmp_path / "x")
     store.set("a/secret", b"1")
     store.set("a/fixed", b"1")
@@ -233,7 +233,7 @@ def test_permissions_are_told_in_a_sentence(tmp_path: Path) -> None:
     os.chmod(tmp_path / "x/a/fixed", 0o444)
     os.chmod(tmp_path / "x/a", 0o777)
     place = tmp_path
-    while place != place.parent:  # pytest's folders are its user's alone
+    while place != place.parent:  # other users cannot read pytest's folders
         if os.stat(place).st_uid == os.getuid() and os.getuid() == 0 and place != Path("/"):
             os.chmod(place, stat.S_IMODE(os.stat(place).st_mode) | 0o055)
         place = place.parent
@@ -354,7 +354,8 @@ def test_what_a_killed_writer_left_goes_with_the_next_and_a_living_one_is_left_a
 
 
 def test_a_prefix_is_gone_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Killed before anything of it was removed for good: nothing of it is seen, and the next writer finishes it."""
+    """The process is killed before anything was erased for good: the prefix is no longer visible, and the next writer
+    completes its removal."""
     store = LocalStore(tmp_path)
     for i in range(5):
         store.set(f"a/b/{i}", b"x")
@@ -578,7 +579,8 @@ def test_a_key_beyond_what_the_system_takes_is_absent(tmp_path: Path) -> None:
 
 
 def test_keys_of_long_paths_are_as_good_as_others(tmp_path: Path) -> None:
-    """Windows finds nothing beyond 259 characters of a plain path: what is there would be taken for absent."""
+    """Without a special prefix Windows does not find paths of more than 259 characters, so values would seem to be
+    absent."""
     store = LocalStore(tmp_path / "x")
     key = "/".join(["a" * 60] * 5 + ["zarr.json"])
     assert store.get(key) is None

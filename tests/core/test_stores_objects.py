@@ -50,7 +50,7 @@ class TestZarrMemory(Writing):
 
 
 class TestZarrWrapped(Writing):
-    """A store that is known by its methods alone."""
+    """An object that is recognised as a zarr-python store by its methods alone."""
 
     def empty(self) -> Store:
         store = store_of(zarr.storage.WrapperStore(zarr.storage.MemoryStore()))
@@ -72,7 +72,7 @@ class TestZarrFsspec(Writing):
 
 
 class TestZarrZip(Reading):
-    """An archive that is being written is read by its own methods, which cannot erase."""
+    """An archive that is still being written is read by its own methods, which cannot erase."""
 
     def filled(self, values: Mapping[str, bytes]) -> Store:
         archive = zarr.storage.ZipStore(os.path.join(tempfile.mkdtemp(), "x.zip"), mode="w")

@@ -1,4 +1,4 @@
-"""Reference files of kerchunk: read by fsspec's file system, kept from reading what they should not."""
+"""Reference files of kerchunk: read by fsspec's file system, without access to files that they must not name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def reference_file(folder: Path, refs: Mapping[str, Any], name: str = "x.json") 
 
 
 class TestReferences(Reading):
-    """Values in one file, one after the other; those that the reference file holds itself, too."""
+    """Values in one file, one after the other, and values in the reference file itself."""
 
     @pytest.fixture(autouse=True)
     def _folder(self, tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ class TestReferences(Reading):
 
 @pytest.fixture
 def volume(tmp_path: Path) -> Path:
-    """A v2 array whose two chunks lie in one file behind a head, and the reference file beside it."""
+    """A v2 array whose two chunks follow a header in one file, and the reference file beside it."""
     (tmp_path / "data.nc").write_bytes(b"head" + np.arange(4, dtype="<u2").tobytes())
     array = {
         "zarr_format": 2, "shape": [4], "chunks": [2], "dtype": "<u2", "compressor": None, "fill_value": 0,

@@ -1,4 +1,4 @@
-"""The contract of absence over a real S3 service (moto), which a gate before it makes deny."""
+"""The contract of absence over an S3 service (moto) that a gate before it makes refuse requests."""
 
 from __future__ import annotations
 
@@ -19,38 +19,26 @@ from zarrscope.stores.object_store import ObjectStore
 from zarrscope.stores.store import Store
 
 
-class _Gate:
-    """Before moto's application: answers in its place, in S3's words."""
+class _Gate(servers.S3Gate):
+    """Refuses requests as `answer` says."""
 
-    def __init__(self, application: Any) -> None:
-        self.application = application
+    def __init__(self) -> None:
         self.answer = "honest"
 
-    def __call__(self, environ: Any, start: Any) -> Any:
+    def refusal(self, environ: Any) -> servers.S3Refusal | None:
         key = unquote(environ["PATH_INFO"]).partition("x.zarr/")[2]
-        code = None
         if self.answer == "expired":
-            code = "ExpiredToken"
-        elif key == CHUNK if self.answer == "denied chunk" else self.answer == "no listing" and key not in VALUES:
-            code = "AccessDenied"
-        if code is None:
-            return self.application(environ, start)
-        body = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>{code}</Message></Error>".encode()
-        status = "400 Bad Request" if code == "ExpiredToken" else "403 Forbidden"
-        start(status, [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))])
-        return [b"" if environ["REQUEST_METHOD"] == "HEAD" else body]
+            return servers.S3Refusal("400 Bad Request", "ExpiredToken")
+        if key == CHUNK if self.answer == "denied chunk" else self.answer == "no listing" and key not in VALUES:
+            return servers.S3Refusal("403 Forbidden", "AccessDenied")
+        return None
 
 
 @pytest.fixture(scope="module")
 def bucket() -> Iterator[tuple[str, _Gate]]:
-    gates: list[_Gate] = []
-
-    def before(application: Any) -> _Gate:
-        gates.append(_Gate(application))
-        return gates[0]
-
-    with servers.s3(before) as url:
-        yield url, gates[0]
+    gate = _Gate()
+    with servers.s3(gate) as url:
+        yield url, gate
 
 
 class TestS3OfFsspec(Absence):
@@ -98,6 +86,36 @@ def test_a_bucket_that_never_answers_is_asked_as_often_as_settings_say(monkeypat
                 silent.accept()[0].close()
                 asked += 1
     assert 1 <= asked < 8, "s3fs alone would ask five times, for the value and for what is there"
+
+
+class _Abroad(servers.S3Gate):
+    """A bucket in eu-west-1: redirects requests that are signed for another region."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def refusal(self, environ: Any) -> servers.S3Refusal | None:
+        name, method = environ["PATH_INFO"], environ["REQUEST_METHOD"]
+        self.asked.append(f"{method} {name}")
+        if method == "PUT" or "/eu-west-1/" in environ.get("HTTP_AUTHORIZATION", ""):
+            return None
+        region = ("x-amz-bucket-region", "eu-west-1")
+        return servers.S3Refusal("301 Moved Permanently", "PermanentRedirect", headers=(region,))
+
+
+def test_the_region_of_a_bucket_is_asked_for_once() -> None:
+    gate = _Abroad()
+    with servers.s3(gate) as url:
+        servers.create_bucket(url, "abroad")
+        asked = gate.asked
+        for name in ("a", "b"):
+            told: dict[str, Any] = {"key": "k", "secret": "s", "endpoint": url}
+            ObjectStore(f"s3://abroad/{name}", writable=True, region="eu-west-1", **told).set("k", name.encode())
+            asked.clear()
+            store = ObjectStore(f"s3://abroad/{name}", region="us-east-1", **told)
+            assert store.get("k") == name.encode()
+            value = f"GET /abroad/{name}/k"
+            assert asked == ([value, "HEAD /abroad", value] if name == "a" else [value])
 
 
 class TestS3OfObstore(TestS3OfFsspec):

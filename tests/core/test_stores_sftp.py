@@ -1,4 +1,4 @@
-"""sftp://: the contract of stores over OpenSSH's server on this machine, and what breaks on the way there."""
+"""sftp://: the contract of stores over OpenSSH's server on this machine, and broken connections."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def sshd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
 
 @pytest.fixture(scope="module", autouse=True)
 def held(sshd: list[str]) -> Iterator[None]:
-    """A store that keeps the connection: each test would else log in anew."""
+    """A store that keeps the connection open; otherwise each test would log in."""
     store = opened(sshd, "/")
     yield
     store.close()

@@ -1,4 +1,4 @@
-"""Archives that were made to harm, web servers that misbehave, and wrappers that make stores slow and broken."""
+"""Malicious archives, faulty web servers, and wrappers that make stores slow or faulty."""
 
 from __future__ import annotations
 
@@ -268,7 +268,7 @@ def test_an_archive_on_a_server_is_read_by_range(server: WebServer) -> None:
 
 
 def odd_headers(values: dict[str, bytes], extra: int, method: int = zipfile.ZIP_STORED) -> bytes:
-    """An archive whose local headers have `extra` bytes that its directory does not tell of."""
+    """An archive whose local headers have `extra` bytes that are not in its directory."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", method) as out:
         for name, value in values.items():

@@ -1,4 +1,4 @@
-"""Archives that are written: killed at every byte, by two at once, beside other programs, and read by them."""
+"""Writing archives: killed at every byte, by two writers at once, beside other programs; others read the result."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def filled(path: Path, values: Values, comment: bytes = b"") -> Path:
 
 
 def states(old: bytes, writes: list[tuple[int, bytes]], most: int) -> list[bytes]:
-    """The archives that a kill may leave: each write cut off at every byte, or at `most` of them and near its ends."""
+    """The archives that a kill can leave: each write cut at every byte, or at `most` positions and near its ends."""
     found = []
     now = bytearray(old)
     for offset, value in writes:
@@ -76,7 +76,7 @@ def states(old: bytes, writes: list[tuple[int, bytes]], most: int) -> list[bytes
 
 
 def recorded(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> list[tuple[int, bytes]]:
-    """Every write of what is done."""
+    """Records every write to the archive."""
     writes: list[tuple[int, bytes]] = []
     real = writing.writer
 

@@ -66,8 +66,8 @@ class Parts(NamedTuple):
 
 
 class Cleaned(NamedTuple):
-    """The address in a text, without the quotes around it and the format before it. Of a link to a viewer, it is the
-    address of the volume."""
+    """The address in a text, without quotes and without a prefix that names the format, such as `zarr3:`. If the text
+    is a link to a web viewer, it is the address of the volume that the link opens."""
 
     text: str
     dialect: str = ""
@@ -177,7 +177,7 @@ def place_in(text: str, *, windows: bool = False) -> StorePlace:
             advice="Write the path that it has on this computer, where the drive or share is mounted.",
         )
     far = _FAR.match(text)
-    if far is not None and (found := _far(text, *far.groups())) is not None:
+    if far is not None and (found := _far(*far.groups())) is not None:
         return StorePlace(found, False)
     _check_head(text)
     return StorePlace(text, True)
@@ -199,7 +199,7 @@ def _expanded(text: str, windows: bool) -> str:
     return expanded
 
 
-def _far(text: str, user: str | None, host: str, rest: str) -> str | None:
+def _far(user: str | None, host: str, rest: str) -> str | None:
     """The ssh address of host:path or user@host:path, as in scp; None for a text of another form."""
     if host.lower() in known_schemes():
         raise Refused(

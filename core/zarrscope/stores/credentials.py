@@ -39,6 +39,22 @@ class BucketLogin:
     provider: Callable[[], Any] | None = field(default=None, repr=False)
 
 
+@dataclass(frozen=True, repr=False)
+class GivenKeys:
+    """Returns these keys of S3 and no others: without it obstore would add keys from the environment. Equal keys are
+    equal objects, so that object_requests.py finds the client that was made with them."""
+
+    access_key_id: str
+    secret_access_key: str
+    token: str | None
+
+    def __call__(self) -> dict[str, Any]:
+        return {
+            "access_key_id": self.access_key_id, "secret_access_key": self.secret_access_key, "token": self.token,
+            "expires_at": None,
+        }  # fmt: skip
+
+
 ANONYMOUS = "without credentials"
 
 
@@ -148,15 +164,9 @@ def _of_profile(name: str, told: BucketOptions, place: dict[str, Any]) -> Iterat
             return
 
 
-def _given(keys: Mapping[str, str]) -> Callable[[], Any]:
-    """A function that returns these keys and no others: without it obstore would add keys from the environment."""
+def _given(keys: Mapping[str, str]) -> GivenKeys:
     conceal(keys)
-    told = {"access_key_id": keys.get("access_key_id", ""), "secret_access_key": keys.get("secret_access_key", "")}
-
-    def provide() -> Any:
-        return {**told, "token": keys.get("session_token"), "expires_at": None}
-
-    return provide
+    return GivenKeys(keys.get("access_key_id", ""), keys.get("secret_access_key", ""), keys.get("session_token"))
 
 
 def _s3_place_of(told: BucketOptions) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import NotFound, Refused, Unreadable, Unsupported
 from zarrscope.model.storage import Version
@@ -26,6 +26,9 @@ from zarrscope.stores.one_per_file import OnePerFile
 from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.store import Store
 
+if TYPE_CHECKING:
+    from dbm import _Database
+
 
 class DbmFile(MutableMapping[str, bytes]):
     """The keys and values of one file, as a mapping. The file is opened when it is first needed, and again after
@@ -35,7 +38,7 @@ class DbmFile(MutableMapping[str, bytes]):
         self.path = path
         self.writable = False
         self._lock = threading.RLock()
-        self._open: Any = None
+        self._open: _Database | _SqliteTable | None = None
 
     def write(self) -> None:
         """Allows writing from now on."""
@@ -60,13 +63,13 @@ class DbmFile(MutableMapping[str, bytes]):
     def sync(self) -> None:
         """Writes the stored values to the file."""
         with self._lock:
-            if self.writable and hasattr(self._open, "sync"):
-                self._open.sync()
+            if self.writable and (sync := getattr(self._open, "sync", None)) is not None:
+                sync()
             elif self.writable:
                 self.close()
 
     @property
-    def _database(self) -> Any:
+    def _database(self) -> Any:  # Any: typeshed says that keys may be texts, but none are
         if self._open is None:
             import dbm
 
@@ -224,7 +227,7 @@ def open_dbm(url: str, mode: Mode, options: StoreOptions) -> Store:
         raise Unreadable(
             f"The file of dbm at {path} is damaged, or may not be read",
             store=url,
-            advice="Check whether you may read it, or restore it from a copy.",
+            advice="Check that you have permission to read the file. If it is damaged, restore it from a copy.",
         )
     if kind is None and mode in ("r", "r+"):
         raise NotFound(f"There is no file of dbm at {path}", store=url, advice=nearest(path))

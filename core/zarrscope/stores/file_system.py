@@ -7,12 +7,15 @@ storing happen under a lock of this process; another process can store a value i
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import Unsupported
 from zarrscope.model.storage import Version
 from zarrscope.stores.fsspec import FsspecStore
-from zarrscope.stores.given import numbered, open_given
+from zarrscope.stores.given import object_address, open_given
+
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
 
 _WHOLE = frozenset({"memory", "s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl"})
 """The protocols of file systems that store a value completely or not at all."""
@@ -23,11 +26,11 @@ class FileSystemStore(FsspecStore):
     """The values beneath `root` in the file system `files`. It changes no settings of that object and never closes
     it."""
 
-    def __init__(self, files: Any, root: str = "") -> None:
+    def __init__(self, files: AbstractFileSystem, root: str = "") -> None:
         self._hold(files, root)
         protocol = files.protocol
         self.writable = not _WHOLE.isdisjoint([protocol] if isinstance(protocol, str) else protocol)
-        self.url = numbered(self)
+        self.url = object_address(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return open_given, (self.url,)

@@ -1,8 +1,8 @@
-"""The operations that only stores of files have (`store.files`): folders, links, moves of whole folders, spellings of
-names.
+"""The operations that only stores made of files support (`store.files`): folders, links, moving a whole folder, and
+names that differ only in upper and lower case or in their Unicode form.
 
-Every store has this interface: a store without files answers as if it had no links, folders and temporary files, and
-states that it cannot move a prefix. A wrapper passes on the answers of the wrapped store, so no caller needs to check a
+Every store offers this interface. A store without files reports no links, folders and temporary files, and states that
+it cannot move a prefix. A wrapper passes on the answers of the wrapped store, so no caller needs to check a
 store's class.
 """
 

@@ -20,7 +20,7 @@ import asyncio
 import os
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zarrscope.errors import Denied, NotFound, Unreadable, Unsupported, ZarrscopeError
 from zarrscope.errors.confidential import cause, conceal, public_options
@@ -33,6 +33,9 @@ from zarrscope.stores.remote import RemoteStore
 from zarrscope.stores.service_answers import ABOUT_LOGINS, ABOUT_VALUES, NO_BUCKET
 from zarrscope.stores.store import Store
 
+if TYPE_CHECKING:
+    from fsspec import AbstractFileSystem
+
 _ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
 _NO_LOGIN = ("NoCredentialsError", "PartialCredentialsError", "TokenRetrievalError", "UnauthorizedSSOTokenError")
 _IN_BUCKETS = ("s3", "s3a", "gs", "gcs", "abfs", "abfss", "az")
@@ -43,7 +46,7 @@ class FsspecStore(RemoteStore):
     missing."""
 
     listable = True
-    _filesystem: Any
+    _filesystem: AbstractFileSystem
     _disconnected = False
 
     def __init__(self, url: str, **options: Any) -> None:

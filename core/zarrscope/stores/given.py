@@ -17,7 +17,7 @@ _numbers = count(1)
 _numbered: WeakValueDictionary[str, Store] = WeakValueDictionary()
 
 
-def numbered(store: Store) -> str:
+def object_address(store: Store) -> str:
     """An address by which this process opens `store` again."""
     url = f"object://{next(_numbers)}"
     _numbered[url] = store
@@ -25,7 +25,7 @@ def numbered(store: Store) -> str:
 
 
 def open_given(url: str, mode: Mode = "r", options: StoreOptions = None) -> Store:
-    """The store of an object:// address."""
+    """The store, given as a Python object, for which `object_address` made the address `url`."""
     found = _numbered.get(url)
     if found is None:
         raise NotFound("There is no such object in this process", store=url, advice="Pass the object itself.")

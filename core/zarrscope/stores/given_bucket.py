@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from zarrscope.stores.credentials import SERVICES, BucketLogin
-from zarrscope.stores.given import numbered, open_given
+from zarrscope.stores.given import object_address, open_given
 from zarrscope.stores.network import network
 from zarrscope.stores.object_store import ObjectStore
 from zarrscope.stores.remote import RemoteStore
@@ -32,10 +32,10 @@ class GivenBucket(ObjectStore):
         self._no_suffixes = self._no_ranges = False
         self._logins = [BucketLogin(f"the settings of the {kind}")]
         self._login = 0
-        self._told = {}
+        self._told, self._e_tags = {}, {}
         self._config = {}
         self._clients = {(0, False): client, (0, True): client}
-        self.url = numbered(self)
+        self.url = object_address(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return open_given, (self.url,)

@@ -144,6 +144,8 @@ class HTTPStore(RemoteStore):
         self._base = urlunsplit((scheme, host, quote(path.rstrip("/"), safe="/%:@!$&'()*+,;=~"), "", ""))
         self._has_index: bool | None = None
         """Whether the server has index pages or bucket listings that name folders; None: not requested yet."""
+        self._versions: dict[str, tuple[str, str, int | None]] = {}
+        """The versions of the values whose ends were read, by key (`read_end`)."""
         self._failures: tuple[type[Exception], ...] = (
             aiohttp.ClientConnectionError,
             aiohttp.ClientPayloadError,
@@ -182,6 +184,8 @@ class HTTPStore(RemoteStore):
             raise
         if is_page(response, first) and await self._instead(response, key, first):
             return None
+        if key in self._versions and _differ(self._versions[key], _version(response)):
+            raise self._replaced()
         if self._read_before is None:
             self._read_before = key
         return body
@@ -200,6 +204,7 @@ class HTTPStore(RemoteStore):
             if response.status == 416:  # the server does not support ranges from the end
                 return b"", -1
             size = await _size(response, key, part, limit)
+            self._versions[key] = _version(response)
             body = await self._value(response, key, part, limit)
             return None if body is None else (body, size)
 
@@ -208,7 +213,14 @@ class HTTPStore(RemoteStore):
         # cases the size is requested first, then a range from the start.
         if isinstance(found, tuple) and found[1] >= 0:
             return found
-        return None if found is None else super().read_end(key, length)
+        if found is None:
+            return None
+
+        async def sized(response: ClientResponse, key: str, part: ByteRange | None, limit: int | None) -> int:
+            self._versions[key] = _version(response)
+            return await _size(response, key, part, limit)
+
+        return self._end_of(key, self._wait(self._once_more(key, ByteRange(0, 1), None, sized)), length)
 
     # ------------------------------------------------------------------ requests
     async def _once_more(self, key: str, part: ByteRange | None, limit: int | None, read: ReadResponse[T]) -> T | None:
@@ -432,6 +444,17 @@ async def _size(response: ClientResponse, key: str, part: ByteRange | None, limi
     if total is None or response.headers.get("Content-Encoding", "identity") != "identity":
         raise Unreadable("The server does not say how large the file is", advice="Download the archive, then open it.")
     return total
+
+
+def _version(response: ClientResponse) -> tuple[str, str, int | None]:
+    """The version of the value, as far as the headers of a response state it: e-tag, time of the last change, size."""
+    tag = response.headers.get("ETag", "").removeprefix("W/")
+    return tag, response.headers.get("Last-Modified", ""), total_of(response)
+
+
+def _differ(one: tuple[str, str, int | None], other: tuple[str, str, int | None]) -> bool:
+    """Whether two versions differ in something that both responses state."""
+    return any(a != b for a, b in zip(one, other, strict=True) if a not in ("", None) and b not in ("", None))
 
 
 def _advice(status: int) -> str:

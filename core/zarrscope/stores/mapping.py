@@ -13,7 +13,7 @@ from typing import Any
 
 from zarrscope.errors import Refused, Unreadable
 from zarrscope.model.storage import ByteRange, Version
-from zarrscope.stores.given import numbered
+from zarrscope.stores.given import object_address
 from zarrscope.stores.keys import check_key, too_large
 from zarrscope.stores.store import Store
 
@@ -26,7 +26,7 @@ class MappingStore(Store):
         self.mapping = mapping
         self.writable = isinstance(mapping, MutableMapping)
         self._lock = threading.RLock()
-        self.url = url if url is not None else numbered(self)
+        self.url = url if url is not None else object_address(self)
 
     def _read(self, key: str) -> bytes | None:
         try:

@@ -35,7 +35,7 @@ class Bucket(Protocol):
     url: str
 
     @property
-    def _event_loop(self) -> asyncio.AbstractEventLoop:
+    def _loop(self) -> asyncio.AbstractEventLoop:
         """The event loop on which requests are sent."""
 
     @property
@@ -64,7 +64,7 @@ class ManyReads:
         self._todo: Iterator[tuple[int, Request]] = enumerate(requests)
         self._tasks: set[asyncio.Task[None]] = set()
         self._under_way: dict[int, Sent] = {}
-        self._loop = store._event_loop
+        self._loop = store._loop
         self._timer: asyncio.TimerHandle | None = None
         self._over = False
         self._loop.call_soon_threadsafe(self._fill)
@@ -102,6 +102,8 @@ class ManyReads:
     def _arrived(self, i: int, key: str, part: ByteRange | None, future: asyncio.Future[Any]) -> None:
         sent = self._under_way.pop(i)
         if self._over:
+            if not future.cancelled():
+                future.exception()  # asyncio writes an error that nobody asked for to stderr
             return
         value = self._store._received(sent, key, part, self._limit)
         if value is None:

@@ -26,7 +26,7 @@ from zarrscope.errors.confidential import cause, conceal, public_options
 from zarrscope.errors.installing import how_to_install
 from zarrscope.runtime.memo import Memo
 from zarrscope.stores.address_options import split_options
-from zarrscope.stores.credentials import SERVICES, BucketLogin, logins
+from zarrscope.stores.credentials import SERVICES, BucketLogin, GivenKeys, logins
 from zarrscope.stores.network import network, others
 from zarrscope.stores.remote import RemoteStore
 from zarrscope.stores.service_answers import (
@@ -61,8 +61,13 @@ _TIMED_OUT = re.compile("timed out|timeout", re.IGNORECASE).search
 
 
 clients: Memo[Client] = Memo(16)
-"""The obstore clients that were used last, with their connections, for buckets that are opened again. Making a client
-takes 20 ms, because it reads the certificates of the system; a connection takes two or three round trips."""
+"""The obstore clients that were used last, with their connections, for buckets that are opened again. All hierarchies
+in a bucket use the same client, if their credentials and settings are the same. Making a client takes 20 ms, because it
+reads the certificates of the system; a connection takes two or three round trips."""
+
+regions: Memo[str] = Memo(64)
+"""The regions of S3 buckets that lie in another region than the given one, by endpoint and name. Without it, each
+hierarchy in such a bucket would need two more requests when it is opened."""
 
 
 def _after_fork() -> None:
@@ -107,17 +112,21 @@ class BucketRequests(RemoteStore):
                 advice=how_to_install(self._service.name),
             ) from error
         self._obstore = package
-        bucket, self._prefix, named = self._service.place(self._place.rstrip("/"))
-        self._bucket = bucket
+        self._bucket, path, named = self._service.place(self._place.rstrip("/"))
+        self._prefix = "".join(f"{part}/" for part in path.split("/") if part)
+        """The part of every key in the bucket that is not part of the keys of this store: "" or ending with a slash."""
         self._bucket_seen = False
         self._no_suffixes = self._no_ranges = False
+        self._e_tags: dict[str, str | None] = {}
+        """The versions of the values whose ends were read, by key (`read_end`)."""
         self._told = {**named, **others(options)}
         self._logins = [*logins(self._service, self._told)]
         self._login = 0
         """The index of the credentials that are in use or are being tried."""
         self._settled = len(self._logins) == 1
         self._region_asked = False
-        self._config: dict[str, Any] = {}
+        region = regions.get((self._endpoint, self._bucket))
+        self._config: dict[str, Any] = {"region": region} if region else {}
         self._clients: dict[tuple[int, bool], Client] = {}
 
     # ------------------------------------------------------------------ credentials
@@ -136,9 +145,10 @@ class BucketRequests(RemoteStore):
 
     def _made(self, login: BucketLogin, lists: bool) -> Client:
         config = {**login.config, **self._config}
-        if login.provider is not None:
+        if login.provider is not None and not isinstance(login.provider, GivenKeys):
             return self._new_client(login, config, lists)
-        key = (self._service.name, self._bucket, self._prefix, repr(sorted(config.items())), self.network, lists)
+        settings = repr(sorted(config.items()))
+        key = (self._service.name, self._bucket, login.provider, settings, self.network, lists)
         found = clients.get(key)
         if found is None:
             found = self._new_client(login, config, lists)
@@ -151,7 +161,6 @@ class BucketRequests(RemoteStore):
         try:
             return self._service.client(
                 self._bucket,
-                prefix=self._prefix or None,
                 config=config,
                 client_options={
                     "connect_timeout": min(silent, timedelta(seconds=20)),
@@ -293,16 +302,17 @@ class BucketRequests(RemoteStore):
 
     async def _pause_asked_for(self, key: str) -> float:
         """The seconds that the service asks to wait before the next request; 0 if it asks for no pause."""
-        if not key:
+        name = (self._prefix + key).rstrip("/")  # the key of an archive is "", so its prefix is its whole name
+        if not name:
             return 0.0
         try:
             if self._login_in_use.config.get("skip_signature"):
-                place = "/".join(filter(None, (self._bucket, self._prefix, key)))
+                place = f"{self._bucket}/{name}"
                 config = {"region": "us-east-1", **self._login_in_use.config, **self._config}
                 url = f"{self._endpoint or self._service.host.format_map(config)}/{quote(place)}"
             else:
                 client: Any = self._client()  # Any: the type of a client in memory has no signing; it raises here
-                url = await self._obstore.sign_async(client, "GET", key, timedelta(minutes=1))
+                url = await self._obstore.sign_async(client, "GET", name, timedelta(minutes=1))
         except Exception:  # these credentials cannot sign, or the address does not name the account
             return 0.0
         seconds = min(self.network.timeout, 20.0)
@@ -319,6 +329,7 @@ class BucketRequests(RemoteStore):
         if region is None:
             return False
         self._config["region"] = region
+        regions.put((self._endpoint, self._bucket), region)
         self._clients.clear()
         return True
 

@@ -23,22 +23,19 @@ from zarrscope.errors.confidential import cause
 from zarrscope.model.storage import ABSENT, Answer, AnswerView, Buffer, ByteRange, Entry, Request, Version
 from zarrscope.runtime.tuning import LONG_LISTING_SECONDS, MULTIPART_BYTES
 from zarrscope.stores.address_options import split_options
-from zarrscope.stores.body import FIRST, begins_as_page
+from zarrscope.stores.body import begins_as_page
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.object_reads import ManyReads, Sent
 from zarrscope.stores.object_requests import BucketRequests
+from zarrscope.stores.object_values import bounds, conditions, is_doubtful, is_page, range_option, version_of, within
 from zarrscope.stores.puts import WhenDone
 from zarrscope.stores.remote import RemoteStore
 from zarrscope.stores.service_answers import CONDITIONS, NO_BUCKET, is_about_range
 
 if TYPE_CHECKING:
-    from obstore import ObjectMeta
     from obstore.store import ObjectStore as Client
 
 T = TypeVar("T")
-
-_LONGEST = 1 << 40
-"""An offset beyond the end of every value."""
 
 
 class ObjectStore(BucketRequests):
@@ -69,20 +66,15 @@ class ObjectStore(BucketRequests):
         for i, answer in self._get_views(requests, cancelled, limit):
             yield i, bytes(answer) if isinstance(answer, memoryview) else answer
 
-    @property
-    def _event_loop(self) -> asyncio.AbstractEventLoop:
-        """The event loop on which this store's requests are sent."""
-        return self._loop
-
     def _send_read(self, key: str, part: ByteRange | None, limit: int | None) -> Sent | None:
         """Sends the request for a value whose range is known. None: `_fetch_view` must read this value. Runs on the
         event loop."""
-        start, stop = _bounds(part, limit)
+        start, stop = bounds(part, limit)
         if not self._settled or self._no_ranges or stop <= start:
             return None
         longest = self._longest(part, limit)
         try:
-            future = self._obstore.get_range_async(self._client(), key, start=start, end=stop)
+            future = self._obstore.get_range_async(self._client(), self._prefix + key, start=start, end=stop)
         except Exception:  # _fetch_view raises the error that says so
             return None
         if not isinstance(future, asyncio.Future):
@@ -95,7 +87,7 @@ class ObjectStore(BucketRequests):
         if sent.future.cancelled() or sent.future.exception() is not None:
             return None
         value = memoryview(sent.future.result())
-        if _is_doubtful(value, part, limit):
+        if is_doubtful(value, part, limit):
             return None
         self._succeeded()
         if self._read_before is None:
@@ -140,18 +132,20 @@ class ObjectStore(BucketRequests):
         """The value or its part; None if the service says that it does not exist. If the range is known, one call of
         obstore reads it in 0.16 ms; separate calls for the head and the body of the response, as in `_read`, take
         0.27 ms."""
-        start, stop = _bounds(part, limit)
+        start, stop = bounds(part, limit)
         if not self._no_ranges and stop > start:
             first = [] if sent is None else [sent.future]
 
             async def read(client: Client) -> memoryview:
                 if first:
                     return memoryview(await first.pop())
-                return memoryview(await self._obstore.get_range_async(client, key, start=start, end=stop))
+                return memoryview(
+                    await self._obstore.get_range_async(client, self._prefix + key, start=start, end=stop)
+                )
 
             try:
                 value = await self._found(read, key, sent)
-                if value is None or not _is_doubtful(value, part, limit):
+                if value is None or not is_doubtful(value, part, limit):
                     return value  # in the other cases `_read` examines the headers of the response
             except Unreadable as failed:
                 if not is_about_range(failed):
@@ -160,28 +154,35 @@ class ObjectStore(BucketRequests):
         found = await self._read(key, part, limit)
         return None if found is None else found[0]
 
-    async def _read(self, key: str, part: ByteRange | None, limit: int | None) -> tuple[bytes, Version] | None:
-        """The value or its part, with its version; None if the service says that it does not exist."""
+    async def _read(
+        self, key: str, part: ByteRange | None, limit: int | None, e_tag: str | None = None
+    ) -> tuple[bytes, Version] | None:
+        """The value or its part, with its version; None if the service says that it does not exist. `e_tag`: of the
+        version to read; if the service has another one, raises the error of `_replaced`."""
 
         async def read(client: Client) -> tuple[bytes, Version]:
             asked = part
             if asked is not None and (asked.length == 0 or (asked.start is None and self._no_suffixes)):
-                meta = await self._obstore.head_async(client, key)
-                asked = _within(asked, meta["size"])
+                meta = await self._obstore.head_async(client, self._prefix + key)
+                asked = within(asked, meta["size"])
                 if asked.length == 0:
-                    return b"", _version(meta)
-            options = {} if asked is None else {"range": _range(asked)}
-            found = await self._obstore.get_async(client, key, options=options)
+                    return b"", version_of(meta)
+            options = {} if asked is None else {"range": range_option(asked)}
+            if e_tag is not None:
+                options["if_match"] = e_tag
+            found = await self._obstore.get_async(client, self._prefix + key, options=options)
+            if e_tag is not None and found.meta["e_tag"] != e_tag:  # the service ignores the condition
+                raise self._replaced()
             start, stop = found.range
             if limit is not None and stop - start > limit:
                 raise too_large(stop - start, limit)
             value = bytes(await found.bytes_async())
-            if start == 0 and begins_as_page(value) and _is_page(found.attributes, key):
+            if start == 0 and begins_as_page(value) and is_page(found.attributes, key):
                 raise Unreadable(
                     "The service sent a web page in place of the value",
                     advice="The network may ask for a login: open any web page in a browser.",
                 )
-            return value, _version(found.meta)
+            return value, version_of(found.meta)
 
         try:
             return await self._found(read, key)
@@ -192,7 +193,7 @@ class ObjectStore(BucketRequests):
             size = await self._size(key)
             if size is None:
                 return None
-            asked = _within(part, size)
+            asked = within(part, size)
             if not asked.length:
                 return b"", Version("")
             if "non-partial" in str(failed):
@@ -207,7 +208,7 @@ class ObjectStore(BucketRequests):
 
     async def _head(self, key: str) -> Any:
         """The size and the version of the stored value, as obstore returns them; None when absent."""
-        return await self._found(lambda client: self._obstore.head_async(client, key), key)
+        return await self._found(lambda client: self._obstore.head_async(client, self._prefix + key), key)
 
     async def _size(self, key: str) -> int | None:
         meta = await self._head(key)
@@ -219,8 +220,9 @@ class ObjectStore(BucketRequests):
 
     def read_end(self, key: str, length: int) -> tuple[bytes, int] | None:
         async def read(client: Client) -> tuple[bytes, int]:
-            options = {"range": _range(ByteRange.last(length))}
-            found = await self._obstore.get_async(client, key, options=options)
+            options = {"range": range_option(ByteRange.last(length))}
+            found = await self._obstore.get_async(client, self._prefix + key, options=options)
+            self._e_tags[key] = found.meta["e_tag"]
             return bytes(await found.bytes_async()), int(found.meta["size"])
 
         if not self._no_suffixes:
@@ -229,7 +231,35 @@ class ObjectStore(BucketRequests):
             except Unreadable as failed:
                 if not is_about_range(failed):
                     raise
-        return super().read_end(key, length)
+        meta = self._wait(self._head(key))
+        if meta is None:
+            return None
+        self._e_tags[key] = meta["e_tag"]
+        return self._end_of(key, int(meta["size"]), length)
+
+    def _get_unchanged(
+        self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None
+    ) -> Iterator[tuple[int, Answer]]:
+        async def fetch(key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
+            try:
+                async with asyncio.timeout(self._longest(part, limit)):
+                    found = await self._read(key, part, limit, self._e_tags.get(key))
+            except TimeoutError as error:
+                raise self._failed(error, key) from error
+            except Exception as error:
+                if type(error).__name__ in CONDITIONS:
+                    raise self._replaced() from cause(error)
+                raise
+            return None if found is None else found[0]
+
+        return self._fetched(fetch, requests, cancelled, limit)
+
+    def _is_replaced(self, key: str) -> bool:
+        try:
+            meta = self._wait(self._head(key))
+        except ZarrscopeError:
+            return False
+        return meta is not None and self._e_tags.get(key, meta["e_tag"]) != meta["e_tag"]
 
     def _get_versioned(self, key: str, limit: int | None = None) -> tuple[bytes, Version] | None:
         return self._named(key, lambda: self._wait(self._read(key, None, limit)))
@@ -237,7 +267,7 @@ class ObjectStore(BucketRequests):
     async def _ask_for_nothing(self, key: str) -> bool | None:
         """Whether the service denies access to `key`, which does not exist; None if the request failed otherwise."""
         try:
-            await self._asked(lambda client: self._obstore.head_async(client, key), key)
+            await self._asked(lambda client: self._obstore.head_async(client, self._prefix + key), key)
         except FileNotFoundError:
             return False
         except Denied:
@@ -260,8 +290,10 @@ class ObjectStore(BucketRequests):
         """Yields the names of one level. obstore returns a level as a whole, after one request per thousand names. If
         that takes long, the folders that the first page of all keys contains are yielded meanwhile."""
 
+        place = self._place_in_bucket(prefix)
+
         async def listed(client: Client) -> Any:
-            level = asyncio.ensure_future(self._obstore.list_with_delimiter_async(client, prefix.rstrip("/") or None))
+            level = asyncio.ensure_future(self._obstore.list_with_delimiter_async(client, place))
             done, _ = await asyncio.wait({level}, timeout=LONG_LISTING_SECONDS)
             return level.result() if done else level
 
@@ -278,7 +310,7 @@ class ObjectStore(BucketRequests):
         folders = (folder.rstrip("/").rpartition("/")[2] for folder in found["common_prefixes"])
         yield from (Entry(name, True) for name in folders if name not in told)
         for each in found["objects"]:
-            if each["path"].strip("/") != prefix.strip("/"):  # some tools store an empty object for a folder
+            if each["path"].strip("/") != place:  # some tools store an empty object for a folder
                 yield Entry(each["path"].rpartition("/")[2], False, each["size"])
         if not found["objects"] and not found["common_prefixes"]:
             self._need_bucket()
@@ -286,31 +318,38 @@ class ObjectStore(BucketRequests):
     def _first_folders(self, prefix: str) -> Iterator[str]:
         """The folders directly beneath a prefix that the first page of its keys contains."""
 
+        place, begin = self._place_in_bucket(prefix), self._prefix + prefix
+
         async def page(client: Client) -> Any:
-            return await anext(aiter(self._obstore.list(client, prefix.rstrip("/") or None, chunk_size=1000)), ())
+            return await anext(aiter(self._obstore.list(client, place, chunk_size=1000)), ())
 
         keys = (each["path"] for each in self._listed(page, prefix))
-        parts = (key[len(prefix) :].partition("/") for key in keys if key.startswith(prefix))
+        parts = (key[len(begin) :].partition("/") for key in keys if key.startswith(begin))
         return iter(dict.fromkeys(name for name, slash, _ in parts if name and slash))
 
     def _list_prefix(self, prefix: str) -> Iterator[str]:
         stream: Any = None
+        place, begin, cut = self._place_in_bucket(prefix), self._prefix + prefix, len(self._prefix)
 
         async def first(client: Client) -> Any:
             nonlocal stream
-            stream = self._obstore.list(client, prefix.rstrip("/") or None, chunk_size=1000)
+            stream = self._obstore.list(client, place, chunk_size=1000)
             return await anext(aiter(stream), None)
 
         batch = self._listed(first, prefix)
         if batch is None:
             self._need_bucket()
         while batch:
-            yield from (each["path"] for each in batch if each["path"].startswith(prefix))
+            yield from (each["path"][cut:] for each in batch if each["path"].startswith(begin))
 
             async def following() -> Any:
                 return await anext(aiter(stream), None)
 
             batch = self._named(prefix, lambda: self._wait(following()))
+
+    def _place_in_bucket(self, prefix: str) -> str | None:
+        """The folder of the bucket that a prefix of this store names, as obstore takes it; None: the whole bucket."""
+        return (self._prefix + prefix).strip("/") or None
 
     def _listed(self, act: Callable[[Client], Awaitable[T]], prefix: str) -> T | Any:
         try:
@@ -344,14 +383,14 @@ class ObjectStore(BucketRequests):
         if expect is not None:
             # Most services check the precondition themselves, but some accept and ignore it.
             await self._compare(key, expect)
-            mode = "create" if expect == ABSENT else _conditions(expect)
+            mode = "create" if expect == ABSENT else conditions(expect)
         multipart = len(value) > MULTIPART_BYTES and expect is None
 
         async def put(client: Client) -> Any:
-            return await self._obstore.put_async(client, key, value, mode=mode, use_multipart=multipart)
+            return await self._obstore.put_async(client, self._prefix + key, value, mode=mode, use_multipart=multipart)
 
         try:
-            return _version(await self._asked(put, key, harmless=expect is None))
+            return version_of(await self._asked(put, key, harmless=expect is None))
         except FileNotFoundError as error:
             self._check_bucket(error)
             raise self._conflict(key) from cause(error)
@@ -377,7 +416,7 @@ class ObjectStore(BucketRequests):
         """Raises Conflict, with the stored value, unless the stored version is `expect`. The value is read only for the
         Conflict."""
         meta = await self._head(key)
-        if (ABSENT if meta is None else _version(meta)) != expect:
+        if (ABSENT if meta is None else version_of(meta)) != expect:
             self._expect(key, expect, await self._read(key, None, None))
 
     def _conflict(self, key: str) -> Conflict:
@@ -413,7 +452,7 @@ class ObjectStore(BucketRequests):
 
     async def _erased(self, keys: Sequence[str]) -> None:
         async def erase(client: Client) -> None:
-            await self._obstore.delete_async(client, list(keys))
+            await self._obstore.delete_async(client, [self._prefix + key for key in keys])
 
         try:
             await self._asked(erase, keys[0])
@@ -433,47 +472,3 @@ def open_bucket(url: str, mode: str, options: Mapping[str, Any] | None) -> Remot
     if backend != "obstore":
         raise Refused(f"There is no backend {backend!r} for buckets", store=url, advice="Use obstore or fsspec.")
     return ObjectStore(url, writable=mode != "r", **told)
-
-
-def _is_page(attributes: Mapping[str, Any], key: str) -> bool:
-    """Whether the response is labelled as a web page, though the key does not end in .html or .htm."""
-    said = str(attributes.get("Content-Type", "")).lower()
-    return said.startswith("text/html") and not key.lower().endswith((".html", ".htm"))
-
-
-def _is_doubtful(value: memoryview, part: ByteRange | None, limit: int | None) -> bool:
-    """Whether the headers of the response must be examined: the value is too long, or may be a web page."""
-    if limit is not None and len(value) > limit:
-        return True
-    return (part is None or part.start == 0) and begins_as_page(bytes(value[:FIRST]))
-
-
-def _bounds(part: ByteRange | None, limit: int | None) -> tuple[int, int]:
-    """(offset of the first byte to read, offset after the last one). They are equal if the range depends on the size of
-    the value."""
-    if part is None:
-        return 0, _LONGEST if limit is None else limit + 1
-    if part.start is None:
-        return 0, 0
-    return part.start, _LONGEST if part.length is None else part.start + part.length
-
-
-def _range(part: ByteRange) -> Any:
-    if part.start is None:
-        return {"suffix": part.length or 0}
-    return {"offset": part.start} if part.length is None else (part.start, part.start + part.length)
-
-
-def _within(part: ByteRange, size: int) -> ByteRange:
-    start, stop = part.span(size)
-    return ByteRange(start, stop - start)
-
-
-def _version(meta: ObjectMeta) -> Version:
-    """The version of a value: its e-tag and its generation, as one text."""
-    return Version(f"{meta.get('e_tag') or ''}\n{meta.get('version') or ''}")
-
-
-def _conditions(version: Version) -> dict[str, str]:
-    e_tag, _, generation = version.token.partition("\n")
-    return {**({"e_tag": e_tag} if e_tag else {}), **({"version": generation} if generation else {})}

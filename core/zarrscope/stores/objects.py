@@ -162,7 +162,7 @@ def _unless(read_only: bool, store: Store) -> Store:
 
 
 def _of_zip(archive: zipfile.ZipFile) -> Store:
-    from zarrscope.stores.given import numbered
+    from zarrscope.stores.given import object_address
     from zarrscope.stores.zip.ranges import GivenRanges
     from zarrscope.stores.zip.store import ZipStore
 
@@ -176,7 +176,7 @@ def _of_zip(archive: zipfile.ZipFile) -> Store:
         raise Refused("The ZipFile is closed", advice="Open the file itself.")
     store = ZipStore(GivenRanges(archive))
     store.remote = False
-    store.url = numbered(store)
+    store.url = object_address(store)
     return store
 
 

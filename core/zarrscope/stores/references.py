@@ -21,12 +21,11 @@ from zarrscope.errors.confidential import cause, conceal, public, public_options
 from zarrscope.model.storage import ByteRange, Entry
 from zarrscope.stores.address_options import BUCKETS, split_options
 from zarrscope.stores.body import begins_as_page
-from zarrscope.stores.fsspec import FsspecStore, file_system_options
-from zarrscope.stores.http import HTTPStore
+from zarrscope.stores.fsspec import FsspecStore
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.local.paths import path_of, real_path
 from zarrscope.stores.network import network, others
-from zarrscope.stores.reference_targets import WEB, Targets, WebFiles, gone
+from zarrscope.stores.reference_targets import WEB, Targets, WebFiles, bucket_files, gone
 from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.store import Store
 
@@ -50,7 +49,7 @@ class ReferenceStore(FsspecStore):
         self._sorted: list[str] | None = None
         self._reading = asyncio.Lock()
         self._hold(files, "", self.network)
-        files.fss = Targets(self.url, self.network, self._options_of, self._check_path)
+        files.fss = Targets(self.url, self.network, self._in_bucket, self._check_path)
         self._public_options = public_options(self._asked)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -61,17 +60,13 @@ class ReferenceStore(FsspecStore):
         from fsspec.implementations.reference import ReferenceFileSystem
 
         options = {"fs": {}, "skip_instance_cache": True}
-        scheme = file.partition("://")[0] if "://" in file else "file"
-        asked = self._options_of(scheme)
         try:
-            if file.lower().endswith((".parq", ".parquet")):
+            elsewhere = self._elsewhere(file.partition("://")[0] if "://" in file else "file")
+            if _is_folder(file, elsewhere):
                 made = ReferenceFileSystem({}, **options)
-                made.references = _in_parquet(file, WebFiles(self.network) if scheme in WEB else None, asked)
+                made.references = _in_parquet(file, elsewhere)
                 return made
-            if scheme in WEB:
-                made = ReferenceFileSystem(self._document(file), **options)
-            else:
-                made = ReferenceFileSystem(file, target_options=asked, **options)
+            made = ReferenceFileSystem(file if elsewhere is None else self._document(elsewhere, file), **options)
             made.references.keys  # noqa: B018 -- raises AttributeError if the JSON is a number or a list
             return made
         except ZarrscopeError as error:
@@ -88,17 +83,25 @@ class ReferenceStore(FsspecStore):
         except Exception as error:
             raise Unreadable(f"The reference file cannot be read: {cause(error)}", store=self.url) from cause(error)
 
-    def _document(self, address: str) -> Any:
-        """The JSON document at an address of a web server."""
-        store = HTTPStore(address, self.network)
-        text = store._get("", None)
-        if text is None:
-            raise NotFound("The server has no such file", store=store.url, advice="Check the address.")
-        return json.loads(text)
+    def _elsewhere(self, scheme: str) -> Any:
+        """The file system of a reference file with an address of this scheme; None: it is a path of this computer, or
+        an address that fsspec opens."""
+        if scheme in WEB:
+            return WebFiles(self.network)
+        return self._in_bucket(scheme) if scheme in BUCKETS else None
 
-    def _options_of(self, scheme: str) -> dict[str, Any]:
-        """The options for the file system of a scheme."""
-        return file_system_options(scheme, {**self._told, **self._asked}) if scheme in BUCKETS else {}
+    def _in_bucket(self, scheme: str) -> Any:
+        """The file system for the addresses of a bucket's scheme."""
+        return bucket_files(scheme, self.network, {**self._told, **self._asked})
+
+    def _document(self, files: Any, address: str) -> Any:
+        """The JSON document at an address of a web server or bucket."""
+        try:
+            return json.loads(files.cat_file(address))
+        except ZarrscopeError:
+            raise
+        except FileNotFoundError:
+            raise NotFound("The server has no such file", store=self.url, advice="Check the address.") from None
 
     def _check_path(self, path: str) -> str:
         """The absolute path of a file of this computer that a reference names. Raises OutsideLink if it may not be
@@ -197,14 +200,22 @@ def _of_target(error: Exception) -> Exception | None:
     return reason if isinstance(error, ReferenceNotReachable) and isinstance(reason, Exception) else None
 
 
-def _in_parquet(folder: str, web: WebFiles | None, options: dict[str, Any]) -> Any:
-    """The references in a folder of parquet files. Each file is read when one of its keys is first requested."""
+def _is_folder(file: str, elsewhere: Any) -> bool:
+    """Whether the reference file is a folder of parquet files, by its name or, in a bucket, by the file in it."""
+    if file.lower().endswith((".parq", ".parquet")):
+        return True
+    return elsewhere is not None and ".json" not in file and bool(elsewhere.isdir(file))
+
+
+def _in_parquet(folder: str, elsewhere: Any) -> Any:
+    """The references in a folder of parquet files. Each file is read when one of its keys is first requested.
+    `elsewhere`: the file system of the folder, if it is on a web server or in a bucket."""
     import fsspec
     import pandas  # noqa: F401 -- fsspec imports it later: raise ImportError here if it is missing
     import pyarrow  # noqa: F401 -- as for pandas
     from fsspec.implementations.reference import LazyReferenceMapper
 
-    files, root = (web, folder.rstrip("/")) if web is not None else fsspec.core.url_to_fs(folder, **options)
+    files, root = fsspec.core.url_to_fs(folder) if elsewhere is None else (elsewhere, folder.rstrip("/"))
     found = LazyReferenceMapper(root, fs=files, engine="pyarrow")
     found.setup()
     read = found.open_refs

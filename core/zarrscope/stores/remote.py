@@ -25,7 +25,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from zarrscope.errors import Denied, Unreadable, ZarrscopeError
-from zarrscope.model.storage import Answer, ByteRange, Request
+from zarrscope.model.storage import Answer, ByteRange, Request, never
 from zarrscope.runtime.interrupts import LOOK_SECONDS, check
 from zarrscope.runtime.tuning import FEWEST_IN_FLIGHT, IN_FLIGHT
 from zarrscope.runtime.waits import waiting
@@ -121,11 +121,36 @@ class RemoteStore(Store):
 
     def read_end(self, key: str, length: int) -> tuple[bytes, int] | None:
         """The last `length` bytes of a value (the whole value if it is shorter), and its size; None when absent."""
-        size = self.size(key)
-        if size is None:
-            return None
-        value = self._get(key, ByteRange(max(0, size - length), length), length) if size else b""
-        return None if value is None else (value, size)
+        return self._end_of(key, self.size(key), length)
+
+    def _end_of(self, key: str, size: int | None, length: int) -> tuple[bytes, int] | None:
+        """As `read_end`, for a value whose size is known. The end comes from the version that the size belongs to."""
+        if not size:
+            return None if size is None else (b"", 0)
+        for _, answer in self._get_unchanged([(key, ByteRange(max(0, size - length), length))], never, length):
+            if isinstance(answer, ZarrscopeError):
+                raise answer
+            return None if answer is None else (answer, size)
+        return None
+
+    def _get_unchanged(
+        self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None
+    ) -> Iterator[tuple[int, Answer]]:
+        """As `_get_many`, but each part must come from the version of the value whose end `read_end` read last, as far
+        as the service states versions. Otherwise the answer is the error of `_replaced`."""
+        return self._get_many(requests, cancelled, limit)
+
+    def _is_replaced(self, key: str) -> bool:
+        """Whether the service states another version for the value than when `read_end` read it."""
+        return False
+
+    def _replaced(self) -> Unreadable:
+        """The error if a file was replaced on its server while it was open."""
+        return Unreadable(
+            "The file was replaced on its server after it was opened",
+            store=self.url,
+            advice="Open it again, or press F5: the parts of the former file that were read do not fit the new one.",
+        )
 
     async def _readable(self, key: str) -> bool:
         """Whether the value at `key`, which was read before, can still be read."""

@@ -18,7 +18,7 @@ from typing import Any
 from zarrscope.errors import Denied, Unreadable, ZarrscopeError
 from zarrscope.model.storage import ByteRange, Entry, Version
 from zarrscope.runtime.tuning import SCANNED_AT_ONCE
-from zarrscope.stores.given import numbered, open_given
+from zarrscope.stores.given import object_address, open_given
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.network import network
 from zarrscope.stores.remote import RemoteStore
@@ -36,7 +36,7 @@ class ZarrPythonStore(RemoteStore):
         self.listable = bool(store.supports_listing)
         self.writable = not store.read_only and bool(store.supports_writes and store.supports_deletes)
         self.remote = type(store).__name__ not in ("MemoryStore", "LocalStore")
-        self.url = numbered(self)
+        self.url = object_address(self)
         module = next(kind.__module__ for kind in type(store).__mro__ if kind.__module__ == "zarr.abc.store")
         self._requests: Any = sys.modules[module]
         self._buffers: Any = sys.modules["zarr.core.buffer"]

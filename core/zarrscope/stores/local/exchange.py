@@ -95,7 +95,7 @@ def _put_back(unfinished: str, path: str, ours: os.stat_result) -> None:
     """Exchanges the files back, so that the old file, or a newer one that another program stored meanwhile, is at
     `path`."""
     swap = exchange()
-    there = ours  # the file that should be at `path` now, unless another program has stored a newer one
+    there = ours  # the file that is at `path` now, unless another program has replaced it
     aside = os.stat(unfinished, follow_symlinks=False)
     if swap is None or os.path.samestat(aside, ours):
         return  # the files were not exchanged

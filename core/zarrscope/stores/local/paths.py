@@ -1,7 +1,7 @@
-"""Converts paths of this computer to file: addresses, and back (RFC 8089).
+"""Converts local paths to `file:` URLs, and back (RFC 8089).
 
-The results equal those of pathlib, urllib.parse and urllib.request. For plain paths these are not imported, because
-importing them takes longer than opening an array.
+The results equal those of pathlib, urllib.parse and urllib.request. Plain paths are converted without these modules,
+because importing them takes longer than opening an array.
 """
 
 from __future__ import annotations

@@ -81,7 +81,8 @@ def value_of(
         raise Unreadable("The archive is damaged: it states two sizes for an uncompressed entry", advice=COPY)
     inflate = None if stored else _inflater(member, inflate_limit)
     first, last = (start, stop) if stored else (0, member.packed)
-    packed = yield from _packed(index, member, first, last)
+    checked = not stored or stop - start == member.size
+    packed = yield from _packed(index, member, first, last, checked)
     if inflate is None:
         if stop - start == member.size:
             _check_crc(packed, member)
@@ -91,25 +92,25 @@ def value_of(
     return value[start:stop]
 
 
-def _packed(index: DirectoryIndex, member: ArchiveMember, first: int, last: int) -> ReadSteps:
-    """Reads the bytes from `first` to `last` of an entry, without decompressing them."""
+def _packed(index: DirectoryIndex, member: ArchiveMember, first: int, last: int, checked: bool) -> ReadSteps:
+    """Reads the bytes from `first` to `last` of an entry, without decompressing them. `checked`: see ArchiveSpan."""
     ranges, end = index.ranges, index.ranges.size
     begin = index.begins.get(member.offset)
     offset, likely = member.offset, member.likely_begin
     if begin is None and not (offset >= 0 and offset + LOCAL_RECORD.size <= end):
         raise _misplaced()
     if begin is None:
-        header = ArchiveSpan(offset, LOCAL_RECORD.size)
+        header = ArchiveSpan(offset, LOCAL_RECORD.size, checked)
         beyond = min(end, likely + last + _TO_SPARE)
         if not ranges.remote or last == first:
             (head,) = yield [header]
             body, at = b"", 0
         elif first <= _PASSED_OVER:
-            (body,) = yield [ArchiveSpan(offset, max(LOCAL_RECORD.size, beyond - offset))]
+            (body,) = yield [ArchiveSpan(offset, max(LOCAL_RECORD.size, beyond - offset), checked)]
             head, at = body[: LOCAL_RECORD.size], offset
         else:
             at = min(likely + first, end)
-            head, body = yield [header, ArchiveSpan(at, beyond - at)]
+            head, body = yield [header, ArchiveSpan(at, beyond - at, checked)]
         if head[:4] != LOCAL:
             raise _misplaced()
         named, extra = LOCAL_RECORD.unpack(head)[-2:]
@@ -121,7 +122,7 @@ def _packed(index: DirectoryIndex, member: ArchiveMember, first: int, last: int)
             return body[begin + first - at : begin + last - at]
     if last == first:
         return b""
-    (body,) = yield [ArchiveSpan(begin + first, last - first)]
+    (body,) = yield [ArchiveSpan(begin + first, last - first, checked)]
     return body
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from contextlib import AbstractContextManager
+from typing import IO, TYPE_CHECKING, NamedTuple, TypeAlias
 
 from zarrscope.errors import NotFound, Unreadable, ZarrscopeError
 from zarrscope.model.storage import ByteRange, never
@@ -22,6 +23,9 @@ class ArchiveSpan(NamedTuple):
 
     offset: int
     length: int
+    checked: bool = False
+    """Whether the value that is made of the bytes is compared with a checksum of the directory. If not, a remote store
+    must make sure that the bytes come from the file that the directory was read from."""
 
 
 ArchiveState: TypeAlias = tuple[int, int, int, int]
@@ -50,7 +54,7 @@ class Ranges:
     ) -> Iterator[tuple[int, bytes | ZarrscopeError]]:
         """Reads several spans. Yields (index of the span, bytes or error) in order of completion. Ends early once
         `cancelled()` is true."""
-        for i, (offset, length) in enumerate(spans):
+        for i, (offset, length, _) in enumerate(spans):
             if cancelled():
                 return
             try:
@@ -59,6 +63,10 @@ class Ranges:
                 yield i, error
             except OSError as error:
                 yield i, Unreadable(f"The archive could not be read: {error.strerror or error}")
+
+    def reason(self, error: ZarrscopeError) -> ZarrscopeError:
+        """The reason for an error that bytes of the file caused."""
+        return error
 
     def close(self) -> None:
         """Closes files that are held open."""
@@ -112,11 +120,11 @@ class GivenRanges(Ranges):
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self._archive = archive
-        self._lock: Any = getattr(archive, "_lock", None) or threading.RLock()
+        self._lock: AbstractContextManager[object] = getattr(archive, "_lock", None) or threading.RLock()
         with self._lock:
             self.size = self._file().seek(0, os.SEEK_END)
 
-    def _file(self) -> Any:
+    def _file(self) -> IO[bytes]:
         file = self._archive.fp
         if file is None or file.closed:
             raise Unreadable("The ZipFile is closed", advice="Open the file itself.")
@@ -155,16 +163,19 @@ class RemoteFile(Ranges):
     def read_at(self, offset: int, length: int) -> bytes:
         if offset >= self._from:
             return self._tail[offset - self._from :][:length]
-        value = self._store._get("", ByteRange(offset, length), length) if length else b""
-        if value is None:
-            raise self._gone()
-        return value
+        if not length:
+            return b""
+        for _, answer in self._store._get_unchanged([("", ByteRange(offset, length))], never, length):
+            if isinstance(answer, bytes):
+                return answer
+            raise answer if isinstance(answer, ZarrscopeError) else self._gone()
+        raise self._gone()
 
     def read_many(
         self, spans: Sequence[ArchiveSpan], cancelled: Callable[[], bool] = never
     ) -> Iterator[tuple[int, bytes | ZarrscopeError]]:
         asked = []
-        for i, (offset, length) in enumerate(spans):
+        for i, (offset, length, _) in enumerate(spans):
             if cancelled():
                 return
             if offset >= self._from or not length:
@@ -173,14 +184,18 @@ class RemoteFile(Ranges):
                 asked.append(i)
         if not asked:
             return
-        requests = [("", ByteRange(*spans[i])) for i in asked]
-        for n, answer in self._store._get_many(requests, cancelled, max(spans[i].length for i in asked)):
+        requests = [("", ByteRange(spans[i].offset, spans[i].length)) for i in asked]
+        get = self._store._get_many if all(spans[i].checked for i in asked) else self._store._get_unchanged
+        for n, answer in get(requests, cancelled, max(spans[i].length for i in asked)):
             if answer is None:
                 answer = self._gone()
             yield asked[n], self._whole(answer, spans[asked[n]].length) if isinstance(answer, bytes) else answer
 
     def _whole(self, value: bytes, length: int) -> bytes | ZarrscopeError:
         return value if len(value) == length else Unreadable("The archive ends within an entry", store=self._store.url)
+
+    def reason(self, error: ZarrscopeError) -> ZarrscopeError:
+        return self._store._replaced() if type(error) is Unreadable and self._store._is_replaced("") else error
 
     def renew(self, other: RemoteFile) -> bool:
         """Takes over the credentials of `other` if that is the same file, unchanged. Returns whether it did."""

@@ -42,9 +42,10 @@ _AFTER_SLASH = "0"
 
 
 class ZipStore(Store):
-    """The archive at a path, or an archive that is read through `Ranges`, whose address is `url`.
+    """A zip archive: the file at a path, or an archive that is read through `Ranges`; then `url` is its address.
 
-    `limit`: the largest decompressed size of an entry, in bytes. With `sync`, a set waits until the data are on disk.
+    `limit` is the largest decompressed size of an entry, in bytes. With `sync`, the operation `set` waits until the
+    data are on disk.
     """
 
     def __init__(
@@ -192,14 +193,14 @@ class ZipStore(Store):
                 if isinstance(found, ZarrscopeError):
                     failed.add(n)
                     steps.close()
-                    yield i, found.located(store=self.url, key=requests[i][0])
+                    yield i, index.ranges.reason(found).located(store=self.url, key=requests[i][0])
                     continue
                 came[n][j - (firsts[n] if firsts else j)] = found
                 if len(came[n]) == len(needs):
                     pieces = [came[n].pop(k) for k in range(len(needs))]
                     answer, more = self._step(steps, pieces, requests[i][0])
                     if more is None:
-                        yield i, answer
+                        yield i, index.ranges.reason(answer) if isinstance(answer, ZarrscopeError) else answer
                     else:
                         again.append((i, steps, more))
             if cancelled():
