@@ -340,7 +340,8 @@ def _volume_over(path: Path) -> None:
     ],
 )
 def test_a_link_without_its_confidential_parts_leads_to_the_same_volume(link: str) -> None:
-    """As the applications keep it: the volume lies in a part of the link that is not shown."""
+    """The applications store links without the confidential parts. The volume is named in a part of the link that is
+    not displayed."""
     assert "***" in public(link)
     assert split_address(public(link)) == split_address(link)
 

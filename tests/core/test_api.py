@@ -1,4 +1,4 @@
-"""The manners of the public API, side by side with zarr-python 3 where both have a thing."""
+"""The manners of the public API, compared with zarr-python 3 where both have the same call."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ zarr = pytest.importorskip("zarr", minversion="3")
 
 @pytest.fixture(params=[2, 3])
 def both(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Any, zarrscope.Group]:
-    """The same group, of either format, as zarr-python and as zarrscope open it."""
+    """The same group as zarr-python and as zarrscope open it, in each format."""
     made = zarr.open_group(tmp_path / "x.zarr", mode="w", zarr_format=request.param)
     made.create_array("a", shape=(4, 5), chunks=(2, 2), dtype="i4")[...] = np.arange(20).reshape(4, 5)
     made.create_array("b", shape=(3,), dtype="f4")
@@ -59,7 +59,7 @@ def test_a_group_without_children_is_empty_and_true(tmp_path: Path) -> None:
 
 
 class Counting(MemoryStore):
-    """Counts listings and values asked for."""
+    """Counts the listings and values that are requested."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Arrays read and write what numpy would, in few requests, and never lose another writer's update."""
+"""Arrays read and write the same values as numpy, with few requests, and lose no update of another writer."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ def test_a_broken_chunk_names_itself_and_leaves_the_others() -> None:
     assert error.store == store.url
     assert "a/c/1" in str(error)
     with pytest.raises(zarrscope.BadChunk, match="It stays unchanged"):
-        array[5] = 1  # a part of it: what it held would be lost
+        array[5] = 1  # only a part of it: a reader would lose what it holds
     assert store.get("a/c/1") == b"\x28\xb5\x2f\xfd rubbish"
     array[4:] = 6  # all of it
     assert (array[4:] == 6).all()
@@ -252,7 +252,7 @@ def test_a_shard_cut_short_fails_where_it_is_cut() -> None:
     array[...] = np.arange(8)
     whole = store.get("a/c/0")
     assert whole is not None
-    store.set("a/c/0", whole[32:])  # the index is there, what it points to is not
+    store.set("a/c/0", whole[32:])  # the index exists, the bytes that it points to do not
     assert array[0] is not None
     with pytest.raises(zarrscope.BadChunk):
         array[6]
@@ -362,7 +362,7 @@ def test_a_change_by_somebody_else_between_read_and_write_is_kept() -> None:
     other = opened(memory, "r+")
 
     class Interrupted(Counting):
-        """Another process writes just after the chunk was read for the first time."""
+        """Another process writes just after the chunk was first read."""
 
         times = 0
 

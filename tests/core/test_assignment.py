@@ -51,7 +51,7 @@ VALUES = st.one_of(SCALARS, st.lists(SCALARS, max_size=5), st.lists(st.lists(SCA
 
 
 def _typed(value: Any, dtype: str) -> Any:
-    """An array or a numpy scalar of this type, where the value has one."""
+    """The value as an array or numpy scalar of this type, if it has a type."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -1,4 +1,6 @@
-"""Background's two laws, and that jobs are dropped, prioritised and survived as promised. Gates, never sleeps."""
+"""The two laws of Background (runtime/threads.py), and that jobs are dropped, prioritised and isolated from errors.
+No test sleeps: they wait at gates.
+"""
 
 from __future__ import annotations
 
@@ -196,7 +198,8 @@ def test_sharing_inside_shared_work_on_a_busy_pool_does_not_deadlock() -> None:
     owner = background.owner(Mailbox())
     for _ in range(2):
         owner.decode(gate.wait, lambda outcome: None)
-    background.share(range(4), lambda item: done.append((99, item)))  # no helper is free: the caller does it all
+    # no helper is free: the calling thread does everything
+    background.share(range(4), lambda item: done.append((99, item)))
     gate.set()
     assert [(99, i) for i in range(4)] == done[-4:]
 

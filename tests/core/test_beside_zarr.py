@@ -22,7 +22,7 @@ CALLS = [row[0] for row in ROWS]
 
 
 def made(folder: Path, zarr_format: int) -> str:
-    """The same hierarchy for either library."""
+    """The same hierarchy for zarr-python and for zarrscope."""
     place = folder / "x.zarr"
     group = zarr.open_group(place, mode="w", zarr_format=zarr_format)
     group.create_array("a", shape=(4, 5), chunks=(2, 2), dtype="i4")[...] = np.arange(20).reshape(4, 5)
@@ -41,21 +41,21 @@ def space(package: Any, url: str) -> dict[str, Any]:
 
 
 class _Ours:
-    """The public functions, so that a row cannot reach anything else."""
+    """Public functions only, so that a row of the table cannot use others."""
 
     open_array = staticmethod(zarrscope.open_array)
     open_group = staticmethod(zarrscope.open_group)
 
 
 class Kinds(frozenset[type]):
-    """The built-in kinds of an error."""
+    """The built-in classes of an error."""
 
 
 ABSTRACT = (OSError, LookupError, Exception, BaseException, object)
 
 
 def outcome(call: str, names: dict[str, Any]) -> Any:
-    """The result of a call in a form that can be compared; of an error, its classes that are built into Python."""
+    """The result of a call in a form that can be compared; for an error, its built-in classes."""
     try:
         value = eval(call, dict(names))
     except Exception as error:
@@ -66,7 +66,7 @@ def outcome(call: str, names: dict[str, Any]) -> Any:
 
 
 def stored(url: str) -> dict[str, Any]:
-    """All that lies there, as zarr-python reads it."""
+    """The whole hierarchy as zarr-python reads it."""
     group = zarr.open_group(url, mode="r")
     return {
         "attributes": dict(group.attrs),

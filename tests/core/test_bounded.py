@@ -1,4 +1,4 @@
-"""No more is read than can be used, and work grows with what is stored, not with what could be."""
+"""Reading and parsing are bounded: the work grows with the stored bytes, not with the sizes that a document states."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ HUGE = 4 << 30
 
 
 def peak(act: Callable[[], Any]) -> int:
-    """The most memory that was taken while `act` ran."""
+    """The peak of memory while `act` runs."""
     tracemalloc.start()
     try:
         act()
@@ -49,7 +49,7 @@ def peak(act: Callable[[], Any]) -> int:
 
 
 def hollow(path: Path, size: int = HUGE) -> None:
-    """A file of that size that takes no room on disk."""
+    """A sparse file of that size, which takes no space on disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "wb") as file:
         os.truncate(file.fileno(), size)
@@ -116,7 +116,7 @@ def test_depth_is_found_in_long_documents_as_in_short_ones(inside: str) -> None:
 
 
 def seconds(act: Callable[[], Any]) -> float:
-    """The least processor time of a few."""
+    """The smallest processor time of a few runs."""
     found = []
     for _ in range(3):
         start = time.process_time()
@@ -200,7 +200,7 @@ CODECS: dict[str, list[Any]] = {
 
 
 class Distant(Wrapper):
-    """A store of this process that counts as a remote one."""
+    """A store in this process that counts as remote."""
 
     def __init__(self, store: Any) -> None:
         super().__init__(store)
@@ -272,7 +272,7 @@ def test_the_limit_of_a_chunk_costs_no_request(tmp_path: Path) -> None:
 
 
 def objects(codec: str, count: int, value: bytes) -> zarrscope.Array:
-    """An array of one chunk of objects."""
+    """An array whose only chunk holds objects."""
     form: dict[str, Any] = {
         "zarr_format": 2, "shape": [count], "chunks": [count], "dtype": "|O", "fill_value": None, "order": "C",
         "compressor": None, "filters": [{"id": codec, **({"dtype": "<f8"} if codec == "vlen-array" else {})}],
@@ -329,7 +329,7 @@ def test_objects_that_fit_are_read_below_the_limit(codec: str, monkeypatch: pyte
 
 # ---------------------------------------------------------------------------------------------- consolidated copies
 def consolidated(dialect: str, nodes: int) -> MemoryStore:
-    """A hierarchy of `nodes` arrays with a copy of all documents."""
+    """A hierarchy of `nodes` arrays with consolidated metadata."""
     store = MemoryStore()
     h = zarrscope.open(store, "w-", dialect=dialect)
     h.create_array("/a0", shape=(10, 10), dtype="u1", attributes={"x": 1, "note": "é"})
@@ -343,7 +343,7 @@ def consolidated(dialect: str, nodes: int) -> MemoryStore:
 
 
 class Parsed:
-    """Counts the characters that JSON parsers go over."""
+    """Counts the characters that JSON parsers examine."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.characters = 0
@@ -416,7 +416,7 @@ def test_what_changes_nodes_leaves_all_else_of_a_copy_as_it_is(dialect: str, act
     added = [line for line in difflib.ndiff(before, after) if line[0] in "+-"]
     assert added
     assert len(added) < (600 if act == "erase all" else 110 if act == "move" else 60)
-    if act == "create":  # as its neighbours are
+    if act == "create":  # as the members beside it are
         assert {line[2:].lstrip(" ")[:1] for line in added} <= {'"', "{", "}", "[", "]", "1", "2", "3", "0", "n", "f"}
 
 
@@ -434,7 +434,7 @@ def sparse(store: Any, **more: Any) -> zarrscope.Hierarchy:
 
 
 class Listed(Counting):
-    """Counts, and gives up where more is asked for than the few things that are stored."""
+    """Counts keys, and fails if more are requested than the few stored ones."""
 
     def before(self, operation: str, key: str) -> None:
         super().before(operation, key)
@@ -557,7 +557,7 @@ def test_a_sparse_array_is_checked() -> None:
 
 # ---------------------------------------------------------------------------------------------- shards
 def test_a_shard_of_very_many_inner_chunks_is_checked_by_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its index is read a few times, not once for each thousand."""
+    """The index is read a few times, not once for every thousand chunks."""
     from zarrscope.check import chunks as stored
 
     monkeypatch.setattr(stored, "MANY", 1000)
@@ -583,7 +583,7 @@ def test_a_shard_of_very_many_inner_chunks_is_checked_by_what_is_there(monkeypat
 
 # ---------------------------------------------------------------------------------------------- images
 def described(kind: str, count: int) -> dict[str, Any]:
-    """OME-Zarr metadata with `count` items of the kind."""
+    """OME-Zarr metadata with `count` items of this kind."""
     scale = [{"type": "scale", "scale": [1, 1]}]
     axes = [{"name": "y", "type": "space"}, {"name": "x", "type": "space"}]
     datasets = [{"path": f"n{n}", "coordinateTransformations": scale} for n in range(count)]
@@ -604,7 +604,7 @@ def imaged(place: Path, kind: str, count: int) -> None:
 
 
 class Looked:
-    """Counts Python's calls, which tell of work what the clock of a busy machine cannot."""
+    """Counts calls of Python functions, which measure work better than the clock of a busy machine."""
 
     def __init__(self, act: Callable[[], Any]) -> None:
         self.calls = 0
@@ -627,7 +627,7 @@ def test_work_on_images_and_plates_is_linear(kind: str, verb: str, tmp_path: Pat
         return lambda: run([verb, str(place)])
 
     few, many = act(250), act(2_500)
-    few()  # imports the modules, which is not to be counted
+    few()  # imports the modules, which must not be counted
     assert Looked(many).calls < 15 * Looked(few).calls + 1_000
 
 
@@ -654,7 +654,8 @@ def test_the_document_of_an_image_is_parsed_once_for_all_levels(
 # ---------------------------------------------------------------------------------------------- conversions
 @pytest.mark.parametrize("small", ["[]", "1e400", '{"a":NaN}', "1.5"])
 def test_a_long_attribute_is_planned_in_few_passes(small: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each document of the source is parsed once, and what is written is as long as it was."""
+    """Each document of the source is parsed once, and the number of written characters is the length of the
+    attribute."""
     text = f'{{"x": [{",".join([small] * 20_000)}]}}'
     form = '{"zarr_format": 1, "shape": [4], "chunks": [4], "dtype": "|u1", "compression": null, "fill_value": 0}'
     (tmp_path / "meta").write_text(form)

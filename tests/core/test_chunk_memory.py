@@ -1,4 +1,4 @@
-"""The memory that chunks take: the cache never exceeds its limit, as Python measures it; closing frees it."""
+"""The memory of chunks, measured by Python: the cache never exceeds its limit, and closing frees it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def volumes() -> MemoryStore:
 
 
 def load(loader: ChunkLoader, arrays: list[Array], random: Random, over: list[str]) -> None:
-    """One viewer who asks for this and that, changes its mind, and reads in between."""
+    """A viewer that requests chunks at random, cancels some requests, and reads in between."""
     mailbox = Mailbox()
     owner = loader.background.owner(mailbox)
     tickets = []

@@ -1,4 +1,4 @@
-"""The chunk loader's promises: one read per chunk, real cancelling, both laws, a bounded cache. Gates, never sleeps."""
+"""The chunk loader's promises: one read per chunk, real cancelling, both laws, a bounded cache. No test sleeps."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Box(Mailbox):
 
 
 class Watching:
-    """An owner whose thread is the test's, and all that came for it."""
+    """An owner on the test's thread, and all chunks that arrived for it."""
 
     def __init__(self, loader: ChunkLoader) -> None:
         self.mailbox = Box()
@@ -179,7 +179,7 @@ def test_two_owners_share_one_read_and_cancelling_one_leaves_the_other(values: M
 
 def test_a_fetch_under_way_is_really_cancelled_and_a_later_request_fetches_anew() -> None:
     class Slow(Counting):
-        """Answers get_many only when released, and looks at `cancelled` meanwhile, as a remote store does."""
+        """Answers get_many only when released, and checks `cancelled` meanwhile, as a remote store does."""
 
         remote = True
 
@@ -242,7 +242,7 @@ def test_a_decode_under_way_ends_in_the_cache_though_nobody_wants_it(
 
 
 def with_a_plane_nearby(values: MemoryStore) -> tuple[Gate, Array, ChunkLoader, Watching]:
-    """One chunk is being fetched by the only thread, and the plane 2 is asked for ahead."""
+    """The only thread fetches a chunk, while plane 2 is requested in advance."""
     gate = Gate(values, chunk_keys)
     array = opened(gate)
     loader = ChunkLoader(Background(1, 1))
@@ -273,7 +273,7 @@ def test_a_chunk_wanted_nearby_and_then_at_once_goes_first(values: MemoryStore) 
 
 
 class Decoding:
-    """Holds decodes back until they are let go; which units have begun, in order."""
+    """Holds decodes back until they are released, and records their order."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, holds: Callable[[tuple[int, ...]], bool]) -> None:
         self.begun: list[tuple[int, ...]] = []
@@ -297,7 +297,7 @@ class Decoding:
 
 
 def drained(pool: Any, priority: int = 99) -> None:
-    """All that was queued in a pool before, with no less urgency, has been taken from it."""
+    """Waits until all jobs that were queued in a pool before, with at least this urgency, have begun."""
     reached = threading.Event()
     pool.put(priority, reached.set)
     assert reached.wait(20)
@@ -314,7 +314,7 @@ def test_scrubbing_decodes_the_last_plane_and_in_vain_no_more_than_one_chunk_a_t
     order = Random(3).sample(range(40), 40)
     for step, z in enumerate(order):
         ticket = loader.request(watching.owner, array, plane(z), watching.on_chunk, watching.on_done)
-        drained(loader.background.file_pool, VISIBLE)  # its bytes are here, and wait to be decoded
+        drained(loader.background.file_pool, VISIBLE)  # its bytes have arrived, and wait to be decoded
         if step == 0:
             decoding.until(threads)
         if step < 39:
@@ -362,7 +362,7 @@ def test_nothing_is_fetched_ahead_while_something_visible_is_on_its_way(
 
     def nothing_ahead() -> None:
         for pool in (loader.background.file_pool, loader.background.decode_pool):
-            drained(pool, VISIBLE)  # there is a thread to spare
+            drained(pool, VISIBLE)  # another thread is free
         assert decoding.begun == [(8, 0, 0)]
         assert not any("/c/9/" in key for _, key in store.keys)
 
@@ -372,7 +372,7 @@ def test_nothing_is_fetched_ahead_while_something_visible_is_on_its_way(
     nothing_ahead()
     decoding.go_on.set()
     assert watching.mailbox.posted.wait(20)
-    nothing_ahead()  # for this thread, which waits for it, has it not yet
+    nothing_ahead()  # this thread, which waits for the chunk, does not have it yet
     watching.until_done(2)
 
 
@@ -403,7 +403,7 @@ def test_who_no_longer_waits_holds_nothing_up(values: MemoryStore, how: str) -> 
         del other, ticket
         end = time.monotonic() + 20
         while loader.background.prefetch_holds and time.monotonic() < end:
-            gc.collect()  # a worker may have held the last of it until now
+            gc.collect()  # a worker may have kept the last reference until now
     loader.request(watching.owner, array, plane(6), watching.on_chunk, watching.on_done, NEARBY)
     watching.until_done()
     assert not loader.background.prefetch_holds
@@ -517,7 +517,7 @@ def test_what_is_not_stored_is_fill_and_what_is_broken_fails_alone() -> None:
     with pytest.raises(zarrscope.BadChunk):
         loader.read(array, ...)
     assert list(loader.read(array, slice(4, 6))) == [-7, -7]
-    store.set("a/c/1", store.get("a/c/0") or b"")  # repaired: what failed was not kept
+    store.set("a/c/1", store.get("a/c/0") or b"")  # repaired: the failure was not cached
     assert list(loader.read(array, ...)) == [1, 1, 1, 1, -7, -7]
 
 

@@ -1,4 +1,4 @@
-"""Which workers of a Dask cluster take part, and why others do not: real schedulers and workers on this machine."""
+"""Which workers of a Dask cluster take part and why others do not, with real schedulers and workers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ pytest.importorskip("distributed")
 pytestmark = pytest.mark.timeout(240)
 
 SAID_WITHIN = 30.0
-"""Ten seconds are promised; a machine that does other things may be slower."""
+"""The promise is ten seconds; a busy machine may be slower."""
 
 
 def started(command: list[str], **environment: str) -> subprocess.Popen[bytes]:
@@ -65,7 +65,7 @@ def until(happened: Callable[[], Any], seconds: float = 60.0) -> Any:
 
 @pytest.fixture
 def scheduler(tmp_path: Path) -> Iterator[Path]:
-    """The scheduler file of a scheduler without workers."""
+    """The scheduler file of a Dask scheduler that has no workers."""
     file = tmp_path / "scheduler.json"
     command = ["distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
     with ended_afterwards(started([*command, "--scheduler-file", str(file)])):
@@ -75,7 +75,7 @@ def scheduler(tmp_path: Path) -> Iterator[Path]:
 
 @contextmanager
 def worker(scheduler: Path, folder: Path, path: str = "") -> Iterator[subprocess.Popen[bytes]]:
-    """A worker, once the scheduler knows it; `path` comes first where it looks for modules."""
+    """Starts a worker and waits until the scheduler knows it; `path` comes first in its module search path."""
     address = json.loads(scheduler.read_text())["address"]
     before = _known(address)
     command = ["distributed.cli.dask_worker", address, "--no-nanny", "--nthreads", "1", "--no-dashboard"]
@@ -94,7 +94,7 @@ def _known(address: str) -> int:
 
 
 def stub(folder: Path, text: str) -> str:
-    """A folder with another zarrscope, to be found first."""
+    """A folder with another zarrscope, for the front of a module search path."""
     package = folder / "zarrscope"
     package.mkdir(parents=True)
     (package / "__init__.py").write_text(text)
@@ -288,7 +288,7 @@ def test_nothing_is_written_once_a_stopped_job_has_returned(scheduler: Path, tmp
                 executor.run(_append, [(str(out), n) for n in range(200)], lambda _: stopping.set(), stopping.is_set, 1)
             written = out.read_bytes()
             assert written.count(b"\n") < 200
-            time.sleep(1)  # a task that still ran would write ten lines
+            time.sleep(1)  # a task that still runs would write ten lines
             assert out.read_bytes() == written
         finally:
             executor.close()

@@ -111,7 +111,7 @@ def test_an_n5_block_and_one_cut_at_the_border() -> None:  # A.10
 
 
 def java_block(data: bytes, *, stored: bool = False, check: int | None = None) -> bytes:
-    """One block of lz4-java's LZ4BlockOutputStream."""
+    """A block of lz4-java's LZ4BlockOutputStream."""
     xxhash = pytest.importorskip("xxhash")
     lz4 = pytest.importorskip("numcodecs.lz4")
     body = data if stored else bytes(lz4.compress(data))[4:]
@@ -720,7 +720,7 @@ def test_cast_value_beyond_the_range() -> None:
 
 # ------------------------------------------------------------------ fallbacks, laziness, threads
 def without(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
-    """As if these libraries were not installed."""
+    """Hides these libraries."""
 
     def answer(name: str) -> Any:
         return None if name in names else library(name)
@@ -788,7 +788,7 @@ def test_blosc_is_decoded_without_importing_numcodecs_and_with_it_where_there_is
 @pytest.mark.parametrize("cname", ["lz4", "zstd", "blosclz", "zlib", "lz4hc"])
 @pytest.mark.parametrize("shuffle", ["noshuffle", "shuffle", "bitshuffle"])
 def test_blosc_makes_the_same_bytes_with_and_without_numcodecs(monkeypatch: Any, cname: Any, shuffle: Any) -> None:
-    """Alone, and many at once into memory that is used again, of which only those asked for are taken."""
+    """One at a time, and many at once into memory that is used again, from which only some parts are requested."""
     made = pipeline(
         [LITTLE, ("blosc", {"cname": cname, "shuffle": shuffle, "typesize": 2, "clevel": 3})], (9, 64), "u2"
     )
@@ -849,7 +849,7 @@ FOREIGN = """
 
 
 def foreign_libzstd() -> str | None:
-    """A libzstd that others brought: the system's, or one in the folder of some package."""
+    """A libzstd other than zarrscope's: the system's, or one in the folder of a package."""
     from ctypes.util import find_library
 
     found = find_library("zstd")
@@ -870,7 +870,8 @@ def foreign_libzstd() -> str | None:
     ],
 )
 def test_another_libzstd_in_the_process_is_not_mixed_with_ours(steps: tuple[str, ...], ours: bool) -> None:
-    """As a graphics driver brings one to napari: half of the functions of each corrupt memory."""
+    """A graphics driver may load another libzstd into napari; calling functions of both on one object corrupts
+    memory."""
     foreign = foreign_libzstd()
     if foreign is None and "foreign" in steps:
         pytest.skip("there is no other libzstd on this machine")

@@ -1,4 +1,4 @@
-"""Passwords, tokens and signatures in addresses: kept in memory, given back to the same host only, shown nowhere."""
+"""Passwords, tokens and signatures in addresses are kept in memory, sent to the same host only, and never shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stores that nobody here made: the conformance runner over this engine.
+"""The conformance runner, over stores that other programs made.
 
 The archive lies in `../shared/conformance` beside the clone, or where ZARRSCOPE_CASES says. Where it is absent these
 tests skip, with one line at the end that says so.
@@ -25,7 +25,7 @@ OME = r"^ome-"
 ADAPTER = Path(__file__).resolve().parents[1] / "conformance_adapter.py"
 
 WAITING: dict[str, str] = {}
-"""Cases that wait for a codec or data type of a later issue, and for which: a test fails once they pass."""
+"""Cases that need a codec or data type which zarrscope lacks, with its name: the test fails when they pass."""
 
 _UNITS = (
     "Expects no attributes, but the document holds the attribute 'units': 'm'. An array's attributes are all members "
@@ -36,7 +36,7 @@ WRONG: dict[str, str] = {
     f"generated_gdal_3_6_2_ZARR_{name}_zarr_grp_arr": _UNITS
     for name in ("V2_LZMA_i2_F", "V3_LZMA_f4_C", "V3_LZMA_i2_C", "V3_LZMA_i2_F", "V3_LZMA_u1_C")
 }
-"""Cases that are wrong in themselves, and why by the specification."""
+"""Cases that contradict the specification, with the reason."""
 
 _RANK = (
     "A scale of two numbers for three axes. 0.4 and 0.5, 'coordinateTransformations': the length of the vector MUST be "
@@ -73,11 +73,11 @@ REFUSED: dict[str, str] = {
         "name, and the writer's mistake would otherwise go unseen."
     ),
 }
-"""Cases that may be refused or read, their values known, whose own text asks for refusal: the passage."""
+"""Optional cases with known values whose own text asks for refusal, with the passage."""
 
 
 def run(dialect: str, answers: Path, adapter: Path | None = None) -> dict[str, dict[str, Any]]:
-    """Verdict and details by case. The runner reads the archive in child processes with limits."""
+    """The verdict and details of each case. The runner reads the archive in child processes with limits."""
     place = machine.conformance()
     assert place is not None
     done = subprocess.run(
@@ -94,7 +94,7 @@ def run(dialect: str, answers: Path, adapter: Path | None = None) -> dict[str, d
 
 
 def optional_cases() -> set[str]:
-    """Cases that may be refused or read, and whose values are known."""
+    """Cases that a reader may refuse or read, with known values."""
     place = machine.conformance()
     assert place is not None
     spec = importlib.util.spec_from_file_location("conformance_runner", place / "run.py")
@@ -135,7 +135,7 @@ def test_what_waits_or_is_wrong_still_does(ours: dict[str, dict[str, Any]]) -> N
 
 
 def test_what_may_be_refused_is_read(ours: dict[str, dict[str, Any]]) -> None:
-    """All but those whose own text asks for refusal, which are refused."""
+    """All optional cases are read, except those whose own text asks for refusal."""
     names = optional_cases()
     optional = {name: case for name, case in ours.items() if name in names}
     assert len(optional) > 80
@@ -153,7 +153,7 @@ def test_ome_metadata_is_judged_and_coordinates_are_transformed(tmp_path: Path) 
 
 
 def test_broken_stores_are_refused_clearly_and_harmlessly(tmp_path: Path) -> None:
-    """No crash, hang, memory blow-up or code run; and where an error is expected, one that names what is at fault."""
+    """Without a crash, hang, memory growth or execution of code; an expected error names the faulty part."""
     results = run(BROKEN, tmp_path / "broken.json")
     assert len(results) > 100
     failures = {name: case for name, case in results.items() if case["verdict"] != "pass"}

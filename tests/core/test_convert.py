@@ -1,4 +1,4 @@
-"""Conversion between dialects, from the outside: values, bytes copied, losses told, resuming, and what is refused."""
+"""Conversion between dialects: values, copied bytes, reported losses, resuming, refusals."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ WRITTEN = ("v3", "v2", "n5", "draft-2022-05", "draft-2020", "draft-2019-06", "dr
 
 
 def source_in(dialect: str, **options: Any) -> zarrscope.Hierarchy:
-    """A group with two arrays that every dialect can hold: one in part stored, over its edges, one of one axis."""
+    """A group with two arrays that every dialect can store: one that is partly stored and exceeds its chunk grid, and
+    one with one axis."""
     made = zarrscope.open(MemoryStore(), "w-", dialect=dialect)
     made.create_group("/images", {"note": "grüße", "list": [1, 2.5, None]})
     array = made.create_array("/images/a", shape=(23, 17), dtype="uint16", chunks=(8, 6), **options)
@@ -105,7 +106,7 @@ def test_chunks_shards_and_codecs_as_asked_for() -> None:
     assert (array.chunks, array.shards) == ((4, 4), (12, 8))
     assert [item["name"] for item in array.metadata.codecs[0].configuration["codecs"]] == ["bytes", "gzip"]
     assert np.array_equal(array[...], source["/images/a"][...])
-    line = made["/line"]  # of another rank: its own chunks, the codecs asked for
+    line = made["/line"]  # of another rank: with its own chunk shape and the requested codecs
     assert line.chunks == (4,)
     assert [spec.name for spec in line.metadata.codecs] == ["bytes", "gzip"]
 
@@ -114,7 +115,7 @@ SHARDED = ("v3", "draft-2022-05", "draft-2020")
 
 
 def compressors(array: zarrscope.Array) -> list[tuple[str, Any]]:
-    """(name, level) of what compresses the innermost chunks."""
+    """(name, level) of the codecs that compress the innermost chunks."""
     told: list[tuple[str, Any]] = []
 
     def collect(name: str, settings: Any) -> None:
@@ -393,7 +394,7 @@ def test_a_remote_source_is_asked_for_many_chunks_at_once() -> None:
 
 
 class Watched(MemoryStore):
-    """Notes what is asked for: whole values one by one, and how many at once."""
+    """Records the reads of whole values, and how many are concurrent."""
 
     def __init__(self, values: Any) -> None:
         super().__init__(values)
@@ -423,7 +424,8 @@ def watched(shape: tuple[int, int], chunks: tuple[int, int], *, remote: bool) ->
 def test_no_chunk_of_the_source_is_read_twice(
     chunks: tuple[int, int], anew: tuple[int, int], remote: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever a region may hold, and even where a chunk is larger; from far away many are under way at once."""
+    """Whatever the size of a region, also if a chunk is larger than one; from a remote store many chunks are read at
+    once."""
     from zarrscope.convert import blocks
 
     for region in (1 << 20, 600):

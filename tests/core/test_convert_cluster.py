@@ -177,7 +177,7 @@ def test_stopped_and_gone_on_with_by_workers_or_threads(cluster: Any, tmp_path: 
     assert stopped.cancelled
     files = set((tmp_path / "new").rglob("*"))
     assert not (tmp_path / "new" / "zarr.json").exists()
-    assert set((tmp_path / "new").rglob("*")) == files  # nobody writes any more
+    assert set((tmp_path / "new").rglob("*")) == files  # no worker writes any more
     again = convert.run(plan)
     assert again.kept > 0
     assert again.verified
@@ -254,7 +254,7 @@ def test_a_cluster_that_goes_away_is_told_and_threads_go_on(tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_workers_that_are_killed_cost_nothing(tmp_path: Path) -> None:
-    """One worker after the other dies in the middle of its work, until there is none; their nannies start new ones."""
+    """One worker after the other is killed during its work, until none is left; their nannies start new ones."""
     source = source_at(tmp_path / "old")
     plan = convert.plan(source, str(tmp_path / "new"), "v3", codecs=["gzip"], chunks=(3, 20, 20), shards=(6, 40, 40))
     killed: list[int] = []

@@ -1,4 +1,4 @@
-"""OME-Zarr on its way between versions, and consolidated copies on theirs: real stores, read by others."""
+"""Conversion between versions of OME-Zarr, and of consolidated metadata: real stores, read by other programs."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def test_a_series_of_0_5_goes_to_0_4_and_back_with_its_xml(unpacked: Path, tmp_p
 
 
 def same_nodes(source: zarrscope.Hierarchy, again: zarrscope.Hierarchy) -> None:
-    """The same values and attributes everywhere, whatever versions were stated."""
+    """Whether values and attributes are the same everywhere, apart from stated versions."""
     for path in ["/", *(path for path, _ in source.walk())]:
         old, back = source[path], again[path]
         if old.kind == "array":
@@ -209,7 +209,8 @@ def listed(hierarchy: zarrscope.Hierarchy) -> list[Any]:
 
 
 def without_versions(value: Any) -> Any:
-    """0.4 may state versions in five places; which of them a writer chose is not kept."""
+    """The attributes without versions: 0.4 can state them in five places, and conversion does not keep the writer's
+    choice."""
     if isinstance(value, dict):
         return {name: without_versions(item) for name, item in value.items() if name != "version"}
     return [without_versions(item) for item in value] if isinstance(value, list) else value

@@ -1,4 +1,6 @@
-"""Pyramids: every level against numpy computed apart, metadata that puts it in its place, and images rebuilt in use."""
+"""Pyramids: each level compared with an independent computation, the metadata of its position, and rebuilding in
+place.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import zarrscope
+from contracts.killed import Dying, Killed
 from zarrscope import convert
 from zarrscope.check.hierarchy import check
 from zarrscope.convert import blocks
@@ -29,7 +32,8 @@ from zarrscope.view.image import find_images
 
 
 def blockwise(values: np.ndarray[Any, Any], factors: tuple[int, ...], reduce: Any) -> np.ndarray[Any, Any]:
-    """`reduce(elements of a block)` for each block, one by one: slow, and nothing like what is tested."""
+    """Returns `reduce(elements of a block)` for each block: a slow computation that is independent of the tested
+    one."""
     shape = tuple(-(-n // f) for n, f in zip(values.shape, factors, strict=True))
     out = np.empty(shape, values.dtype)
     for index in np.ndindex(*shape):
@@ -125,7 +129,8 @@ def image_of(hierarchy: zarrscope.Hierarchy, path: str = "/") -> Any:
 
 
 def proved(image: Any, method: str = "mean") -> None:
-    """Every level is the blocks of the one above, and lies where its elements' middle is."""
+    """Checks that every level is the reduction of the one above, and that its transformation places elements at the
+    centres of their blocks."""
     for above, level in zip(image.levels, image.levels[1:], strict=False):
         factors = tuple(
             1 if axis.type != "space" or n == 1 else 2 for axis, n in zip(image.axes, above.shape, strict=True)
@@ -201,7 +206,7 @@ def test_where_nothing_is_an_image_that_is_said() -> None:
 
 
 def multiscale(hierarchy: zarrscope.Hierarchy, path: str, label: bool = False) -> None:
-    """An image of two levels, the coarser one wrong, that starts at 10, 20 um."""
+    """An image of two levels that starts at 10, 20 µm; the coarser level has wrong values."""
     values = np.random.default_rng(9).integers(0, 5 if label else 65535, (21, 30)).astype("u2")
     transformations = [{"type": "scale", "scale": [0.5, 0.25]}, {"type": "translation", "translation": [10, 20]}]
     entry = {
@@ -315,7 +320,7 @@ def test_whatever_memory_a_region_gets_the_elements_are_the_same(size: int, monk
 
 
 def test_nothing_larger_than_a_region_is_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A shard of 4 MiB is filled from 32 MiB above it, a part after the other."""
+    """A shard of 4 MiB is computed in parts from 32 MiB of the level above."""
     from zarrscope.nodes.stored_array import StoredArray
 
     source = zarrscope.open(MemoryStore(), "w-")
@@ -383,7 +388,7 @@ def test_the_consolidated_copy_keeps_step() -> None:
 
 
 def built_copy(hierarchy: zarrscope.Hierarchy) -> zarrscope.Hierarchy:
-    """The same with a consolidated copy."""
+    """The same with consolidated metadata."""
     hierarchy.consolidate()
     return zarrscope.open(hierarchy.store, "r+")
 
@@ -429,35 +434,8 @@ def test_stopped_and_run_again() -> None:
         assert {child.name for child in made["/i"].children()} == {"s0", "s1-2", "s2", "labels"}
 
 
-class Killed(RuntimeError):
-    """Nothing more is done."""
-
-
-class Dying(MemoryStore):
-    """Breaks at its nth write, and from then on at each."""
-
-    left = 10**9
-
-    def _count(self) -> None:
-        self.left -= 1
-        if self.left < 0:
-            raise Killed
-
-    def _set(self, *arguments: Any) -> Any:
-        self._count()
-        return super()._set(*arguments)
-
-    def _erase(self, key: str) -> None:
-        self._count()
-        super()._erase(key)
-
-    def _erase_prefix(self, prefix: str) -> None:
-        for key in sorted(self._list_prefix(prefix)):
-            self._erase(key)
-
-
 def test_wherever_it_dies_the_image_is_whole_and_the_rest_is_done_later() -> None:
-    """Each single write is the last one, once."""
+    """Each write in turn is the last one that succeeds."""
     deaths = 0
     for left in range(10**6):
         made = image_with_labels(Dying())

@@ -1,4 +1,4 @@
-"""v2 becomes v3 where it is: documents only, both readable until v2's are removed, wherever it is killed."""
+"""Upgrading v2 to v3 in place writes documents only; the hierarchy opens wherever the upgrade is killed."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import zarrscope
+from contracts.killed import Dying, Killed
 from zarrscope import convert
 from zarrscope.check.hierarchy import check
 from zarrscope.errors import BadChunk, Conflict, Refused
@@ -120,25 +121,6 @@ def small() -> zarrscope.Hierarchy:
 
 @pytest.mark.parametrize("remove", [False, True])
 def test_wherever_it_is_killed_it_opens_and_is_done_later(remove: bool) -> None:
-    class Killed(RuntimeError):
-        """Nothing more is done."""
-
-    class Dying(MemoryStore):
-        left = 10**9
-
-        def _set(self, *arguments: Any) -> Any:
-            self._count()
-            return super()._set(*arguments)
-
-        def _erase(self, key: str) -> None:
-            self._count()
-            super()._erase(key)
-
-        def _count(self) -> None:
-            self.left -= 1
-            if self.left < 0:
-                raise Killed
-
     deaths = 0
     for left in range(100):
         whole = small().store
@@ -192,4 +174,4 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert chunks_of(tmp_path) == before
     for wrong in (["--to", "v2", "--in-place"], ["--to", "v3", "--in-place", "--node", "g"], ["--remove-v2"]):
         assert run(["convert", place, *wrong]) == 2
-    assert run(["convert", place, "--to", "v3", "--in-place"]) == 1  # it is v3 already
+    assert run(["convert", place, "--to", "v3", "--in-place"]) == 1  # it is v3 by now

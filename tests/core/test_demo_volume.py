@@ -1,4 +1,4 @@
-"""The demo volume: other implementations read what ours wrote, and it is the same on any number of threads."""
+"""The demo volume: other implementations read it, and any number of threads writes the same bytes."""
 
 import json
 import threading

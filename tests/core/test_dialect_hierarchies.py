@@ -1,4 +1,4 @@
-"""One hierarchy, written and read in every dialect: the same nodes, values and attributes come back."""
+"""One hierarchy written and read in every dialect has the same nodes, values and attributes."""
 
 from __future__ import annotations
 

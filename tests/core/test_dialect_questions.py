@@ -1,4 +1,6 @@
-"""Nothing above floor 1 asks which dialect it has: what differs is a member of the dialect (dialects/protocol.py)."""
+"""No module above the dialects tests for a dialect by name: differences are members of the dialect
+(dialects/protocol.py).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from zarrscope.dialects import DIALECTS
 
 CORE, APP = Path(zarrscope.__file__).parent, Path(zarrscope_app.__file__).parent
 ABOUT_TWO = {"upgrading.py"}
-"""Turns v2 into v3 where it lies, which is about these two and no others."""
+"""Upgrades v2 to v3 in place, so it concerns exactly these two dialects."""
 ABOVE = ("chunkio", "nodes", "view", "check", "convert", "executors")
 """The engine's packages above the dialects."""
 FILES = sorted([*(path for room in ABOVE for path in (CORE / room).glob("*.py")), *APP.rglob("*.py")])

@@ -23,7 +23,7 @@ LATER = {
 
 
 def stored(**values: Any) -> MemoryStore:
-    """Keys and values; what is no bytes becomes JSON."""
+    """Keys and values; a value that is not bytes is written as JSON."""
     store = MemoryStore()
     for key, value in values.items():
         store.set(key, value if isinstance(value, bytes) else json.dumps(value).encode())
@@ -58,7 +58,8 @@ def test_zarrita_of_2020() -> None:
             "data/g/b/0": struct.pack("<2i", 1, -2),
             "data/g/b/1": struct.pack("<2i", 3, 4),
             "meta/root/g/x.array": ZARRITA | {"shape": [], "chunk_grid": {"type": "regular", "chunk_shape": []}},
-            "data/g/x": struct.pack("<i", 42),  # an empty identifier of the only chunk: a file system drops the slash
+            # the identifier of a single chunk is empty; a file system drops the slash
+            "data/g/x": struct.pack("<i", 42),
         }
     )
     h = zarrscope.open(store)
@@ -165,7 +166,7 @@ def test_shards_of_zarr_python_2() -> None:
 
 # ---------------------------------------------------------------------------------------------- C and F (spec D.4)
 COLUMNS = bytes.fromhex("000000060001000700020008")
-"""The chunk at (0, 0) of arange(24).reshape(4, 6), two bytes each, most significant first, column by column."""
+"""The chunk at (0, 0) of arange(24).reshape(4, 6): two bytes for each element, big-endian, in column order."""
 GRID = {"type": "regular", "chunk_shape": [2, 3]}
 V3 = {
     "zarr_format": 3,

@@ -38,7 +38,7 @@ def dumped(value: Any) -> bytes:
 
 
 def sound(node: Node | None) -> Node:
-    """The node. Raises what in its document is no good, as reading its values does."""
+    """Opens the node and reads its values. Raises the error in its document."""
     assert node is not None
     for defect in node.metadata.defects:
         raise defect.error

@@ -1,4 +1,4 @@
-"""A document is JSON in, JSON out, and all bytes that an edit does not concern survive it."""
+"""Editing a JSON document keeps all bytes that the edit does not concern."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner, max_size=4) | st.di
 
 @st.composite
 def spelled(draw: st.DrawFn, value: Any) -> str:
-    """`value` as some JSON writer, or a person, might spell it."""
+    """`value` as a JSON writer or a person might spell it."""
     space = st.sampled_from(["", "", " ", "\n  ", "\t", "\r\n"])
     if isinstance(value, dict):
         members = [
@@ -77,7 +77,7 @@ def at(value: Any, tokens: tuple[str, ...]) -> Any:
 
 
 def others_survive(old: Document, new: Document, edited: tuple[str, ...], moved: bool = False) -> None:
-    """Every value outside the edited place is spelled as before."""
+    """Checks that every value outside the edited place is spelled as before."""
     for place in places(old.value):
         inside = place[: len(edited)] == edited
         around = edited[: len(place)] == place
@@ -410,7 +410,9 @@ def test_who_asks_while_another_thread_looks_for_the_parts_sees_all_of_them(monk
     real = spans._span_at
 
     def slow(text: str, at: int) -> JsonSpan:
-        monkeypatch.setattr(spans, "_span_at", real)  # in the middle of it, as another thread would
+        # Reads names and children while the first call still runs, as another thread might do. The real function comes
+        # back first, so that this reading does not end up here again.
+        monkeypatch.setattr(spans, "_span_at", real)
         seen.extend((len(root.names), len(root.children)))
         return real(text, at)
 

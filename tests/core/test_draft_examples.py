@@ -1,4 +1,4 @@
-"""The JSON examples of five public texts, typed into stores: they open, or are refused, as their text says.
+"""The JSON examples of five specifications, written into stores, open or are refused as their text says.
 
 - 000, the draft of May 2019: https://github.com/zarr-developers/zarr-specs/tree/c425be7
 - 001, ZEP 9: https://zarr.dev/zeps/draft/ZEP0009.html

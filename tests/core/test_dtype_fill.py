@@ -355,7 +355,7 @@ def test_any_json_is_a_type_or_a_named_error(value: Any) -> None:
 
 
 def test_a_list_is_no_fill_value_of_objects() -> None:
-    """Numpy would take it for several elements: found by the fuzzer of stores."""
+    """numpy would take a list for several elements."""
     with pytest.raises(BadMetadata, match="fill value"):
         parse_fill(["a", 1, 2.5], parse_typestr("|O")[0], V2)
     assert parse_fill({"a": 1}, parse_typestr("|O")[0], V2).value == {"a": 1}

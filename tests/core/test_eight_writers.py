@@ -1,4 +1,4 @@
-"""Eight who write one document at the same moment: one wins each time, and what it wrote is what is stored.
+"""Eight processes write one document at the same moment: one succeeds in each round, and its value is stored.
 
 For every kind in the table of stores that can be written: as eight threads with stores of their own, and as eight
 programs wherever two programs can have one place.
@@ -20,7 +20,8 @@ from zarrscope.model.storage import ABSENT, Version
 from zarrscope.stores.store import Store
 
 Race = Callable[[list[bytes], Version], list[Version | None]]
-"""Stores each value in place of that version, all at the same moment. Gives the new versions; None for a conflict."""
+"""Stores each value in place of that version, all at the same moment; returns the new versions, and None for a
+conflict."""
 OF_ONE_PROGRAM = {
     "memory": "lives in a process",
     "object": "lives in a process",

@@ -1,4 +1,4 @@
-"""Types whose elements hold nothing list, show and read; and a mistake over one node never ends a listing."""
+"""Arrays of data types with zero bytes an element can be listed, shown and read; one bad node never ends a listing."""
 
 from __future__ import annotations
 

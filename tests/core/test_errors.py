@@ -1,4 +1,6 @@
-"""Our errors as Python's own: who knows nothing of zarrscope handles them as those of files and mappings."""
+"""zarrscope's errors are also Python's own (OSError, KeyError), so that code which does not know zarrscope handles
+them.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +138,7 @@ def test_a_full_disk_is_told_by_its_number(tmp_path: Path, monkeypatch: pytest.M
 
 def test_an_archive_that_does_not_answer_is_not_called_damaged() -> None:
     class Silent(Ranges):
-        """A file on a server that went away."""
+        """A file on a server that stopped answering."""
 
         size = 1000
 

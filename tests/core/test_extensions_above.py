@@ -1,4 +1,4 @@
-"""The rules of ZEP 9 for nodes below a group with extensions: told by the hierarchy, for display."""
+"""The extensions (ZEP 9) that a hierarchy reports for a node below a group that declares extensions."""
 
 from __future__ import annotations
 

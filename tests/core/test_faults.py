@@ -1,4 +1,4 @@
-"""A fault on the way to a store becomes an error that names it, never as a wrong value and never as absence.
+"""A fault between a store and its reader becomes an error that names it, never a wrong value or an absent one.
 
 Each kind of store in the registry is tried with the faults that can happen to it: a network that is cut, refused or
 silent; a service that is busy, denies, cuts short or answers something else; a disk that is full; somebody else who
@@ -117,7 +117,7 @@ def test_a_stall_can_be_cancelled(place: Place) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the command of the far side is a POSIX shell's")
 class TestFarSide:
-    """ssh://, whose wire is a process."""
+    """A store at ssh://, which is connected through the pipes of a process."""
 
     @pytest.fixture
     def place(self, services: Services, tmp_path: Path) -> Iterator[Place]:
@@ -162,7 +162,7 @@ class TestFarSide:
         store.close()
 
     def test_one_that_is_busy_is_not(self, place: Place) -> None:
-        """While one waits for a lock for longer than the time-out, the far side still gives signs of life."""
+        """While it waits for a lock for longer than the time-out, the remote side keeps reporting that it is alive."""
         holder: Any = place.opened("a")
         store: Any = place.opened("a")
         connection = client._connections[store._arguments].first
@@ -288,7 +288,7 @@ GONE = "not there|no longer there|no such file"
 
 
 def settings_for(answer: str) -> dict[str, Any]:
-    """The limits of a store that gets an answer."""
+    """The limits for a store that gets an answer."""
     found: dict[str, Any] = {"attempts": 3, "pause": 0, "patience": 5, "timeout": 20}
     if answer in ("silent", "slow"):
         found.update(attempts=1, timeout=0.5, min_speed=5000)
@@ -337,15 +337,27 @@ def test_what_a_service_answers(kind: str, answer: str, tmp_path: Path) -> None:
             assert "references" not in kind or f"{server.url}/bucket/x/a/b" in str(got), "where the reference leads"
             server.act = well  # when the fault is over, the same store goes on
             if kind == "http" and answer == "a page":
-                return  # it asked what the server says of nothing, and knows by now
+                return  # the store has asked for a key that cannot exist, so it knows how the server answers
             found = eventually(lambda: store.get(key, part, 1000))
             assert found == (VALUES["a/b"] if part is None else part.of(VALUES["a/b"]))
+
+
+@pytest.mark.parametrize("kind", ["s3", "gs", "abfs"])
+def test_an_archive_in_a_bucket_is_not_requested_earlier_than_the_service_asks(kind: str) -> None:
+    values = {f"bucket/x/{name}": value for name, value in container("archive", {"a/b": bytes(200_000)}, "").items()}
+    with hostile(well, values, lambda key: key.endswith(".zip")) as server:
+        address, options = bucket(kind, server.url)
+        store = open_store(f"{address}/{CONTAINERS['archive']}", "r", {**options, **settings_for("503 for a day")})
+        assert [*store.list_dir("")]
+        server.act = answered("503 Slow Down", b"", "Retry-After: 86400")
+        with pytest.raises(Unreadable, match="asks to wait 86,400 seconds"):
+            store.get("a/b")
 
 
 @pytest.mark.parametrize("answer", ANSWERS)
 @pytest.mark.parametrize("kind", CONTAINERS)
 def test_what_a_service_answers_for_a_directory_or_a_reference_file(kind: str, answer: str) -> None:
-    """The first request for the container. In parquet, where there are two files, the fault is in the second."""
+    """The fault answers the first request for the container or, in parquet with its two files, for the second file."""
     act, outcome = ANSWERS[answer]
     asks_for_parts = kind in ("archive", "ozx")
     if outcome is ABSENT_ANSWER:
@@ -464,7 +476,7 @@ def test_a_full_disk_leaves_the_old_value(place: Place) -> None:
 
 def test_a_home_that_cannot_be_written_keeps_nobody_from_working(tmp_path: Path) -> None:
     home = tmp_path / "home"
-    home.write_bytes(b"a file")  # no folder, for root too
+    home.write_bytes(b"a file")  # no folder, not even for root
     script = (
         "import sys, zarrscope\n"
         "with zarrscope.open(sys.argv[1], 'a') as h:\n"

@@ -45,7 +45,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def documents(folder: Path, dialect: str) -> list[str]:
-    """The documents of another format than that of a hierarchy."""
+    """The documents in a format other than that of the hierarchy."""
     return [str(each) for name in FOREIGN[dialect] for each in folder.rglob(name)]
 
 
@@ -66,7 +66,7 @@ def test_consolidated_copies_follow_an_edit(folder: Path, name: str) -> None:
 
 
 def test_the_copies_that_a_group_of_v2_has_of_itself_follow_too(folder: Path) -> None:
-    """A group within a hierarchy may hold copies of its own documents."""
+    """A group within a hierarchy may have consolidated metadata of its own."""
     with zarrscope.open(folder / "all.zarr", "w-", dialect="v2") as h:
         h.create_group("/inner", {"note": "old"})
     with zarrscope.open(folder / "all.zarr" / "inner", "r+") as h:

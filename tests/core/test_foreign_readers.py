@@ -37,17 +37,17 @@ def interpreter(name: str) -> Path | None:
 
 @dataclass(frozen=True)
 class Foreign:
-    """The values that one implementation read, and the place where it wrote."""
+    """The values that another implementation read, and the folder into which it wrote."""
 
     looked: dict[str, Any]
     place: Path
-    """Where it wrote arrays anew."""
+    """The folder into which it wrote the arrays."""
     rewritten: dict[str, Any]
 
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Stored:
-    """Per dialect: where all cases lie, those it has words for, and the values that zarrscope reads."""
+    """For each dialect: the folder of all cases, the cases that it can express, and the values that zarrscope reads."""
     made: Stored = {}
     cases = (*settings(), *types(), *layouts())
     assert len({case.name for case in cases}) == len(cases)
@@ -61,7 +61,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Stored:
 
 @pytest.fixture(scope="module")
 def foreign(stored: Stored, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Foreign]:
-    """By dialect and name. Each interpreter is started once, for all that is asked of it."""
+    """Results by dialect and name. Each interpreter is started once for all its jobs."""
 
     @cache
     def of(python: Path) -> dict[tuple[str, str], Foreign]:

@@ -1,4 +1,4 @@
-"""Programs that know nothing of our locks: what they store while we save is never lost."""
+"""Programs that do not use zarrscope's locks: a value that they store while zarrscope saves is never lost."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FOREIGN: dict[str, Callable[[Path], object]] = {
 
 
 def at_the_last_moment(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
-    """`act` happens once, after we compared, directly before the files change places."""
+    """Runs `act` once, after the versions were compared and before the files are exchanged."""
     real = exchange()
     assert real is not None
     left = [act]
@@ -147,7 +147,7 @@ def test_without_an_exchange_the_file_is_looked_at_once_more(
 @linux
 @pytest.mark.parametrize("how", ["rename", "place", "slow"])
 def test_races_with_a_foreign_writer_lose_nothing(how: str) -> None:
-    """At length: python tests/kill/foreign.py --races 2000."""
+    """For a long run: python tests/kill/foreign.py --races 2000."""
     told = races(150, how, seed=1)
     assert told["lost"] == 0, told
     assert told["conflict"], "the races were none"

@@ -1,4 +1,4 @@
-"""A class of @frozen behaves as a frozen dataclass does: each test asks both."""
+"""A class with @frozen behaves like a frozen dataclass: each test compares the two."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A full disk, for each kind of store that writes to one: an error that says so, nothing half written, and it goes on.
+"""A full disk, for each kind of store that writes to one: a clear error, no half-written value, and recovery.
 
 The disk is a small file system of its own, filled with another file. A Redis server has its memory for a disk.
 """
@@ -32,7 +32,7 @@ ADDRESSES = {
     "sftp": "sftp://127.0.0.1:PORT{disk}/x.zarr",
 }
 ELSEWHERE = {"memory", "object", "redis", "s3", "gs", "abfs"}
-"""Kinds whose values are not on a disk that this side or the far side of ssh sees."""
+"""Stores whose values are not on a disk of this machine or of ssh's remote side."""
 
 SCRIPT = r"""
 import contextlib, json, os, sys
@@ -126,7 +126,7 @@ def test_a_full_disk_is_named_and_leaves_the_store_usable(kind: str, tmp_path: P
     old = {"zarr.json": True, "a/b": True, "a/c": True}
     assert told["full"] == old
     assert told["elsewhere"] == [old, sorted(old)], "nothing half written"
-    # an archive keeps a value from `put` in memory until there is room
+    # an archive keeps a value from `put` in memory until there is space
     assert [key for key in told["listed"] if key != "many" or kind != "zip"] == sorted(old)
     assert not [name for name in told["files"] if name.startswith(".") or name.endswith("-journal")]
     assert told["after"] == [True, True, True, True]
@@ -142,7 +142,7 @@ ANSWERS = {
 @pytest.mark.parametrize("answer", ANSWERS)
 @pytest.mark.parametrize("compared", [False, True])
 def test_a_redis_server_that_stores_nothing(answer: str, compared: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The answers are played: a server without room is none that a test should make."""
+    """The answers are simulated, because a test should not fill the memory of a real server."""
     redis = pytest.importorskip("redis")
     fakeredis = pytest.importorskip("fakeredis")
     client: Any = fakeredis.FakeRedis

@@ -1,4 +1,4 @@
-"""Golden stores made by others while the test runs: what zarr-python and tensorstore write, we read; and the other way.
+"""Stores that zarr-python and tensorstore write during the test are read by zarrscope, and the reverse.
 
 They cover a clone that has no conformance archive beside it. Each maker writes one store and returns what is in it.
 """
@@ -44,7 +44,7 @@ FLAT_RECORD = np.dtype([("id", "<u2"), ("weight", "<f8"), ("tag", "|S3")])
 
 
 def values(dtype: Any, shape: tuple[int, ...] = (7, 5)) -> np.ndarray:
-    """Values that differ from one another and use the type's whole width."""
+    """Different values that use the whole range of the type."""
     dtype = np.dtype(dtype)
     count = int(np.prod(shape))
     rng = np.random.default_rng(20261121)
@@ -81,7 +81,7 @@ def texts(shape: tuple[int, ...] = (7, 5)) -> np.ndarray:
 
 # ------------------------------------------------------------------------------------------------- zarr-python's stores
 def zarr_python(data: Any, *, write: bool = True, **options: Any) -> Maker:
-    """A store with one array "a", written by zarr-python; unwritten, all of it is the fill value."""
+    """A store with one array "a", written by zarr-python; if it is not written, all values are the fill value."""
 
     def make(path: Path) -> Arrays:
         group = zarr.open_group(str(path), mode="w", zarr_format=options.get("zarr_format", 3))
@@ -410,7 +410,7 @@ def test_zarr_python_reads_our_texts(tmp_path: Path) -> None:
 
 
 def test_an_array_that_zarr_python_made_is_written_in_place(tmp_path: Path) -> None:
-    """A part of a chunk, and a part of a shard, change; all else stays."""
+    """Parts of a chunk and of a shard change; all other values stay."""
     path = tmp_path / "theirs.zarr"
     data = MAKERS["v3-sharded"](path)["/a"].copy()
     array = zarrscope.open(str(path), mode="r+")["/a"]

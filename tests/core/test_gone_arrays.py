@@ -1,4 +1,4 @@
-"""An Array object outlives its array: erased, moved, made anew or shrunk by others; reading and writing notice."""
+"""An Array object whose stored array was erased, moved, created again or shrunk: reading and writing detect it."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_viewers_are_told(shards: tuple[int, ...] | None, store: Store) -> None:
 
 
 def test_one_chunk_that_is_there_is_enough(store: Store) -> None:
-    """Nothing is looked at beside the chunks, per chunk or per read, where one is found."""
+    """If a read finds a chunk, no further request is made to check that the array exists."""
     hierarchy = zarrscope.open(store, "w-")
     an_array(hierarchy, "/a")[0:1, 0:1] = 5
     counting = Counting(store)

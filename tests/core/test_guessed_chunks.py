@@ -1,4 +1,4 @@
-"""Chunks for arrays whose creator names none."""
+"""The chunk shapes of arrays that were created without one."""
 
 from __future__ import annotations
 

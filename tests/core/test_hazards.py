@@ -1,4 +1,4 @@
-"""Files that are made to do harm, in every dialect (reference.md F): a value or a named error, and no memory.
+"""Malicious files in every dialect (reference.md F): a value or a named error, within bounded memory.
 
 data/hazards.tsv lists all rules of the table with their tests; these are those that hold in every dialect alike.
 """
@@ -24,7 +24,7 @@ CHUNKS = {"v3": ("chunk_grid", "configuration", "chunk_shape")}
 
 
 def stored(dialect: Dialect, changed: bytes | None = None, **members: Any) -> MemoryStore:
-    """The template of a dialect, the array's document changed: other members, or these bytes in its place."""
+    """The template of a dialect in which members of the array's document, or all of its bytes, are replaced."""
     store = MemoryStore()
     for key, value in TEMPLATES[dialect.name].items():
         store.set(key, value)
@@ -43,7 +43,7 @@ def document(dialect: Dialect) -> dict[str, Any]:
 
 
 def chunked(dialect: Dialect, chunk_shape: list[Any]) -> dict[str, Any]:
-    """The members that say how the array is cut."""
+    """The members that state the chunk shape."""
     if dialect.name in MEMBERS:
         return {MEMBERS[dialect.name][1]: chunk_shape}
     if dialect.name == "v3":
@@ -56,7 +56,7 @@ def opened(dialect: Dialect, store: MemoryStore) -> Any:
 
 
 def whole(node: Any) -> Any:
-    """All that is in a node: a broken one opens, and gives nothing."""
+    """Reads everything in a node: a broken one opens, but its values raise an error."""
     return node[...] if node.kind == "array" else [*node.children()]
 
 
@@ -104,7 +104,7 @@ def test_chunks_that_overflow_open_and_are_not_tried(dialect: Dialect) -> None:
 
 # ---------------------------------------------------------------------------------------------- JSON
 def with_attribute(dialect: Dialect, text: str) -> bytes:
-    """The array's document with one more attribute, spelled exactly so."""
+    """The array's document with another attribute, spelled exactly like this."""
     form = document(dialect)
     if dialect.name in ("n5",):
         return json.dumps(form)[:-1].encode() + f', "odd": {text}}}'.encode("utf-8", "surrogatepass")
@@ -148,7 +148,7 @@ def test_documents_that_are_no_json_are_named(dialect: Dialect, change: Any) -> 
     key = document_key(dialect)
     with pytest.raises(zarrscope.ZarrscopeError) as caught:
         whole(opened(dialect, stored(dialect, change(TEMPLATES[dialect.name][key]))))
-    if array_path(dialect) != "/":  # v1 is told by this document
+    if array_path(dialect) != "/":  # v1 is recognised by this document
         assert isinstance(caught.value, zarrscope.BadMetadata | TooLarge)
         assert caught.value.key == key
         assert caught.value.store
@@ -215,7 +215,7 @@ def test_a_walk_goes_no_deeper_than_64_levels() -> None:
 
 
 def test_elements_of_numbers_are_exact_whatever_their_spelling() -> None:
-    """A fill value of another width or kind is an error in every dialect, never another number."""
+    """A fill value of another width or type is an error in every dialect, and never becomes another number."""
     for dialect in DIALECTS:
         if dialect.name == "n5":
             continue  # it has none

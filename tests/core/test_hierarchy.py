@@ -1,4 +1,4 @@
-"""Hierarchies: what opens, in how many requests, what is said where nothing is, and that edits lose nothing."""
+"""Hierarchies: what can be opened, in how many requests, errors for missing nodes, and edits that lose nothing."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def kinds(group: Any) -> dict[str, Any]:
 
 
 class Unlistable(Counting):
-    """A store behind a plain web server."""
+    """A store on a web server that cannot list."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
@@ -391,7 +391,7 @@ def test_when_two_create_the_same_node_one_of_them_is_told() -> None:
     zarrscope.open(memory, "w-")
 
     class Overtaken(Counting):
-        """Somebody makes the node between our look and our write."""
+        """Another writer creates the node between the check for it and the write."""
 
         def before(self, operation: str, key: str) -> None:
             if operation == "set" and key == "x/zarr.json" and memory.get(key) is None:

@@ -1,4 +1,4 @@
-"""Hierarchies, groups and arrays as HTML for notebooks: bounded, without a request, and safe with any file."""
+"""Hierarchies, groups and arrays as HTML for notebooks: bounded, without requests, and safe with any file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>\u202e&amp;\
 
 DRAWN = {"xmlns", "role", "aria-label", "viewbox", "width", "height", "d", "fill", "fill-opacity", "stroke",
          "stroke-width", "x", "y", "text-anchor", "font-size"}  # fmt: skip
-"""The names of attributes in the drawing of chunks."""
+"""The names of attributes in the drawing of the chunk grid."""
 
 
 class Tags(HTMLParser):
@@ -129,7 +129,7 @@ def test_an_array_that_cannot_be_decoded_says_why() -> None:
 
 
 def _lines(thing: Any) -> list[int]:
-    """How many lines each path of a drawing has."""
+    """The number of lines in each path of a drawing."""
     html = thing._repr_html_()
     return [d.count("M") for d in re.findall(r'<path d="([^"]*)"', html)]
 

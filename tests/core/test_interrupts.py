@@ -1,4 +1,4 @@
-"""Interrupts strike between operations: nothing is half done, and what waits in vain ends."""
+"""Ctrl-C takes effect between operations: none is left half done, and waits end."""
 
 # ruff: noqa: PT012 - where within the block an interrupt is raised is what these tests are about
 from __future__ import annotations
@@ -33,12 +33,12 @@ from zarrscope.runtime.threads import Background, Mailbox
 from zarrscope.view import loader as chunks
 
 ENDS = 20.0
-"""Seconds after which a wait for what never comes counts as endless."""
+"""A wait that lasts this number of seconds counts as endless."""
 
 
 @pytest.fixture(autouse=True)
 def handlers() -> Iterator[None]:
-    """Python's own handler, whoever runs the tests; and nothing else afterwards."""
+    """Installs Python's own handler for the test, and checks that it is still installed afterwards."""
     numbers = [number for number in (signal.SIGINT, signal.SIGTERM) if number is not None]
     before = [signal.getsignal(number) for number in numbers]
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -234,7 +234,7 @@ def test_shared_work_stops_and_what_is_under_way_is_waited_for() -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="a signal for one thread")
 def test_the_one_who_waits_for_the_others_item_is_interrupted() -> None:
-    """A signal that another thread gets, or that comes just before, does not wake who waits for a lock."""
+    """A thread that waits for a lock is not woken by a signal that another thread gets or that arrives just before."""
     fetching = threading.Event()
 
     def items() -> Iterator[str]:
@@ -269,7 +269,7 @@ def test_a_child_forked_within_an_operation_has_pythons_handler() -> None:
 
 # ---------------------------------------------------------------------------------------------- waiting in vain
 def interrupting(when: Callable[[], object], act: Callable[[], object]) -> float:
-    """Seconds that `act` took to end after the SIGINT that comes after `when`. It must end by KeyboardInterrupt."""
+    """The seconds that `act` took to end after the SIGINT sent after `when`. It must end with KeyboardInterrupt."""
     sent = []
 
     def send() -> None:

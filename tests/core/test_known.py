@@ -1,4 +1,4 @@
-"""Documents of a distant store are fetched once, whoever asks, and anew by whoever opens anew."""
+"""Documents of a remote store are fetched once for all users of a hierarchy, and again when it is opened again."""
 
 from __future__ import annotations
 

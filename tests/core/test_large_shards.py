@@ -1,4 +1,4 @@
-"""Shards of very many inner chunks are checked as small ones are, and cost what is stored of them."""
+"""Shards with very many inner chunks: checks find the same faults, and the cost depends on the stored chunks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Distant(Wrapper):
 
 
 def sharded(codecs: str, nested: bool, shape: tuple[int, int] = (SIDE, SIDE)) -> MemoryStore:
-    """Its index has no checksum, so that entries can be changed."""
+    """A shard whose index has no checksum, so that the test can change entries."""
     store = MemoryStore()
     inner: list[Any] = CODECS[codecs]
     options: dict[str, Any] = {"chunks": (SIDE, SIDE)}
@@ -124,7 +124,7 @@ def test_an_index_that_is_wrong_everywhere_is_read_a_few_times(
 
 
 def test_a_nested_shard_costs_what_is_stored() -> None:
-    """2^36 inner chunks, of which a few are there."""
+    """2^36 inner chunks, of which a few are stored."""
     store = MemoryStore()
     deep: list[Any] = [{"name": "sharding_indexed", "configuration": {
         "chunk_shape": [1, 1], "codecs": ["bytes"], "index_codecs": [PLAIN], "index_location": "end"}}]  # fmt: skip
@@ -148,7 +148,7 @@ def test_a_nested_shard_costs_what_is_stored() -> None:
 
 
 def test_a_damaged_inner_chunk_far_away_is_asked_for_twice() -> None:
-    """Its index may have been out of date; it is not asked for again and again."""
+    """The index may have been outdated, so it is read once more, but not repeatedly."""
     store = sharded("zstd", False)
     value, index = entries(store, False)
     value[int(index[0, 0])] ^= 0xFF

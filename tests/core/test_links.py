@@ -1,5 +1,6 @@
-"""Links out of a store, as git-annex, DataLad and shared chunks have them: refused, followed where that is allowed, and
-never taken for absence where they lead to nothing."""
+"""Symbolic links that lead out of a store (git-annex, DataLad, shared chunks): refused, or followed on request; a
+broken link is an error, never an absent value.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ VALUES = np.arange(64, dtype="u2").reshape(8, 8)
 
 
 def annexed(folder: Path, dialect: str) -> Path:
-    """A hierarchy in which every file is a link into .git/annex/objects beside it, as `git annex add` makes them."""
+    """A hierarchy in which every file is a link into .git/annex/objects beside it, as `git annex add` makes it."""
     root = folder / "a.zarr"
     hierarchy = zarrscope.open(root, "a", dialect=dialect)
     hierarchy.create_group("g", {"note": "x"})

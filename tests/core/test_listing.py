@@ -1,4 +1,6 @@
-"""Children of groups: the same whether a folder is surveyed or keys are listed, and parsed only when asked for."""
+"""Children of groups are the same whether the store lists one level or all keys, and documents are parsed only when
+needed.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ JSON = {"v3": "zarr.json", "v2": ".zarray", "n5": "attributes.json"}
 
 
 def mess(store: Store, dialect: str) -> None:
-    """Fills a store as real folders are: with broken documents, other files and odd names."""
+    """Fills a store like a real folder, with broken documents, other files and odd names."""
     made = zarrscope.open(store, "w-", dialect=dialect)
     for name in ("a", "b", "broken", "number"):
         made.create_array(f"/{name}", shape=(4, 6), dtype="uint16", attributes={"who": name})
@@ -66,7 +68,7 @@ def test_a_survey_finds_what_a_listing_finds(dialect: str, tmp_path: Path) -> No
     for store in (memory, local):
         mess(store, dialect)
     expected = listed(memory)
-    if dialect == "v2":  # a listing of keys does without attributes; a child that is looked at has its own
+    if dialect == "v2":  # a listing of keys does not read attributes; a child that is opened reads its own
         assert expected["a"] == ("array", (4, 6), type(None), None)
         expected["a"] = ("array", (4, 6), zarrscope.BadMetadata, "a/.zattrs")
     assert listed(local) == expected
@@ -132,7 +134,7 @@ def test_names_alone_tell_the_kinds_of_v2(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 class SlowLevels:
-    """obstore, whose listing of one level comes only once `gate` is set: after many pages."""
+    """obstore, whose listing of one level takes many pages and ends only when `gate` is set."""
 
     def __init__(self, gate: threading.Event) -> None:
         import obstore
@@ -154,7 +156,7 @@ class SlowLevels:
 
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A store of a bucket of 1,500 names, and the gate before its listings."""
+    """A store with 1,500 names in a bucket, and the gate in front of its listings."""
     obstore_store = pytest.importorskip("obstore.store")
     monkeypatch.setattr(object_store, "LONG_LISTING_SECONDS", 0.01)
     store: Any = GivenBucket(obstore_store.MemoryStore())
@@ -185,7 +187,7 @@ NODES = f"{os.sep}zarrscope{os.sep}nodes{os.sep}"
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("local", [True, False], ids=["folder", "memory"])
 def test_expanding_a_group_enters_listing_once(dialect: str, local: bool, tmp_path: Path) -> None:
-    """On no stack is listing.py entered again through another module of nodes that it called."""
+    """On no call stack is listing.py entered a second time through another module of nodes."""
     store = LocalStore(str(tmp_path), writable=True) if local else MemoryStore()
     mess(store, dialect)
     root = zarrscope.open(store, dialect=dialect)["/"]

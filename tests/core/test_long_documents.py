@@ -1,4 +1,4 @@
-"""Edits in long documents go only where their pointer leads, and give what they give in short ones."""
+"""Edits of long documents parse only the parts along their pointer, and give the same result as in short ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One mechanism remembers results, bounded and thread-safe; and numbers chosen for speed stand in one file."""
+"""Results are cached by one bounded, thread-safe class, and the constants tuned for speed stand in one file."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_no_more_is_remembered_than_is_said_and_errors_are_not() -> None:
 
 
 def test_threads_share_one() -> None:
-    """Putting, finding and forgetting at once; turns are changed as often as can be."""
+    """Many threads store, look up and clear at once, with very frequent thread switches."""
     held, faults = Memo[int](50), []
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
@@ -83,15 +83,16 @@ def test_threads_share_one() -> None:
 
 
 OWNERS = {"runtime/memo.py", "chunkio/locator.py", "nodes/document_cache.py", "view/cache.py"}
-"""Modules that cache contents of stores, which other programs may change; each has tests of its own."""
+"""Modules that cache contents of stores, which other programs may change; each has its own tests."""
 
 
 OF_ONE_OBJECT = {"stores/reference_targets.py"}
-"""Modules with a cache that has a limit and ends with the object that made it: here the HTTPStore of each file. A memo
-would keep it as long as the process."""
+"""Modules with a bounded cache that lives as long as the object that made it, such as the HTTPStore of each file. A
+memo would keep it as long as the process."""
 PLAIN_CACHES = {
     "errors/visible.py": {"_unsafe", "_unsafe_in_lines"},  # a layer below `runtime`, so they cannot import memo.py
     "stores/zarr_python_adapter.py": {"adapter"},  # makes a class; a second one would break isinstance and pickles
+    "view/lazy_calls.py": {"result_class"},  # makes a class, as above
 }
 """Module → functions without arguments that use functools.cache, with the reason why they are not memoized."""
 

@@ -1,5 +1,6 @@
-"""A document that is not JSON, or no object, is mended in place, in every dialect: its whole text is read as it is
-stored, and a corrected one is saved in its stead."""
+"""A document that is not a JSON object can be corrected in every dialect: its text is read as stored, and the corrected
+text is saved.
+"""
 
 from __future__ import annotations
 

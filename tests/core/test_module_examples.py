@@ -1,4 +1,4 @@
-"""Each module of a codec or a dialect opens with the link to its specification and an example, which is loaded."""
+"""Each module of a codec or dialect begins with a link to its specification and an example, which this test loads."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_the_walk_finds_the_modules() -> None:
 
 # ------------------------------------------------------------------ codecs
 def array_document(example: dict[str, Any]) -> ArrayMetadata:
-    """The example as an array of one chunk, read by the dialect in whose words it is."""
+    """The example as an array of one chunk, read by its dialect."""
     if "dtype" in example:
         document = {"zarr_format": 2, "shape": [4, 6], "chunks": [4, 6], "order": "C", "fill_value": None}
         dialect, key = "v2", ".zarray"
@@ -114,7 +114,7 @@ EXPECTED = {
     "n5": ("n5", "/a"),
     "v1": ("v1", "/"),
 }
-"""Module → (the dialect of its example, where the array is)."""
+"""For each module, the dialect of its example and the path of the array."""
 ROOTS = {"v3": {"zarr.json": b'{"zarr_format": 3, "node_type": "group"}'}, "v2": {".zgroup": b'{"zarr_format": 2}'}}
 
 

@@ -1,4 +1,4 @@
-"""Moving and copying beyond the contract: consolidated copies, others at work meanwhile, caches, far sources, links."""
+"""Moving and copying beyond the contract: consolidated metadata, concurrent changes, caches, remote sources, links."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Far(Counting):
 
 
 def in_step(store: Store) -> bool:
-    """Whether the consolidated copies alone give the same nodes as the documents, and no others."""
+    """Whether the consolidated metadata alone give the same nodes as the documents."""
     hierarchy = zarrscope.open(store)
     assert hierarchy.consolidated
     copies = zarrscope.open(Far(store))
-    alone = hierarchy.dialect.consolidated_group  # a group that is there for the copies only
+    alone = hierarchy.dialect.consolidated_group  # a group that exists in the consolidated metadata only
     own = {path: child.kind for path, child in zarrscope.open(store, consolidated=False).walk() if path != alone}
     told = {path: child.kind for path, child in copies.walk()}
     if told != own:
@@ -85,7 +85,7 @@ def test_the_consolidated_copy_follows_every_operation(name: str, local: bool, t
 
 @pytest.mark.parametrize("name", ["v3", "v2"])
 def test_copies_in_groups_between_follow_too(name: str) -> None:
-    """zarr-python consolidates any group: a plate within a larger hierarchy."""
+    """zarr-python can consolidate any group, such as a plate within a larger hierarchy."""
     store = example(name).store
     zarrscope.open(PrefixStore(store, "g/"), "r+").consolidate()
     inner = PrefixStore(store, "g/")
@@ -169,7 +169,7 @@ def test_what_others_write_while_a_node_is_moved_goes_along(name: str) -> None:
     chunk = array.metadata.keys.key((0, 0))
 
     class Busy(Counting):
-        """Somebody stores a chunk when the first one has been copied, and makes another."""
+        """Another program stores a chunk when the first one has been copied, and creates another one."""
 
         met: bool
 
@@ -207,7 +207,7 @@ def test_two_copies_to_one_place_never_mix() -> None:
     memory = example("v3").store
 
     class Overtaken(Counting):
-        """Another copy to the same place begins while this one is under way."""
+        """Another copy to the same path begins during this one."""
 
         met: bool
 

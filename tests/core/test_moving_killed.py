@@ -1,4 +1,4 @@
-"""Processes that move nodes are killed at any moment: the node is whole at its old place or at its new one.
+"""Processes that move nodes are killed at random moments: the node is complete at its old or at its new path.
 
 ZARRSCOPE_KILLS says how many processes are killed for each dialect and way.
 """

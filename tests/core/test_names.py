@@ -1,4 +1,4 @@
-"""Names are what the store says: what is done to one node changes no key of another, whatever they are called.
+"""An operation on one node changes no key of another, whatever their names are.
 
 Hostile names: tests/contracts/names.py. Every operation, every dialect; and every listed name opens what was listed, in
 memory, in folders, in archives and on web servers.
@@ -29,7 +29,7 @@ from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.store import Store
 
 ALL = bool(os.environ.get("ZARRSCOPE_ALL_NAMES"))
-"""Acts on all names, in folders and beside consolidated copies too; else each dialect has its share of them."""
+"""All names are tested in folders, also with consolidated metadata; each other kind of store tests a share of them."""
 every = pytest.mark.parametrize("dialect", DIALECT_NAMES)
 
 
@@ -47,7 +47,7 @@ HIDDEN = {"v3": ("__",), "v2": (".zarr", ".nczarr")}
 
 
 def hidden(dialect: str, path: str) -> bool:
-    """Whether the dialect keeps the name for itself, so that no listing shows it."""
+    """Whether the dialect reserves the name, so that no listing shows it."""
     return any(name.startswith(HIDDEN.get(dialect, ("/",))) for name in path.split("/"))
 
 
@@ -175,8 +175,8 @@ def changed_keys(before: dict[str, bytes | None], after: dict[str, bytes | None]
 @every
 @pytest.mark.parametrize("broken", [b"{", b"", b"[1]"])
 def test_beside_a_broken_document_no_key_of_another_is_changed(dialect: str, broken: bytes) -> None:
-    """Groups and arrays by turns, with .zattrs, zarr.json or attributes.json broken: what is done to them and to the
-    nodes beside them."""
+    """Arrays and groups in turn, with a broken .zattrs, zarr.json or attributes.json: operations on them and on their
+    siblings."""
     plot = Plot(dialect, MemoryStore(), HOSTILE[::3])
     chosen = [path for path in plot.nodes if path.count("/") == 1 and not hidden(dialect, path)][:8]
     ill = chosen[:4]

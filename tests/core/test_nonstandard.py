@@ -1,4 +1,6 @@
-"""NaN, Infinity, 1e400 and names twice: kept as they are spelled, told, copied so, and brought in only when asked."""
+"""NaN, Infinity, 1e400 and repeated names in JSON are kept as spelled, reported, copied, and written only on
+request.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ ODD = {
 def stored(
     place: Path, dialect: str, inner: str = "", *, consolidated: bool = True
 ) -> tuple[zarrscope.Hierarchy, Path]:
-    """A hierarchy with an array "a" whose attributes are `inner`, and the file that holds them."""
+    """A hierarchy with an array "a" that has the attributes `inner`, and the file that contains them."""
     from zarrscope.nodes.consolidated import consolidate
 
     hierarchy = zarrscope.open(place, "a", dialect=dialect)

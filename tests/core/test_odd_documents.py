@@ -1,5 +1,6 @@
-"""One document is no JSON object, or not even JSON: its node opens all the same, the root as any other, so that what
-lies beneath it can be reached and the rest of it mended (tests/contracts/odd_members.py)."""
+"""A document that is not a JSON object, or not JSON: its node opens anyway, so that the nodes beneath it can be reached
+and it can be corrected (tests/contracts/odd_members.py).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from zarrscope_app.presenters import Session
 def faults_of_documents(
     dialect: Dialect, path: str, kind: Any, key: str, store: MemoryStore, beneath: list[str]
 ) -> Iterator[str]:
-    """The faults of a node, one of whose documents is no JSON object, and of the nodes around it."""
+    """The faults in a node with a document that is not a JSON object, and in the nodes around it."""
     h = zarrscope.open(store, "r+")
     node = h[path]
     at_key = dialect.attributes_at(path, kind)[0]
@@ -90,7 +91,8 @@ DRAFTS = [dialect for dialect in WRITABLE if "zarr.json" in keys(family(dialect)
 @pytest.mark.parametrize("odd", NO_OBJECT)
 @pytest.mark.parametrize("dialect", DRAFTS, ids=lambda dialect: dialect.name)
 def test_a_broken_bootstrap_document_hides_no_names(dialect: Dialect, odd: bytes) -> None:
-    """It states the rules of all nodes: they are listed, and read by whoever asks for it; nothing is written."""
+    """This document states the rules of all nodes: they are listed, reading one raises an error, and writing is
+    refused."""
     store = family(dialect)
     store.set("zarr.json", odd)
     before = keys(store)
@@ -130,7 +132,7 @@ def test_a_broken_document_of_v1_closes_nothing(key: str, odd: bytes) -> None:
 @pytest.mark.parametrize("value", [b"", b"{", b"<html></html>", b'{"a": 1'])
 @pytest.mark.parametrize("key", ["zarr.json", "attributes.json", "meta"])
 def test_a_broken_document_alone_makes_no_hierarchy(key: str, value: bytes) -> None:
-    """Nothing around it shows that it is Zarr."""
+    """Nothing else shows that the folder contains Zarr."""
     with pytest.raises(zarrscope.ZarrscopeError):
         zarrscope.open(MemoryStore({key: value, "notes/readme.txt": b"x"}))
 
@@ -182,7 +184,7 @@ def test_a_group_with_a_document_that_is_no_object_is_shown_and_mended(
     for verb in ("tree", "info"):
         beneath = verb == "tree" and path != "/"  # a tree that lacks what is beneath a node ends with 1
         assert run([verb, str(root), *([path] if verb == "info" else [])]) == int(beneath)
-        assert f"must be a JSON object, not [1, 2]. (in {key})" in capsys.readouterr().out
+        assert f"must be a JSON object, not [1, 2] (in {key})." in capsys.readouterr().out
     assert run(["ls", str(root), path]) == 0
     assert capsys.readouterr().out.split()[0] == ("a" if path == "/g" else "g/")
     assert run(["check", str(root)]) == 1

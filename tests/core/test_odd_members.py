@@ -1,5 +1,4 @@
-"""One member of a document is odd: what it can only mean is taken and told, and faults point to where the document
-says it."""
+"""A malformed member of a document: an unambiguous value is accepted and reported, and errors point to its place."""
 
 from __future__ import annotations
 
@@ -71,7 +70,7 @@ ODD: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
 
 
 def stored(root: Path, document: dict[str, Any]) -> str:
-    """The key of the array's document, in a hierarchy of its own."""
+    """The key of the array's document in a hierarchy with only that array."""
     root.mkdir()
     (root / "a").mkdir()
     if "node_type" in document:
@@ -85,10 +84,10 @@ def stored(root: Path, document: dict[str, Any]) -> str:
 
 
 def faults_of(dialect: Dialect, pointer: str, odd: Any, store: MemoryStore) -> Iterator[str]:
-    """The broken promises of an array whose document has one odd member."""
+    """The broken promises of an array whose document has one malformed member."""
     path, key = array_path(dialect), key_of(dialect)
     at_key, holder = dialect.attributes_at(path, "array")
-    seen = pointer != holder or at_key != key  # its attributes are not what is odd
+    seen = pointer != holder or at_key != key  # its attributes are not the malformed member
     hierarchy = zarrscope.open(store, "r+")
     if path != "/":
         above = hierarchy[path.rpartition("/")[0]]
@@ -166,7 +165,7 @@ def test_no_odd_member_closes_a_node_in_any_dialect(dialect: Dialect) -> None:
 
 
 MAKES_IT_ONE = {("n5", f"/{name}") for name in ("dimensions", "blockSize", "dataType")} | {("v1", "/zarr_format")}
-"""Without these nothing says that it is an array."""
+"""Members without which the document is not recognised as that of an array."""
 
 
 @pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: dialect.name)

@@ -1,4 +1,6 @@
-"""OME-Zarr's rules and coordinate transformations, beside the archive's cases (test_conformance.py)."""
+"""Rules and coordinate transformations of OME-Zarr that the conformance archive (test_conformance.py) does not
+cover.
+"""
 
 from __future__ import annotations
 

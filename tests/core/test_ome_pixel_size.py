@@ -1,4 +1,4 @@
-"""Pixel sizes of pyramids: every level follows by its true factor, and no other byte of the document changes."""
+"""Editing a pixel size of a pyramid changes every level by its factor, and no other byte of the document."""
 
 from __future__ import annotations
 
@@ -80,7 +80,8 @@ def test_all_levels_follow_and_no_other_byte_changes(make: Any) -> None:
     assert [level.scale for level in image.datasets] == [
         (0.5, 0.108, 0.108), (0.5, 0.216, 0.216), (0.5, 0.432, 0.432)
     ]  # fmt: skip
-    # The finest level stays where it is; the others lie half a pixel and one and a half apart, as before.
+    # The finest level keeps its position; the others are shifted by half a pixel and by one and a half pixels, as
+    # before.
     assert [level.translation for level in image.datasets] == [
         (7.0, 7.0, 7.0), (7.0, 7.054, 7.054), (7.0, 7.162, 7.162)
     ]  # fmt: skip
@@ -94,7 +95,7 @@ def test_all_levels_follow_and_no_other_byte_changes(make: Any) -> None:
 
 
 def test_factors_are_those_of_the_numbers_as_they_are_spelled() -> None:
-    """0.3 / 0.1 is 2.9999999999999996 as floats: 3 is meant."""
+    """As floats, 0.3 / 0.1 is 2.9999999999999996; the factor must be 3."""
     attributes = of_04()
     for dataset, size in zip(attributes["multiscales"][0]["datasets"], (0.1, 0.3, 0.9), strict=True):
         dataset["coordinateTransformations"] = [{"type": "scale", "scale": [1, size, size]}]
@@ -125,7 +126,7 @@ def test_rounded_shapes_do_not_contradict() -> None:
 
 
 def test_a_size_that_all_levels_share_is_changed_once() -> None:
-    """The scale of a whole multiscale, with levels that state their factors alone."""
+    """The scale stands in the multiscale itself; the levels state only their factors."""
     attributes = of_05()
     found = attributes["ome"]["multiscales"][0]
     for dataset, factors in zip(found["datasets"], FACTORS, strict=True):
@@ -225,7 +226,7 @@ def test_junk_costs_no_more_than_a_refusal() -> None:
     some.decimals(min_value="0.0001", max_value="9999", places=4),
 )
 def test_there_and_back_is_where_it_was(size: Any, halvings: list[int], other: Any) -> None:
-    """A pyramid whose factors are whole numbers has its old numbers again when its old size is typed."""
+    """A pyramid with integer factors has its old numbers again when the old size is typed."""
     datasets: list[dict[str, Any]] = []
     for i, factor in enumerate(accumulate([1, *halvings], mul)):
         datasets.append(

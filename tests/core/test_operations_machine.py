@@ -1,4 +1,5 @@
-"""Any sequence of operations leaves what a dict of paths would hold, in every dialect; copies are in step with it.
+"""Any sequence of operations gives the same hierarchy as a dict of paths, in every dialect, with consolidated metadata
+kept up to date.
 
 Every dialect is tried in memory, in a folder and in a rehearsal, and in every kind of the table of stores that can be
 written, against the server that it is made for: there with few examples, and not each dialect with each kind.

@@ -1,4 +1,4 @@
-"""Hierarchies after operations, read by others: zarr-python 3, tensorstore, zarr-python 2.18.
+"""Hierarchies after operations, read by zarr-python 3, tensorstore and zarr-python 2.18.
 
 One story in every dialect that others read: groups and arrays are created, stored to, resized, moved, copied, erased.
 """
@@ -30,7 +30,7 @@ N5_CODECS: dict[str, list[Any]] = {
 
 
 def told(place: Path, dialect: str, codecs: list[Any] | None = None, shards: bool = False) -> dict[str, Any]:
-    """Does everything once at `place`; {path: values} of what must be there afterwards."""
+    """Runs all operations once at `place`, and returns the expected values by path."""
     hierarchy = zarrscope.open(LocalStore(place, sync=False), "w-", dialect=dialect)
     options: dict[str, Any] = {"shape": (7, 11), "dtype": "<u2", "chunks": (3, 4), "codecs": codecs}
     if shards:

@@ -1,4 +1,4 @@
-"""Many hands at once, as the slides of 2019 ask: processes that create, write and save in one hierarchy, and Dask."""
+"""Processes, and Dask workers, that create, write and save in one hierarchy at the same time."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from zarrscope.stores.memory import MemoryStore
 
 RAW = [{"name": "bytes", "configuration": {"endian": "little"}}]
 ROUNDS = 8
-"""How often two processes meet at the same moment."""
+"""The number of times that two processes act at the same moment."""
 
 
 def made(path: Path, dialect: str, *, consolidated: bool = False) -> str:
@@ -97,7 +97,7 @@ def array_of(url: str, sharded: bool, shape: tuple[int, int] = (8, 128), rows: i
 
 @pytest.mark.parametrize(("dialect", "sharded"), STORED, ids=NAMES)
 def test_parts_of_one_chunk_written_by_many_are_all_there(dialect: str, sharded: bool, tmp_path: Path) -> None:
-    """Each process writes rows of its own into chunks that all share; somebody reads at the same time."""
+    """Each process writes its own rows into chunks that all processes share, while another one reads."""
     url = made(tmp_path / "x", dialect)
     array_of(url, sharded)
     times = 6
@@ -118,7 +118,7 @@ def test_parts_of_one_chunk_written_by_many_are_all_there(dialect: str, sharded:
 
 @pytest.mark.parametrize(("dialect", "sharded"), [STORED[0], STORED[2], *STORED[-2:]], ids=str)
 def test_whole_chunks_and_parts_of_them_at_once(dialect: str, sharded: bool, tmp_path: Path) -> None:
-    """Writers of whole chunks and writers of parts take turns, so that no reader sees half of a write."""
+    """Writers of whole chunks and of parts lock them in turn, so that no reader sees half of a write."""
     url = made(tmp_path / "x", dialect)
     array_of(url, sharded, shape=(8, 64))
     hands = Hands(
@@ -185,7 +185,7 @@ def test_threads_share_a_store_in_memory() -> None:
 
 @pytest.mark.parametrize("dialect", WRITTEN)
 def test_what_a_killed_creator_left_does_not_stop_the_next(dialect: str, tmp_path: Path) -> None:
-    """Each document that a creation writes is the last one that gets written."""
+    """Each document in turn is the last one that is written before the creator is killed."""
     url = made(tmp_path / "x", dialect)
     h = zarrscope.open(url, "r+")
     documents = h.dialect.write("/new", h.create_group("/other", {"a": 1}).metadata, {"a": 1})
@@ -210,13 +210,13 @@ def test_nothing_is_made_beneath_an_array(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("dialect", "sharded"), [("v3", True), ("v2", False)])
 def test_dask_workers_write_one_array_though_one_is_killed(dialect: str, sharded: bool, tmp_path: Path) -> None:
-    """Blocks that share chunks and shards; a worker is killed on the way, and Dask gives its work to another."""
+    """Blocks share chunks and shards; a worker is killed during the work, and Dask gives its work to another."""
     distributed = pytest.importorskip("distributed")
     url = made(tmp_path / "x", dialect)
     array_of(url, sharded, shape=(240, 128), rows=24)
     blocks = list(pairwise([*range(0, 240, 5), 240]))
 
-    def fill_block(start: int, stop: int) -> int:  # defined here so that it travels to the workers whole
+    def fill_block(start: int, stop: int) -> int:  # defined here so that the workers receive the whole function
         array = zarrscope.open(url, "r+")["/a"]
         array[start:stop] = start + 1
         return os.getpid()
@@ -244,7 +244,7 @@ def test_dask_workers_write_one_array_though_one_is_killed(dialect: str, sharded
 def test_a_shard_that_is_replaced_while_it_is_read(
     place: str, by: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its index is read, then somebody stores another: what is read is the old one, whole."""
+    """Another writer replaces the shard after its index was read: the read returns the old shard, complete."""
     store = MemoryStore() if place == "memory" else LocalStore(tmp_path)
     h = zarrscope.open(store, "w-")
     array = h.create_array("/a", shape=(4096,), chunks=(16,), shards=(4096,), dtype="u4", codecs=RAW)

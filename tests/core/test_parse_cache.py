@@ -1,4 +1,4 @@
-"""Parsed documents are cached by their bytes: no caller sees another's changes, or an outdated document."""
+"""Parsed documents are cached by their bytes: callers never share changes or see an outdated document."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def test_attributes_are_everybodys_own() -> None:
         assert attributes == V3["attributes"]
         attributes["list"][0]["name"] = 2
         attributes["list"].append(3)
-        attributes["more"] = 4
+        with pytest.raises(TypeError, match="reading only"):
+            attributes["more"] = 4
 
 
 def test_what_was_changed_is_read() -> None:

@@ -1,4 +1,4 @@
-"""Views that are painted on show it, and write it into all levels, where somebody says so and nobody else wrote."""
+"""Editable views show painted values and write them into all levels on request, unless another program wrote there."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHAPE = (4, 141, 270)
 
 
 def labels(path: Path, dialect: str = "v3", method: Any = "nearest", dtype: str = "u2", shards: Any = None) -> Path:
-    """A label image of three levels; y is odd, so the last block of each level is a rest."""
+    """A label image of three levels; the height is odd, so the last block of each level is smaller."""
     values = RANDOM.integers(0, 2 if dtype == "?" else 5, SHAPE).astype(dtype)
     axes = [{"name": name, "type": "space"} for name in "zyx"]
     datasets = []

@@ -1,4 +1,4 @@
-"""One package for each table, as a stranger writes it, plugged in from outside: one file, one entry point, one example.
+"""One package for each table, written as another project would: one file, one entry point, one example.
 
 Each package of tests/plugged is copied into a folder of its own with the metadata of an installed distribution, and
 used there through the public API by another process. The recipe is in resources/docs/contributing.md.
@@ -22,7 +22,7 @@ PLUGGED = TESTS / "plugged"
 
 
 def install(folder: Path, name: str, points: str, text: str | None = None, version: str = "1.0") -> None:
-    """A distribution of one module, `text` or that of tests/plugged, with its entry points."""
+    """A distribution of one module, with the text `text` or from tests/plugged, and its entry points."""
     module = folder / f"{name.replace('-', '_')}.py"
     if text is None:
         shutil.copy(PLUGGED / module.name, module)
@@ -35,7 +35,7 @@ def install(folder: Path, name: str, points: str, text: str | None = None, versi
 
 
 def run(folder: Path, *arguments: str, timeout: int = 110) -> subprocess.CompletedProcess[str]:
-    """Another process that finds what is installed in the folder, and the contract suites."""
+    """Runs another process that finds the distributions installed in the folder, and the contract suites."""
     environ = {
         **os.environ,
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
@@ -53,7 +53,7 @@ def script(folder: Path, text: str) -> str:
 
 
 def contract(folder: Path, text: str, only: str = "") -> str:
-    """The last line of pytest over a test module of the package's own."""
+    """The last line of pytest for a test module of the package."""
     (folder / "test_mine.py").write_text(dedent(text))
     options = ["-q", "-x", "-c", os.devnull, "--rootdir", str(folder), "-p", "no:cacheprovider", "-k", only]
     done = run(folder, "-m", "pytest", *options, "test_mine.py")
@@ -365,7 +365,7 @@ WORKS = """
 
 
 def refusals(folder: Path) -> list[str]:
-    """The error of each table for the name "broken"; one line each."""
+    """The error of each table for the name "broken", one per line."""
     return script(
         folder,
         """

@@ -1,4 +1,4 @@
-"""Another distribution, found by its entry points, adds to every registry."""
+"""A distribution with entry points adds rows to every registry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine changes nothing in the process of whoever imports it; only the mains of applications do."""
+"""Importing the engine changes nothing in the process; only the applications' entry points do."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ print(json.dumps([before, state(), asked, [len(mapped), unmapped]], default=str)
 def told(
     *steps: str, threads: bool = False, **variables: str
 ) -> tuple[dict[str, Any], dict[str, Any], list[str], list[int]]:
-    """(the state before, after, what was asked of libraries, how many mappings were made and unmapped)"""
+    """The state before and after, the settings made in libraries, and the number of mappings made and removed."""
     program = WATCH.replace("{threads}", str(threads)) + "\n".join(textwrap.dedent(step) for step in steps) + TELL
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("OPENBLAS", "ZARRSCOPE"))}
     run = subprocess.run(
@@ -99,12 +99,13 @@ def told(
 
 
 MAPPED = [2, 2]
-"""Of the three results that USE reads, one lies where another was; and all memory goes back to the system."""
+"""Of the three results in USE, one uses the memory of an earlier one, and all memory is returned to the system."""
 ALLOCATOR = {"malloc_trim", "mallopt", "malloc_usable_size", "malloc_set_state"}
 
 
 def test_importing_reading_and_writing_leaves_the_process_as_it_was() -> None:
-    """The environment, handlers of signals, hooks, how threads take turns, the garbage collector, the allocator."""
+    """This covers the environment, signal handlers, hooks, the switch interval, the garbage collector and the
+    allocator."""
     before, after, asked, mapped = told("before = state()", USE)
     assert before == after
     assert "ZSTD_decompressDCtx" in asked, "what is asked of libraries is seen"
@@ -153,7 +154,7 @@ def test_the_environment_is_not_touched_before_numpy_is_imported_either() -> Non
 
 
 def test_an_application_says_that_the_process_is_its_own() -> None:
-    """The command line, by its main: then threads of numpy sleep."""
+    """The command line's `main` lets numpy's threads sleep."""
     owning = "from zarrscope_app.process import own_process; own_process()"
     before, after, _, mapped = told("before = state()", owning, USE)
     changed = {name for name in before if before[name] != after[name]}
@@ -226,7 +227,7 @@ there.wait()
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="arenas are those of glibc")
 def test_the_threads_of_the_terminal_share_one_arena() -> None:
-    """Each arena keeps memory that its thread has freed, on a login node for every person who looks at a store."""
+    """Each allocator arena keeps memory that its thread has freed; a login node has many users."""
 
     def arenas(*arguments: str) -> int:
         run = subprocess.run([sys.executable, "-c", ARENAS, *arguments], capture_output=True, text=True, check=True)

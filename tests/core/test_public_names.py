@@ -1,4 +1,4 @@
-"""The names that `import zarrscope` offers; the import costs next to nothing."""
+"""The names that `import zarrscope` offers, and the modules that it imports."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_opening_and_reading_locally_pulls_in_no_network_library(tmp_path: objec
 
 
 def test_opening_and_reading_imports_no_more_than_that_takes(tmp_path: Path) -> None:
-    """Other imports would delay the first plane (tests/bench/run.py "cold")."""
+    """Every further import would delay the first plane (tests/bench/run.py "cold")."""
     hierarchy = zarrscope.open(tmp_path / "x.zarr", "w-")
     hierarchy.create_array("/a", shape=(4, 4), dtype="uint8", codecs=["bytes", "zstd"])[...] = 1
     code = f"import zarrscope\nassert zarrscope.open({str(tmp_path / 'x.zarr')!r})['/a'][...].sum() == 16\n"

@@ -1,4 +1,6 @@
-"""Values that are stored side by side where each takes a round trip: bounded, whole, and over when the block ends."""
+"""Many values are stored concurrently where each takes a round trip: bounded, complete, finished when the block
+ends.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ def far(store: Wrapper) -> Wrapper:
 
 
 def writing(store: Wrapper, count: int, size: int = 1) -> threading.Thread:
-    """A thread that stores values in `store`, and ends when they are stored."""
+    """A thread that stores values in `store`, and ends when all are stored."""
 
     def work() -> None:
         with store.bulk.puts() as puts:
@@ -80,7 +82,7 @@ def test_what_may_change_afterwards_was_stored_as_it_was() -> None:
 
 
 def failed_key(store: Store) -> str | None:
-    """Puts many values, one of which fails: the key that the error names."""
+    """Puts many values, one of which fails; returns the key that the error names."""
 
     def work() -> None:
         with store.bulk.puts() as puts:
@@ -210,7 +212,7 @@ def test_a_block_that_fails_waits_for_what_is_under_way() -> None:
 
 # ---------------------------------------------------------------------------------------------- on an event loop
 class OnLoop(MemoryStore):
-    """A store that is asked on an event loop: each request waits until it is released, or fails."""
+    """A store whose requests run on an event loop: each waits until it is released, or fails."""
 
     remote = True
 

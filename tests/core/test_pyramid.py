@@ -231,7 +231,7 @@ def test_which_level_fits(tmp_path: Any) -> None:
     entry = {"axes": axes("zyx"), "datasets": datasets}
     image = find_images(group(tmp_path, {"ome": {"version": "0.5", "multiscales": [entry]}}, shapes))[0]
     assert [level_for(image, zoom) for zoom in (4, 1, 0.6, 0.5, 0.2, 0.125, 0.01)] == [0, 0, 0, 1, 1, 3, 3]
-    # Seen from the side, z counts: level 1 has all of z, level 2 half of it.
+    # In the side view z counts: level 1 has all planes, level 2 half of them.
     assert level_for(image, 0.5, (0, 2)) == 2
     assert level_for(image, (1.0, 0.5), (0, 2)) == 1
     assert level_for(image, 0.0) == 3

@@ -1,4 +1,4 @@
-"""Reading only what a selection needs: a part of a chunk is what the whole gives there, on every way of reading."""
+"""Reading a part of a chunk gives the same values as reading the whole, on every code path."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ DTYPES = ["u1", "u2", "f4", "c16", "?", "M8[us]", "V3", "U2"]
 
 
 def slices(length: int) -> st.SearchStrategy[slice]:
-    """Those of a Part: within the axis, never empty, in either direction."""
+    """Slices that a Part allows: not empty, within the axis, in either direction."""
 
     @st.composite
     def drawn(draw: Any) -> slice:
@@ -74,7 +74,7 @@ selections = st.tuples(*map(slices, SHAPE))
 
 
 def windowed(made: CodecPipeline, data: bytes, selection: tuple[slice, ...]) -> np.ndarray | None:
-    """The values of the part of a chunk that a selection needs; None where the whole chunk is decoded anyway."""
+    """The values of the part of a chunk that a selection needs; None if the whole chunk must be decoded."""
     window = made.window(selection)
     if window is None:
         return None
@@ -118,7 +118,7 @@ def test_one_plane_of_a_large_chunk_is_decoded_alone(name: str) -> None:
 
 
 class Watched(BytesSource):
-    """Counts the bytes read."""
+    """Counts the bytes that are read."""
 
     taken = 0
 
@@ -170,7 +170,7 @@ def test_several_members_and_frames_are_read_in_part_too() -> None:
 
 
 def test_blosc_blocks_in_any_order_are_found() -> None:
-    """As c-blosc leaves them when several threads compress one chunk."""
+    """c-blosc stores them in this order when several threads compress one chunk."""
     made = pipeline(PARTIAL["blosc"], LARGE, "u2")
     elements = numbers("u2", LARGE)
     data = made.encode(elements)
@@ -248,7 +248,7 @@ def test_tiny_chunks_of_several_frames_or_of_unknown_size_are_read_in_a_batch_to
 def test_a_frame_that_is_cut_off_does_not_take_its_end_from_the_next_chunk(
     native: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The second chunk is one raw block without its end; the whole third chunk has just the length that is missing."""
+    """The second chunk is a raw block whose end is missing; the third chunk has exactly the missing length."""
     if not native:
         monkeypatch.setattr(czstd, "functions", lambda: None)
     made = pipeline(TINY["zstd"], (64,), "u2")
@@ -295,7 +295,7 @@ def made_array(store: Any, layout: str) -> tuple[Array, np.ndarray]:
     hierarchy = zarrscope.open(store, "a", dialect=how.pop("dialect", "v3"))
     array = hierarchy.create_array("/a", shape=EXTENT, dtype="uint16", fill_value=0 if layout == "n5" else 7, **how)
     values = np.arange(np.prod(EXTENT), dtype="u2").reshape(EXTENT)
-    values[5:10, 3:17] = array.fill_value  # some chunks are nothing but the fill value, and not stored
+    values[5:10, 3:17] = array.fill_value  # some chunks contain only the fill value, and are not stored
     array[...] = values
     return array, values
 
@@ -358,7 +358,7 @@ WAYS: dict[str, tuple[tuple[type[object], str], ...]] = {
 
 @pytest.fixture(params=WAYS)
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A way to open files; the others are not offered."""
+    """One way to open files; the others are disabled."""
     name = str(request.param)
     for owner, ability in WAYS[name]:
         monkeypatch.setattr(owner, ability, False)

@@ -28,7 +28,7 @@ def recipe(name: str) -> str:
 
 @pytest.fixture(autouse=True)
 def cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> np.ndarray[Any, Any]:
-    """Makes cells.ome.zarr in the working folder; its values."""
+    """Makes cells.ome.zarr in the working folder; returns its values."""
     monkeypatch.chdir(tmp_path)
     values = np.arange(np.prod(SHAPE), dtype="u2").reshape(SHAPE)
     made = zarrscope.open("cells.ome.zarr", "w-")

@@ -1,4 +1,4 @@
-"""Tiny chunks of a remote shard arrive together, and are decoded by one call."""
+"""Small inner chunks of a remote shard are fetched in one request and decoded in one call."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ VALUES = np.arange(96 * 96, dtype="u2").reshape(SHAPE)
 
 @pytest.fixture
 def together(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many chunks each call decoded."""
+    """The number of chunks that each call decoded."""
     found: list[int] = []
     decode = Zstd.decode_many
 
@@ -51,7 +51,7 @@ def opened(store: MemoryStore) -> Any:
 )
 def test_all_selections_give_the_same_values(shards: tuple[int, int], selection: Any) -> None:
     array = opened(stored(shards))
-    for _ in range(2):  # the second time the index of the shard is known, and ranges are read
+    for _ in range(2):  # the second time, the index of the shard is known and ranges are read
         assert np.array_equal(array[selection], VALUES[selection])
 
 

@@ -1,4 +1,4 @@
-"""The picture is what the numbers say, for every type of number."""
+"""The colours of a rendered picture follow from the values, for every data type."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ RED, GREEN, GREY = (255, 0, 0), (0, 255, 0), (255, 255, 255)
 
 
 def expected(plane: Any, display: Any) -> Any:
-    """One channel as the definition has it, in double precision."""
+    """One channel according to the definition, in double precision."""
     level = np.clip((plane.astype(np.float64) - display.lo) / (display.hi - display.lo), 0, 1) ** display.gamma
     level = 1 - level if display.inverted else level
     return level[..., None] * np.array(display.color, float)

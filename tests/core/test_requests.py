@@ -1,4 +1,6 @@
-"""Requests to the store that each action makes, in every dialect (reference.md A.14). Gets at once are one round."""
+"""The number of requests that each action sends to the store, in every dialect (reference.md A.14). Concurrent requests
+count as one round.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,7 @@ NODES = {
 
 
 class Rounds(Counting):
-    """Counts round trips, too: requests that are made at once are one."""
+    """Also counts round trips; concurrent requests are one round trip."""
 
     rounds = 0
 
@@ -44,7 +46,7 @@ class Rounds(Counting):
         return super()._get_many(requests, cancelled, limit)
 
     def asked(self, act: Callable[[], Any]) -> tuple[dict[str, int], int, Any]:
-        """(requests by operation, rounds of gets, what `act` gave)."""
+        """The requests by operation, the rounds of gets, and the result of `act`."""
         self.reset()
         self.rounds = 0
         value = act()
@@ -52,7 +54,8 @@ class Rounds(Counting):
 
 
 def example(dialect: str) -> Rounds:
-    """`NODES`. The drafts have no document for /g/deep and /g/deep/er: keys beneath them imply the groups."""
+    """A store with `NODES`. The drafts have no document for /g/deep and /g/deep/er, which are implied by keys beneath
+    them."""
     memory = MemoryStore()
     h = zarrscope.open(memory, "w-", dialect=dialect)
     h.create_group("/g")
@@ -70,7 +73,7 @@ def test_a_hierarchy_opens_with_the_probes_in_one_round(dialect: str) -> None:
     store = example(dialect)
     requests, rounds, h = store.asked(lambda: zarrscope.open(store))
     assert h.dialect.name == dialect
-    later = {  # documents of the root that are no probes, in a round of their own
+    later = {  # documents of the root that detection does not read take another round
         "draft-2022-05": [2],
         "draft-2020": [4],
         "draft-2019-06": [2],
@@ -114,7 +117,8 @@ def test_a_web_page_in_place_of_a_document_does_not_end_the_search() -> None:
 
 @pytest.mark.parametrize("copied", [False, True])
 def test_kinds_of_a_group_of_two_hundred_far_away(copied: bool) -> None:
-    """Opening and one listing, then documents side by side; a consolidated copy needs nothing but opening."""
+    """Opening takes one listing and then concurrent requests for documents; with consolidated metadata only the
+    opening."""
     memory = MemoryStore()
     made = zarrscope.open(memory, "w-")
     for i in range(200):
@@ -145,7 +149,7 @@ def test_a_node_costs_one_round_and_a_known_array_its_own_documents(dialect: str
 
 @pytest.mark.parametrize("dialect", DRAFTS)
 def test_existence_is_asked_in_the_order_of_the_drafts(dialect: str) -> None:
-    """Array and group documents side by side, and one listing only where both miss."""
+    """Array and group documents are requested concurrently; if both are missing, one listing follows."""
     store = example(dialect)
     h = zarrscope.open(store)
     requests, rounds, node = store.asked(lambda: h["/g/deep"])
@@ -167,7 +171,7 @@ def test_children_with_kinds_cost_one_listing_and_at_most_their_documents(dialec
 
 @pytest.mark.parametrize("dialect", WRITTEN)
 def test_the_whole_tree(dialect: str) -> None:
-    """One list_prefix in the drafts, and no document for the kinds; else each group is listed once."""
+    """In the drafts one list_prefix gives all kinds without documents; in other dialects each group is listed once."""
     store = example(dialect)
     h = zarrscope.open(store)
     requests, rounds, found = store.asked(lambda: [*h.walk()])
@@ -187,7 +191,7 @@ def test_the_whole_tree(dialect: str) -> None:
 
 @pytest.mark.parametrize("dialect", DRAFTS)
 def test_the_tree_is_that_of_the_levels(dialect: str) -> None:
-    """Array and group of one name, names that end like documents, and the root's own documents."""
+    """An array and a group of one name, names that end like documents, and the root's own documents."""
     memory = MemoryStore()
     h = zarrscope.open(memory, "w-", dialect=dialect)
     h.create_array("/both", shape=(2,), dtype="u1")

@@ -1,5 +1,5 @@
-"""data/requirements.tsv lists every must and should of five public texts with its tests, or why it has none;
-data/hazards.tsv does so for the rules on what untrusted files may hold (reference.md F).
+"""data/requirements.tsv lists every must and should of five specifications with its tests, or the reason why it has
+none; data/hazards.tsv does so for untrusted files (reference.md F).
 
 test_draft_examples.py has the addresses of the texts. `places` are text:line, with the lines of the texts as plain
 text; `proof` names test functions, or gives a dated reason. The rules are in our words.

@@ -1,5 +1,6 @@
-"""The memory of results: used again when nobody has it any more, never before, and only for a moment; and what is not
-stored reads as fill."""
+"""Memory of results is used again only when no array refers to it, and is freed soon; chunks that are not stored read
+as the fill value.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ SHAPE = (16, 256, 256)
 
 @pytest.fixture
 def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[memory.MemoryPool]:
-    """An empty one that keeps results of 1 MiB, too."""
+    """An empty pool that also keeps results of 1 MiB."""
     try:
         mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS).madvise(mmap.MADV_FREE)
     except OSError:
@@ -42,7 +43,7 @@ def kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[memory.MemoryPool]:
 
 @pytest.fixture
 def array(tmp_path: Path) -> Array:
-    """Of 2 MiB, its second half not stored."""
+    """An array of 2 MiB whose second half is not stored."""
     made = zarrscope.open(tmp_path, "w-").create_array("/a", shape=SHAPE, dtype="uint16", chunks=(8, 64, 64))
     made[:8] = np.arange(8 * 256 * 256, dtype="u2").reshape(8, 256, 256)
     return made
@@ -122,7 +123,7 @@ def test_memory_that_the_system_does_not_want_marked_goes_back(
 
 # ---------------------------------------------------------------------------------------------- not for long
 def happens(what: Callable[[], bool]) -> bool:
-    """Whether it happens within half a minute."""
+    """Whether it happens within 30 seconds."""
     end = time.monotonic() + 30
     while not what() and time.monotonic() < end:
         time.sleep(0.01)

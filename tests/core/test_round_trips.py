@@ -1,4 +1,4 @@
-"""From the address of a web server to a picture: which requests have to wait for which, counted at the server.
+"""Opening an address on a web server until the picture: the server counts the requests that wait for others.
 
 The server holds every request and lets through only those of one round trip: what comes next must come all the same.
 """
@@ -61,7 +61,7 @@ def keys(server: WebServer) -> list[str]:
 
 
 def round_trip(server: WebServer, before: int, expected: set[str]) -> int:
-    """Waits until all of `expected` are asked for, with `before` requests answered; lets them through."""
+    """Waits until all `expected` keys are requested, with `before` requests answered; then answers them."""
     assert server.wait_held(before + len(expected)), f"after {before}: {keys(server)[before:]}"
     assert set(keys(server)[before:]) == expected
     assert len(keys(server)) == before + len(expected), "nothing is asked for twice"
@@ -138,7 +138,7 @@ def test_what_lies_beside_a_v2_array_is_opened_in_one_round_trip(server: WebServ
 
     opening("a", {*FIRST}, {*PROBES} - {*FIRST})
     opening("b", {*PROBES})
-    opening("c", {*PROBES})  # a wrong guess costs requests, no round trip
+    opening("c", {*PROBES})  # a wrong guess costs requests, but no round trip
     opening("c", {*FIRST})
 
 
@@ -173,7 +173,7 @@ def test_a_viewer_has_its_first_picture_after_three_round_trips(server: WebServe
     session.slice.changed.connect(lambda: session.slice.fit((16, 16)))
 
     def until(happened: Callable[[], bool]) -> None:
-        """Runs what comes in until then: requests, or calls for this thread."""
+        """Runs requests and posted calls until then."""
         end = time.monotonic() + 20
         while not happened():
             assert time.monotonic() < end, keys(server)

@@ -17,7 +17,7 @@ KEY = "zarr.json"
 
 
 class Failing(MemoryStore):
-    """Refuses to be written once it is told to."""
+    """Refuses writes after it was told to."""
 
     fails = False
 
@@ -93,7 +93,7 @@ def test_what_cannot_be_taken_back_is_named(stores: list[MemoryStore], monkeypat
     calls = []
 
     def once(self: Hierarchy, path: str, document: Any, **how: Any) -> Any:
-        if self is first:  # not the one on which it is rehearsed
+        if self is first:  # not the store of the dry run
             calls.append(path)
             if len(calls) > 1:
                 raise Unreadable("The disk went away")

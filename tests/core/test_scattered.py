@@ -1,4 +1,4 @@
-"""Writing by lists and masks of positions: numpy's own assignment tells what must be there afterwards."""
+"""Writing by lists and masks of positions gives the same values as numpy's assignment."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SHAPE = (7, 9)
 
 
 def made(layout: dict[str, Any], dtype: str = "i4") -> tuple[zarrscope.Array, np.ndarray[Any, Any]]:
-    """The same values in an array of ours and in one of numpy's."""
+    """The same values in an array of zarrscope and in one of numpy."""
     rest = {name: value for name, value in layout.items() if name != "dialect"}
     array = zarrscope.open(MemoryStore(), "w-", dialect=layout.get("dialect", "v3")).create_array(
         "/a", shape=SHAPE, dtype=dtype, **rest
@@ -47,7 +47,7 @@ def part(length: int) -> st.SearchStrategy[Any]:
 
 
 def taken(parts: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[int, ...]]:
-    """(the index as numpy's open mesh, the shape without axes that an integer takes)."""
+    """The index as numpy's open mesh, and the shape without axes that are indexed by an integer."""
     axes = [
         np.atleast_1d(np.arange(n)[np.asarray(p, int) if isinstance(p, list) else p])
         for p, n in zip(parts, SHAPE, strict=True)

@@ -1,4 +1,4 @@
-"""Written documents follow the registered schemas; violations are found, and nothing old is erased then."""
+"""Written documents follow the registered schemas; a violation is reported before anything is erased."""
 
 from __future__ import annotations
 

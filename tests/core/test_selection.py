@@ -1,4 +1,4 @@
-"""Selections take exactly what numpy's basic indexing takes, and their pieces tile the output once."""
+"""Selections accept what numpy's basic indexing accepts, and their pieces cover the output exactly once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders that a group shares: whoever saves, a file keeps its group, mode and access control list (acl(5)).
+"""Folders shared by a group of users: saving keeps a file's group, mode and access control list (acl(5)).
 
 Ids are made up, so nobody else of the machine is among them. Changing to them takes root; the lists take Linux and a
 file system that has them.
@@ -33,7 +33,7 @@ as_root = pytest.mark.skipif(getattr(os, "getuid", lambda: 1)() != 0, reason="ch
 
 
 def acl(guest: int, group: int = 6, mask: int = 6, other: int = 0) -> bytes:
-    """A list that also gives the guest rights: 4 to read, 2 to write."""
+    """An access control list that also gives rights to a guest: 4 to read, 2 to write."""
     entries = [
         (_USER_OBJ, 6, _NOBODY), (_USER, guest, GUEST), (_GROUP_OBJ, group, _NOBODY), (_MASK, mask, _NOBODY),
         (_OTHER, other, _NOBODY),
@@ -56,7 +56,7 @@ def lists(path: Path) -> dict[str, bytes]:
 
 @pytest.fixture
 def share(tmp_path: Path) -> Path:
-    """A hierarchy."""
+    """Makes a hierarchy in a shared folder."""
     path = tmp_path / "share"
     with zarrscope.open(path, "w-") as h:
         h.create_array("/a", shape=(4,), dtype="u1", chunks=(2,), attributes={"edited": False})[...] = 1
@@ -68,7 +68,7 @@ def files(path: Path) -> list[Path]:
 
 
 def as_member(work: Callable[[], object]) -> str:
-    """The error of `work`, done by another member of the group in a copy of this process; "" if there is none."""
+    """The error of `work`, done by another member of the group in a fork of this process; "" if there is none."""
     here, there = os.pipe()
     child = os.fork()
     if not child:
@@ -119,7 +119,7 @@ def test_a_list_stays_with_a_file_that_is_replaced(share: Path, way: str, option
 
 @ways
 def test_a_list_for_new_files_gives_no_rights_to_old_ones(share: Path, way: str, options: Any) -> None:
-    """The file that replaces an old one is new to the folder, and would get the list for new files."""
+    """A file that replaces an old one is new in the folder, and would get the folder's default list."""
     for folder in (share, *(each for each in share.rglob("*") if each.is_dir())):
         give(folder, DEFAULT, acl(guest=6))
     before: dict[Path, tuple[dict[str, bytes], int]] = {}
@@ -133,7 +133,7 @@ def test_a_list_for_new_files_gives_no_rights_to_old_ones(share: Path, way: str,
 @as_root
 @pytest.mark.parametrize("scheme", ["ssh", "sftp"])
 def test_group_and_mode_stay_when_a_server_writes(share: Path, scheme: str, services: Services) -> None:
-    """The far side of ssh also keeps lists, which SFTP does not have (resources/docs/remote.md)."""
+    """The remote side of ssh also keeps access control lists, which SFTP cannot (resources/docs/remote.md)."""
     if (why := servers.missing("sshd")) is not None:
         pytest.skip(why)
     program = services.sshd
@@ -168,7 +168,7 @@ def test_a_new_file_gets_the_list_of_its_folder(share: Path) -> None:
 @as_root
 @pytest.mark.parametrize("listed", [False, True])
 def test_a_member_of_the_group_saves_and_the_group_keeps_its_rights(share: Path, listed: bool) -> None:
-    edit(share)  # imports what the other user may not read
+    edit(share)  # imports modules that the other user may not read
     for path in (share, *share.rglob("*")):
         os.chown(path, OWNER, GROUP)
         path.chmod(0o2770 if path.is_dir() else 0o660)

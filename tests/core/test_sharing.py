@@ -1,4 +1,4 @@
-"""An edit does not parse the large parts of a document that it leaves as they are: both values share them."""
+"""An edit does not parse the large unchanged parts of a document again: the old and the new value share them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Native shortcuts: all off by one variable, each tested when it is loaded, and the plain way gives the same."""
+"""Native shortcuts: one variable turns all off, each tests itself when it is loaded, and results are the same without
+them.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ PROOF = ROOT / "tests" / "contracts" / "shortcuts.py"
 
 
 def proved(interpreter: str, **environment: str) -> dict[str, Any]:
-    """The output of the proof in another interpreter."""
+    """The output of the checks in another interpreter."""
     run = subprocess.run(
         [interpreter, str(PROOF)],
         capture_output=True,
@@ -42,7 +44,7 @@ def proved(interpreter: str, **environment: str) -> dict[str, Any]:
     "interpreter", [sys.executable, *filter(None, os.environ.get("ZARRSCOPE_INTERPRETERS", "").split(os.pathsep))]
 )
 def test_each_shortcut_gives_what_the_plain_way_gives(interpreter: str) -> None:
-    """ZARRSCOPE_INTERPRETERS names more of them, such as one with the oldest numcodecs that we allow."""
+    """ZARRSCOPE_INTERPRETERS names further interpreters, such as one with the oldest supported numcodecs."""
     found = proved(interpreter)
     assert set(found["used"]) | set(found["unused"]) == set(PLACES)
     assert found["compared"]["arrays"] == 162
@@ -52,7 +54,7 @@ def test_each_shortcut_gives_what_the_plain_way_gives(interpreter: str) -> None:
 
 
 def test_one_variable_turns_all_off() -> None:
-    """Nothing is loaded by ctypes then, nor asked of the system past Python."""
+    """Then ctypes loads nothing, and no system call bypasses Python."""
     program = """
         import ctypes, sys
         def refuse(*_, **__):
@@ -87,7 +89,7 @@ def test_one_variable_turns_all_off() -> None:
 
 
 class _Wrong:
-    """A library all of whose functions do nothing and say that they did what was asked."""
+    """A library whose functions do nothing and report success."""
 
     def __getattr__(self, name: str) -> Any:
         def function(*given: Any) -> int:
@@ -97,7 +99,7 @@ class _Wrong:
 
 
 def state_of(make: Any) -> shortcuts.ShortcutState:
-    """Of a shortcut that is made as this one is."""
+    """The state of a shortcut that is made in the same way as this one."""
     loaded = shortcuts.shortcut("for a test", tried_with="nothing")(make)
     try:
         [state] = [state for state in shortcuts.states() if state.name == "for a test"]
@@ -150,7 +152,7 @@ def _refuse(*_: object, **__: object) -> None:
 
 
 def test_ctypes_stands_where_shortcuts_are_only() -> None:
-    """And the system call of openat2 is bound once."""
+    """Also, the system call openat2 is bound only once."""
     core = ROOT / "core" / "zarrscope"
     texts = {path.relative_to(core).as_posix(): path.read_text("utf-8") for path in core.rglob("*.py")}
     assert {path for path, text in texts.items() if re.search(r"^\s*import ctypes", text, re.M)} == {

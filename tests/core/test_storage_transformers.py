@@ -1,4 +1,4 @@
-"""A storage transformer is a store over a store: two of them, stacked, as another package would add them."""
+"""Storage transformers, which are stores over a store: two of another package, stacked."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ARRAY: dict[str, Any] = {
 
 
 class Over(Store):
-    """Passes everything on; its heirs change keys or bytes."""
+    """Passes everything on; subclasses change keys or bytes."""
 
     def __init__(self, inner: Store, configuration: Any, prefix: str) -> None:
         self.inner, self.configuration, self.prefix, self.url = inner, configuration, prefix, inner.url
@@ -51,14 +51,14 @@ class Over(Store):
 
 
 class Elsewhere(Over):
-    """Keeps chunks under another prefix."""
+    """Stores chunks under another prefix."""
 
     def key(self, key: str) -> str:
         return f"{self.configuration['where']}{key}"
 
 
 class Scrambled(Over):
-    """Stores every byte with its bits turned over; the keys it sees are those the array asks for."""
+    """Inverts the bits of every byte; it receives the keys that the array requests."""
 
     def scramble(self, value: bytes) -> bytes:
         assert value is not None

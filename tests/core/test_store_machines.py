@@ -1,4 +1,4 @@
-"""Any sequence of operations leaves in a store what a dict would hold.
+"""Any sequence of operations leaves the same values in a store as in a dict.
 
 Tried for every kind in the table of stores that can be written, against the server that it is made for. Wrappers and
 stores of other packages have theirs beside their tests.

@@ -1,4 +1,4 @@
-"""The tables of support in the docs: what the generator says of the code, and that its proofs are there."""
+"""The tables of support in the docs match the code, and the tests that they name exist."""
 
 from __future__ import annotations
 

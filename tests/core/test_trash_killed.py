@@ -1,4 +1,4 @@
-"""Processes that move nodes into the trash and back are killed at any moment: nothing is lost.
+"""Processes that move nodes into the trash and back are killed at random moments: nothing is lost.
 
 ZARRSCOPE_KILLS says how many processes are killed for each dialect.
 """
@@ -67,7 +67,7 @@ class _Killed(BaseException):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_wherever_a_throw_ends_it_can_be_mended(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every change of the disk in turn is the last one."""
+    """Each change of the disk in turn is the last one that happens."""
 
     class Ending(LocalStore):
         left = 0

@@ -1,4 +1,4 @@
-"""A value that cannot be read is unreadable, never absent: documents and chunks of every store in the registry."""
+"""A value that cannot be read is an error, never absent: documents and chunks of every store in the registry."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from zarrscope.stores.store import Store
 
 CASES = [(kind, fault) for kind, (_, faults) in KINDS.items() for fault in faults]
 AMONG = {*ANSWERS} - {"403", "503", "a page", "cut short"}
-"""Answers of services that the slower rule leaves to the other one."""
+"""Answers of services for which the slower test is left out, because the other test covers them."""
 
 
 def of(cases: list[tuple[str, str]]) -> pytest.MarkDecorator:
@@ -51,7 +51,7 @@ def test_every_kind_of_store_is_tried() -> None:
 
 
 def refusal(store: Store, key: str, part: ByteRange | None, limit: int | None = None) -> ZarrscopeError | None:
-    """Why the value is not given; None where it is said to be absent."""
+    """The reason why the value cannot be read; None if the store reports it as absent."""
     try:
         value = store.get(key, part, limit)
     except ZarrscopeError as error:
@@ -69,7 +69,7 @@ def test_a_value_that_cannot_be_read_is_not_absent(faulty: Faulty, fault: str) -
         with faulty.faults[fault](key):
             try:
                 store = faulty.opened()
-            except (Unreadable, BadMetadata):  # nothing of the file or the service can be had
+            except (Unreadable, BadMetadata):  # no value of the file or service can be read
                 continue
             parts = fault not in faulty.whole_only
             for part in (None, ByteRange(0, 1), ByteRange.last(1)) if parts else (None,):
@@ -100,7 +100,7 @@ def _many(store: Store, key: str, parts: bool) -> list[tuple[int, object]]:
 
 @of([case for case in CASES if case[1] not in AMONG])
 def test_nothing_is_made_of_what_cannot_be_read(faulty: Faulty, fault: str) -> None:
-    """No fill values, no missing nodes, no empty hierarchy; and a conversion ends."""
+    """No fill values, missing nodes or empty hierarchies; a conversion stops."""
     with faulty.faults[fault](CHUNK), suppress(Unreadable, BadMetadata):
         hierarchy = zarrscope.open(faulty.opened())
         with pytest.raises((Unreadable, Unsupported)):

@@ -1,4 +1,4 @@
-"""Checking hierarchies: exactly what is wrong is found, in every dialect, whatever else is broken."""
+"""Checking a hierarchy finds exactly its faults, in every dialect, whatever else is broken."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LAYOUTS = ["v2", "v3", "v3 sharded", "n5", "draft-2019-05", "draft-2020", "draft
 
 
 def made(layout: str, codecs: Any = GZIP, store: Any = None) -> tuple[Any, zarrscope.Array]:
-    """A hierarchy with one array /g/a of 4 x 5 chunks (shards), all stored."""
+    """A hierarchy with one array /g/a of 4 x 5 chunks (shards), all of them stored."""
     store = MemoryStore() if store is None else store
     dialect, _, sharded = layout.partition(" ")
     h = zarrscope.open(store, "w-", dialect=dialect)
@@ -137,7 +137,8 @@ def test_inner_chunks_of_shards() -> None:
     assert [(f.severity, f.code, f.key) for f in found(store)] == [("information", "chunk-missing", key)] * 2
     other = a.metadata.keys.key((0, 0))
     value = store.get(other)
-    store.set(other, value[:5] + b"?" + value[6:])  # a byte of an inner chunk without checksum: nobody can tell
+    # a byte of an inner chunk without checksum: the change cannot be detected
+    store.set(other, value[:5] + b"?" + value[6:])
     assert len(found(store)) == 2
     store.set(other, value[:-8] + bytes(8))  # the index and its checksum
     broken = [f for f in found(store) if f.severity == "error"]

@@ -1,4 +1,4 @@
-"""Comparing hierarchies: by meaning, so a conversion is no difference; strictly, and value by value."""
+"""Comparing hierarchies: by meaning, in which a conversion is no difference, strictly, and by value."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""`check` finds what keeps chunks from being read although something lies there: links, folders, lost documents, and
-shards whose index gives bytes to two chunks."""
+"""`check` finds what prevents stored chunks from being read: links, folders, lost documents, and shards whose index
+gives the same bytes to two chunks.
+"""
 
 from __future__ import annotations
 
@@ -146,7 +147,7 @@ def test_what_is_no_chunk_beside_nodes_is_no_lost_array(tmp_path: Path) -> None:
 
 
 def sharded(root: Path, entries: list[tuple[int, int]]) -> list[Finding]:
-    """Of an array of one shard of four inner chunks, two bytes each, with this index."""
+    """An array of one shard with this index; it has four inner chunks of two bytes."""
     array = zarrscope.open(root, "a").create_array("a", shape=(4,), dtype="u2", chunks=(1,), shards=(4,), codecs=[])
     assert isinstance(array, zarrscope.Array)
     index = b"".join(struct.pack("<QQ", *entry) for entry in entries)

@@ -1,4 +1,4 @@
-"""Characters that control a terminal or deceive the eye are spelled out, wherever text of a file is shown."""
+"""Control characters and deceptive characters are spelled out wherever text of a file is displayed."""
 
 from __future__ import annotations
 

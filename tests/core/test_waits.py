@@ -1,4 +1,4 @@
-"""Jobs that read name the request for which they wait, and end when they are stopped or cancelled."""
+"""Jobs that read report the request they wait for, and end when they are stopped or cancelled."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_job_names_the_request_and_the_place_that_do_not_answer(server: WebSer
 
 @pytest.mark.parametrize("how", ["stop", "cancel"])
 def test_the_thread_of_a_job_is_free_at_once(server: WebServer, background: Background, how: str) -> None:
-    """The pool has one thread: the next job starts only when the first one has ended, long before the time-out."""
+    """The pool has one thread: the next job starts when the first one has ended, long before the time-out."""
     mailbox = Mailbox()
     owner = background.owner(mailbox)
     server.gate.clear()

@@ -1,12 +1,8 @@
-"""Children of groups on web servers: index pages, JSON, listings of buckets, and what OME-Zarr metadata name."""
+"""Children of groups on web servers, found by index pages, JSON, bucket listings and names in OME-Zarr metadata."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
-from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -14,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 import zarrscope
-from contracts.http_server import web_server
+from contracts.http_server import folder_server, serving, web_server
 from zarrscope.stores import web_index
 from zarrscope.stores.memory import MemoryStore
 
@@ -79,19 +75,6 @@ def test_the_addresses_of_listings() -> None:
     assert web_index.bucket_page(b"<not xml") is None
 
 
-@contextmanager
-def serving(handler: Any) -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(20)
-
-
 def example(store: Any) -> None:
     made = zarrscope.open(store, "w-")
     made.create_group("/g")
@@ -99,15 +82,10 @@ def example(store: Any) -> None:
     made.create_array("/a b", shape=(2,), dtype="u1")
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        pass
-
-
 def test_a_folder_served_by_python_is_listed(tmp_path: Path) -> None:
     example(str(tmp_path / "x.zarr"))
     (tmp_path / "x.zarr" / "notes").mkdir()
-    with serving(partial(Quiet, directory=str(tmp_path))) as url:
+    with serving(folder_server(tmp_path)) as url:
         h = zarrscope.open(f"{url}/x.zarr")
         assert {(c.name, c.kind) for c in h.root.children()} == {("a b", "array"), ("g", "group")}
         assert {(c.name, c.origin) for c in h.root.list_names()} == {(n, "index") for n in ("a b", "g", "notes")}
@@ -116,7 +94,7 @@ def test_a_folder_served_by_python_is_listed(tmp_path: Path) -> None:
 
 
 def bucket(store: MemoryStore, asked: list[str]) -> type[BaseHTTPRequestHandler]:
-    """Answers as S3 does, two names a page."""
+    """Answers as S3 does, with two names per page."""
     values = {key: store.get(key) or b"" for key in store.list()}
 
     class Handler(BaseHTTPRequestHandler):
@@ -160,7 +138,7 @@ def test_a_public_bucket_is_listed_page_by_page() -> None:
     made = zarrscope.open(store, "w-")
     for i in range(5):
         made.create_group(f"/n{i}")
-    with serving(bucket(store, asked)) as url:
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), bucket(store, asked))) as url:
         root = zarrscope.open(f"{url}/pub/x.zarr").root
         names = root.list_names()
         assert next(names).name == "n0"

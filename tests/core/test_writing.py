@@ -1,4 +1,6 @@
-"""Writing equals numpy's assignment, whatever the selection, the chunks and the shards; and what it costs the store."""
+"""Writing gives the same values as numpy's assignment for all selections, chunks and shards, with a known number of
+requests.
+"""
 
 from __future__ import annotations
 
@@ -120,7 +122,7 @@ def test_a_part_of_a_shard_is_one_get_and_one_set_and_touches_no_other_chunk(tmp
 
 
 class Turned(Wrapper):
-    """A transformer that stores every value backwards."""
+    """A transformer that reverses the bytes of every value."""
 
     def _get(self, key: str, part: Any, limit: int | None = None) -> bytes | None:
         value = self.store.get(key)
@@ -142,7 +144,7 @@ def test_what_is_put_goes_through_a_transformer_as_what_is_set() -> None:
 
 
 def test_a_damaged_chunk_in_a_shard_stays_while_others_are_written(tmp_path: Path) -> None:
-    """Only what is touched is decoded: the rest of the shard is taken over byte for byte."""
+    """Only the written chunks are decoded: the rest of the shard is copied byte for byte."""
     store = LocalStore(tmp_path)
     h = zarrscope.open(store, "w-")
     codecs: list[dict[str, Any]] = [*RAW, {"name": "crc32c"}]

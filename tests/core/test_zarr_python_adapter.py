@@ -1,4 +1,4 @@
-"""zarr-python's own tests of stores run on ours, as it sees them through `as_zarr_store`."""
+"""zarr-python's own tests of stores, run on the adapter that `as_zarr_store` returns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from zarrscope.stores.zarr_python_adapter import adapter
 
 
 def run(work: Any) -> Any:
-    """The result of a coroutine; unlike asyncio.run, this leaves the event loop of other tests alone."""
+    """The result of a coroutine. Unlike asyncio.run, this does not replace the event loop of other tests."""
     loop = asyncio.new_event_loop()
     try:
         return loop.run_until_complete(work)

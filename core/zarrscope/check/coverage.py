@@ -1,5 +1,5 @@
-"""Counts the data that a check has read, and names its blind spots: if an array's codecs keep no checksum, its chunks
-may have changed and still decode."""
+"""Counts the data that a check has read, and names the arrays that it cannot verify: if an array's codecs keep no
+checksum, its chunks may have changed and still decode."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ class _Check:
         if isinstance(node, Array):
             yield from self._array(path, node, findings, reached)
             return
-        if isinstance(node, ZarrscopeError) and self._claimed(path) == "array":
+        if isinstance(node, ZarrscopeError) and self._stated_kind(path) == "array":
             if reached is None:
                 self.journal.reach(path, 0, findings)
             yield from findings
@@ -287,10 +287,10 @@ class _Check:
         name = node.metadata.dialect
         return self.hierarchy.dialect if name == self.hierarchy.dialect.name else dialect_named(name)
 
-    def _claimed(self, path: str) -> str | None:
+    def _stated_kind(self, path: str) -> str | None:
         dialect = self.hierarchy.dialect
         try:
-            return dialect.claimed(path, fetch(self.hierarchy.store, dialect.documents(path)))
+            return dialect.stated_kind(path, fetch(self.hierarchy.store, dialect.documents(path)))
         except ZarrscopeError:
             return None
 
@@ -381,7 +381,7 @@ class _Check:
             documents = fetch(self.hierarchy.store, dialect.documents(path))
         except ZarrscopeError:
             return []  # opening the node reported the error
-        by_kind = {dialect.claimed(path, {key: value}): key for key, value in documents.items()}
+        by_kind = {dialect.stated_kind(path, {key: value}): key for key, value in documents.items()}
         if "array" not in by_kind or "group" not in by_kind:
             return []
         message = f"There is an array ({by_kind['array']}) and a group ({by_kind['group']}) at the same path"

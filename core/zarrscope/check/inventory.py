@@ -83,6 +83,19 @@ class Inventory:
             else:
                 yield index_at(number, self.grid)
 
+    def next_absent(self, number: int) -> ChunkIndex | None:
+        """The first chunk from number `number` on, in C order, that is not stored; after the last chunk follows the
+        first. None if all are stored, or if that is not known because not every stored chunk was noted."""
+        if not self.known or len(self.numbers) != self.present or not self.absent:
+            return None
+        for start in (number, 0):
+            later = self.numbers[np.searchsorted(self.numbers, start) :]
+            gaps = np.flatnonzero(later != start + np.arange(len(later)))
+            found = start + (int(gaps[0]) if gaps.size else len(later))
+            if found < self.total:
+                return index_at(found, self.grid)
+        return None
+
     def cut(
         self,
         row_axis: int,

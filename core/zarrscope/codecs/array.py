@@ -230,7 +230,6 @@ class VariableLength(ArrayToBytes):
     """Stores the number of items as a uint32, then for each item its length as a uint32 and its bytes. All numbers are
     little-endian, the items in C order."""
 
-    worker = ""
     text = False
     """Whether items are text, which may take more memory decoded than as UTF-8."""
     item_size = TEXT

@@ -37,7 +37,6 @@ class PackBits(ArrayToBytes):
         bits, self.signed = SMALL.get(decoded.dtype.name, (8 * self.width, dtype.kind == "i"))
         if dtype.kind == "b":
             bits = 1
-        self.bits = bits
         # The README of the codec and its schema give these two settings different names.
         first = "first_bit" if settings.has("first_bit") or not settings.has("start_bit") else "start_bit"
         last = "last_bit" if settings.has("last_bit") or not settings.has("end_bit") else "end_bit"

@@ -196,7 +196,7 @@ class ArrayWork:
 
     @_counted
     def encode(self, region: ChunkRegion) -> WorkCount:
-        """Decodes the source of one region and encodes its chunks for the target."""
+        """Decodes one region of the source array and encodes it as chunks of the target array."""
         metadata = self.target.metadata
         indices = list(product(*region))
         wanted = [index for index in indices if not self._stored(metadata.keys.key(index))]

@@ -4,9 +4,8 @@ ones.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from zarrscope.dialects import dialect_named
 from zarrscope.dialects.pipeline import bytes_codec
@@ -14,9 +13,8 @@ from zarrscope.errors import Refused
 from zarrscope.model.codec_table import kind_of
 from zarrscope.model.dtype import DataType
 from zarrscope.model.metadata import ArrayMetadata, CodecSpec, Configuration, RegularGrid
+from zarrscope.nodes.create import CodecLike as CodecLike
 from zarrscope.nodes.create import as_spec, default_codecs, guess_chunks, sharding, with_defaults
-
-CodecLike = CodecSpec | Mapping[str, Any] | str
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ class Patch:
 
     @property
     def pieces(self) -> int:
-        """The number of chunks, or shards, that are written."""
+        """The number of chunks to write; of shards, if the array is sharded."""
         return sum(len(level.pieces) for level in self.levels)
 
 

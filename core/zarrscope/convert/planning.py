@@ -33,7 +33,7 @@ from zarrscope.model.node_path import clean_path, join_path, natural
 from zarrscope.nodes.array import Array
 from zarrscope.nodes.consolidated import holder_of
 from zarrscope.nodes.consolidated_metadata import MAX_DEPTH
-from zarrscope.nodes.detect import need_telling
+from zarrscope.nodes.detect import need_known_absence
 from zarrscope.nodes.hierarchy import Group, Hierarchy
 from zarrscope.nodes.stored_array import StoredArray
 from zarrscope.ome.metadata import block
@@ -255,7 +255,7 @@ class _Planner:
         self.axes: dict[str, tuple[str, ...]] = {}
 
     def nodes(self) -> Iterator[NodePlan]:
-        need_telling(self.source.store)
+        need_known_absence(self.source.store)
         node = self.source.open_node(self.root) if self.pyramids is not None else None
         if self.pyramids is None or not isinstance(node, Array):
             yield from self._node(self.root, "/", 0)

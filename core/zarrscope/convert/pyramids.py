@@ -32,8 +32,8 @@ from zarrscope.view.image import Image, find_images
 
 @dataclass(frozen=True)
 class PlannedPyramid:
-    """The levels to build from one array. `image` is the path of the group whose attributes describe the image in the
-    source (None: there is no such group), `target` its path in the destination.
+    """The levels to build from one array. `image` is the path, in the source, of the group whose attributes describe
+    the image, or None if there is no such group. `target` is the path of the new image in the destination.
     """
 
     image: str | None

@@ -19,6 +19,23 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+class StoredAttributes(dict[str, Any]):
+    """The attributes of a node as they were read. A change would not be saved, so it raises TypeError."""
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        raise TypeError("node.attributes is for reading only: node.attrs saves changes")
+
+    __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = setdefault = update = _refuse
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return dict, (dict(self),)  # copies are plain
+
+
+def as_stored(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """These attributes, for reading only."""
+    return StoredAttributes(attributes) if isinstance(attributes, dict) else attributes
+
+
 class UnreadAttributes(Mapping[str, Any]):
     """The attributes of a node whose document is too broken to show them. Every access raises the defect, because an
     empty mapping would say that the node has no attributes.

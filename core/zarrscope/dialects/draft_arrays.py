@@ -23,7 +23,7 @@ from zarrscope.dialects.layouts import (
     SHARDING_URI,
     DraftLayout,
 )
-from zarrscope.dialects.pipeline import NamedCodec, form_of, from_v2, from_v3, told_by
+from zarrscope.dialects.pipeline import NamedCodec, form_of, from_v2, from_v3, with_origin
 from zarrscope.dialects.reading import Members, token, within
 from zarrscope.dialects.v2 import dimension_names
 from zarrscope.errors import BadMetadata
@@ -232,8 +232,8 @@ def _data_type(
 
 
 def _fallback(value: JSON, form: JSON) -> tuple[Typed | None, str]:
-    """The first type in `value` (one name or a list) that zarrscope knows and that has the size of the type string
-    `form`, and its name; (None, "") if there is none."""
+    """Returns the first data type named in `value` (a name or a list of names) that zarrscope knows and whose elements
+    have the size of the type string `form`, with its name; (None, "") if there is none."""
     size = None
     if isinstance(form, str) and form[:1] in "<>|":
         try:
@@ -274,7 +274,7 @@ def _memory_layout(members: Members, ndim: int, reports: list[ExtensionReport]) 
         if made is not None:
             pointer = "/chunk_memory_layout"
             reports.append(ExtensionReport("memory layout", name, True, True, ExtensionOutcome.USED, "", pointer))
-            return "C", told_by(pointer, *from_v3(made(value, ndim), pointer, None, ndim))
+            return "C", with_origin(pointer, *from_v3(made(value, ndim), pointer, None, ndim))
         advice = "A memory layout can never be passed over."
         reports.append(missing("memory layout", name, "/chunk_memory_layout", advice))
         return "C", ()

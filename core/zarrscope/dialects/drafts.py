@@ -247,7 +247,7 @@ class DraftDialect(Dialect):
                 return self._node(path, "array", self._nameless_root, documents, notes)
         return None
 
-    def claimed(self, path: str, documents: Mapping[str, StoredDocument]) -> NodeKind | None:
+    def stated_kind(self, path: str, documents: Mapping[str, StoredDocument]) -> NodeKind | None:
         nameless = self._nameless_root if self.layout == DRAFT_2020 and not path.strip("/") else ""
         if self.key(path, "array") in documents or nameless in documents:
             return "array"

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Literal
 
 from zarrscope.dialects.defects import Defects, need_sound
 from zarrscope.dialects.demands import missing
-from zarrscope.dialects.pipeline import from_numcodecs, reversal, told_by
+from zarrscope.dialects.pipeline import from_numcodecs, reversal, with_origin
 from zarrscope.dialects.protocol import Child, Detected, Dialect, Erasure, Node, NodeKind, StoredDocument
 from zarrscope.dialects.reading import Members, glance, load, prefix_of, text_of
 from zarrscope.dialects.writing import check_plain_name, document
@@ -129,13 +129,13 @@ class N5(Dialect):
         attributes = {name: value for name, value in members.value.items() if name not in own}
         return Node(path, metadata, attributes, tuple(notes))
 
-    def claimed(self, path: str, documents: Mapping[str, StoredDocument]) -> NodeKind | None:
+    def stated_kind(self, path: str, documents: Mapping[str, StoredDocument]) -> NodeKind | None:
         members = glance(documents, prefix_of(path) + DOCUMENT)
         if not members:  # the document is absent, empty, or too broken to be read
             return None
         return "array" if all(name in members for name in _DATASET) else "group"
 
-    def guessed(self, path: str, documents: Mapping[str, StoredDocument], beneath: Collection[str]) -> NodeKind:
+    def guessed_kind(self, path: str, documents: Mapping[str, StoredDocument], beneath: Collection[str]) -> NodeKind:
         text = text_of(documents, prefix_of(path) + DOCUMENT)
         if sum(f'"{name}"'.encode() in text for name in _DATASET) > 1:
             return "array"
@@ -147,7 +147,7 @@ class N5(Dialect):
         text = documents.get(DOCUMENT)
         if text is None:
             return None
-        told = b'"n5"' in text or self.guessed("/", documents, beneath) == "array"
+        told = b'"n5"' in text or self.guessed_kind("/", documents, beneath) == "array"
         return Detected(self) if told or any(key.endswith("/" + DOCUMENT) for key in beneath) else None
 
     def _dataset(self, path: str, members: Members, defects: Defects) -> ArrayMetadata:
@@ -171,7 +171,7 @@ class N5(Dialect):
         compression = attempt(_compression, members, dtype.itemsize if dtype is not None else 1)
         codecs: tuple[CodecSpec, ...] | None = None
         if shape is not None and dtype is not None and compression is not None:
-            codecs = (*told_by("/dimensions", *reversal(ndim)), _block(ndim, dtype, compression))
+            codecs = (*with_origin("/dimensions", *reversal(ndim)), _block(ndim, dtype, compression))
         return defects.array(
             shape=shape,
             dtype=dtype,
@@ -241,7 +241,7 @@ def _block(ndim: int, dtype: DataType, compression: Iterable[CodecSpec]) -> Code
     order of the canonical array, big-endian and compressed."""
     values = CodecSpec("bytes", Configuration({"endian": "big"} if dtype.itemsize > 1 else {}))
     turn = CodecSpec("transpose", Configuration({"order": [*range(ndim)][::-1]}))  # present even if there is one axis
-    inner = (*told_by("/dimensions", turn), *told_by("/dataType", values), *compression)
+    inner = (*with_origin("/dimensions", turn), *with_origin("/dataType", values), *compression)
     origin = Origin("", "", inner=tuple(spec.origin for spec in inner))
     settings = Configuration({"codecs": [_form(spec) for spec in inner]})
     return CodecSpec("n5_default", settings, spelled="N5 block", origin=origin)

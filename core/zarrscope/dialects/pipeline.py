@@ -111,14 +111,14 @@ def from_v2(
             dtype = replace(dtype, code=None)
         elif made[0] != "object":
             dtype = data_type(made[0])
-    out = list(told_by(order_at, *(reversal(ndim) if order == "F" else ())))
+    out = list(with_origin(order_at, *(reversal(ndim) if order == "F" else ())))
     in_bytes = False
     stage, stage_endian = dtype, endian
     for named in (*filters, *compressors):
         kind = kind_of(_canonical_name(named))
         if not in_bytes and kind not in ("array→array", "array→bytes"):
             if not stage.variable:
-                out += told_by(dtype_at, bytes_codec(stage, stage_endian))
+                out += with_origin(dtype_at, bytes_codec(stage, stage_endian))
             in_bytes = True
         spec = from_numcodecs(named.identifier, named.configuration, stage.itemsize, named.spelled)
         spec = replace(spec, origin=named.origin)
@@ -127,11 +127,11 @@ def from_v2(
             stage, stage_endian = _output(spec, stage, stage_endian)
         in_bytes = in_bytes or kind == "array→bytes"
     if not in_bytes and not stage.variable:
-        out += told_by(dtype_at, bytes_codec(stage, stage_endian))
+        out += with_origin(dtype_at, bytes_codec(stage, stage_endian))
     return dtype, tuple(out)
 
 
-def told_by(place: str, *codecs: CodecSpec) -> tuple[CodecSpec, ...]:
+def with_origin(place: str, *codecs: CodecSpec) -> tuple[CodecSpec, ...]:
     """Copies of `codecs` whose origin, and that of their settings, is the member of the document at `place`, a JSON
     pointer."""
     return tuple(

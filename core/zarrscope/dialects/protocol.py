@@ -98,7 +98,7 @@ class Child:
         return as_far_as_read(self._seen().attributes)
 
     @property
-    def told(self) -> bool:
+    def has_details(self) -> bool:
         """Whether more than the child's name and kind is known, or can be read by `look`."""
         return self._look is not None or self._insight is not NOTHING
 
@@ -308,14 +308,14 @@ class Dialect(Protocol):
     def parse(self, path: str, documents: Mapping[str, StoredDocument]) -> Node | None:
         """Parses a node from those of its documents that exist; None if they describe no node."""
 
-    def claimed(self, path: str, documents: Mapping[str, StoredDocument]) -> NodeKind | None:
+    def stated_kind(self, path: str, documents: Mapping[str, StoredDocument]) -> NodeKind | None:
         """The kind that the documents state, even if `parse` refuses them; None if they state none. Never raises."""
 
-    def guessed(self, path: str, documents: Mapping[str, StoredDocument], beneath: Collection[str]) -> NodeKind:
+    def guessed_kind(self, path: str, documents: Mapping[str, StoredDocument], beneath: Collection[str]) -> NodeKind:
         """The likely kind of a node whose document cannot be parsed, guessed from its text and the keys `beneath` it:
         names (prefixes end in a slash), and the keys of documents one level down ("a/zarr.json").
         """
-        return self.claimed(path, documents) or "group"
+        return self.stated_kind(path, documents) or "group"
 
     def consolidated(self, documents: Mapping[str, StoredDocument]) -> dict[str, StoredDocument] | None:
         """The copies of other documents (consolidated metadata) in the root's `documents`, by store key; None if the

@@ -50,7 +50,7 @@ class V1(Dialect):
         said = all(name in found for name in ("zarr_format", "shape", "chunks", "dtype"))
         return Detected(self) if said else None
 
-    def guessed(self, path: str, documents: Mapping[str, StoredDocument], beneath: Collection[str]) -> NodeKind:
+    def guessed_kind(self, path: str, documents: Mapping[str, StoredDocument], beneath: Collection[str]) -> NodeKind:
         return "array"
 
     def recognize_broken(self, documents: Mapping[str, bytes], beneath: Collection[str]) -> Detected | None:
@@ -88,7 +88,7 @@ class V1(Dialect):
         attributes = defects.attributes(_attributes, documents, notes)
         return Node("/", self._array(members, defects), attributes, tuple(notes))
 
-    def claimed(self, path: str, documents: Mapping[str, StoredDocument]) -> NodeKind | None:
+    def stated_kind(self, path: str, documents: Mapping[str, StoredDocument]) -> NodeKind | None:
         return "array" if not path.strip("/") and "meta" in documents else None
 
     def _array(self, members: Members, defects: Defects) -> ArrayMetadata:

@@ -94,7 +94,7 @@ class V2(Dialect):
     def parse(self, path: str, documents: Mapping[str, StoredDocument]) -> Node | None:
         prefix = prefix_of(path)
         notes: list[str] = []
-        kind = self.claimed(path, documents)
+        kind = self.stated_kind(path, documents)
         if kind is None:
             return None
         key = f"{prefix}.z{kind}"
@@ -114,7 +114,7 @@ class V2(Dialect):
             metadata = GroupMetadata(self.name, defects=defects.found)
         return Node(path, metadata, attributes, tuple(notes))
 
-    def claimed(self, path: str, documents: Mapping[str, StoredDocument]) -> NodeKind | None:
+    def stated_kind(self, path: str, documents: Mapping[str, StoredDocument]) -> NodeKind | None:
         prefix = prefix_of(path)
         if f"{prefix}.zarray" in documents:
             return "array"

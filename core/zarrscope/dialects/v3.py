@@ -153,14 +153,14 @@ class V3(Dialect):
         reading = DocumentParser(self, path, members, notes, defects)
         return Node(path, reading.array() if kind == "array" else reading.group(), attributes, tuple(notes))
 
-    def claimed(self, path: str, documents: Mapping[str, StoredDocument]) -> NodeKind | None:
+    def stated_kind(self, path: str, documents: Mapping[str, StoredDocument]) -> NodeKind | None:
         source = documents.get(prefix_of(path) + DOCUMENT)
         if isinstance(source, bytes) and len(source) <= ALIKE_BYTES:
-            return _claimed(source)
+            return _stated_kind(source)
         kind = glance(documents, prefix_of(path) + DOCUMENT).get("node_type")
         return kind if kind == "array" or kind == "group" else None
 
-    def guessed(self, path: str, documents: Mapping[str, StoredDocument], beneath: Collection[str]) -> NodeKind:
+    def guessed_kind(self, path: str, documents: Mapping[str, StoredDocument], beneath: Collection[str]) -> NodeKind:
         text = text_of(documents, prefix_of(path) + DOCUMENT)
         if b"consolidated_metadata" not in text:  # copies of other documents state kinds, too
             if (stated := re.search(_STATED, text)) is not None:
@@ -238,7 +238,7 @@ class V3(Dialect):
 
 
 @memoized(ALIKE_DOCUMENTS)
-def _claimed(source: bytes) -> NodeKind | None:
+def _stated_kind(source: bytes) -> NodeKind | None:
     kind = glance({DOCUMENT: source}, DOCUMENT).get("node_type")
     return kind if kind == "array" or kind == "group" else None
 

@@ -80,6 +80,10 @@ _set = object.__setattr__
 
 def __init__(self: Any, /, *values: Any, **named: Any) -> None:
     names, known, defaults, factories = self._frozen_form
+    if not named and len(values) == len(names):  # each field by its place, as hot code gives them
+        for name, value in zip(names, values, strict=True):
+            _set(self, name, value)
+        return
     if values:
         positional = dict(zip(names, values))  # noqa: B905 - fields with defaults may be left out
         if len(values) > len(names) or not positional.keys().isdisjoint(named):

@@ -18,6 +18,8 @@ def clean_path(path: str) -> str:
 
     Names are used as they are stored: only the slash separates them, and no character is changed.
     """
+    if not isinstance(path, str):
+        raise TypeError(f"the path of a node is text, not {path!r}")
     if path == "/":
         return path
     parts = [part for part in path.split("/") if part]
@@ -44,12 +46,13 @@ def natural(name: str) -> str:
     """A sort key for the order that people expect ("img2" before "img10", ignoring case); it differs for different
     names.
     """
+    return f"{re.sub('[0-9]+', _sortable, name.casefold())}\0{name}"
 
-    def number(match: re.Match[str]) -> str:
-        digits = match.group().lstrip("0")
-        return f"0{chr(33 + len(digits))}{digits}"
 
-    return f"{re.sub('[0-9]+', number, name.casefold())}\0{name}"
+def _sortable(match: re.Match[str]) -> str:
+    """A number as a text that sorts like the number: its length first."""
+    digits = match.group().lstrip("0")
+    return f"0{chr(33 + len(digits))}{digits}"
 
 
 def declared_paths(attributes: Mapping[str, Any]) -> Iterator[str]:

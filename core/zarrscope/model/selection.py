@@ -126,7 +126,8 @@ def select(index: object, shape: tuple[int, ...]) -> Selection:
     if ellipses > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     if taken > len(shape):
-        raise IndexError(f"too many indices: the array has {len(shape)} axes, but {taken} were indexed")
+        axes = "1 axis" if len(shape) == 1 else f"{len(shape)} axes"
+        raise IndexError(f"too many indices: the array has {axes}, but {taken} were indexed")
     positions: list[range] = []
     result: list[int] = []
 

@@ -10,13 +10,14 @@ made meanwhile are kept (chunkio/write.py). Specification: v3 core "Chunk grids"
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import operator
+from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from zarrscope.dialects.defects import UnreadAttributes
+from zarrscope.dialects.defects import UnreadAttributes, as_stored
 from zarrscope.errors import ZarrscopeError
 from zarrscope.errors.visible import visible
 from zarrscope.model.metadata import ArrayMetadata, ExtensionReport
@@ -90,7 +91,7 @@ class Array:
         context = hierarchy._nodes if hierarchy is not None else None
         self._stored = StoredArray(store, path, metadata, warnings=warnings, context=context, opened=opened)
         self.hierarchy = hierarchy
-        self.attributes: Mapping[str, Any] = attributes if attributes is not None else {}
+        self.attributes = as_stored(attributes if attributes is not None else {})
 
     # ------------------------------------------------------------------ properties
     @property
@@ -298,7 +299,7 @@ class Array:
         [0, 0]
         """
         self._stored.need_sound()
-        return self._stored.read_chunk(index)
+        return self._stored.read_chunk(tuple(map(operator.index, index)))
 
     # ------------------------------------------------------------------ writing
     def __setitem__(self, index: object, values: ArrayLike) -> None:
@@ -321,7 +322,7 @@ class Array:
         self._stored.need_sound()
         self._stored.write(select(index, self.shape), values)
 
-    def resize(self, shape: tuple[int, ...]) -> None:
+    def resize(self, shape: int | Sequence[int]) -> None:
         """Changes the shape, then erases the chunks that lie wholly outside the new shape.
 
         A chunk that lies partly outside is kept, so all its values can be read again if the array grows back.
@@ -347,9 +348,12 @@ class Array:
         >>> a.shape
         (12,)
         """
-        new = tuple(int(n) for n in shape)
+        try:
+            new = tuple(map(operator.index, (shape,) if hasattr(shape, "__index__") else shape))
+        except TypeError:
+            raise TypeError(f"shape must hold a whole number for each axis, not {shape!r}") from None
         self._stored.need_sound()
-        if len(new) != self.ndim or any(n < 0 for n in new):
+        if len(new) != self.ndim or any(not 0 <= n < 1 << 63 for n in new):
             raise IndexError(f"an array of {self.ndim} axes cannot take the shape {new}")
         self._stored.resize(new)
 

@@ -12,7 +12,7 @@ from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Protocol
 
 from zarrscope.dialects import StoredDocument
-from zarrscope.dialects.defects import UnreadAttributes, as_far_as_read
+from zarrscope.dialects.defects import UnreadAttributes, as_far_as_read, as_stored
 from zarrscope.errors import BadMetadata, Conflict, Refused, ZarrscopeError
 from zarrscope.errors.visible import visible
 from zarrscope.jsondoc.document import Document, same_json
@@ -195,7 +195,7 @@ class Attributes(MutableMapping[str, Any]):
         node = context.own_node(self._node.path)
         if node is None:
             raise nothing_at(context, self._node.path)
-        self._node.attributes = node.attributes
+        self._node.attributes = as_stored(node.attributes)
 
     def _change(self, changes: Mapping[str, Any]) -> None:
         with parsed_once():
@@ -253,7 +253,7 @@ class Attributes(MutableMapping[str, Any]):
                 )
         if new.bytes != old.bytes:
             save(context, path, new)
-        self._node.attributes = shown
+        self._node.attributes = as_stored(shown)
 
 
 def need_object(document: Document, pointer: str, path: str, url: str) -> None:

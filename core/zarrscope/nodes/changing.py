@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from zarrscope.jsondoc.document import Document
     from zarrscope.model.dtype import DataType
-    from zarrscope.model.metadata import CodecSpec
     from zarrscope.nodes.array import Array
+    from zarrscope.nodes.create import CodecLike
     from zarrscope.stores.dry_run import Operation
 
 
@@ -41,7 +41,6 @@ class ChangingHierarchy:
     """
 
     _nodes: NodeContext
-    _owns_store: bool
 
     if TYPE_CHECKING:
 
@@ -94,11 +93,11 @@ class ChangingHierarchy:
         self,
         path: str,
         *,
-        shape: Sequence[int],
+        shape: int | Sequence[int],
         dtype: npt.DTypeLike | DataType,
-        chunks: Sequence[int] | None = None,
-        shards: Sequence[int] | None = None,
-        codecs: Sequence[CodecSpec | Mapping[str, Any] | str] | None = None,
+        chunks: int | Sequence[int] | None = None,
+        shards: int | Sequence[int] | None = None,
+        codecs: CodecLike | Sequence[CodecLike] | None = None,
         fill_value: object = 0,
         dimension_names: Sequence[str | None] | None = None,
         attributes: Mapping[str, Any] | None = None,
@@ -111,11 +110,13 @@ class ChangingHierarchy:
         path
             The path of the new array.
         shape, dtype, fill_value, dimension_names, attributes
-            The elements and axes of the array, as its document describes them.
+            The elements and axes of the array, as its document describes them. One number as `shape` is one axis.
         chunks, shards
-            The shapes of chunks and of shards. Without `shards` each chunk is stored by itself.
+            The shapes of chunks and of shards; one number holds for all axes. Without `shards` each chunk is stored by
+            itself.
         codecs
-            The codecs of chunks, with `shards` of the inner chunks: names, {"name", "configuration"} or CodecSpec.
+            The codec or codecs of chunks, with `shards` of the inner chunks: names, {"name", "configuration"} or
+            CodecSpec.
         separator
             The character between the numbers of a chunk's key: "/" or ".".
 
@@ -427,7 +428,7 @@ class ChangingHierarchy:
 
         nodes = copy.copy(self._nodes)
         nodes.store = Rehearsal(nodes.store, log)
-        nodes.told = [*nodes.told]
+        nodes.collected_warnings = [*nodes.collected_warnings]
         nodes.forget()
         tried = copy.copy(self)
         nodes.owns_store = False

@@ -124,7 +124,7 @@ class NodeContext:
         self.outside: frozenset[str] = frozenset()
         """In a folder of several hierarchies, the folders around the one that `folders.within` has found: they are
         no groups, and stay so."""
-        self.told = [*detected.warnings]
+        self.collected_warnings = [*detected.warnings]
         """The `warnings`, in a list that contexts of the same hierarchy share."""
         self.defect = None if detected.dialect.lenient else detected.defect
         """The defect of the document that states the rules of the whole hierarchy; every node has it."""
@@ -171,18 +171,18 @@ class NodeContext:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings about the hierarchy."""
-        return tuple(self.told)
+        return tuple(self.collected_warnings)
 
     @warnings.setter
     def warnings(self, told: Sequence[str]) -> None:
-        self.told[:] = told
+        self.collected_warnings[:] = told
 
     @property
     def each(self) -> tuple[NodeContext, ...]:
         """A context for each dialect that nodes may have here: several in a folder of several hierarchies."""
-        return (self,) if len(self.dialects) == 1 else tuple(self.bound(dialect) for dialect in self.dialects)
+        return (self,) if len(self.dialects) == 1 else tuple(self.with_dialect(dialect) for dialect in self.dialects)
 
-    def bound(self, dialect: Dialect, outside: Sequence[str] = ()) -> NodeContext:
+    def with_dialect(self, dialect: Dialect, outside: Sequence[str] = ()) -> NodeContext:
         """This context with one dialect alone. `outside`: see the attribute."""
         made = copy(self)
         made.dialect, made.dialects, made.outside = dialect, (dialect,), frozenset(outside)
@@ -359,7 +359,7 @@ class NodeContext:
         """The node at `path` if its document cannot be understood because of `error`."""
         dialect = next(each for each in self.dialects if any(key in documents for key in each.documents(path)))
         names = [key.rpartition("/")[2] for key in dialect.outline("/")]
-        kind = dialect.guessed(path, documents, keys_beneath(self.store, dialect.listing(path), names))
+        kind = dialect.guessed_kind(path, documents, keys_beneath(self.store, dialect.listing(path), names))
         defects = Defects(next(key for key in dialect.documents(path) if key in documents))
         named = "an array" if kind == "array" else "a group"
         guess = f"That it is {named} is a guess from its text and the keys around it."

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isqrt, prod
-from typing import TYPE_CHECKING, Any
+from operator import index
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -33,31 +34,49 @@ FEW_BYTES = 1 << 18
 """A chunk of several whole planes holds as many planes as fit into this many bytes."""
 
 
+CodecLike: TypeAlias = CodecSpec | Mapping[str, Any] | str
+"""A codec as a caller may give it."""
+LONGEST = (1 << 63) - 1
+"""The longest axis: lengths are signed numbers of 64 bits."""
+
+
+def as_lengths(name: str, given: int | Sequence[int], axes: int = 1) -> tuple[int, ...]:
+    """The lengths along each axis from an argument; one number stands for the same length along all `axes`. Raises
+    TypeError for other things than integers, Refused for numbers that are no length."""
+    try:
+        lengths = (index(given),) * axes if hasattr(given, "__index__") else tuple(map(index, given))
+    except TypeError:
+        raise TypeError(f"{name} must be a whole number, or one for each axis, not {given!r}") from None
+    if any(not 0 <= n <= LONGEST for n in lengths):
+        raise Refused(f"{name} {lengths} has a length that is not between 0 and 2**63 - 1")
+    return lengths
+
+
 def new_array(
     dialect: Dialect,
     path: str,
     *,
-    shape: Sequence[int],
+    shape: int | Sequence[int],
     dtype: npt.DTypeLike | DataType,
-    chunks: Sequence[int] | None,
-    shards: Sequence[int] | None,
-    codecs: Sequence[CodecSpec | Mapping[str, Any] | str] | None,
+    chunks: int | Sequence[int] | None,
+    shards: int | Sequence[int] | None,
+    codecs: CodecLike | Sequence[CodecLike] | None,
     fill_value: object,
     dimension_names: Sequence[str | None] | None,
     separator: str | None,
 ) -> ArrayMetadata:
     """Metadata of a new array that `dialect` can write. Raises Refused (wrong shape), Unsupported (unknown type)."""
-    shape = tuple(int(n) for n in shape)
+    shape = as_lengths("shape", shape)
     kind = from_numpy(dtype)
     if kind.numpy is not None and not kind.variable and not kind.itemsize:
         raise Refused(
             f"Elements of type {kind.name} would hold nothing: no length is stated",
             advice='State one ("S5", "U5", "V5"), or use "str" or "bytes", whose values may have any length.',
         )
-    inner = tuple(int(n) for n in chunks) if chunks is not None else ()
+    inner = as_lengths("chunks", chunks, len(shape)) if chunks is not None else ()
     if chunks is None:
         inner = guess_chunks(shape, kind.itemsize or 16, dimension_names)
-    outer = tuple(int(n) for n in shards) if shards is not None else inner
+    outer = as_lengths("shards", shards, len(shape)) if shards is not None else inner
     for name, given in (("chunks", inner), ("shards", outer)):
         if len(given) != len(shape) or any(n < 1 for n in given):
             raise Refused(f"{name} {given} do not fit the shape {shape}: one positive length per axis is needed")
@@ -65,6 +84,7 @@ def new_array(
         raise Refused(f"{len(dimension_names)} dimension names do not fit the {len(shape)} axes of shape {shape}")
     specs = default_codecs(kind)
     if codecs is not None:
+        codecs = [codecs] if isinstance(codecs, CodecSpec | Mapping | str) else codecs
         specs = serialised([with_defaults(as_spec(codec), kind) for codec in codecs], kind)
     if shards is not None:
         if any(o % i for o, i in zip(outer, inner, strict=True)):
@@ -110,12 +130,14 @@ def _planes(shape: Sequence[int], axes: Sequence[str], itemsize: int) -> tuple[i
     return tuple(chunks)
 
 
-def as_spec(codec: CodecSpec | Mapping[str, Any] | str) -> CodecSpec:
+def as_spec(codec: CodecLike) -> CodecSpec:
     """The CodecSpec for a codec that the caller gives as a CodecSpec, {"name": …, "configuration": …}, or a name."""
     if isinstance(codec, CodecSpec):
         return codec
     if isinstance(codec, str):
         return CodecSpec(codec)
+    if not isinstance(codec, Mapping):
+        raise TypeError(f'a codec is a name, {{"name": …, "configuration": …}} or a CodecSpec, not {codec!r}')
     if "name" not in codec:
         raise Refused(
             f"A codec needs a name; this one has {', '.join(map(repr, codec)) or 'no members'}",
@@ -196,6 +218,8 @@ def as_fill(value: object, dtype: DataType) -> Fill:
         return Fill(value)
     if dtype.variable:
         empty = undefined(dtype).value
+        if not isinstance(value, str | bytes) and value != 0:
+            raise Refused(f"The fill value {value!r} does not fit the data type {dtype.name}: no text or bytes")
         return Fill(value if isinstance(value, str | bytes) else empty)
     if dtype.numpy.fields is not None and not isinstance(value, np.void | tuple):
         return replace(undefined(dtype), defined=True)
@@ -208,7 +232,24 @@ def as_fill(value: object, dtype: DataType) -> Fill:
             bounds = np.iinfo(dtype.numpy)
             if not bounds.min <= value <= bounds.max:  # numpy 1 would store another number, modulo 2**bits
                 raise OverflowError(f"it is not between {bounds.min} and {bounds.max}")
-        scalar = np.array(value, dtype.numpy)[()]
+        with np.errstate(over="ignore"):
+            scalar = np.array(value, dtype.numpy)[()]
+        if np.ndim(scalar):
+            raise ValueError("one value is needed")
+        if _differs(scalar, value):
+            raise ValueError(f"{scalar} would be stored")
     except (ValueError, TypeError, OverflowError) as error:
         raise Refused(f"The fill value {value!r} does not fit the data type {dtype.name}: {error}") from None
     return Fill(scalar)
+
+
+def _differs(scalar: Any, value: Any) -> bool:
+    """Whether a fill value lost more than digits when it took its data type: a fraction, characters, its size."""
+    kind = scalar.dtype.kind
+    if kind in "biu":
+        return bool(scalar != value)
+    if kind in "fc":
+        return bool(np.isfinite(value) and not np.isfinite(scalar))
+    if kind not in "SU" or not isinstance(value, str | bytes):
+        return False
+    return len(scalar) < len(value.rstrip("\0") if isinstance(value, str) else value.rstrip(b"\0"))

@@ -91,7 +91,7 @@ def fetch(
     return found
 
 
-def need_telling(store: Store) -> None:
+def need_known_absence(store: Store) -> None:
     """Raises Denied if the store answers alike for denied and for absent values: a copy would then lack the denied
     values, and nobody would notice.
     """
@@ -110,7 +110,7 @@ def is_untold(error: Unreadable) -> bool:
     return isinstance(error, Denied) and error.untold
 
 
-def told_of(passed_over: Sequence[Unreadable]) -> tuple[str, ...]:
+def skipped_warnings(passed_over: Sequence[Unreadable]) -> tuple[str, ...]:
     """The warning about documents that could not be read and were skipped."""
     warnings: list[str] = []
     for error in [error for error in passed_over if not is_untold(error)][:5]:
@@ -134,7 +134,7 @@ def detected_in(
         raise passed_over[0]
     if detected is None or not passed_over:
         return detected
-    return replace(detected, warnings=(*detected.warnings, *told_of(passed_over)))
+    return replace(detected, warnings=(*detected.warnings, *skipped_warnings(passed_over)))
 
 
 def _detected_in(
@@ -160,6 +160,7 @@ def _detected_in(
         if detected is None and documents and not passed_over:
             detected = _in_spite_of(fault, store, documents, lenient)
         if detected is None and fault is not None:
+            fault.advice = fault.advice or f"Restore {fault.key}, or correct it in a text editor."
             raise fault
     except ZarrscopeError as error:
         raise error.located(store=store.url) from None
@@ -234,7 +235,7 @@ def not_zarr(store: Store) -> NotFound:
 
 
 def look_above(address: Address) -> str | None:
-    """The advice for an address inside a hierarchy, where there is no node; None if no hierarchy is around it."""
+    """The advice for an address that has no node but lies inside a hierarchy; None if it does not lie inside one."""
     from zarrscope.stores.address import open_store, parents
 
     for above in islice(parents(address), 1, MAX_PARENTS + 1):
@@ -243,7 +244,7 @@ def look_above(address: Address) -> str | None:
         except ZarrscopeError:
             continue
         if detected is not None:
-            return f"It lies inside {above.public_url}, a {detected.dialect.title} hierarchy: open that one."
+            return f"It lies inside {above.public_url}, a hierarchy in {detected.dialect.title}: open that one."
     return None
 
 

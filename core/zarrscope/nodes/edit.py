@@ -291,7 +291,7 @@ def need_node(hierarchy: NodeContext, path: str, *, remains: bool = False) -> tu
         documents = fetch(hierarchy.store, hierarchy.keys_of(path))
         for dialect in hierarchy.dialects:
             if any(key in documents for key in dialect.documents(path)):
-                return dialect, dialect.claimed(path, documents) or "group"
+                return dialect, dialect.stated_kind(path, documents) or "group"
         raise
     if node is not None:
         need_understanding(hierarchy, node)

@@ -37,4 +37,4 @@ def within(context: NodeContext, path: str, dialect: Dialect | None = None) -> N
             store=context.url,
             advice="Create the node within one of them, or open one.",
         )
-    return context.bound(used, outside)
+    return context.with_dialect(used, outside)

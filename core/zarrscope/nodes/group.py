@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 from zarrscope.dialects import Child
+from zarrscope.dialects.defects import as_stored
 from zarrscope.errors import Refused, ZarrscopeError
 from zarrscope.errors.visible import visible
 from zarrscope.model.metadata import ExtensionReport, GroupMetadata
@@ -14,6 +16,9 @@ from zarrscope.model.node_path import clean_path, join_path
 from zarrscope.model.storage import never
 from zarrscope.nodes.listing import inspect, list_names
 from zarrscope.runtime.tuning import CHILDREN_AT_ONCE
+
+COMPLETED = 1000
+"""The most names that are proposed when the name of a child is completed."""
 
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
@@ -66,7 +71,7 @@ class Group:
         self.hierarchy = hierarchy
         self.path = path
         self.metadata = metadata
-        self.attributes = attributes
+        self.attributes = as_stored(attributes)
         self.warnings = warnings
 
     @property
@@ -237,6 +242,8 @@ class Group:
         return inspect(self.hierarchy._nodes, self.path, children, cancelled)
 
     def __getitem__(self, path: str) -> Group | Array:
+        if not isinstance(path, str):
+            raise TypeError(f"the path of a node is text, not {path!r}")
         made: Group | Array = self.hierarchy.open_node(join_path(self.path, path))
         return made
 
@@ -255,6 +262,12 @@ class Group:
 
     def __bool__(self) -> bool:
         return True
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """The names that IPython proposes in `group["`: the first thousand, from one listing."""
+        with suppress(ZarrscopeError):
+            return [child.name for child in islice(self.list_names(), COMPLETED)]
+        return []
 
     def keys(self) -> Iterator[str]:
         """Gives the names of the children, in the order of arrival, from one listing.

@@ -12,9 +12,11 @@ core, v2, reference.md A.1, A.8, A.9.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 from zarrscope.dialects import Child, Dialect, Node, NodeKind
+from zarrscope.errors import ZarrscopeError
 from zarrscope.errors.visible import visible
 from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.model.node_path import clean_path
@@ -106,6 +108,13 @@ class Hierarchy(ChangingHierarchy):
     def __getitem__(self, path: str) -> Group | Array:
         """The node at `path`. Raises the same errors as `open_node`."""
         return self.open_node(path)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """The names beneath the root that IPython proposes in `h["`."""
+        with suppress(ZarrscopeError):
+            if isinstance(root := self.root, Group):
+                return root._ipython_key_completions_()
+        return []
 
     def __contains__(self, path: object) -> bool:
         """Whether a node exists, even one that zarrscope cannot understand. Fetches only the documents of that node."""

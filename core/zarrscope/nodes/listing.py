@@ -79,8 +79,10 @@ def inspect(
     path = clean_path(path)
     found = iter(children)
     while (batch := list(islice(found, CHILDREN_AT_ONCE))) and not cancelled():
-        told = [child for child in batch if child.told]
-        named = [child for child in batch if child.kind is not None and not child.told and not hierarchy.prefers_own]
+        told = [child for child in batch if child.has_details]
+        named = [
+            child for child in batch if child.kind is not None and not child.has_details and not hierarchy.prefers_own
+        ]
         asked = [child for child in batch if child not in told and child not in named]
         yield from told
         yield from _with_documents(hierarchy, path, named, cancelled)
@@ -184,7 +186,7 @@ def _surveyed(
     read = not all(each.named_kinds for each in hierarchy.dialects)
     whole = read and set(hierarchy.outline_of(path)) >= set(hierarchy.keys_of(path))
     told: dict[str, ScannedChild] = {}
-    kinds = {} if read else {name: _claimed(hierarchy, path, {f"{prefix}{name}": b""}) for name in names}
+    kinds = {} if read else {name: _stated_kind(hierarchy, path, {f"{prefix}{name}": b""}) for name in names}
     """Kinds that follow from the name of a document."""
     look = partial(_look, hierarchy, path)
     own, above, where = hierarchy.prefers_own, join_path(path, ""), join_path(path, "?")
@@ -213,7 +215,7 @@ def _surveyed(
                 yield made
         else:
             document = {f"{prefix}{name}/{found.document}": found.value or b""}
-            kind = _claimed(hierarchy, f"{above}{name}", document)
+            kind = _stated_kind(hierarchy, f"{above}{name}", document)
             if kind is None:
                 made = _child(hierarchy, path, name, document)
                 if made is not None:
@@ -328,7 +330,7 @@ def _child(hierarchy: NodeContext, path: str, name: str, documents: Mapping[str,
     parsed on demand. On a local disk a group's attributes are read before that, if another document has them: that
     costs no round trip."""
     where = join_path(path, name)
-    kind = _claimed(hierarchy, where, documents) if documents else None
+    kind = _stated_kind(hierarchy, where, documents) if documents else None
     if kind is not None:
         more = kind == "group" and hierarchy.prefers_own
         whole = not more or documents.keys() >= set(hierarchy.keys_of(where, kind))
@@ -372,8 +374,8 @@ def _wrong_with(hierarchy: NodeContext, metadata: ArrayMetadata | GroupMetadata)
     return metadata.defects[0].error.located(store=hierarchy.url) if metadata.defects else None
 
 
-def _claimed(hierarchy: NodeContext, path: str, documents: Mapping[str, StoredDocument]) -> NodeKind | None:
-    kinds = (dialect.claimed(path, documents) for dialect in hierarchy.dialects)
+def _stated_kind(hierarchy: NodeContext, path: str, documents: Mapping[str, StoredDocument]) -> NodeKind | None:
+    kinds = (dialect.stated_kind(path, documents) for dialect in hierarchy.dialects)
     return next((kind for kind in kinds if kind is not None), None)
 
 

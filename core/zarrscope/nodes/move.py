@@ -31,7 +31,7 @@ from zarrscope.model.node_path import clean_path, declared_paths, join_path
 from zarrscope.model.storage import ABSENT, never
 from zarrscope.nodes.consolidated import documents_beneath, follow, has_copies, holder_of
 from zarrscope.nodes.context import HierarchyLike, NodeContext
-from zarrscope.nodes.detect import fetch, need_telling
+from zarrscope.nodes.detect import fetch, need_known_absence
 from zarrscope.nodes.edit import create_groups, erase_node, key_of, need_node, need_place, vanished, vanishing
 from zarrscope.nodes.folders import within
 from zarrscope.nodes.walk import Tree
@@ -205,7 +205,7 @@ class _Carrying:
 
     # ------------------------------------------------------------------ carrying out
     def copy(self) -> Moved:
-        need_telling(self.source.store)
+        need_known_absence(self.source.store)
         self._check(moving=False)
         with self.target.store.lock():
             self._make_room(moving=False)

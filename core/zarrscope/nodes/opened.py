@@ -6,7 +6,8 @@ write, once per call, and when a read found no chunk at all. An array counts as 
 differently, or its shape became smaller; changed attributes and a larger shape do not count.
 
 A change between the check and the write is not noticed. Nor is an array that was erased and created again exactly as
-before.
+before, or by a read that finds chunks which can be decoded as those of the old array: uncompressed chunks of the same
+size, for example.
 """
 
 from __future__ import annotations

@@ -346,7 +346,7 @@ class StoredArray:
         try:
             write(self, selection, values)
         finally:
-            self.written()
+            self.notify_written()
 
     def resize(self, shape: tuple[int, ...]) -> None:
         """Changes the shape, which must be valid, and erases chunks outside it. See Array.resize."""
@@ -368,7 +368,7 @@ class StoredArray:
             metadata = resize(context, self.path, self.metadata, shape)
             erase_outside(self, outside, lambda: resize(context, self.path, metadata, self.shape))
         self._set_metadata(metadata)
-        self.written()
+        self.notify_written()
 
     @property
     def writable(self) -> bool:
@@ -394,7 +394,7 @@ class StoredArray:
         if self.opened is not None:
             self.opened.check(self.documents, self.shape, writing=writing)
 
-    def written(self) -> None:
+    def notify_written(self) -> None:
         """Notifies caches that values changed."""
         self.locator.forget()
         for watcher in list(watchers):

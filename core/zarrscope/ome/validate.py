@@ -19,6 +19,13 @@ from zarrscope.ome.transforms import TransformError, check_parameters
 Strength = Literal["must", "should"]
 
 _NAME = re.compile(r"[A-Za-z0-9]+")
+_STATED = {
+    "name": "the name",
+    "type": "the type of downscaling",
+    "metadata": "the metadata of downscaling",
+    "maximumfieldcount": "the largest number of fields (maximumfieldcount)",
+}
+"""Members that should be there, in words."""
 _PATH_0_6 = re.compile(r"(?!__)(?!\.+$)[A-Za-z0-9_.-]+")
 UNITS = {
     "space": (
@@ -64,7 +71,7 @@ def check(attributes: Mapping[str, Any]) -> list[Violation]:
     checker.group()
     found = checker.found
     if not any(f.strength == "must" for f in found):
-        found += _models(attributes, ome, checker.version)
+        found += _models(ome, checker.version)
     return [Violation("/ome" + f.pointer, f.message, f.strength) if inside else f for f in found]
 
 
@@ -168,7 +175,7 @@ class _Checker:
             self.text(entry, "name", at)
             for name in ("name", "type", "metadata") if self.version != "0.6" else ("name",):
                 if name not in entry:
-                    self.should(f"{at}/{name}", f"{name} should be stated")
+                    self.should(f"{at}/{name}", f"{_STATED[name]} should be stated")
             if self.version == "0.6":
                 self.systems_of(entry, at)
             else:
@@ -342,7 +349,7 @@ class _Checker:
             return
         self.own_version(label, "/image-label")
         if "colors" not in label:
-            self.should("/image-label/colors", "colors should be stated")
+            self.should("/image-label/colors", "the colors of the labels should be stated")
         if "source" in label:
             source = label["source"]
             if not isinstance(source, Mapping) or not isinstance(source.get("image", ""), str):
@@ -380,7 +387,7 @@ class _Checker:
                 self.whole(item, name, here)
             for name in ("name", "maximumfieldcount"):
                 if name not in item:
-                    self.should(f"{here}/{name}", f"{name} should be stated")
+                    self.should(f"{here}/{name}", f"{_STATED[name]} should be stated")
         wells = self.objects(plate, "wells", at)
         self.unique([well.get("path") for well in wells], f"{at}/wells", "path of a well")
         for i, well in enumerate(wells):
@@ -461,7 +468,7 @@ def _with_version(ome: Mapping[str, Any], name: str, version: str) -> dict[str, 
     return dict(ome)
 
 
-def _models(attributes: Mapping[str, Any], ome: Mapping[str, Any], version: str) -> list[Violation]:
+def _models(ome: Mapping[str, Any], version: str) -> list[Violation]:
     """Violations that ome-zarr-models reports; none where it is not installed."""
     package = {"0.4": "v04", "0.5": "v05"}.get(version)
     if package is None:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zarrscope.errors.visible import visible
-from zarrscope.view.lazy_math import Computing, is_lazy
+from zarrscope.view.lazy_calls import MemoryOrder, as_result, is_lazy, plain
+from zarrscope.view.lazy_math import Computing
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -58,6 +59,7 @@ class LazyView(Computing):
         self.dtype: np.dtype[Any] = array.dtype if shown is None else shown[0]
         self.ndim = len(self.shape)
         self.size = prod(self.shape)
+        self._in_c_order = False
 
     def _indices(self, axis: int) -> range | np.ndarray[Any, Any]:
         found = self._axes[axis]
@@ -94,7 +96,7 @@ class LazyView(Computing):
         items: list[Any] = list(selection) if isinstance(selection, tuple) else [selection]
         items = [np.asarray(item) if is_lazy(item) and item.dtype.kind in "iu" else item for item in items]
         if any(_is_mask(item) for item in items):
-            return self.lazy()[tuple(item.lazy() if isinstance(item, LazyView) else item for item in items)]
+            return as_result(self.lazy()[tuple(map(plain, items))])
         items = self._filled(items)
         lists = [n for n, item in enumerate(items) if _is_list(item)]
         if len(lists) > 1:
@@ -110,7 +112,7 @@ class LazyView(Computing):
             if axis is None:
                 # an empty list, or one that repeats the only element of a new axis
                 if not isinstance(chosen, int) and len(chosen) != 1:
-                    return self.lazy()[tuple(items)]
+                    return as_result(self.lazy()[tuple(items)])
                 layout += [] if isinstance(chosen, int) else [None]
             else:
                 axes[axis] = chosen
@@ -175,9 +177,11 @@ class LazyView(Computing):
         `dtype`."""
         return self._like(self._axes, (np.dtype(dtype), function), self._layout)
 
-    def astype(self, dtype: npt.DTypeLike, **_: object) -> LazyView:
-        """A view whose values are converted after reading."""
+    def astype(self, dtype: npt.DTypeLike, order: MemoryOrder = "K", **_: object) -> Any:
+        """A view whose values are converted after reading. An order in memory, "C" or "F", gives a numpy array."""
         wanted = np.dtype(dtype)
+        if order in ("C", "F"):
+            return np.array(self, wanted, order=order)
         return self if wanted == self.dtype else self.mapped(wanted, partial(_converted, self._shown, wanted))
 
     # ------------------------------------------------------------------ reading
@@ -192,7 +196,8 @@ class LazyView(Computing):
         values = (
             values[tuple(None if i is None else slice(None) for i in self._layout)] if None in self._layout else values
         )
-        return values if dtype is None else values.astype(dtype, copy=False)
+        values = values if dtype is None else values.astype(dtype, copy=False)
+        return np.ascontiguousarray(values).reshape(self.shape) if self._in_c_order else values
 
     def _read(self) -> np.ndarray[Any, Any]:
         """The values, with the axes in the array's order."""

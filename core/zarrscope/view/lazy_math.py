@@ -1,8 +1,9 @@
 """Makes a lazy view compute like a numpy array: operators, numpy's functions, methods such as `max`.
 
-The results are dask arrays, which read block by block when their values are asked for. If dask is not installed (only
-napari and the extra "dask" install it), or lacks a function of numpy or one of its arguments, the values are read and
-numpy computes the result. The protocols are NEP 13 and 18: https://numpy.org/neps/nep-0018-array-function-protocol.html
+The results are dask arrays, which read block by block when their values are asked for; lazy_calls computes them. If
+dask is not installed (only napari and the extra "dask" install it), or lacks a function of numpy or one of its
+arguments, the values are read and numpy computes the result.
+The protocols are NEP 13 and 18: https://numpy.org/neps/nep-0018-array-function-protocol.html
 """
 
 from __future__ import annotations
@@ -10,16 +11,22 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from inspect import signature
 from itertools import pairwise
-from math import isnan, prod
-from types import ModuleType
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zarrscope.errors import ZarrscopeError
 from zarrscope.runtime.tuning import LAZY_BLOCK_BYTES
+from zarrscope.view.lazy_calls import (
+    METHODS,
+    VALUE_METHODS,
+    ArrayMembers,
+    call_function,
+    call_ufunc,
+    dask_array,
+    member,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -43,16 +50,11 @@ class _OnType:
         return self._function
 
 
-class Computing(np.lib.mixins.NDArrayOperatorsMixin, ABC):
+class Computing(ArrayMembers, ABC):
     """Gives an array class numpy's operators and functions, computed when needed.
 
     The class must have shape, dtype, `edges(axis)` and `__array__`.
     """
-
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    ndim: int
-    size: int
 
     @abstractmethod
     def edges(self, axis: int) -> list[int]:
@@ -66,8 +68,6 @@ class Computing(np.lib.mixins.NDArrayOperatorsMixin, ABC):
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         """Reads the values and returns them as a numpy array."""
 
-    __hash__ = object.__hash__  # must be set: a class whose `==` compares elements would not be hashable otherwise
-
     def lazy(self) -> DaskArray | np.ndarray[Any, Any]:
         """The view as a dask array whose blocks are whole chunks. Without dask, reads all values into a numpy array."""
         return self._dask if self._dask is not None else np.asarray(self)
@@ -77,7 +77,7 @@ class Computing(np.lib.mixins.NDArrayOperatorsMixin, ABC):
         return self._in_dask()
 
     def _in_dask(self) -> DaskArray | None:
-        da = _dask_array()
+        da = dask_array()
         if da is None:
             return None
         lazy: DaskArray = da.from_array(
@@ -95,7 +95,7 @@ class Computing(np.lib.mixins.NDArrayOperatorsMixin, ABC):
 
     @_OnType
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        return _apply(getattr(ufunc, method), inputs, options, known=method == "__call__")
+        return call_ufunc(ufunc, method, inputs, options)
 
     @_OnType
     def __array_function__(
@@ -105,53 +105,16 @@ class Computing(np.lib.mixins.NDArrayOperatorsMixin, ABC):
         inputs: Iterable[Any],
         options: Mapping[str, Any],
     ) -> Any:
-        return _apply(function, inputs, options, known=_dask_has(function))
-
-    def __bool__(self) -> bool:
-        if self.size > 1:
-            raise ValueError("The truth value of an array with more than one element is ambiguous")
-        return bool(np.asarray(self))
-
-    def __contains__(self, value: object) -> bool:
-        return bool(np.any(np.asarray(self) == value))
-
-    def item(self, *index: int) -> Any:
-        """One element as a Python object; reads it. Without an index, the view must have one element."""
-        return np.asarray(self[index] if index else self).item()
-
-    def tolist(self) -> Any:
-        """The values as nested lists of Python objects; reads all of them."""
-        return np.asarray(self).tolist()
-
-    def copy(self, order: str = "C") -> np.ndarray[Any, Any]:
-        """The values as an array that can be changed."""
-        values: np.ndarray[Any, Any] = np.array(self, order=order)  # type: ignore[call-overload]  # as numpy's own copy
-        return values
-
-    @property
-    def flat(self) -> np.flatiter[np.ndarray[Any, Any]]:
-        """Reads all values, and iterates over the copy in C order; assigning to it changes only the copy."""
-        return np.asarray(self).flat
-
-    @property
-    def itemsize(self) -> int:
-        """The size of one element in bytes."""
-        return self.dtype.itemsize
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
+        return call_function(function, inputs, options)
 
     def __getattr__(self, name: str) -> Any:
-        """Provides the methods of an array that are listed in `METHODS`."""
-        if name not in METHODS:
+        """Provides the methods of an array that are listed in lazy_calls."""
+        if name not in METHODS and name not in VALUE_METHODS:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
-        return getattr(self.lazy(), name)
+        return member(self, name)
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *METHODS]
+        return [*super().__dir__(), *METHODS, *VALUE_METHODS]
 
 
 class _Reading:
@@ -165,20 +128,6 @@ class _Reading:
         return np.asarray(self.view[selection])
 
 
-METHODS = frozenset(
-    "all any argmax argmin clip compute conj cumprod cumsum dot flatten imag max mean min nonzero persist prod"
-    " ravel rechunk real repeat reshape round squeeze std sum swapaxes trace var view".split()
-)
-"""The methods that a view provides. Without dask they are numpy's, which read the values at once."""
-
-
-def is_lazy(value: object) -> bool:
-    """Whether this is a lazy view or a dask array."""
-    return isinstance(value, Computing) or (
-        type(value).__module__.startswith("dask.") and type(value).__name__ == "Array"
-    )
-
-
 def _blocks(edges: list[list[int]], itemsize: int) -> tuple[tuple[int, ...], ...]:
     """Sizes of blocks along each axis: whole chunks, as many as fit into LAZY_BLOCK_BYTES, the last axis first."""
     sizes = [[b - a for a, b in pairwise(each)] for each in edges]
@@ -190,72 +139,3 @@ def _blocks(edges: list[list[int]], itemsize: int) -> tuple[tuple[int, ...], ...
             sizes[axis] = [sum(sizes[axis][at : at + merged]) for at in range(0, len(sizes[axis]), merged)]
             block = block // max(1, largest) * max(sizes[axis])
     return tuple(map(tuple, sizes))
-
-
-def _apply(function: Callable[..., Any], inputs: Iterable[Any], options: Mapping[str, Any], known: bool) -> Any:
-    def taken(value: Any) -> Any:
-        if isinstance(value, Computing):
-            return value.lazy() if known else np.asarray(value)
-        if not known and is_lazy(value):
-            return np.asarray(value)
-        return type(value)(map(taken, value)) if type(value) in (list, tuple) else value
-
-    inputs = tuple(inputs)
-    known = known and options.get("out") is None  # dask writes into no array of numpy
-    try:
-        found = function(*map(taken, inputs), **{name: taken(value) for name, value in options.items()})
-    except (NotImplementedError, TypeError, ValueError) as error:
-        lacking = isinstance(error, NotImplementedError) or _dask_lacks_arguments(function, inputs, options)
-        if not known or isinstance(error, ZarrscopeError) or not lacking:
-            raise
-        return _apply(function, inputs, options, known=False)
-    return _with_known_size(found)
-
-
-def _dask_lacks_arguments(function: Callable[..., Any], inputs: Iterable[Any], options: Mapping[str, Any]) -> bool:
-    """Whether dask's own form of a function takes other arguments than numpy's. If it takes these, its error is the
-    caller's mistake: numpy would raise it, too, but only after all values were read."""
-    if function is np.histogram:  # dask demands a range, and does not say so in the signature
-        return options.get("range") is None
-    theirs = _dask_form(function)
-    if theirs is None:
-        return False
-    try:
-        signature(theirs).bind(*inputs, **options)
-    except TypeError:
-        return True
-    return False
-
-
-def _with_known_size(found: Any) -> Any:
-    """The result of a function. If its size depends on the values (`np.unique`, `np.nonzero`), the values are read,
-    because code that is written for numpy asks for the size."""
-    parts = found if isinstance(found, tuple) else (found,)
-    if any(is_lazy(part) and any(map(isnan, part.shape)) for part in parts):
-        import dask
-
-        read = dask.compute(*parts)  # type: ignore[attr-defined, no-untyped-call]  # dask has no types for it
-        return type(found)(read) if type(found) is tuple else read[0] if len(read) == 1 else read
-    return found
-
-
-def _dask_array() -> ModuleType | None:
-    """The module dask.array, or None if it is not installed."""
-    try:
-        import dask.array as da
-    except ImportError:
-        return None
-    return da
-
-
-def _dask_has(function: Callable[..., Any]) -> bool:
-    """Whether dask computes a function of numpy itself; if not, it would warn."""
-    return callable(_dask_form(function))
-
-
-def _dask_form(function: Callable[..., Any]) -> Callable[..., Any] | None:
-    """The function of dask.array that stands for one of numpy; None for others, such as methods of a ufunc."""
-    found: Any = _dask_array()
-    for part in (getattr(function, "__module__", None) or "").split(".")[1:]:
-        found = getattr(found, part, None)
-    return getattr(found, function.__name__, None)

@@ -436,7 +436,8 @@ class ChunkLoader:
 
     @uninterrupted
     def forget_beneath(self, url: str, path: str) -> None:
-        """Drops the chunks of all arrays at `path` of the store `url` and beneath it, which were erased or moved."""
+        """Removes from the cache the chunks of every array at or beneath `path` in the store `url`, after these arrays
+        were erased or moved."""
         with self._lock:
             under_way = {entry.array._stored.identity for entry in self._under_way.values()}
             gone = {identity for identity in under_way if identity.lies_beneath(url, path)}

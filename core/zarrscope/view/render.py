@@ -122,7 +122,7 @@ def as_numbers(plane: Plane, part: str = "magnitude") -> Plane:
     raise Unsupported(
         f"Values of type {plane.dtype} cannot be drawn as a picture",
         feature=f"picture of {plane.dtype}",
-        advice="Open the tab Values to see them.",
+        advice="Look at the values instead: the tab Values, or zarrscope read.",
     )
 
 

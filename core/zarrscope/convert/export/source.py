@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from zarrscope.errors import NotFound, Refused
+from zarrscope.errors import Refused
 from zarrscope.runtime.tuning import EXPORTED_BYTES
 from zarrscope.view.image import Axis, Channel, Image, Level, default_image
 
@@ -56,13 +56,13 @@ class ExportSource:
         """The values of a node. `selection` holds integers, slices and `...`, as in numpy, in elements of the finest
         level.
 
-        Raises NotFound for a group without an image, Refused for a selection that does not fit or has negative steps,
-        and the errors of opening.
+        Raises Refused for a group without an image and for a selection that does not fit or has negative steps, and the
+        errors of opening.
         """
         image = default_image(node)
         if image is None:
             if node.kind == "group":
-                raise NotFound(f"{node.path} holds no values", key=node.path, advice="Name an image, or an array.")
+                raise Refused(f"{node.path} holds no values", key=node.path, advice="Name an image, or an array.")
             found = _of_array(node)
         else:
             if not 0 <= level < len(image.levels):

@@ -1,0 +1,399 @@
+"""Calls numpy's functions on lazy arrays: through dask if it has the function, else numpy computes with the values.
+
+Results are `LazyResult`s: dask arrays that also have the members of numpy's arrays that dask lacks. Code that is
+written for numpy arrays (plug-ins of napari, scikit-image) asks for them between two computations.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, partial
+from inspect import signature
+from math import isnan
+from types import ModuleType
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from zarrscope.errors import ZarrscopeError
+from zarrscope.runtime.tuning import LAZY_BLOCK_BYTES
+
+MemoryOrder: TypeAlias = Literal["K", "A", "C", "F"]
+"""The order of elements in memory, as numpy names it."""
+
+METHODS = frozenset(
+    "all any argmax argmin clip compute conj cumprod cumsum dot flatten imag max mean min nonzero persist prod"
+    " ravel rechunk real repeat reshape round squeeze std sum swapaxes trace var view".split()
+)
+"""The members of an array that dask computes. Without dask they are numpy's, which read the values at once."""
+
+VALUE_METHODS = frozenset(
+    "argpartition argsort byteswap choose compress conjugate data diagonal dumps searchsorted take tobytes"
+    " tofile".split()
+)
+"""The members of a numpy array that dask lacks and that do not change the array. They read all values."""
+
+_NEW_MEMORY = ("empty_like", "full_like", "ones_like", "zeros_like")
+"""Functions that make an array to be filled by the caller, so the result must be a numpy array: compiled code would
+fill a copy of a lazy one, and the caller would see none of it."""
+
+_SUMMARIES = ("bincount", "histogram", "histogram2d", "histogramdd")
+"""Functions whose small result needs every value. It is computed at once, block by block, and is a numpy array."""
+
+_UNLIKE = ("einsum", "qr", "svd")
+"""Functions for which dask's result differs from numpy's: another type, or other signs."""
+
+_DEEPEST = 16
+"""Steps after which results of up to LAZY_BLOCK_BYTES are computed at once: an iteration would repeat all of its former
+steps in every further one."""
+
+
+def is_lazy(value: object) -> bool:
+    """Whether this is a lazy view or a dask array."""
+    return hasattr(type(value), "lazy") or (
+        type(value).__module__.startswith("dask.") and type(value).__name__ == "Array"
+    )
+
+
+def dask_array() -> ModuleType | None:
+    """The module dask.array, or None if it is not installed."""
+    try:
+        import dask.array as da
+    except ImportError:
+        return None
+    return da
+
+
+# ---------------------------------------------------------------------- calls
+def call_ufunc(ufunc: np.ufunc, method: str, inputs: Iterable[Any], options: Mapping[str, Any]) -> Any:
+    """Calls a ufunc of numpy, or one of its methods, with inputs of which some are lazy (NEP 13)."""
+    return _call(getattr(ufunc, method), inputs, options, known=method == "__call__")
+
+
+def call_function(function: Callable[..., Any], inputs: Iterable[Any], options: Mapping[str, Any]) -> Any:
+    """Calls a function of numpy with inputs of which some are lazy (NEP 18)."""
+    inputs = tuple(inputs)
+    known = callable(_dask_form(function)) and function.__name__ not in (*_NEW_MEMORY, *_UNLIKE)
+    if function is np.pad:  # dask reflects no more than one length of an axis, and says nothing beyond it
+        known = known and (*inputs[2:3], options.get("mode", "constant"))[0] in ("constant", "edge")
+    if function.__name__ in _NEW_MEMORY:
+        first, *rest = inputs
+        inputs = (np.broadcast_to(np.zeros((), first.dtype), first.shape) if is_lazy(first) else first, *rest)
+    found = _call(function, inputs, options, known)
+    return _values(found) if function.__name__ in _SUMMARIES else found
+
+
+def _values(found: Any) -> Any:
+    """The lazy arrays in the result of a function, computed."""
+    return tuple(map(_values, found)) if isinstance(found, tuple) else np.asarray(found) if is_lazy(found) else found
+
+
+def member(array: Any, name: str) -> Any:
+    """A member in METHODS or VALUE_METHODS of a lazy array: a value, or a method that computes as this module says.
+
+    A flat form of all values is a numpy array, because compiled code is the usual reader of one.
+    """
+    if name in VALUE_METHODS:
+        return getattr(np.asarray(array), name)
+    found = getattr(plain(array), name)
+    if not callable(found):
+        return as_result(found, array)
+
+    def method(*inputs: Any, **options: Any) -> Any:
+        flat = name in ("flatten", "ravel") or (name == "reshape" and inputs in ((-1,), ((-1,),)))
+        if not flat and _accepts(found, inputs, options):
+            return as_result(found(*map(plain, inputs), **options), array, *inputs)
+        return getattr(np.asarray(array), name)(*inputs, **options)
+
+    return method
+
+
+def plain(value: Any) -> Any:
+    """A lazy array as a dask array, or as numpy's without dask; other values as they are."""
+    return value.lazy() if hasattr(type(value), "lazy") else value
+
+
+def _call(function: Callable[..., Any], inputs: Iterable[Any], options: Mapping[str, Any], known: bool) -> Any:
+    def taken(value: Any) -> Any:
+        if type(value) in (list, tuple):
+            return type(value)(map(taken, value))
+        return plain(value) if known else np.asarray(value) if is_lazy(value) else value
+
+    inputs, out = tuple(inputs), options.get("out")
+    lazy_out = [each for each in (out if isinstance(out, tuple) else (out,)) if is_lazy(each)]
+    if lazy_out:
+        return _into(
+            lazy_out, function, inputs, {name: value for name, value in options.items() if name != "out"}, known
+        )
+    known = known and out is None  # dask writes into no array of numpy
+    try:
+        found = function(*map(taken, inputs), **{name: taken(value) for name, value in options.items()})
+    except (NotImplementedError, TypeError, ValueError) as error:
+        lacking = isinstance(error, NotImplementedError) or _dask_lacks(function, inputs, options)
+        if not known or isinstance(error, ZarrscopeError) or not lacking:
+            raise
+        return _call(function, inputs, options, known=False)
+    return as_result(_with_known_size(found), *inputs)
+
+
+def _into(
+    out: list[Any], function: Callable[..., Any], inputs: tuple[Any, ...], options: Mapping[str, Any], known: bool
+) -> Any:
+    """Calls a function whose result shall replace the values of a lazy array, as `out=` does."""
+    if len(out) != 1 or not hasattr(out[0], "replace_values"):
+        raise TypeError("a lazy view is read-only: give a numpy array as out")
+    found = _call(function, inputs, options, known)
+    out[0].replace_values(found)
+    return out[0]
+
+
+def _dask_lacks(function: Callable[..., Any], inputs: tuple[Any, ...], options: Mapping[str, Any]) -> bool:
+    """Whether dask cannot do with these arguments what numpy can. If it can, its error is the caller's mistake: numpy
+    would raise it, too, but only after all values were read."""
+    if any(is_lazy(value) and any(map(isnan, plain(value).shape)) for value in inputs):
+        return True  # the size depends on the values
+    if function is np.histogram:  # dask demands a range, and does not say so in the signature
+        return options.get("range") is None
+    theirs = _dask_form(function)
+    return theirs is not None and not _accepts(theirs, inputs, options)
+
+
+def _accepts(function: Callable[..., Any], inputs: Iterable[Any], options: Mapping[str, Any]) -> bool:
+    """Whether the signature of a function takes these arguments, or there is none: methods of numpy's arrays have one
+    since numpy 2.4."""
+    try:
+        signature(function).bind(*inputs, **options)
+    except TypeError:
+        return False
+    except ValueError:
+        pass
+    return True
+
+
+def _dask_form(function: Callable[..., Any]) -> Callable[..., Any] | None:
+    """The function of dask.array that stands for one of numpy; None for others, such as methods of a ufunc. For a
+    function that dask lacks it would warn."""
+    found: Any = dask_array()
+    for part in (getattr(function, "__module__", None) or "").split(".")[1:]:
+        found = getattr(found, part, None)
+    return getattr(found, function.__name__, None)
+
+
+# ---------------------------------------------------------------------- results
+class ArrayMembers(np.lib.mixins.NDArrayOperatorsMixin):
+    """The operators and members of a numpy array that need no dask, for a lazy array with `shape`, `dtype`, `ndim`,
+    `size`, `__getitem__`, `__array__` and the two protocols of numpy."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    ndim: int
+    size: int
+
+    __hash__ = object.__hash__  # must be set: a class whose `==` compares elements would not be hashable otherwise
+
+    def __bool__(self) -> bool:
+        if self.size > 1:
+            raise ValueError("The truth value of an array with more than one element is ambiguous")
+        return bool(np.asarray(self))
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.ndim:
+            raise TypeError("iteration over an array without axes")
+        return (self[at] for at in range(len(self)))  # type: ignore[index, arg-type]  # of the class that inherits
+
+    def __contains__(self, value: object) -> bool:
+        return bool(np.any(np.asarray(self) == value))
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __index__(self) -> int:
+        return np.asarray(self).__index__()
+
+    def __format__(self, spec: str) -> str:
+        return format(np.asarray(self)[()], spec) if spec and not self.ndim else format(str(self), spec)
+
+    def item(self, *index: int) -> Any:
+        """One element as a Python object; reads it. Without an index, the array must have one element."""
+        return np.asarray(self[index] if index else self).item()  # type: ignore[index]  # of the class that inherits
+
+    def tolist(self) -> Any:
+        """The values as nested lists of Python objects; reads all of them."""
+        return np.asarray(self).tolist()
+
+    def copy(self, order: MemoryOrder = "C") -> np.ndarray[Any, Any]:
+        """The values as an array that can be changed."""
+        return np.array(self, order=order)
+
+    @property
+    def flat(self) -> np.flatiter[np.ndarray[Any, Any]]:
+        """Reads all values, and iterates over the copy in C order; assigning to it changes only the copy."""
+        return np.asarray(self).flat
+
+    @property
+    def itemsize(self) -> int:
+        """The size of one element in bytes."""
+        return self.dtype.itemsize
+
+    @property
+    def base(self) -> None:
+        """None: a lazy array is no part of an array in memory."""
+        return None
+
+    @property
+    def flags(self) -> Any:
+        """Flags of an array that lies in no order and is read-only: code that asks for them makes a copy then."""
+        return np.broadcast_to(np.zeros((), self.dtype), (*self.shape, 2)).flags
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The strides of the values, which `np.asarray` gives in C order from now on."""
+        self._in_c_order = True
+        found = [self.dtype.itemsize]
+        for length in reversed(self.shape[1:]):
+            found.insert(0, found[0] * length)
+        return tuple(found) if self.shape else ()
+
+
+def _in_place(name: str) -> Callable[[Any, Any], Any]:
+    def operate(self: Any, other: Any) -> Any:
+        return getattr(operator, name)(self, other)
+
+    return operate
+
+
+for _name in "add sub mul matmul truediv floordiv mod pow lshift rshift and or xor".split():
+    # numpy's mixin would compute into a copy; `a += 1` shall name a new lazy array instead.
+    setattr(ArrayMembers, f"__i{_name}__", _in_place(f"__{_name}__"))
+
+
+def as_result(found: Any, *sources: Any) -> Any:
+    """dask arrays in the result of a function as LazyResults; everything else as it is.
+
+    Values are computed at once if the result is a number, which code for numpy uses as one, or if it is the last of
+    many steps from the `sources`.
+    """
+    if type(found) in (list, tuple):
+        return type(found)(as_result(each, *sources) for each in found)
+    da = dask_array()
+    if da is None or type(found) is not da.Array:
+        return found
+    if not found.ndim:
+        return found.compute()[()]
+    steps = 1 + max(map(_steps, sources), default=0)
+    if steps > _DEEPEST and found.nbytes <= LAZY_BLOCK_BYTES:
+        return found.compute()
+    return result_class().of(found, steps)
+
+
+def _steps(source: Any) -> int:
+    """The number of steps by which a lazy array was computed."""
+    if type(source) in (list, tuple):
+        return max(map(_steps, source), default=0)
+    return getattr(source, "steps", 0) if hasattr(type(source), "lazy") else 0
+
+
+def _with_known_size(found: Any) -> Any:
+    """The result of a function. If its size depends on the values (`np.unique`, `np.nonzero`), the values are read,
+    because code that is written for numpy asks for the size."""
+    parts = found if isinstance(found, tuple) else (found,)
+    if any(is_lazy(part) and any(map(isnan, part.shape)) for part in parts):
+        import dask
+
+        read = dask.compute(*parts)  # type: ignore[attr-defined, no-untyped-call]  # dask has no types for it
+        return type(found)(read) if type(found) is tuple else read[0] if len(read) == 1 else read
+    return found
+
+
+@cache
+def result_class() -> Any:  # Any: the class exists only with dask
+    """The class LazyResult. It is made with the first result, because dask is imported when something is computed."""
+    da: Any = dask_array()
+
+    class LazyResult(ArrayMembers, da.Array):  # type: ignore[misc]  # dask's functions have no types
+        """A dask array that code written for numpy's can use: numpy computes what dask lacks."""
+
+        _values: np.ndarray[Any, Any] | None = None
+        steps = 0
+
+        @classmethod
+        def of(cls, array: Any, steps: int) -> LazyResult:
+            made: LazyResult = cls(array.dask, array.name, array.chunks, meta=array._meta)
+            made.steps = steps
+            return made
+
+        def lazy(self) -> Any:
+            """The same array as one of dask's own class."""
+            return da.Array(self.dask, self.name, self.chunks, meta=self._meta)
+
+        def __array__(self, dtype: Any = None, copy: bool | None = None, **_: Any) -> np.ndarray[Any, Any]:
+            """Computes the values. Up to LAZY_BLOCK_BYTES are kept: code for numpy asks for them again and again."""
+            if copy is False:
+                raise ValueError("a lazy array cannot become a numpy array without a copy")
+            values = self._values
+            if values is None:
+                values = np.asarray(self.lazy().compute())
+                if values.nbytes <= LAZY_BLOCK_BYTES:
+                    self._values = values
+            return np.array(values, dtype=dtype, order="C")
+
+        def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+            return call_ufunc(ufunc, method, inputs, options)
+
+        def __array_function__(
+            self, function: Callable[..., Any], types: Any, inputs: Iterable[Any], options: Mapping[str, Any]
+        ) -> Any:
+            return call_function(function, inputs, options)
+
+        def __len__(self) -> int:
+            return len(self.lazy() if not self.ndim or not isnan(self.shape[0]) else np.asarray(self))
+
+        def __getitem__(self, index: Any) -> Any:
+            items = tuple(map(plain, index)) if isinstance(index, tuple) else plain(index)
+            try:
+                return as_result(self.lazy()[items], self)
+            except (NotImplementedError, ValueError):
+                return np.asarray(self)[index]
+
+        def __setitem__(self, index: Any, values: Any) -> None:
+            items = index if isinstance(index, tuple) else (index,)
+            if all(item is Ellipsis or isinstance(item, int | slice) for item in items):
+                changed = self.lazy()
+                changed[index] = plain(values)
+            else:  # dask knows only some lists and masks
+                held = np.asarray(self)
+                held[tuple(np.asarray(item) if is_lazy(item) else item for item in items)] = values
+                changed = da.from_array(held, chunks=self.chunks)
+            self._become(changed)
+
+        def replace_values(self, found: Any) -> None:
+            """Makes this array have the values of another one of its shape, with its own type."""
+            self[...] = found
+
+        def _become(self, array: Any) -> None:
+            self._values = None
+            self.dask, self._name, self._chunks, self._meta = array.dask, array.name, array.chunks, array._meta
+            self._reset_cache()
+
+        def astype(self, dtype: Any, order: MemoryOrder = "K", **options: Any) -> Any:
+            """The values as another type: lazy, unless an order in memory is asked for."""
+            if order in ("C", "F"):
+                return np.asarray(self).astype(dtype, order=order, **options)
+            return as_result(self.lazy().astype(dtype, **{n: v for n, v in options.items() if n != "subok"}), self)
+
+        def __getattr__(self, name: str) -> Any:
+            if name not in VALUE_METHODS:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+            return member(self, name)
+
+    for name in (*METHODS, "T", "transpose"):
+        setattr(LazyResult, name, property(partial(_member_of, name)))
+    return LazyResult
+
+
+def _member_of(name: str, array: Any) -> Any:
+    return member(array, name)

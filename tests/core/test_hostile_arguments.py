@@ -1,0 +1,141 @@
+"""Arguments that a person gives by mistake: each is taken as numpy and zarr-python take it, or refused in words."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import zarrscope
+from zarrscope.stores.memory import MemoryStore
+
+
+@pytest.fixture
+def h() -> zarrscope.Hierarchy:
+    made = zarrscope.open(MemoryStore(), "w-")
+    made.create_array("/g/a", shape=(4, 5), dtype="i4", chunks=(2, 2))[...] = np.arange(20).reshape(4, 5)
+    made["/g"].attrs["x"] = {"y": [1]}
+    return made
+
+
+def test_one_number_is_one_axis_and_one_chunk_length_holds_for_all_axes(h: zarrscope.Hierarchy) -> None:
+    one = h.create_array("/one", shape=np.int64(7), dtype="u1", chunks=3)  # type: ignore[arg-type]  # as numpy has it
+    assert (one.shape, one.chunks) == ((7,), (3,))
+    one.resize(9)
+    assert one.shape == (9,)
+    both = h.create_array("/both", shape=(8, 6), dtype="u1", chunks=2, shards=4, codecs="zstd")
+    assert (both.chunks, both.shards) == ((2, 2), (4, 4))
+    both[...] = 3
+    assert zarrscope.open(h.store)["/both"][7, 5] == 3
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ({"shape": (2**63,)}, zarrscope.Refused),
+        ({"shape": (-1,)}, zarrscope.Refused),
+        ({"shape": (4.0,)}, TypeError),
+        ({"shape": ("4",)}, TypeError),
+        ({"shape": "44"}, TypeError),
+        ({"chunks": "auto"}, TypeError),
+        ({"chunks": (2.5,)}, TypeError),
+        ({"chunks": 0}, zarrscope.Refused),
+        ({"codecs": [1]}, TypeError),
+        ({"fill_value": 1.5}, zarrscope.Refused),
+        ({"fill_value": [1, 2]}, zarrscope.Refused),
+        ({"fill_value": "abcd", "dtype": "U3"}, zarrscope.Refused),
+        ({"fill_value": 1e300, "dtype": "f4"}, zarrscope.Refused),
+        ({"fill_value": 2, "dtype": "bool"}, zarrscope.Refused),
+        ({"fill_value": 5, "dtype": "string"}, zarrscope.Refused),
+    ],
+    ids=str,
+)
+def test_an_array_that_would_not_be_the_one_asked_for_is_not_made(
+    h: zarrscope.Hierarchy, wrong: dict[str, Any], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        h.create_array("/new", **{"shape": (4,), "dtype": "i4", **wrong})
+    assert "/new" not in h
+
+
+@pytest.mark.parametrize(
+    ("dtype", "fill"),
+    [
+        ("u1", 2.0),
+        ("bool", 1),
+        ("f4", 0.1),
+        ("f4", float("inf")),
+        ("S4", b"ab\0\0"),
+        ("M8[s]", "2026-01-01"),
+        ("c8", 1j),
+    ],
+    ids=str,
+)
+def test_fill_values_that_lose_nothing_are_taken(h: zarrscope.Hierarchy, dtype: str, fill: Any) -> None:
+    made = h.create_array("/new", shape=(2,), dtype=dtype, fill_value=fill)
+    assert made[0] == np.array(fill, dtype)
+
+
+def test_lengths_and_indices_that_are_no_whole_numbers_are_refused(h: zarrscope.Hierarchy) -> None:
+    array = h["/g/a"]
+    assert isinstance(array, zarrscope.Array)
+    before = array[...]
+    for shape in ((4.5, 5), "ab", ("4", "5")):
+        with pytest.raises(TypeError, match="shape must hold"):
+            array.resize(shape)  # type: ignore[arg-type]  # on purpose
+    with pytest.raises(IndexError):
+        array.resize((2**63, 5))
+    with pytest.raises(TypeError):
+        array.read_chunk((0.5, 0))  # type: ignore[arg-type]  # on purpose
+    assert np.array_equal(array[...], before)
+
+
+def test_a_path_that_is_no_text_is_a_type_error(h: zarrscope.Hierarchy) -> None:
+    for node in (h, h["/g"]):
+        for path in (1, None, b"a", Path("a")):
+            with pytest.raises(TypeError, match="the path of a node is text"):
+                node[path]
+
+
+@pytest.mark.parametrize("path", ["/g", "/g/a"])
+def test_attributes_as_read_take_no_change(h: zarrscope.Hierarchy, path: str) -> None:
+    node = h[path]
+    node.attrs["x"] = {"y": [1]}
+    attributes: Any = node.attributes
+    changes = [
+        lambda: attributes.__setitem__("x", 2), lambda: attributes.update(x=2), lambda: attributes.pop("x"),
+        lambda: attributes.setdefault("z", 2), attributes.clear, attributes.popitem,
+        lambda: attributes.__delitem__("x"), lambda: attributes.__ior__({"x": 2}),
+    ]  # fmt: skip
+    for change in changes:
+        with pytest.raises(TypeError, match="attrs saves changes"):
+            change()
+    assert attributes == {"x": {"y": [1]}}
+    assert json.loads(json.dumps(attributes)) == attributes
+    assert isinstance(attributes, Mapping)
+    plain = copy.deepcopy(attributes)
+    plain["x"] = 3
+    assert pickle.loads(pickle.dumps(attributes)) == attributes
+    with pytest.raises(TypeError):
+        pickle.loads(pickle.dumps(node)).attributes["x"] = 3
+    node.attrs.refresh()
+    with pytest.raises(TypeError):
+        node.attributes["x"] = 3
+
+
+def test_names_are_completed_in_ipython_and_a_store_that_is_gone_proposes_none(tmp_path: Path) -> None:
+    h = zarrscope.open(str(tmp_path / "h"), "w-")
+    h.create_array("/g/a", shape=(2,), dtype="u1")
+    group: Any = h["/g"]
+    assert h._ipython_key_completions_() == ["g"]
+    assert group._ipython_key_completions_() == ["a"]
+    (tmp_path / "h").rename(tmp_path / "gone")
+    assert h._ipython_key_completions_() == []
+    assert group._ipython_key_completions_() == []
+    assert "/g" in repr(group)
