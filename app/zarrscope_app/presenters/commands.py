@@ -72,9 +72,11 @@ COMMANDS = (
     Command("fit", "Fit the whole plane", "view", ("0", "Ctrl+R"), 0, "fit"),
     Command("auto", "Auto contrast", "view", ("A",), 1, "contrast"),
     Command("alone", "Next channel alone", "view", ("S",), 1),
+    Command("find-channel", "Find a channel…", "view", ("Ctrl+Shift+F",), 1, "search"),
     Command("part", "Next part of complex values", "view", ("D",), 1),
     Command("smooth", "Smooth pixels on or off", "view", ("I",), 1),
     Command("dots", "Mark chunks that are not stored with dots", "view", (".",), 1),
+    Command("missing", "Next chunk that is not stored", "view", (",",), 1),
     Command("retry-tiles", "Read failed chunks again", "view", ("U",), 1),
     Command("brighter", "Brighter", "view", (">",), 1),
     Command("darker", "Darker", "view", ("<",), 1),
@@ -166,6 +168,8 @@ WINDOW_KEYS = (
     ("Ctrl+drag", "Statistics of a region"),
     ("Shift+wheel", "Step along the current axis"),
     ("*", "Unfold everything beneath, in the tree"),
+    ("Ctrl+A · Enter", "Edit all listed images at once, in the tree"),
+    ("Ctrl+Down · Ctrl+Up", "Next or previous section, in the form"),
 )
 """Gestures of the mouse in the window's picture, besides panning, and keys of its tree."""
 
@@ -181,14 +185,16 @@ TERMINAL_KEYS = (
     ("Ctrl+O", "The attributes in $EDITOR"),
     ("Ctrl+X", "Stop the job that runs"),
     ("Ctrl+Z", "To the shell; fg comes back"),
+    ("Ctrl+A", "Edit all listed images at once"),
+    ("Ctrl+Down · Ctrl+Up", "Among attributes: next, previous section"),
     ("u · w", "Among attributes: undo; other view of them"),
     ("d", "Among attributes: changes; sides of a conflict"),
     ("⏎", "The picture in pixels: kitty, iTerm2, sixel"),
 )
 """Keys that replace the mouse in terminals, and keys of its form."""
 
-_IN_TERMINALS = {"quit": ("q", "Ctrl+C")}
-"""Command → its keys in terminals, in place of those of a window."""
+IN_TERMINALS = {"quit": ("q", "Ctrl+C"), "find": ("/",), "find-channel": ("Ctrl+F",)}
+"""Command → its keys in terminals, in place of those of a window. Most terminals send Ctrl+Shift+F as Ctrl+F."""
 
 
 def command(id: str) -> Command:
@@ -207,8 +213,8 @@ def is_plain(keys: str) -> bool:
 def terminal_keys(found: Command) -> list[str]:
     """The keys of a command that every terminal can send, written as they are typed: "e", and "E" only with Shift.
     Without Ctrl+Shift, which most terminals send as Ctrl alone."""
-    if found.id in _IN_TERMINALS:
-        return [*_IN_TERMINALS[found.id]]
+    if found.id in IN_TERMINALS:
+        return [*IN_TERMINALS[found.id]]
     own = {key for keys, _ in TERMINAL_KEYS for key in keys.split(" · ") if key.startswith("Ctrl")}
     return [as_typed(key) for key in found.keys if key not in own and not key.startswith("Ctrl+Shift+")]
 
@@ -241,7 +247,6 @@ LABELS = {
     "all-channels": "All channels",
     "another-text": "Another text …",
     "add": "Add",
-    "add-child-name": "Name of the node",
     "add-to-viewer": "Add to viewer",
     "add-several": "Add {count} nodes to viewer",
     "address": "Address",
@@ -255,6 +260,8 @@ LABELS = {
     "blend-share": "From this image to the other one",
     "blend-with": "Over it",
     "channels": "Channels",
+    "channel-name": "Find a channel by its name",
+    "channel-unknown": "No channel has such a name.",
     "bookmark-add": "Bookmark this view",
     "bookmark-remove": "Remove",
     "browse": "Browse…",
@@ -323,7 +330,6 @@ LABELS = {
     "move-up": "Move up",
     "name": "Name",
     "new-name": "name",
-    "nothing-yet": "No attributes yet.",
     "only-label": "Only this label (its number; nothing: all)",
     "outline": "Outlines only",
     "part": "Shown of complex values",
@@ -333,7 +339,6 @@ LABELS = {
     "open-folder-title": "Open a .zarr folder",
     "open": "Open",
     "open-url-title": "Type or paste a folder, a file or a link",
-    "new-place": "New place",
     "places": "Recent places",
     "plan": "Plan",
     "position": "Position",
@@ -385,11 +390,11 @@ TAB_KEYS = ("[ previous  ] next", "[ back  ] next", "] next")
 
 FOOTERS = {
     "tree": "←→↑↓ move, unfold  ⏎ show  / find  : commands  Tab pane  ? keys  q quit",
-    "image": "←→ step  ↑↓ axis  1-9 show  a auto  v value  +- zoom  ? keys  q quit",
+    "image": "←→ step  ↑↓ axis  1-9 ^F show  a auto  v value  +- zoom  ? keys  q quit",
     "attributes": "⏎ edit  w way  n add  N name  c kind  x remove  u undo  d diff  ^S save  ?",
-    "overview": "←→↑↓ move  ⏎ open  : commands  Tab pane  ? keys  q quit",
+    "overview": "←→↑↓ move  ⏎ open  F8 next  : commands  Tab pane  ? keys  q quit",
     "values": "↑↓ rows  ←→ columns  Tab pane  ? keys  q quit",
-    "chunks": "↑↓ scroll  [ ] tab  Tab pane  ? keys  q quit",
+    "chunks": "↑↓ scroll  , next not stored  [ ] tab  Tab pane  ? keys  q quit",
     "info": "↑↓ scroll  Tab pane  ? keys  q quit",
     "problems": "^K check, stop, go on  ↑↓ move  ⏎ go there  Tab pane  ? keys  q quit",
     "input": "Enter accept  Esc cancel",

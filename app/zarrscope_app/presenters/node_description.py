@@ -345,5 +345,8 @@ _POINTS = {
 
 
 def ratio(nbytes: int, stored: int) -> str:
-    """ "1.76 to 1": the ratio of the decoded to the stored size."""
-    return f"{strings.short(float(f'{nbytes / stored:.3g}'))} to 1"
+    """ "1.76 to 1": the ratio of the decoded to the stored size; "1 to 1.2" where more is stored than decoded."""
+    one, other = max(nbytes, stored), max(1, min(nbytes, stored))
+    many = one / other
+    told = strings.count(round(many)) if many >= 1000 else strings.short(float(f"{many:.3g}"))
+    return f"{told} to 1" if nbytes >= stored else f"1 to {told}"

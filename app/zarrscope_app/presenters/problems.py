@@ -8,7 +8,7 @@ claims more; it can be resumed after a stop.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Hashable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -78,6 +78,10 @@ class ProblemsPresenter:
         self._owner = owner
         self._notify = CoalescedCall(owner.post, self.changed.emit)
         self._items: dict[tuple[str, str], Problem] = {}
+        self._problem_of: dict[Hashable, tuple[str, str]] = {}
+        """The cause of a problem → the key of the problem; see `add`."""
+        self._causes: dict[tuple[str, str], set[Hashable]] = {}
+        """The key of a problem → its causes. None among them: no later attempt removes it."""
         self._hierarchy: Hierarchy | None = None
         self._path = "/"
         self._ticket: Ticket | None = None
@@ -153,14 +157,46 @@ class ProblemsPresenter:
     def show_nothing(self, sentence: str = "") -> None:
         """Does nothing: the list is about the whole session, not the selected node."""
 
-    def add(self, item: Problem | BaseException, path: str = "") -> Problem:
-        """Adds a problem or an error, unless it is there already or the list is full. Returns it in words."""
+    def add(self, item: Problem | BaseException, path: str = "", *, cause: Hashable = None) -> Problem:
+        """Adds a problem or an error, unless it is there already or the list is full. Returns it in words.
+
+        `cause`: identifies the data that could not be read or saved. When another attempt succeeds, call `solved` with
+        it: that removes the problem, unless other data have the same one. None: the problem stays until it is cleared.
+        """
         found = problem(item, path) if isinstance(item, BaseException) else item
         key = (found.path, found.headline)
+        if cause is not None and self._problem_of.get(cause, key) != key:  # this attempt failed for another reason
+            self.solved(cause)
         if key not in self._items and len(self._items) < LIMIT:
             self._items[key] = found
             self.changed.emit()
+        if key in self._items:
+            self._causes.setdefault(key, set()).add(cause)
+            if cause is not None:
+                self._problem_of[cause] = key
         return found
+
+    def solved(self, cause: Hashable) -> Problem | None:
+        """Removes and returns the problem that was added with this cause, because another attempt has succeeded. None:
+        there is no such problem, or it has other causes too."""
+        key = self._problem_of.pop(cause, None)
+        if key is None:
+            return None
+        self._causes[key].discard(cause)
+        if self._causes[key]:
+            return None
+        del self._causes[key]
+        found = self._items.pop(key)
+        self.changed.emit()
+        return found
+
+    def show_those_of(self, kind: str, found: Mapping[int, Problem]) -> None:
+        """Lists the problems `found` of one kind of data, by cause, and removes those of that kind that are solved."""
+        for cause in [cause for cause in self._problem_of if isinstance(cause, tuple) and cause[0] == kind]:
+            if cause[1] not in found:
+                self.solved(cause)
+        for name, each in found.items():
+            self.add(each, cause=(kind, name))
 
     def clear(self, path: str | None = None) -> None:
         """Removes all problems, or those of one node."""
@@ -170,14 +206,17 @@ class ProblemsPresenter:
             self.stop_comparing()
             self._steps, self._further, self._comparison = None, 0, None
         if len(kept) != len(self._items):
-            self._items = kept
-            self.changed.emit()
+            self._keep(kept)
 
     def clear_denied(self, answers: Collection[Problem] = ()) -> None:
         """Removes the problems of denied access, after other credentials were given, and the problems about wrong
         `answers`."""
-        for key in [key for key, item in self._items.items() if item.tried or item in answers]:
-            del self._items[key]
+        self._keep({key: each for key, each in self._items.items() if not each.tried and each not in answers})
+
+    def _keep(self, kept: dict[tuple[str, str], Problem]) -> None:
+        self._items = kept
+        self._causes = {key: causes for key, causes in self._causes.items() if key in kept}
+        self._problem_of = {cause: key for cause, key in self._problem_of.items() if key in kept}
         self.changed.emit()
 
     # ------------------------------------------------------------------ checking

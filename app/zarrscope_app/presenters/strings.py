@@ -15,6 +15,7 @@ from typing import Any
 from zarrscope.errors import BadMetadata, Denied, OutsideLink, Refused, Unreadable, ZarrscopeError
 from zarrscope.errors.confidential import scrub
 from zarrscope.errors.visible import visible, visible_lines
+from zarrscope.model.dtype import Fill
 from zarrscope.model.frozen import frozen
 from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.runtime.lazy_numpy import np
@@ -193,8 +194,13 @@ def shape_of(metadata: ArrayMetadata) -> str:
 
 def defect(error: ZarrscopeError) -> str:
     """A sentence about the fault in a document, and where it is, unless the sentence begins with the document."""
-    where = (f"at {error.pointer} " if error.pointer else "") + f"in {error.key}"
-    return told if (told := problem(error).headline).startswith(f"{where[3:]}: ") else f"{told} ({clean(where)})"
+    found = problem(error)
+    advice = f" {found.advice}" if found.advice else ""
+    told = found.headline.removesuffix(advice)
+    at, place = ("at", f"{error.pointer} in {error.key}") if error.pointer else ("in", str(error.key))
+    if told.startswith(f"{place}: "):
+        return found.headline
+    return f"{told.removesuffix('.')} ({at} {clean(place)}).{advice}"
 
 
 def short(value: float) -> str:
@@ -324,8 +330,10 @@ def stored_in(chunks: int, chunk_shape: Sequence[int], shards: int | None = None
     return text + "."
 
 
-def missing_chunk(fill: str, key: str) -> str:
-    return f"No chunk stored here: shown as the fill value {fill}. Key {clean(key)}."
+def missing_chunk(fill: Fill, key: str) -> str:
+    value = exact(fill.value)
+    shown = f"the fill value {value}" if fill.defined else f"{value}, as the array states no fill value"
+    return f"No chunk stored here: shown as {shown}. Key {clean(key)}."
 
 
 def failed_chunk(error: BaseException) -> str:
@@ -488,13 +496,3 @@ def no_widget(title: str, error: BaseException) -> str:
 def warning(text: str, path: str = "", place: str = "") -> Problem:
     """A Problem of severity "warning" that has one sentence only."""
     return Problem("warning", clean(text), clean(text), path=path, place=clean(place))
-
-
-def not_standard(what: str) -> str:
-    """The question before saving values that JSON forbids."""
-    return f"{clean(what)}. Other readers may refuse the whole document. Save again to write it nevertheless."
-
-
-def not_standard_line(what: str) -> str:
-    """A line above the review of changes that names the non-standard JSON in the document."""
-    return f"! {clean(what)}: other readers may refuse the document"

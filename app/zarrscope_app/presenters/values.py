@@ -14,6 +14,7 @@ from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope.view.loader import ChunkLoader, ChunkResult, ChunkState
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
+from zarrscope_app.presenters.failed_chunks import TellsFailedChunks
 from zarrscope_app.presenters.node_details import NodeDetails, axis_names
 
 if TYPE_CHECKING:
@@ -28,8 +29,6 @@ class Probe:
     index: tuple[int, ...] = ()
     index_text: str = ""
     """The index as text: "z 31 y 512 x 204"."""
-    position_text: str = ""
-    """ "166.4 µm, 66.3 µm": the physical position along the two displayed axes."""
     values: tuple[tuple[str, str], ...] = ()
     """(channel label, exact value); the value is "…" while it is being read."""
     text: str = ""
@@ -58,6 +57,8 @@ class Table:
     format: str = "decimal"
     numbers: bool = True
     """Whether the table contains numbers, so that a number format can be chosen."""
+    widest: int = 0
+    """The number of characters of the longest value of the data type; 0: not known."""
 
 
 NUMBER_FORMATS = ("decimal", "scientific", "hexadecimal")
@@ -70,17 +71,16 @@ MAX_COPIED = 250_000
 MAX_CHUNKS = 512
 
 
-class ValuesPresenter:
+class ValuesPresenter(TellsFailedChunks):
     """The table of the selected array. `changed()` is emitted when another array or part is shown, or cells have
     arrived."""
 
     changed = Signal()
-    failed = Signal(object, str)
-    """Emits (error, path of the array) when a chunk could not be read."""
     moved = Signal(int, int)
     """Emits (axis, index) when an index was set in the table."""
 
     def __init__(self, owner: Owner, loader: ChunkLoader) -> None:
+        super().__init__()
         self._owner, self._loader = owner, loader
         self._format = NUMBER_FORMATS[0]
         self._names: tuple[str, ...] = ()
@@ -159,6 +159,7 @@ class ValuesPresenter:
             tuple(self._name(i) for i in range(array.ndim)) if array.ndim > 1 and not self._fields else (),
             self._format,
             getattr(array.metadata.dtype.numpy, "kind", "O") not in "OSUT",
+            _widest(array.metadata.dtype.numpy) if self._format == "decimal" else 0,
         )
 
     def cells(self, row: int, column: int, rows: int, columns: int) -> list[list[str]]:
@@ -203,7 +204,7 @@ class ValuesPresenter:
         def came(result: ChunkResult) -> None:
             if result.state is ChunkState.FAILED and result.error is not None:
                 self._failed[result.index] = strings.failed_chunk(result.error)
-                self.failed.emit(result.error, path)
+            self.heard(path, result)
             self._notify.soon()
 
         def done() -> None:
@@ -303,6 +304,17 @@ class ValuesPresenter:
     def label(self, row: int, column: int) -> tuple[str, str]:
         """The headings of a row and of a column."""
         return str(row), strings.clean(self._fields[column], 60) if self._fields else str(column)
+
+
+def _widest(dtype: object) -> int:
+    """The number of characters of the longest value of a data type; 0 if only the values tell."""
+    kind = getattr(dtype, "kind", "O")
+    if kind == "b":
+        return len(str(False))
+    if kind not in "iu" or not isinstance(dtype, np.dtype):
+        return 0
+    info = np.iinfo(dtype)
+    return max(len(str(info.min)), len(str(info.max)))
 
 
 def _cell(value: object, format: str) -> str:

@@ -24,18 +24,20 @@ from zarrscope.nodes.internals import stored_array
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope.view.loader import ChunkLoader
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.chunks.missing import next_missing, part_around, step_of
 from zarrscope_app.presenters.chunks.view_models import (
     ABSENT,
     FAILED,
-    LEGEND,
     LOADING,
+    NONE_MISSING,
     PARTLY,
     PRESENT,
-    SIGNS,
     UNTOLD,
     Chosen,
     ChunkMap,
     counts,
+    map_text,
+    missing_reason,
 )  # fmt: skip
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.node_description import Item, ratio
@@ -55,6 +57,8 @@ class ChunksPresenter:
     """The Chunks tab of one session."""
 
     changed = Signal()
+    checked = Signal(str, tuple)
+    """Emits (path of the array, index of a chunk) when `check` has read a chunk that other views could not read."""
 
     _names: tuple[str, ...] = ()
     """The names of the axes."""
@@ -96,6 +100,8 @@ class ChunksPresenter:
         self._level = 0
         self._index: dict[int, int] = {}
         self._failed: dict[ChunkIndex, str] = {}
+        self._failed_within: dict[ChunkIndex, set[ChunkIndex]] = {}
+        """Of each failed chunk or shard, the chunks of the array that other views could not read."""
         rank = arrays[0][1].ndim if arrays else 0
         self._rows, self._columns = (rank - 2 if rank > 1 else -1), rank - 1
         self._forget()
@@ -106,7 +112,7 @@ class ChunksPresenter:
         self._part: tuple[int, int, int, int] | None = None
         self._plane: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
         self._chosen: Chosen | None = None
-        self._looked = False
+        self._looked = self._seeking = self._none_missing = False
         self._notify.soon()
 
     @property
@@ -143,6 +149,8 @@ class ChunksPresenter:
             else:
                 self._inventory = outcome.get()
                 self._draw()
+                if self._seeking:
+                    self.show_missing()
 
         self._ticket = self._owner.fetch(lambda cancelled: take_inventory(array, cancelled, told), done)
         self._notify.soon()
@@ -231,8 +239,7 @@ class ChunksPresenter:
         return self._part or (0, 0, rows, columns)
 
     def _step(self) -> tuple[int, int]:
-        _, _, rows, columns = self._window()
-        return max(1, -(-rows // MOST_CELLS)), max(1, -(-columns // MOST_CELLS))
+        return step_of(self._window(), MOST_CELLS)
 
     def _draw(self) -> None:
         """Counts the stored chunks in each cell, in the background."""
@@ -268,7 +275,22 @@ class ChunksPresenter:
         array = self._array
         index = error.index if isinstance(error, BadChunk) else None
         if array is not None and array.path == path and index is not None and len(index) == array.ndim:
-            self._failed[stored_array(array).locator.grid_index(tuple(index))] = strings.failed_chunk(error)
+            stored = stored_array(array).locator.grid_index(tuple(index))
+            self._failed[stored] = strings.failed_chunk(error)
+            self._failed_within.setdefault(stored, set()).add(tuple(index))
+            self.live()
+
+    def recovered(self, path: str, index: ChunkIndex) -> None:
+        """Removes the mark of a chunk that was read at last."""
+        array = self._array
+        if array is None or array.path != path:
+            return
+        stored = stored_array(array).locator.grid_index(index)
+        within = self._failed_within.get(stored, set())
+        within.discard(index)
+        if not within:
+            self._failed_within.pop(stored, None)
+            self._failed.pop(stored, None)
             self.live()
 
     # ------------------------------------------------------------------ one chunk
@@ -291,16 +313,39 @@ class ChunksPresenter:
             index[self._rows] = first[0]
         if self._columns >= 0:
             index[self._columns] = first[1]
-        self._chosen = self._describe(array, tuple(index))
+        self._choose(array, tuple(index))
+
+    def _choose(self, array: Array, index: ChunkIndex) -> None:
+        self._chosen = self._describe(array, index)
         self._notify.soon()
-        self._look_inside(array, tuple(index))
+        self._look_inside(array, index)
+
+    def show_missing(self) -> None:
+        """Chooses the next chunk that is not stored, and moves the map to its plane; the first follows the last."""
+        array, inventory = self._array, self._inventory
+        self._seeking = inventory is None
+        if array is None or inventory is None:
+            self.look()
+            return
+        chosen, shown = self._chosen, (self._rows, self._columns)
+        found = next_missing(inventory, chosen.index if chosen is not None else None, self._fixed(), shown)
+        self._none_missing = found is None and inventory.known and inventory.complete and not inventory.absent
+        if found is not None:
+            for axis, chunk in enumerate(found):
+                if axis not in shown and chunk != self._fixed()[axis]:
+                    self.set_chunk(self._name(axis), chunk)
+            self._part = None
+            self._part = part_around(found, shown, self._window(), MOST_CELLS)
+            self._draw()
+            self._choose(array, found)
+        self._notify.soon()
 
     def _describe(self, array: Array, index: ChunkIndex) -> Chosen:
         kind = "Shard" if array.shards is not None else "Chunk"
         size = self._inventory.size_of(index) if self._inventory is not None and self._inventory.known else UNKNOWN
         spans = elements_of(stored_array(array), index)
         nbytes = prod(stop - start for start, stop in spans) * array.dtype.itemsize
-        stored = "no: it reads as the fill value" if size is None else "yes" if size >= 0 else strings.UNKNOWN
+        stored = "no" if size is None else "yes" if size >= 0 else strings.UNKNOWN
         items = [Item("Key", strings.clean(array.metadata.keys.key(index))), Item("Stored", stored)]
         if size is not None and size >= 0:
             packed = f", {ratio(nbytes, size)}" if size else ""
@@ -310,8 +355,9 @@ class ChunksPresenter:
             for axis, (start, stop) in enumerate(spans)
         )
         items.append(Item("Holds", held or "one value"))
-        told = self._failed.get(index, "")
-        return Chosen(index, f"{kind} {', '.join(map(str, index))}", tuple(items), told, bool(told))
+        failed = self._failed.get(index, "")
+        told = failed or (missing_reason(array.metadata.fill, kind) if size is None else "")
+        return Chosen(index, f"{kind} {', '.join(map(str, index))}", tuple(items), told, bool(failed))
 
     def _look_inside(self, array: Array, index: ChunkIndex) -> None:
         """Counts the chunks in a shard, by reading its index."""
@@ -356,6 +402,8 @@ class ChunksPresenter:
                 self._failed[chosen.index] = said
             else:
                 self._failed.pop(chosen.index, None)
+                for index in self._failed_within.pop(chosen.index, ()):
+                    self.checked.emit(array.path, index)
                 said = f"Read and decoded in {strings.short((time.monotonic() - began) * 1000)} ms."
             if self._chosen is not None and self._chosen.index == chosen.index:
                 self._chosen = replace(self._chosen, sentence=said, failed=outcome.error is not None)
@@ -399,6 +447,8 @@ class ChunksPresenter:
             return self._sentence
         if self._ticket is not None:
             return f"Listing stored chunks: {strings.counted(self._found, 'chunk')} so far."
+        if self._none_missing:
+            return NONE_MISSING
         inventory = self._inventory
         if inventory is not None and not inventory.known:
             asked = strings.counted(inventory.total, "chunk")
@@ -446,16 +496,5 @@ class ChunksPresenter:
         return (places[0], places[1]) if min(places) >= 0 else None
 
     def text(self) -> str:
-        """The map as lines of text: the counts, then a character of SIGNS for each cell."""
-        state = self.state
-        lines = [f"{item.label:<12} {item.text}" for item in state.items]
-        if state.sentence:
-            lines.append(state.sentence)
-        if state.cells is not None and state.cells.size:
-            where = ", ".join(f"{name} {chunk}" for name, chunk, _ in state.fixed)
-            down, across = state.row_axis or "one row", state.column_axis or "one column"
-            lines += ["", strings.joined(f"{down} down, {across} across", where)]
-            lines += ["".join(SIGNS[cell] for cell in line) for line in state.cells]
-            used = [f"{SIGNS[code]} {LEGEND[code]}" for code in range(len(LEGEND)) if (state.cells == code).any()]
-            lines += ["", "   ".join(used)]
-        return "\n".join(lines).strip() + "\n"
+        """The map as lines of text."""
+        return map_text(self.state)

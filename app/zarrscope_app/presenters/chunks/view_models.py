@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zarrscope.check.inventory import Inventory
+from zarrscope.model.dtype import Fill
 from zarrscope.model.frozen import frozen
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.node_description import Item, ratio
@@ -65,6 +66,18 @@ class ChunkMap:
     chosen_cell: tuple[int, int] | None = None
 
 
+NONE_MISSING = "Every chunk of this array is stored."
+
+
+def missing_reason(fill: Fill, kind: str) -> str:
+    """Why a chunk is not in the store, as far as the store tells."""
+    value, lost = strings.exact(fill.value), "lost, as in a copy that was stopped"
+    if not fill.defined:
+        return f"The array states no fill value: {value} is shown. This {kind.lower()} was never written, or is {lost}."
+    usual = f"Programs leave out a {kind.lower()} in which every value is the fill value {value}."
+    return f"{usual} One that is {lost}, looks the same: compare with the original."
+
+
 def counts(array: Array, inventory: Inventory) -> tuple[Item, ...]:
     """The number and size of an array's stored chunks, in words."""
     kind = "shard" if array.shards is not None else "chunk"
@@ -87,3 +100,22 @@ def counts(array: Array, inventory: Inventory) -> tuple[Item, ...]:
     if inventory.outside:
         items.append(Item("Beyond the array", f"{strings.counted(inventory.outside, kind)}, which are never read"))
     return tuple(items)
+
+
+def map_text(state: ChunkMap) -> str:
+    """The map as lines of text: the counts, then the chosen chunk, which a large map would push out of sight, then a
+    character of SIGNS for each cell."""
+    lines = [f"{item.label:<12} {item.text}" for item in state.items]
+    if state.sentence:
+        lines.append(state.sentence)
+    chosen = state.chosen
+    if chosen is not None:
+        lines += ["", chosen.title, *(f"{item.label:<12} {item.text}" for item in chosen.items), chosen.sentence]
+    if state.cells is not None and state.cells.size:
+        where = ", ".join(f"{name} {chunk}" for name, chunk, _ in state.fixed)
+        down, across = state.row_axis or "one row", state.column_axis or "one column"
+        lines += ["", strings.joined(f"{down} down, {across} across", where)]
+        lines += ["".join(SIGNS[cell] for cell in line) for line in state.cells]
+        used = [f"{SIGNS[code]} {LEGEND[code]}" for code in range(len(LEGEND)) if (state.cells == code).any()]
+        lines += ["", "   ".join(used)]
+    return "\n".join(lines).strip() + "\n"

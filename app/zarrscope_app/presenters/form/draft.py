@@ -266,7 +266,7 @@ def diff_of(base: Document, now: Document, prefix: str, channels: ReadChannels |
     documents. `channels`: the channels as they were read for the edits."""
     name = strings.clean(base.key)
     lines = changed_lines(base.text, now.text, f"{name} (stored)", f"{name} (edited)")
-    warned = [strings.not_standard_line(each) for each in brought_in(base, now)]
+    warned = [words.not_standard_line(each) for each in brought_in(base, now)]
     told = [strings.clean_lines(line) for line in lines]
     if base.bytes != now.bytes:
         added = added_windows(base.get(prefix, {}), now.get(prefix, {}), channels) if channels is not None else ""

@@ -6,6 +6,7 @@ Typed text is checked at once: an invalid field keeps its text, shows its error,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
@@ -102,8 +103,12 @@ class NodeForm:
 
     def look_again(self) -> None:
         """Called when the displayed draft, or other data about its node, may have changed: the next `state` then makes
-        the fields again, and the draft is checked again."""
+        the fields again."""
         self._tree = None
+
+    def check(self) -> None:
+        """Checks the displayed draft in the background, if it has changed. Called after the hosts have painted it: the
+        first check imports packages, and both would take turns with Python's lock."""
         if (draft := self._drafts.shown) is not None:
             text = judgement(self._drafts.hierarchy, self._drafts.path, draft) if draft.whole else None
             self._judge.look_at(draft, text)
@@ -115,33 +120,44 @@ class NodeForm:
 
     # ------------------------------------------------------------------ snapshots
     @property
-    def state(self) -> EditState:
-        """A new snapshot of the form."""
+    def brief(self) -> EditState:
+        """A new snapshot without fields and texts, for the titles and commands of a form that is not displayed."""
         draft, path = self._drafts.selected, self._drafts.path
         if draft is None:
             status = EditStatus.FAILED if self._failure else EditStatus.EMPTY
             return EditState(status, self._failure or strings.LOADING, path=path)
-        waiting = {**self._waiting.texts, **self._background.setting}
-        sections = self.sections.sections(path, draft, waiting, self._waiting.texts) if not draft.whole else ()
-        ways = ways_of(draft, self.faulty, ("image", "fields", "json") if sections else ("fields", "json"))
-        way = WHOLE if draft.whole else self._way if self._way in ways and self._way != WHOLE else "fields"
-        shown = self._shown(draft, way)
         changes = len(draft.changes)
         status, sentence = self._status(draft, changes)
-        if way != "image" and not shown.fields:
-            sentence = sentence or strings.LOADING
         return EditState(
             status,
             sentence,
-            fields_of(sections) if way == "image" else shown.fields,
-            changes,
+            changes=changes,
             can_save=status in (EditStatus.DIRTY, EditStatus.FAILED) and self._drafts.writable,
             can_undo=draft.at > 0 and not draft.saving,
             can_redo=draft.at < len(draft.history) - 1 and not draft.saving,
-            conflicts=draft.disagreements,
-            fitting=draft.sides.fitting,
             path=path,
             key=draft.now.key,
+            waits=bool(self._waiting) and not self._drafts.writable,
+            title=f"{strings.ATTRIBUTES} •" if draft.dirty else strings.ATTRIBUTES,
+        )
+
+    @property
+    def state(self) -> EditState:
+        """A new snapshot of the form."""
+        brief, draft = self.brief, self._drafts.selected
+        if draft is None:
+            return brief
+        waiting = {**self._waiting.texts, **self._background.setting}
+        sections = self.sections.sections(brief.path, draft, waiting, self._waiting.texts) if not draft.whole else ()
+        ways = ways_of(draft, self.faulty, ("image", "fields", "json") if sections else ("fields", "json"))
+        way = WHOLE if draft.whole else self._way if self._way in ways and self._way != WHOLE else "fields"
+        shown = self._shown(draft, way)
+        return replace(
+            brief,
+            sentence=brief.sentence or (strings.LOADING if way != "image" and not shown.fields else ""),
+            fields=fields_of(sections) if way == "image" else shown.fields,
+            conflicts=draft.disagreements,
+            fitting=draft.sides.fitting,
             way=way,
             ways=ways,
             sections=sections if way == "image" else (),
@@ -152,7 +168,6 @@ class NodeForm:
             valid=not self._judge.verdict.broken,
             findings=self.meaning.findings,
             summary=self._judge.verdict.summary if self._judge.on and not draft.whole else "",
-            title=f"{strings.ATTRIBUTES} •" if draft.dirty else strings.ATTRIBUTES,
         )
 
     def _status(self, draft: Draft, changes: int) -> tuple[EditStatus, str]:

@@ -53,9 +53,12 @@ class Form(Protocol):
     def state(self) -> EditState:
         """A new snapshot of the form."""
 
+    @property
+    def brief(self) -> EditState:
+        """A new snapshot without fields and texts."""
+
     def field(self, id: str, /) -> Field | None:
-        """A member of the attributes by its pointer, or a field of a section by its id; None if it is not in the
-        form."""
+        """A member by its pointer, or a field of a section by its id; None if it is not in the form."""
 
     def diff(self) -> Diff:
         """The differences of the edited documents from the stored ones."""
@@ -98,9 +101,9 @@ class EditPresenter:
 
     changed = Signal()
     saved = Signal(str)
+    """The path of a node whose document was written."""
     failed = Signal(object, str)
     """Emits (error, path of the node) when a document could not be saved."""
-    """The path of a node whose document was written."""
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
@@ -111,13 +114,11 @@ class EditPresenter:
         self._saver = Saver(owner, self._drafts, self._refresh, self.saved.emit, self.failed.emit)
         self._one = NodeForm(owner, self._drafts, self._waiting, self._saver, self._refresh)
         self._several: SeveralForm | None = None
-        """The form of the nodes that are selected together, displayed instead of the form of one node; None if there is
-        none."""
+        """The form of the nodes that are selected together, displayed instead of that of one node."""
         self._left: list[SeveralForm] = []
         """Forms of earlier selections whose edits are still being made."""
         self._trials = TextTrials(owner)
-        self.search = FormSearch(owner, self._drafts, self._show_found)
-        """The search among all fields."""
+        self.search = FormSearch(owner, self._drafts, self._show_found, lambda: self.state)
         self._judging = False
         self._view: ViewChanges = lambda path: ()
         self._state: EditState | None = None
@@ -195,8 +196,7 @@ class EditPresenter:
         self._one.type_waiting()
 
     def show_several(self, paths: Sequence[str]) -> None:
-        """Shows one form for several nodes: an edit changes all of them. For one node, or none, shows the selected
-        node's own form."""
+        """Shows one form for several nodes. For one node, or none, shows the selected node's own form."""
         hierarchy = self._drafts.hierarchy
         if hierarchy is None or tuple(paths) == self.several or (len(paths) < 2 and self._several is None):
             return
@@ -253,6 +253,11 @@ class EditPresenter:
             self._state = self._with_commands(self._form.state)
         return self._state
 
+    @property
+    def brief(self) -> EditState:
+        """The snapshot without fields and texts, for titles and commands while the form is not displayed."""
+        return self._state if self._state is not None else self._form.brief
+
     def _with_commands(self, state: EditState) -> EditState:
         """The state with a command beside the section of the channels, which copies the settings of the displayed
         picture."""
@@ -264,7 +269,7 @@ class EditPresenter:
     @property
     def title(self) -> str:
         """The title of the tab."""
-        return self.state.title
+        return self.brief.title
 
     def field(self, pointer: str) -> Field | None:
         """A member of the attributes by its pointer, or a field of a section by its id."""
@@ -280,8 +285,7 @@ class EditPresenter:
         self.show_way(ways[(ways.index(self.state.way) + 1) % len(ways)])
 
     def judge(self, on: bool) -> None:
-        """Sets whether the form is visible: then typed text is checked against the OME-Zarr specification in the
-        background."""
+        """Sets whether the form is visible: then typed text is checked against OME-Zarr, in the background."""
         if self._judging != on:
             self._judging = on
             self._one.judge(on)
@@ -299,8 +303,10 @@ class EditPresenter:
         self._notify.soon()
 
     def _tell(self) -> None:
-        _ = self.state  # builds the state before listeners ask for it
+        if not all(draft.settled for draft in self._drafts.by_path.values()):
+            _ = self.state  # finds the changes, which listeners store for the next start
         self.changed.emit()
+        self._one.check()
 
     # ------------------------------------------------------------------ editing
     @property
@@ -316,11 +322,8 @@ class EditPresenter:
         return busy
 
     def edit(self, pointer: str, text: str) -> None:
-        """Sets the text of a field as typed; it is read according to the field's kind. For lists and objects: JSON
-        text.
-
-        If the hierarchy is read-only, the text waits until it is open for writing.
-        """
+        """Sets the text of a field as typed, read according to the field's kind; for lists and objects JSON text. It
+        waits until the hierarchy is open for writing."""
         self._form.edit(pointer, text)
 
     def edit_text(self, text: str) -> None:
@@ -332,8 +335,7 @@ class EditPresenter:
         self._one.edit_json(pointer, text)
 
     def undo(self) -> None:
-        """Undoes the last edit, even one that was saved; the stored document changes only when the form is saved
-        again."""
+        """Undoes the last edit, even one that was saved; the document changes when the form is saved again."""
         self._form.travel(-1)
 
     def redo(self) -> None:
@@ -408,8 +410,7 @@ class EditPresenter:
 
     # ------------------------------------------------------------------ changes by meaning
     def change(self, asked: Sequence[Asked]) -> None:
-        """Makes changes as one action, all of them or none; with several nodes, to each node. If the hierarchy is
-        read-only, the changes wait until it is open for writing."""
+        """Makes changes as one action, all of them or none, to each node; they wait until they can be written."""
         self._when_writable(lambda: self._form.change(asked))
 
     def mend(self, pointer: str) -> None:
@@ -425,8 +426,7 @@ class EditPresenter:
             self._refresh()
 
     def locate(self, pointer: str) -> str:
-        """Shows the field of a finding, in the view of the form that contains the field. Returns the id of the field;
-        "" if there is none."""
+        """Shows the field of a finding, in the view that contains it. Returns its id; "" if there is none."""
         return self._form.locate(pointer)
 
     def take(self, path: str, changes: Sequence[Callable[[Subject], Sequence[Edit]]]) -> None:
@@ -462,8 +462,8 @@ class EditPresenter:
         return self._saver.can_save_all
 
     def save_all(self, then: Callable[[str | None], object]) -> None:
-        """Saves the changes of every node; calls `then(path)` with the first one that could not be saved, or
-        `then(None)` if all were saved. If one of them has errors or a conflict, nothing is written."""
+        """Saves the changes of every node; calls `then(path)` with the first one that could not be saved, or None.
+        If one of them has errors or a conflict, nothing is written."""
         self._saver.save_all(then)
 
     def when_saved(self, then: Callable[[str | None], object]) -> bool:

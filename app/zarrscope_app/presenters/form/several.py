@@ -352,7 +352,7 @@ class SeveralForm:
             if isinstance(outcome.error, NotStandard):
                 for draft in drafts.values():
                     draft.confirmed = draft.now.bytes
-                self._failure = strings.not_standard(outcome.error.message)
+                self._failure = words.not_standard(outcome.error.message)
             elif outcome.error is not None:
                 self._failure = strings.problem(outcome.error).headline
             for path, document in found.saved.items():
@@ -436,7 +436,13 @@ class SeveralForm:
             findings=wrong_texts(self._errors) + self._judge.findings(parts),
             summary=words.judged_all({path: (each.summary, bool(each.broken)) for path, each in known.items()}),
             title=f"{self.title} •" if changes else self.title,
+            waits=bool(self._typed) and not self._drafts.writable,
         )
+
+    @property
+    def brief(self) -> EditState:
+        """The snapshot: a form of several nodes is made only while it is displayed."""
+        return self.state
 
     @property
     def title(self) -> str:

@@ -186,5 +186,7 @@ class EditState:
     """Invalid typed texts, then the findings of the OME-Zarr specification, errors first."""
     summary: str = ""
     """`verdict` without its findings: "OME-Zarr 0.5: valid · 2 remarks"."""
+    waits: bool = False
+    """Whether typed texts wait until the hierarchy is open for writing."""
     title: str = "Attributes"
     """The title of the tab: "Attributes", with a dot while there are changes."""

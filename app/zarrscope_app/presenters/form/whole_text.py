@@ -14,7 +14,6 @@ from zarrscope.jsondoc.document import Document
 from zarrscope.jsondoc.nonstandard import brought_in
 from zarrscope.jsondoc.unparsed import UnparsedDocument
 from zarrscope.nodes.internals import node_context
-from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import json_text, words
 from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.view_models import EditStatus, Way
@@ -78,7 +77,7 @@ def refused(error: NotStandard) -> str:
     """The sentence that asks the person to confirm a text."""
     if isinstance(error, Doubtful):
         return words.confirm(words.still_faulty(error.key or "", error.message))
-    return strings.not_standard(error.message)
+    return words.not_standard(error.message)
 
 
 def ways_of(draft: Draft, faulty: str, plain: tuple[Way, ...]) -> tuple[Way, ...]:

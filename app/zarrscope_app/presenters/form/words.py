@@ -44,7 +44,7 @@ WAYS: dict[Way, str] = {"image": "Image", "fields": "All fields", "json": "JSON"
 """The titles of the views of the attributes."""
 SAVE_OR_REVERT = "Save or revert the changes first; then the other view can be shown."
 READS_VALUES = "Reading the values from which the contrast of the channels follows …"
-WAITS = "Opened read-only. Open it for writing to apply the typed text."
+WAITS = "Opened read-only. Open it for writing to apply the typed text. Save does so, too; a second Save writes it."
 ADD_AMONG_ALL = "Members are added, removed and renamed among All fields."
 
 
@@ -65,6 +65,16 @@ def not_json(key: str, fault: str, writable: bool) -> str:
 def still_faulty(key: str, reason: str) -> str:
     """The sentence about a text that is JSON but describes no valid node."""
     return f"{clean(key, 80)} would still be faulty: {clean(reason.rstrip('.'), 300)}."
+
+
+def not_standard(what: str) -> str:
+    """The question before saving values that JSON forbids."""
+    return f"{clean(what)}. Other readers may refuse the whole document. Save again to write it nevertheless."
+
+
+def not_standard_line(what: str) -> str:
+    """A line above the review of changes that names the non-standard JSON in the document."""
+    return f"! {clean(what)}: other readers may refuse the document"
 
 
 def confirm(warning: str) -> str:
@@ -278,10 +288,6 @@ def mends_window(start: float, end: float, measured: bool) -> str:
     return told if measured else f"{told}, the range of the data type"
 
 
-def further(n: int) -> str:
-    return f"and {count(n)} more"
-
-
 def whole(value: float) -> str:
     """A number as JSON: 4095, 0.25."""
     return str(int(value)) if value == int(value) else repr(float(value))
@@ -330,7 +336,8 @@ def reading(n: int) -> str:
 
 def several(n: int, left_out: int, unread: int) -> str:
     told = f"{counted(n, 'node')} at once: a typed value is set in all of them." if n > 1 else "1 node."
-    told += f" {count(left_out)} more without such fields: left out." if left_out else ""
+    if left_out:
+        told += f" {counted(left_out, 'other selected node')} {'has' if left_out == 1 else 'have'} no such fields."
     return told + (f" {count(unread)} more could not be read." if unread else "")
 
 

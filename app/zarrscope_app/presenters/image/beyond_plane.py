@@ -16,7 +16,6 @@ from typing import Any
 
 from psygnal import Signal
 
-MEMBERS = ("solid", "blend")
 NOT_DRAWN = {
     "solid": "The view shows the volume in three dimensions; the window, napari and zarrscope render draw that.",
     "blend": "The view lays another image over this one; the window draws that.",
@@ -39,7 +38,7 @@ class BeyondPlane:
         self._asked: set[str] = set()
 
     def clear(self) -> None:
-        """Forgets all members, when another image is shown."""
+        """Drops all members; called when another image is displayed."""
         self.members.clear()
         self._asked.clear()
 

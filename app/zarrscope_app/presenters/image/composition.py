@@ -4,7 +4,8 @@ Pure functions."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from zarrscope.view.render import Picture
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image.painting import GREY
 from zarrscope_app.presenters.image.view_models import AxisView, LevelView, Rect, ScaleBar, Tile
+
+T = TypeVar("T")
 
 
 def compose(tiles: Iterable[Tile], rect: Rect, height: int, width: int) -> Picture:
@@ -84,6 +87,29 @@ def axis_view(image: Image, axis: int, index: int, role: str, playing: bool) -> 
         str(index),
         f"/ {strings.count(max(0, image.shape[axis] - 1))}",
     )
+
+
+class SnapshotParts:
+    """The parts of a picture's last snapshot. A part is made again only after something it shows has changed, because a
+    slider makes a hundred snapshots a second, in which all but one index are the same."""
+
+    def __init__(self) -> None:
+        self._image: Image | None = None
+        self._parts: dict[Hashable, tuple[object, Any]] = {}
+
+    def part(self, image: Image, name: Hashable, key: object, make: Callable[[], T]) -> T:
+        """The part `name` of the snapshot of an image: the last one, unless `key` or the image differs from then."""
+        if image is not self._image:
+            self._image, self._parts = image, {}
+        found = self._parts.get(name)
+        if found is None or found[0] != key:
+            found = self._parts[name] = key, make()
+        made: T = found[1]
+        return made
+
+    def each(self, image: Image, name: str, wanted: Sequence[tuple[object, Callable[[], T]]]) -> tuple[T, ...]:
+        """Several parts of one kind; `wanted` has the key of each and the function that makes it."""
+        return tuple(self.part(image, (name, place), key, make) for place, (key, make) in enumerate(wanted))
 
 
 def level_views(image: Image, plane: tuple[int, int]) -> tuple[LevelView, ...]:

@@ -59,13 +59,13 @@ class Contrast:
         self._restyle()
 
     def complete(self) -> None:
-        """Measures the histograms of channels whose limits came from the file, once, when the first picture is
-        complete."""
-        shown = self._channels()
+        """Measures the histograms of channels whose limits came from the file, once for each; called when the picture
+        is complete. A channel whose tiles are only planned has its turn at the next call."""
+        shown, tiles = self._channels(), self._tiles()
         keys = tuple(
             ("channel", i)
             for i, channel in enumerate(shown)
-            if channel.visible and not channel.histogram and i not in self._counting
+            if channel.visible and not channel.histogram and i not in self._counting and tiles.planes(("channel", i))
         )
         self._counting.update(i for _, i in keys)
 
@@ -75,7 +75,7 @@ class Contrast:
 
         if keys:
             stated = {("channel", i): (c.lo, c.hi) for i, c in enumerate(shown) if c.lo is not None}
-            self._tiles().measure(keys, done, {key: (lo, hi) for key, (lo, hi) in stated.items() if hi is not None})
+            tiles.measure(keys, done, {key: (lo, hi) for key, (lo, hi) in stated.items() if hi is not None})
 
     def _give(self, found: dict[LayerKey, Measure], *, limits: bool) -> None:
         """Gives each channel its measure. Channels that do not exist are skipped: another image may be displayed

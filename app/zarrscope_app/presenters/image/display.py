@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import replace
 
 from zarrscope_app.presenters.image import colormaps, words
+from zarrscope_app.presenters.image.channel_search import matching_channels
 from zarrscope_app.presenters.image.colormaps import CYCLIC
 from zarrscope_app.presenters.image.contrast import Contrast
 from zarrscope_app.presenters.image.display_settings import ChannelStyle, LabelStyle
@@ -171,6 +172,15 @@ class Display(ABC):
         shown = [i for i, at in enumerate(self._channels) if at.visible and not at.is_alpha]
         following = shown[0] + 1 if self._before_alone and len(shown) == 1 else 0
         self.show_alone(following if following < count else None)
+
+    def show_named(self, text: str) -> int | None:
+        """Shows the channel alone whose name is or contains `text`, and returns its number; None if there is none."""
+        found = matching_channels([channel.label for channel in self._channels], text)
+        if not text.strip() or not found:
+            return None
+        if [i for i, at in enumerate(self._channels) if at.visible and not at.is_alpha] != [found[0]]:
+            self.show_alone(found[0])
+        return found[0]
 
     @property
     def styles(self) -> list[ChannelStyle]:

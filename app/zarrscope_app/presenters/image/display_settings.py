@@ -107,8 +107,10 @@ class LabelStyle:
     chosen: int | None = None
 
     def view(self) -> LabelView:
-        """The snapshot of the settings for hosts; its name is the last part of the path."""
-        name = strings.clean(self.path.rsplit("/", 1)[-1])
+        """The snapshot of the settings for hosts; its name is the last part of the path, at the root that of the
+        image."""
+        named = self.path.rsplit("/", 1)[-1] or (self.image.name if self.image is not None else "")
+        name = strings.clean(named) or "labels"
         chosen = "" if self.chosen is None else str(self.chosen)
         return LabelView(name, self.path, self.visible, self.opacity, self.sentence, self.outline, chosen)
 

@@ -4,6 +4,7 @@ typed text or by playing."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import partial
 from itertools import combinations
 
 from psygnal import Signal
@@ -11,7 +12,7 @@ from psygnal import Signal
 from zarrscope.view.image import Image
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image import words
-from zarrscope_app.presenters.image.composition import axis_view
+from zarrscope_app.presenters.image.composition import SnapshotParts, axis_view
 from zarrscope_app.presenters.image.projection import KINDS, METHODS, Projection
 from zarrscope_app.presenters.image.view_models import AxisView, ProjectionView, Rect, Refusal
 
@@ -55,6 +56,7 @@ class Navigation(ABC):
         """Whether every tile of the displayed plane is painted."""
 
     def _stand_nowhere(self) -> None:
+        self._parts = SnapshotParts()
         self._index = []
         self._y = self._x = self._current = self._playing = -1
         self._travel = (-1, 1)
@@ -113,8 +115,9 @@ class Navigation(ABC):
         return axes[at].name if at >= 0 else ""
 
     def _axis_views(self, image: Image) -> tuple[AxisView, ...]:
-        return tuple(
-            axis_view(image, i, index, self._role(i), i == self._playing) for i, index in enumerate(self._index)
+        keys = [(index, self._role(i), i == self._playing) for i, index in enumerate(self._index)]
+        return self._parts.each(
+            image, "axis", [(key, partial(axis_view, image, i, *key)) for i, key in enumerate(keys)]
         )
 
     @property
@@ -323,17 +326,9 @@ class Navigation(ABC):
         wanted = self._wanted(self._projection.method if self._projection is not None else "max")
         if self._image is None or wanted is None:
             return ProjectionView()
-        name, (cost, size) = self._image.axes[wanted.axis].name, self._cost(wanted)
-        on = self._projection is not None
-        return ProjectionView(
-            tuple((id, strings.joined(f"{title} of {strings.clean(name, 24)}", size)) for id, title in METHODS.items()),
-            strings.clean(name, 24),
-            wanted.method if on else "",
-            f"{wanted.start}–{wanted.stop - 1}",
-            cost,
-            words.projection(wanted.method, name, wanted.start, wanted.stop) if on else "",
-            words.values_of_one_plane(name, self._index[wanted.axis]) if on else "",
-        )
+        name, index = self._image.axes[wanted.axis].name, self._index[wanted.axis]
+        key = (wanted, name, *self._cost(wanted), index if self._projection is not None else None)
+        return self._parts.part(self._image, "projection", key, partial(projection_view, *key))
 
     @abstractmethod
     def _cost(self, projection: Projection) -> tuple[str, str]:
@@ -352,3 +347,18 @@ class Navigation(ABC):
         if self._image is not None and self._playing >= 0 and self._is_whole():
             length = self._image.shape[self._playing]
             self.set_index(self._image.axes[self._playing].name, (self._index[self._playing] + 1) % length)
+
+
+def projection_view(wanted: Projection, axis: str, cost: str, size: str, index: int | None) -> ProjectionView:
+    """Describes a projection along the axis of this name, and its cost. `index`: the index of the pixel's values if the
+    projection is displayed; None while it is only offered."""
+    name = strings.clean(axis, 24)
+    return ProjectionView(
+        tuple((id, strings.joined(f"{title} of {name}", size)) for id, title in METHODS.items()),
+        name,
+        wanted.method if index is not None else "",
+        f"{wanted.start}–{wanted.stop - 1}",
+        cost,
+        words.projection(wanted.method, axis, wanted.start, wanted.stop) if index is not None else "",
+        words.values_of_one_plane(axis, index) if index is not None else "",
+    )

@@ -1,7 +1,8 @@
 """The layout of a collection of images: the wells of a plate, the fields of a well, the images of a series.
 
-Each image is a thumbnail of its coarsest level. Thumbnails are read in the background from the middle outwards, and
-drawn with the same contrast: as stated in the files, or else the common range of all thumbnails that have arrived.
+Each image is a thumbnail of its coarsest level of at least LEAST_SIDE pixels. Thumbnails are read in the background
+from the middle outwards, and drawn with the same contrast: as stated in the files, or else the common range of all
+thumbnails that have arrived.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from psygnal import Signal
 
 from zarrscope.errors import Unsupported
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
-from zarrscope.view.image import Collection, CollectionMember, Image, default_image
+from zarrscope.view.image import Collection, CollectionMember, Image, Level, default_image
 from zarrscope.view.loader import ChunkLoader
 from zarrscope.view.render import ChannelDisplay, auto_levels, render
 from zarrscope_app.presenters import strings
@@ -34,12 +35,16 @@ if TYPE_CHECKING:
 KINDS = ("plate", "well", "series")
 SIDE = 128
 """The most pixels along the longer side of a thumbnail."""
+LEAST_SIDE = SIDE // 2
+"""The fewest pixels along that side, if the image has them: some pyramids end with a level of one pixel."""
 MAX_ELEMENTS = 1 << 22
-"""The most elements of an image's coarsest plane; for a larger plane no thumbnail is read."""
+"""The most elements of the plane of a level; no thumbnail is read from a larger plane."""
 MAX_CELLS = 6144
 """The most cells of a layout: four times the wells of the largest plates (1536)."""
 IN_FLIGHT = 32
-"""The most thumbnails that are requested at a time."""
+"""The most thumbnails that are requested at a time from a remote store."""
+KEPT_BYTES = 32 << 20
+"""The most bytes of the thumbnails of one collection that are kept while another node is displayed."""
 DRAWN_TOGETHER = 24
 """The most thumbnails that are drawn before other work of the host's thread: about 2 ms."""
 
@@ -101,6 +106,15 @@ class _Place:
         return self.drawn
 
 
+@dataclass(frozen=True)
+class _Kept:
+    """The cells with a thumbnail of the collection at `path`, and their common contrast."""
+
+    path: str = ""
+    places: dict[str, _Place] = field(default_factory=dict)
+    limits: tuple[tuple[float, float], ...] = ()
+
+
 class OverviewPresenter:
     """The view of a collection. `changed()` is emitted at most once per pass of the event loop."""
 
@@ -114,9 +128,13 @@ class OverviewPresenter:
         self._undrawn: dict[str, _Place] = {}
         """The images that have arrived but are not drawn in the present common contrast, by path."""
         self._hierarchy: Hierarchy | None = None
+        self._path = ""
+        """The path of the displayed collection."""
         self._walks: dict[str, tuple[str, ...]] = {}
         """Path of a collection → the paths of its cells, row by row."""
         self._places: list[_Place] = []
+        self._kept = _Kept()
+        """The thumbnails of the collection that was displayed last: one walks from a plate to a well and back."""
         self._limits: tuple[tuple[float, float], ...] = ()
         self._state = OverviewState()
         self._kind = self._heading = self.title = ""
@@ -149,11 +167,14 @@ class OverviewPresenter:
         hierarchy = details.hierarchy
         if hierarchy is not self._hierarchy:
             self._walks.clear()
+            self.forget()
         by_row = sorted(self._places, key=lambda p: (p.row, p.column))
         self._walks[collection.path] = tuple(p.path for p in by_row)
         middle = ((len(self._rows) - 1) / 2, (len(self._columns) - 1) / 2)
         self._waiting = deque(sorted(self._places, key=lambda p: math.hypot(p.row - middle[0], p.column - middle[1])))
         self._hierarchy = hierarchy
+        self._path = collection.path
+        self._take_kept()
         self._read_on()
         self._tell()
 
@@ -167,15 +188,48 @@ class OverviewPresenter:
     def _stop(self) -> None:
         for ticket in self._tickets.values():
             ticket.cancel()
+        self._keep()
         self._tickets, self._places = {}, []
         self._waiting.clear()
         self._undrawn.clear()
 
+    def forget(self, _: str = "") -> None:
+        """Drops the thumbnails of the collection that was displayed before: they are read again on return. Called when
+        attributes were saved, as they state colours and contrast."""
+        self._kept = _Kept()
+
+    def _keep(self) -> None:
+        """Keeps the thumbnails of a collection that is left, except of a well of the plate that is kept."""
+        above = self._kept.path.rstrip("/") + "/"
+        found = {place.path: place for place in self._places if place.thumbnail is not None}
+        if not found or (self._kept.places and self._path != self._kept.path and self._path.startswith(above)):
+            return
+        for path in self._undrawn:  # in an earlier contrast
+            found[path].rgb = None
+        size = sum(plane.nbytes for p in found.values() if p.thumbnail for plane in p.thumbnail.planes)
+        self._kept = _Kept(self._path, found, self._limits) if size <= KEPT_BYTES else _Kept()
+
+    def _take_kept(self) -> None:
+        """Shows the thumbnails that are kept of this collection; the others are then read."""
+        if self._path != self._kept.path:
+            return
+        self._limits = self._kept.limits
+        for place in self._places:
+            if (kept := self._kept.places.get(place.path)) is not None:
+                place.thumbnail, place.rgb = kept.thumbnail, kept.rgb
+                if place.rgb is None:
+                    self._undrawn[place.path] = place
+        self._waiting = deque(place for place in self._waiting if place.thumbnail is None)
+
     # ------------------------------------------------------------------ reading
+    def _most(self, hierarchy: Hierarchy) -> int:
+        """The most thumbnails that are requested at a time. Reading a local store is computing rather than waiting:
+        each thread beyond the number of cores would only keep the host's thread from Python's lock."""
+        return IN_FLIGHT if hierarchy.store.remote else min(IN_FLIGHT, self._owner.background.decode_threads)
+
     def _read_on(self) -> None:
-        """Requests the next thumbnails, at most IN_FLIGHT at a time, because thousands of requests would block the
-        host's thread."""
-        while self._waiting and len(self._tickets) < IN_FLIGHT and self._hierarchy is not None:
+        """Requests the next thumbnails. Thousands of requests at a time would block the host's thread."""
+        while self._waiting and self._hierarchy is not None and len(self._tickets) < self._most(self._hierarchy):
             self._read(self._hierarchy, self._waiting.popleft())
 
     def _read(self, hierarchy: Hierarchy, place: _Place) -> None:
@@ -279,13 +333,27 @@ def _laid_out(collection: Collection, listed: Sequence[CollectionMember]) -> lis
     return [(m, i // across, i % across) for i, m in enumerate(listed)]
 
 
-def _thumbnail(image: Image) -> _Thumbnail:
-    """The planes of the first channels at the coarsest level, reduced to at most SIDE pixels along a side. Waits for
-    the store."""
-    level = image.levels[-1]
+def _level(image: Image) -> Level:
+    """The coarsest level of at least LEAST_SIDE pixels along the longer side, else the finest one. Raises Unsupported
+    if it is too large."""
     y, x = image.plane
-    if y < 0 or level.shape[y] * level.shape[x] > MAX_ELEMENTS:
-        raise Unsupported(words.NO_SMALL_LEVEL, feature="thumbnail", key=level.path)
+    chosen = image.levels[-1]
+    for level in reversed(image.levels):
+        if y < 0 or level.shape[y] * level.shape[x] > MAX_ELEMENTS:
+            break
+        chosen = level
+        if max(level.shape[y], level.shape[x]) >= LEAST_SIDE:
+            break
+    if y < 0 or chosen.shape[y] * chosen.shape[x] > MAX_ELEMENTS:
+        raise Unsupported(words.NO_SMALL_LEVEL, feature="thumbnail", key=chosen.path)
+    return chosen
+
+
+def _thumbnail(image: Image) -> _Thumbnail:
+    """The planes of the first channels at a coarse level, reduced to at most SIDE pixels along a side. Waits for the
+    store."""
+    level = _level(image)
+    y, x = image.plane
     step = max(1, -(-max(level.shape[y], level.shape[x]) // SIDE))
     planes, displays, stated = [], [], []
     shown = [(i, c) for i, c in enumerate(image.channels) if c.active][:MAX_BLENDED] or [(0, image.channels[0])]

@@ -114,8 +114,8 @@ class Assembled:
 
 
 def assemble(part: TilePart, results: Mapping[AxisIndices, ChunkResult], step: int = 1) -> Assembled:
-    """The plane of a part, every step-th pixel, from its chunks. Pixels of missing or failed chunks have the fill
-    value."""
+    """Puts the chunks of a tile together into its pixels, of which every `step`-th is kept. Pixels of missing or
+    failed chunks have the fill value."""
     sheet = part.sheet
     array = sheet.array
     height, width = part.y1 - part.y0, part.x1 - part.x0

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +20,7 @@ from zarrscope.view.image import Image
 from zarrscope.view.loader import ChunkLoader
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
+from zarrscope_app.presenters.failed_chunks import TellsFailedChunks
 from zarrscope_app.presenters.image import words
 from zarrscope_app.presenters.image.beyond_plane import BeyondPlane
 from zarrscope_app.presenters.image.coarse_sample import SampledChannel, measure_coarsest
@@ -55,7 +55,7 @@ READOUT_CHANNELS = 8
 """If an image has at most this many channels, the readout shows all of them, otherwise only the visible ones."""
 
 
-class SlicePresenter(KeepsView, Navigation, Display, TellsWaits):
+class SlicePresenter(KeepsView, Navigation, Display, TellsWaits, TellsFailedChunks):
     """The picture of one image in a session. Call all methods on the host's thread; none waits for the store."""
 
     changed = Signal()
@@ -63,10 +63,9 @@ class SlicePresenter(KeepsView, Navigation, Display, TellsWaits):
     probed = Signal()
     looked = Signal()
     """Emitted when another part of the plane is displayed."""
-    failed = Signal(object, str)
-    """Emits (error, path of the array) when a chunk could not be shown."""
 
     def __init__(self, owner: Owner, loader: ChunkLoader) -> None:
+        TellsFailedChunks.__init__(self)
         self._owner, self._loader = owner, loader
         self._notify = CoalescedCall(owner.post, self._replan)
         self._changes = CoalescedCall(owner.post, self.changed.emit)
@@ -74,7 +73,7 @@ class SlicePresenter(KeepsView, Navigation, Display, TellsWaits):
         self._contrast = Contrast(
             lambda: self._tiles, self._measure_coarsest, lambda: self._channels, self._restyle, self._refresh
         )
-        self._tiles = TileManager(owner, loader, self._repaint, self._contrast.adopt, self.failed.emit)
+        self._tiles = TileManager(owner, loader, self._repaint, self._contrast.adopt, self.heard)
         self._lateness = Lateness(owner, self._repaint)
         self._line = LinePlotReader(owner, loader, self._repaint)
         self._prober = Prober(owner, loader, self.probed.emit)
@@ -113,7 +112,7 @@ class SlicePresenter(KeepsView, Navigation, Display, TellsWaits):
         self._level = 0
         self._blocked, self._anyway = "", False
         self._pending, self._waiting, self._next_node = False, "", ""
-        self._ahead_of: Any = None
+        self._ahead_of: tuple[list[int], Rect | None] | None = None
         self._before_alone = ()
         self._contrast.clear()
         self._asked_rect, self.by_person = None, False
@@ -223,9 +222,9 @@ class SlicePresenter(KeepsView, Navigation, Display, TellsWaits):
             "image",
             strings.clean(image.name),
             self._axis_views(image),
-            tuple(channel.view() for channel in self._channels),
+            self._parts.each(image, "channel", [((*vars(c).values(),), c.view) for c in self._channels]),
             tuple(label.view() for label in self._labels),
-            level_views(image, (self._y, self._x)),
+            self._parts.part(image, "levels", (self._y, self._x), lambda: level_views(image, (self._y, self._x))),
             self._level,
             not auto,
             f"level: auto ({self._level})" if auto else f"level: {self._level}",

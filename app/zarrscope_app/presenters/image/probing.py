@@ -126,7 +126,7 @@ class Prober:
         text = "   ".join(part for part in (" · ".join(p for p in (index_text, position) if p), numbers, why) if part)
         index = tuple(-1 if i == image.channel_axis else n for i, n in enumerate(at))
         return replace(
-            Probe(), index=index, index_text=index_text, position_text=position, values=tuple(values), text=text,
+            Probe(), index=index, index_text=index_text, values=tuple(values), text=text,
             pending=pending, sentence=why,
         )  # fmt: skip
 

@@ -101,7 +101,7 @@ class _Tile:
 
 class TileManager:
     """Keeps the tiles of the newest plan. `painted()` is called after tiles changed, `measured` with the measures of
-    the values by layer, `failed` with the error of a tile and the path of its array."""
+    the values by layer, `heard` with the path of an array and the result of one of its chunks."""
 
     def __init__(
         self,
@@ -109,10 +109,10 @@ class TileManager:
         loader: ChunkLoader,
         painted: Callable[[], None],
         measured: Callable[[dict[LayerKey, Measure]], None],
-        failed: Callable[[BaseException, str], None] = lambda error, path: None,
+        heard: Callable[[str, ChunkResult], None] = lambda path, result: None,
     ) -> None:
         self._owner, self._loader = owner, loader
-        self._painted, self._measured, self._failed = painted, measured, failed
+        self._painted, self._measured, self._heard = painted, measured, heard
         self._tiles: dict[tuple[Hashable, TileKey], _Tile] = {}
         self._order: list[_Tile] = []
         self._wanted: dict[tuple[str, AxisIndices], list[tuple[_Tile, LayerKey]]] = {}
@@ -179,7 +179,8 @@ class TileManager:
         if self._plan is None:
             return
         for tile in self._order:
-            if key is None or tile.key == key:
+            if tile.errors and key in (None, tile.key):
+                self._stop(tile)  # a painting that is under way has the old planes
                 for source in [*tile.errors]:
                     tile.errors.pop(source)
                     tile.reasons = {at: why for at, why in tile.reasons.items() if at[0] != source}
@@ -237,8 +238,7 @@ class TileManager:
 
     # ------------------------------------------------------------------ arriving chunks
     def _came(self, path: str, result: ChunkResult) -> None:
-        if result.error is not None:
-            self._failed(result.error, path)
+        self._heard(path, result)
         for tile, key in self._wanted.pop((path, result.index), ()):
             tile.pieces[key][result.index] = result
             tile.waiting.discard((key, path, result.index))
@@ -466,7 +466,7 @@ class TileManager:
 
     @staticmethod
     def _missing(array: Array, index: AxisIndices) -> str:
-        return strings.missing_chunk(strings.exact(array.fill_value), chunk_key(array, index))
+        return strings.missing_chunk(array.metadata.fill, chunk_key(array, index))
 
     def _shown(self, tile: _Tile) -> Tile:
         if tile.shown is not None and tile.shown.version == tile.version:

@@ -1,6 +1,6 @@
 """A part of an image, chosen before its layers are made: channels, levels, ranges along axes.
 
-    channels 0, 2    levels 1–    t 0–10, y 100–400
+    channels 0, 2, CD45    levels 1–    t 0–10, y 100–400
 
 `part_of` parses typed text; `cut` makes the layers of the part. Ranges are in indices of the finest wanted level and
 include both ends. With several levels, a range is widened until it begins and ends at an element edge that all levels
@@ -18,10 +18,11 @@ from typing import Any
 from zarrscope.errors import Refused
 from zarrscope.model.frozen import frozen
 from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.image.channel_search import matching_channels
 from zarrscope_app.presenters.layers.presenter import Layer
 
 PROMPTS = {
-    "channels": ("Channels", "all, or 0, 2"),
+    "channels": ("Channels", "all, or 0, 2, or names"),
     "levels": ("Levels", "all, or 1, or 1–"),
     "ranges": ("Part", "all, or t 0–10, y 100–400"),
 }
@@ -33,10 +34,10 @@ _RANGE = re.compile(r"\s*(\d+)?\s*(?:[-–:]\s*(\d+)?)?\s*")
 
 @frozen
 class LayerPart:
-    """The wanted part of an image; an empty LayerPart means the whole image. `levels`: (first, last). `ranges`: axis →
-    (first, last) index. A last of None means up to the end."""
+    """The wanted part of an image; an empty LayerPart means the whole image. `channels`: numbers, names or parts of
+    names. `levels`: (first, last). `ranges`: axis → (first, last) index. A last of None means up to the end."""
 
-    channels: tuple[int, ...] = ()
+    channels: tuple[int | str, ...] = ()
     levels: tuple[int, int | None] | None = None
     ranges: Mapping[str, tuple[int, int | None]] = field(default_factory=dict)
 
@@ -47,7 +48,7 @@ class LayerPart:
 def part_of(texts: Mapping[str, str]) -> LayerPart:
     """Parses the texts typed into the fields of PROMPTS; an empty text, or "all", means all. Raises Refused."""
     typed = {name: "" if text.strip().lower() == "all" else text.strip() for name, text in texts.items()}
-    channels = tuple(_index(word) for word in re.split(r"[,\s]+", typed.get("channels", "")) if word)
+    channels = tuple(channel for item in typed.get("channels", "").split(",") for channel in _channels(item.strip()))
     levels = _range(typed["levels"]) if typed.get("levels") else None
     ranges: dict[str, tuple[int, int | None]] = {}
     for item in filter(None, (item.strip() for item in typed.get("ranges", "").split(","))):
@@ -56,10 +57,10 @@ def part_of(texts: Mapping[str, str]) -> LayerPart:
     return LayerPart(channels, levels, ranges)
 
 
-def _index(word: str) -> int:
-    if not word.isdecimal():
-        raise Refused(f"{strings.clean(word, 40)} is not the number of a channel", advice="Type numbers from 0: 0, 2.")
-    return int(word)
+def _channels(item: str) -> tuple[int | str, ...]:
+    """The channels of a text between two commas: several numbers, or one name, which may contain blanks."""
+    words = item.split()
+    return tuple(map(int, words)) if all(map(str.isdecimal, words)) else (item,)
 
 
 def _range(text: str) -> tuple[int, int | None]:
@@ -80,13 +81,28 @@ def cut(layers: Sequence[Layer], part: LayerPart) -> list[Layer]:
     """The layers of a part. Raises Refused for a channel, level or axis that does not exist."""
     if not part:
         return list(layers)
-    channels = [layer.channel for layer in layers if layer.channel is not None]
-    for channel in part.channels:
-        if channel not in channels:
-            raise Refused(f"There is no channel {channel}", advice=f"The image has {len(channels)}, counted from 0.")
-    chosen = [layer for layer in layers if not part.channels or layer.channel is None or layer.channel in part.channels]
+    wanted = {number for channel in part.channels for number in _numbers(channel, layers)}
+    chosen = [layer for layer in layers if not wanted or layer.channel is None or layer.channel in wanted]
     # A layer of points has no `data`, so it stays as it is: it has neither the levels nor the axes of an image.
     return [_cropped(_leveled(layer, part.levels), part.ranges) if layer.data else layer for layer in chosen]
+
+
+def _numbers(channel: int | str, layers: Sequence[Layer]) -> tuple[int, ...]:
+    """The numbers of the channels that a number, a name or a part of a name stands for. A number that no channel has is
+    a name, such as the wavelength 488. A whole name stands for its channel alone. Raises Refused if there is none."""
+    names = {layer.channel: layer.channel_name for layer in layers if layer.channel is not None}
+    if isinstance(channel, int) and channel in names:
+        return (channel,)
+    text, numbers = str(channel), [*names]
+    found = tuple(numbers[place] for place in matching_channels([*names.values()], text))
+    found = tuple(number for number in found if names[number].lower() == text.lower()) or found
+    if not found:
+        some = strings.clean(", ".join(filter(None, names.values())), 200)
+        raise Refused(
+            f"There is no channel {strings.clean(text, 40)}",
+            advice=f"The image has {len(names)}, counted from 0{f': {some}' if some else ''}.",
+        )
+    return found
 
 
 def _leveled(layer: Layer, levels: tuple[int, int | None] | None) -> Layer:

@@ -94,7 +94,7 @@ def plan_image(target: str, layers: Sequence[DrawnLayer], version: str = "0.5") 
             raise Refused(
                 f"{_quoted(layer)} has another shape or pixel size than {_quoted(first)}",
                 store=target,
-                advice="Write them one by one: channels of one image lie on one grid.",
+                advice="Write them one by one: all channels of an image have one shape and pixel size.",
             )
         close = np.isclose(layer.translation, first.translation, atol=1e-6 * np.abs(first.scale))
         if layer.kind == "image" and not np.all(close):

@@ -76,6 +76,7 @@ class Layer:
     """A homogeneous matrix to be applied after scale and translation, such as a rotation; None if there is none."""
     channel: int | None = None
     """The number of the channel; None for labels."""
+    channel_name: str = ""
     color: tuple[int, int, int] | None = None
     gamma: float = 1.0
     inverted: bool = False
@@ -201,6 +202,7 @@ def _channels(image: Image, place: ImagePosition, kind: str) -> list[Layer]:
             place,
             visible=channel.active,
             color=channel.color,
+            channel_name=channel.label,
         )
         for number, channel in enumerate(image.channels)
     ]
@@ -366,6 +368,13 @@ class UnreadPlanes:
         """The recorded layers, each with the reason why its displayed plane cannot be read."""
         return list(self._found.items())
 
+    def tell_session(self, session: Session, url_of: Callable[[Any], str]) -> None:
+        """Lists the problems of the layers of its hierarchy in a session that is open, because the session offers the
+        command that may help; removes those of planes that can be read now. `url_of`: the address of a layer."""
+        url = session.hierarchy.url if session.hierarchy is not None else None
+        found = {id(layer): problem for layer, problem in self.items if problem.offer and url_of(layer) == url}
+        session.problems.show_those_of("plane", found)
+
     @property
     def sentence(self) -> str:
         """A sentence about the planes that are not shown, and the reasons; "" if all are shown."""
@@ -376,7 +385,10 @@ class UnreadPlanes:
 
 
 class Layers:
-    """Makes layers in the background for one host: `add(session, done)` for the selected node."""
+    """Makes layers in the background for one host: `add(session, done)` for the selected node. `ended()` is emitted on
+    the host's thread when layers were made, or could not be made."""
+
+    ended = Signal()
 
     def __init__(self, post: Post) -> None:
         self._owner = shared().owner(post)
@@ -423,12 +435,14 @@ class Layers:
             if isinstance(outcome.error, SeveralImages):
                 choose(outcome.error)
             elif outcome.error is not None:
-                session.problems.add(outcome.error, path)
+                session.problems.add(outcome.error, path, cause=("layers", path))
             else:
+                session.problems.solved(("layers", path))
                 assert outcome.value is not None
                 for note in notes(outcome.value):
                     session.problems.add(strings.warning(note, path))
                 done(outcome.value)
+            self.ended.emit()
 
         view = {"slice": session.slice.view()} if session.slice.by_person else None
 

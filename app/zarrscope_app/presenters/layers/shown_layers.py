@@ -36,7 +36,8 @@ class ShownLayer:
     gamma: float = 1.0
     inverted: bool = False
     colormap: str | None = ""
-    """The title of a colour map of image/colormaps.py; "" for `color`, None for a map that no other host has."""
+    """The name of a colour map in image/colormaps.py; "" if the layer has the plain `color`, None if only napari has
+    the map."""
     label_colors: Mapping[int, tuple[int, int, int, int]] = field(default_factory=dict)
 
 

@@ -135,7 +135,7 @@ class Act(ABC):
         return True
 
     def refused(self, place: ActPlace, given: Mapping[str, str]) -> str:
-        """The reason why the action cannot be carried out; "" if it can be planned."""
+        """The reason why the action cannot be planned; "" if it can."""
         return ""
 
     def fields(self, place: ActPlace) -> Fields:

@@ -171,10 +171,6 @@ class NodesPresenter:
         self._put(replace(state, fields=_act(state.act).described(place, fields)))
         self._plan()
 
-    def set_target(self, to: str) -> None:
-        """Sets the new path as typed."""
-        self.set_field("to", to)
-
     def cancel(self) -> None:
         """Drops the planned action."""
         self._stop()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from zarrscope_app.presenters.chunks.presenter import ChunksPresenter
 from zarrscope_app.presenters.commands import OFFERS
 from zarrscope_app.presenters.image.overview import OverviewPresenter
 from zarrscope_app.presenters.image.presenter import SlicePresenter
@@ -84,21 +85,38 @@ def compare_or_stop(session: Session) -> bool:
     return not running
 
 
+def save(session: Session) -> None:
+    """Saves the changes. If texts wait until the hierarchy is open for writing, opens it, so that they are applied;
+    they are written by the next `save`."""
+    if session.edit.brief.waits:
+        session.set_writable(True)
+    else:
+        session.edit.save()
+
+
+def show_missing(session: Session) -> None:
+    """Shows the next chunk that is not stored on the map of chunks, and why."""
+    chunks = session.tabs.presenters["chunks"]
+    if isinstance(chunks, ChunksPresenter) and any(tab.id == "chunks" and tab.enabled for tab in session.state.tabs):
+        session.set_tab("chunks")
+        chunks.show_missing()
+
+
 def can_undo(session: Session) -> bool:
     """Whether `undo` would undo anything."""
-    return session.edit.state.can_undo or bool(session.nodes.undo_label)
+    return session.edit.brief.can_undo or bool(session.nodes.undo_label)
 
 
 def undo(session: Session) -> None:
     """Undoes the last change of the form; if there is none, the last action on nodes."""
-    if session.edit.state.can_undo:
+    if session.edit.brief.can_undo:
         session.edit.undo()
     else:
         session.nodes.undo()
 
 
 ACTIONS: dict[str, Callable[[Session], object]] = {
-    "save": lambda s: s.edit.save(),
+    "save": save,
     "undo": lambda s: undo(s),
     "undo-node": lambda s: s.nodes.undo(),
     "redo": lambda s: s.edit.redo(),
@@ -121,6 +139,7 @@ ACTIONS: dict[str, Callable[[Session], object]] = {
     "project": lambda s: s.slice.project_next(),
     "roll": lambda s: s.slice.roll(),
     "retry-tiles": lambda s: s.slice.retry(),
+    "missing": show_missing,
     "dots": lambda s: s.slice.set_dots(not s.slice.state.dots),
     "part": lambda s: _next_part(s.slice),
     "brighter": lambda s: _lighten(s.slice, BRIGHTER),

@@ -10,7 +10,6 @@ address: a fresh link, or one with a user's name.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from psygnal import Signal
@@ -200,13 +199,6 @@ class AsksCredentials(SessionPart):
 
     def _denied_to(self) -> str | None:
         return next((each.tried for each in reversed(self.problems.items) if each.tried), self._tried)
-
-    def _was_denied(self, error: BaseException, path: str) -> None:
-        """Shows the problem, which makes the session ask for credentials, if `error` says that the present ones were
-        denied; called when a group could not be listed, or a document not saved."""
-        found = strings.problem(error, path)
-        if found.tried:
-            self._show_problem(replace(self.problems.add(found), retry=False))
 
     def use_credentials(self, values: Mapping[str, str] | str) -> None:
         """Continues with the person's answer: a value for each field by name, or all in one line. An invalid answer is

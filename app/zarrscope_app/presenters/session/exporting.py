@@ -132,7 +132,7 @@ class ExportPresenter:
         grouped = node is not None and node.kind == "group" and self._session.slice.image is None
         return tuple(found for found in values if found.id == "zarr") if grouped else values
 
-    def propose(self, what: str, format: str) -> str:
+    def propose(self, format: str) -> str:
         """Proposes a path that does not exist yet, in the folder of the last export."""
         parts = [self._session.name.removesuffix(".zarr").removesuffix(".ome"), *self._session.state.path.split("/")]
         stem = "-".join(part for part in parts if part) or "export"
@@ -145,7 +145,7 @@ class ExportPresenter:
         return os.path.join(self.folder, name)
 
     def begin(self) -> None:
-        """Starts the choices again, with proposals for the displayed node."""
+        """Resets the settings of the export to proposals for the displayed node."""
         what = self.whats()[0][0] if self.whats() else "node"
         what = "table" if self._session.state.tab == "values" else what
         self.choose(what, self.formats(what)[0].id)
@@ -155,7 +155,7 @@ class ExportPresenter:
         used. If `target` is None, a suitable path is proposed."""
         formats = [found.id for found in self.formats(what)]
         chosen = format if format in formats else self.state.format if self.state.format in formats else formats[0]
-        self.prepare(what, chosen, target if target is not None else self.propose(what, chosen))
+        self.prepare(what, chosen, target if target is not None else self.propose(chosen))
 
     # ------------------------------------------------------------------ size and time
     def prepare(self, what: str, format: str, target: str) -> None:

@@ -35,6 +35,7 @@ from zarrscope_app.presenters.node_description import Info
 from zarrscope_app.presenters.node_details import NodeDetails, kind_and_icon, labels_of, read_details
 from zarrscope_app.presenters.nodes.presenter import NodesPresenter
 from zarrscope_app.presenters.problems import ProblemsPresenter
+from zarrscope_app.presenters.session.attempts import WatchesAttempts
 from zarrscope_app.presenters.session.changing import Changing, open_patiently, see_what_grew
 from zarrscope_app.presenters.session.credentials import AsksCredentials
 from zarrscope_app.presenters.session.exporting import ExportPresenter
@@ -57,7 +58,9 @@ if TYPE_CHECKING:
     from zarrscope.nodes.hierarchy import Hierarchy
 
 
-class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSeveral, WaitsForStores):
+class Session(
+    OpensOtherwise, KeepsViews, KeepsEdits, WatchesAttempts, AsksCredentials, SelectsSeveral, WaitsForStores
+):  # fmt: skip
     """One opened hierarchy with its presenters. `url` may name a node in the store. `state` shows all failures."""
 
     changed = Signal()
@@ -122,18 +125,15 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         self.tree.set_name(self.name)
         self.edit.changed.connect(self._edited)
         self.edit.saved.connect(self._read_again)
-        self.edit.failed.connect(self._was_denied)
-        self.tree.failed.connect(self._was_denied)
+        self.edit.saved.connect(made["overview"].forget)
+        self._watch_attempts()
         self.tree.ask_by(lambda: self.access_denied)
         self.edit.offer_view(partial(changes_of_view, self.slice))
         self.slice.moved.connect(self._picture_moved)
         self.values.moved.connect(self._table_moved)
         self.slice.changed.connect(self._refresh)
         self.slice.painted.connect(self._refresh)
-        self.slice.failed.connect(self._failed)
-        self.slice.failed.connect(self.chunks.failed)
         self.slice.painted.connect(self.chunks.live)
-        self.values.failed.connect(self._cell_failed)
         self.problems.changed.connect(self._refresh)
         self._open()
 
@@ -318,10 +318,11 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
             self._ticket = None
             if outcome.error is not None or outcome.value is None:
                 self.error = outcome.error
-                self._shown_problem = self.problems.add(outcome.error or RuntimeError(), path)
+                self._shown_problem = self.problems.add(outcome.error or RuntimeError(), path, cause=("node", path))
                 info = Info(path, problem=self._shown_problem.headline)
                 self.tabs.show(NodeDetails(hierarchy, None, info))
             else:
+                self._solved(("node", path))
                 self._show(outcome.value)
             self._refresh()
 
@@ -465,19 +466,9 @@ class Session(OpensOtherwise, KeepsViews, KeepsEdits, AsksCredentials, SelectsSe
         kept = self.rescue is not None and bool(self.rescue.sentence)
         return self._opening.offers(self.helpful, passable=self._passable, falls_back=self._falls_back, kept=kept)
 
-    def _failed(self, error: BaseException, path: str) -> None:
-        """Lists the error of a chunk among the problems; if a command would help, shows it in the error bar, too."""
-        if self._status is SessionStatus.OPENING or self._node is None:  # the chunks will be requested again
-            return
-        found = self.problems.add(error, path)
-        if (found.offer or found.tried) and not self._shown_problem.headline:
-            self._shown_problem = found
-            self._refresh()
-
-    def _cell_failed(self, error: BaseException, path: str) -> None:
-        told = strings.problem(error)
-        if told.offer or told.tried:  # the table itself shows all other errors
-            self._failed(error, path)
+    @property
+    def _reads_chunks(self) -> bool:
+        return self._status is not SessionStatus.OPENING and self._node is not None
 
     def _edited(self) -> None:
         if self._hierarchy is not None:

@@ -107,11 +107,12 @@ class WaitsForStores(SessionPart):
         )
 
     def _beneath(self) -> str:
-        """The path of the displayed image, "B/03/0", if it is not the chosen node but lies beneath it."""
+        """The path of the displayed image, "B/03/0" or "image 0", if it is not the chosen node but lies beneath it."""
         image, chosen = self.slice.image, self._path.rstrip("/") + "/"
         if image is None or self._ticket is not None or image.path == self._path or not image.path.startswith(chosen):
             return ""
-        return strings.clean(image.path[len(chosen) :], 60)
+        beneath = strings.clean(image.path[len(chosen) :], 60)
+        return beneath if "/" in beneath else f"image {beneath}"
 
     def stop_waiting(self) -> bool:
         """Cancels everything that this session reads (`Owner.read`) and that is not done; each caller gets an error

@@ -134,16 +134,17 @@ class Arrivals:
         return found
 
     def _large(self, batch: list[Child], rest: Iterator[Child]) -> None:
-        sent = 0.0
+        sent, known = 0.0, len(self._keys)
+        enough, some = max(SMALL, known), known // 2
         for child in rest:
             batch.append(child)
-            known, waited = len(self._keys), time.monotonic() - sent
-            enough = len(batch) >= max(SMALL, known // 2)
-            if enough or waited > LONGEST or (waited > EVERY_SECONDS and len(batch) > known // 4):
+            waited = time.monotonic() - sent
+            if len(batch) >= enough or waited > LONGEST or (waited > EVERY_SECONDS and len(batch) > some):
                 if self._cancelled():
                     return
                 self._flush(batch)
-                batch, sent = [], time.monotonic()
+                batch, sent, known = [], time.monotonic(), len(self._keys)
+                enough, some = max(SMALL, known), known // 2
         self._flush(batch)
 
     def _flush(self, children: Sequence[Child], seen: dict[int, Seen] | None = None) -> None:

@@ -9,13 +9,21 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from heapq import merge
 from itertools import accumulate, compress, zip_longest
 
 from zarrscope.model.frozen import frozen
 
 SORTED_AT_ONCE = 4096
 """The most positions that are sorted or selected in one step; Python holds the GIL during the whole step."""
+
+KEYS_AT_ONCE = 32_768
+"""The most keys that are in memory as texts of their own while new names are sorted: about 2 MB."""
+
+SPARSE = 32
+"""The most positions in the order for each new one among them that are sorted again; if there are more, the new ones
+are inserted by bisection, which computes about 20 keys for each."""
 
 
 @frozen
@@ -32,11 +40,6 @@ class NameBlock:
         ends = accumulate(len(name) + 1 for name in names)
         return cls("/".join(names), array("Q", [0, *ends][:-1]))
 
-    def name(self, place: int) -> str:
-        """The name at a position in the block."""
-        stop = self.starts[place + 1] - 1 if place + 1 < len(self.starts) else len(self.text)
-        return self.text[self.starts[place] : stop]
-
 
 class Names:
     """Names by position, in the order of their arrival."""
@@ -50,8 +53,13 @@ class Names:
         return self._count
 
     def __getitem__(self, place: int) -> str:
+        # Without calling a method of the block: sorting a group of 100,000 names asks for some 400,000 of them.
         at = bisect_right(self._firsts, place) - 1
-        return self._blocks[at].name(place - self._firsts[at])
+        block, place = self._blocks[at], place - self._firsts[at]
+        starts = block.starts
+        if place + 1 < len(starts):
+            return block.text[starts[place] : starts[place + 1] - 1]
+        return block.text[starts[place] :]
 
     def extend(self, block: NameBlock) -> None:
         """Adds a batch without copying its names, so the time does not depend on its size."""
@@ -95,23 +103,42 @@ def picked(order: array[int], marks: bytearray) -> array[int]:
     return found
 
 
-def merged(order: array[int], new: Iterable[int], key: Callable[[int], str]) -> array[int]:
+def merged(order: array[int], new: Sequence[int], key: Callable[[int], str]) -> array[int]:
     """The sorted positions `order` with the positions `new` inserted, sorted by `key`."""
-    every = list(new)
-    runs = [sorted(every[at : at + SORTED_AT_ONCE], key=key) for at in range(0, len(every), SORTED_AT_ONCE)]
+    runs = [_sorted(new[at : at + KEYS_AT_ONCE], key) for at in range(0, len(new), KEYS_AT_ONCE)]
+    fresh = runs[0] if len(runs) == 1 else array("I", merge(*runs, key=key))
+    return _merged(order, fresh, key)
+
+
+def _sorted(new: Sequence[int], key: Callable[[int], str]) -> array[int]:
+    """Some positions sorted by `key`, which is computed once for each: what follows compares the computed keys."""
+    keys = [*map(key, new)]
+    runs = [
+        array("I", sorted(range(at, min(at + SORTED_AT_ONCE, len(keys))), key=keys.__getitem__))
+        for at in range(0, len(keys), SORTED_AT_ONCE)
+    ]
     while len(runs) > 1:
-        pairs = zip_longest(runs[::2], runs[1::2], fillvalue=())
-        runs = [list(_merged(first, second, key)) for first, second in pairs]
-    return _merged(order, runs[0] if runs else (), key)
+        pairs = zip_longest(runs[::2], runs[1::2], fillvalue=array("I"))
+        runs = [_merged(first, second, keys.__getitem__) for first, second in pairs]
+    return array("I", map(new.__getitem__, runs[0]))
 
 
-def _merged(order: Sequence[int], fresh: Sequence[int], key: Callable[[int], str]) -> array[int]:
-    """Merges two sequences that are sorted by `key`."""
+def _merged(order: array[int], fresh: array[int], key: Callable[[int], str]) -> array[int]:
+    """Merges two sequences that are sorted by `key`, whose values differ. A few positions are inserted by bisection:
+    sorting computes the key of each one in `order`, too."""
     found, low = array("I"), 0
     for at in range(0, len(fresh), SORTED_AT_ONCE // 8):
         part = fresh[at : at + SORTED_AT_ONCE // 8]
         high = bisect_left(order, key(part[-1]), low, key=key)
-        found.extend(sorted([*order[low:high], *part], key=key))
+        if high - low > SPARSE * len(part):
+            for position in part:
+                before = bisect_left(order, key(position), low, high, key=key)
+                found.extend(order[low:before])
+                found.append(position)
+                low = before
+            found.extend(order[low:high])
+        else:
+            found.extend(sorted([*order[low:high], *part], key=key))
         low = high
     found.extend(order[low:])
     return found

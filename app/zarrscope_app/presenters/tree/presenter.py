@@ -43,8 +43,8 @@ class TreePresenter:
 
     changed = Signal(int)
     """Emitted when the children of this row, or their state, changed; once per row and pass of the event loop."""
-    failed = Signal(object, str)
-    """Emits (error, path of the group) when the children of a group could not be listed."""
+    attempted = Signal(object, str, str)
+    """Emits (error or None, path, "") after listing a group, and (error or None, path, name) for a typed name."""
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
@@ -349,10 +349,10 @@ class TreePresenter:
         def done(outcome: JobResult[Child]) -> None:
             if branch.dead:
                 return
+            self.attempted.emit(outcome.error, path, parts[0])
             if outcome.error is not None:
                 self._reach.forget(path, "/".join(parts))
                 branch.sentence = strings.problem(outcome.error, path).headline
-                self.failed.emit(outcome.error, path)
             elif outcome.value is not None:
                 if branch.child_named(parts[0]) is None:
                     self._add(branch, outcome.value)
@@ -402,12 +402,12 @@ class TreePresenter:
                 problem = strings.problem(outcome.error, path)
                 self._settle(branch, "failed", problem.headline, problem.retry)
                 branch.denied = bool(problem.tried)
-                self.failed.emit(outcome.error, path)
             elif outcome.value is None:
                 self._settle(branch, "ready", "", retry=False)  # the root is an array, so there are no children to list
             else:
                 sentence = outcome.value or ("" if branch.order else strings.EMPTY_GROUP)
                 self._settle(branch, "ready", sentence, retry=False)
+            self.attempted.emit(outcome.error, path, "")
 
         branch.ticket = self._owner.read(work, done)
 

@@ -1,0 +1,79 @@
+"""The problems of data that could not be read, listed or saved: each is listed until another attempt succeeds."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Hashable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.session.part import SessionPart
+
+if TYPE_CHECKING:
+    from zarrscope.model.selection import ChunkIndex
+    from zarrscope_app.presenters.chunks.presenter import ChunksPresenter
+    from zarrscope_app.presenters.tree.presenter import TreePresenter
+    from zarrscope_app.presenters.values import ValuesPresenter
+
+
+class WatchesAttempts(SessionPart):
+    """Part of a session: adds the problems of failed attempts, and removes them after attempts that succeed."""
+
+    tree: TreePresenter
+    values: ValuesPresenter
+    chunks: ChunksPresenter
+    _shown_problem: strings.Problem
+
+    @property
+    @abstractmethod
+    def _reads_chunks(self) -> bool:
+        """Whether a node is shown. Otherwise its chunks will be requested again."""
+
+    def _watch_attempts(self) -> None:
+        self.edit.failed.connect(lambda error, path: self._was_denied(error, path, ("saved", path)))
+        self.edit.saved.connect(lambda path: self._solved(("saved", path)))
+        self.tree.attempted.connect(self._attempted)
+        self.slice.failed.connect(self._failed)
+        self.slice.failed.connect(self.chunks.failed)
+        self.values.failed.connect(self._cell_failed)
+        for view in (self.slice, self.values):
+            view.recovered.connect(self._recovered)
+            view.recovered.connect(self.chunks.recovered)
+        self.chunks.checked.connect(self._recovered)
+
+    def _failed(self, error: BaseException, path: str, index: ChunkIndex) -> None:
+        """Lists the error of a chunk among the problems; if a command would help, shows it in the error bar, too."""
+        if not self._reads_chunks:
+            return
+        found = self.problems.add(error, path, cause=("chunk", path, index))
+        if (found.offer or found.tried) and not self._shown_problem.headline:
+            self._shown_problem = found
+            self._refresh()
+
+    def _cell_failed(self, error: BaseException, path: str, index: ChunkIndex) -> None:
+        told = strings.problem(error)
+        if told.offer or told.tried:  # the table itself shows all other errors
+            self._failed(error, path, index)
+
+    def _recovered(self, path: str, index: ChunkIndex) -> None:
+        self._solved(("chunk", path, index))
+
+    def _attempted(self, error: BaseException | None, path: str, name: str) -> None:
+        if error is None:
+            self._solved(("listing", path, name))
+        else:
+            self._was_denied(error, path, ("listing", path, name))
+
+    def _was_denied(self, error: BaseException, path: str, cause: Hashable) -> None:
+        """Shows the problem, which makes the session ask for credentials, if `error` says that the present ones were
+        denied; called when a group could not be listed, or a document not saved."""
+        found = strings.problem(error, path)
+        if found.tried:
+            self._show_problem(replace(self.problems.add(found, cause=cause), retry=False))
+
+    def _solved(self, cause: Hashable) -> None:
+        """Removes the problem of an earlier attempt from the list and from the error bar."""
+        gone, shown = self.problems.solved(cause), self._shown_problem
+        if gone is not None and (gone.path, gone.headline) == (shown.path, shown.headline):
+            self._show_problem(strings.Problem("", ""))
