@@ -1,9 +1,11 @@
-"""Makes pictures of the window: every tab of the given places, in a light or a dark theme.
+"""Takes screenshots of every tab of the window for the given addresses, in a light or a dark theme.
 
-    python packaging/screens.py FOLDER URL… [--tabs image,chunks] [--run three-views] [--dark] [--size 1200x800]
+    python packaging/screens.py FOLDER URL… [--tabs image,chunks] [--run three-views] [--dark]
+        [--size 1200x800] [--sheets]
 
-Writes a file for each place and each tab that fits it: `cells.ome.zarr-chunks-dark.png`. A place may be a view
-(`zarrscope:…`). `QT_SCALE_FACTOR=2` doubles the resolution. Without a screen: xvfb-run -a -s "-screen 0 2600x1800x24" …
+Writes a file for each place and each tab that fits it: `cells.ome.zarr-chunks-dark.png`; with `--sheets` one for each
+place, in which all its tabs stand side by side: `cells.ome.zarr-dark.png`. A place may be a view (`zarrscope:…`).
+`QT_SCALE_FACTOR=2` doubles the resolution. Without a screen: xvfb-run -a -s "-screen 0 2600x1800x24" …
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from qtpy.QtGui import QPixmap
     from qtpy.QtWidgets import QApplication
 
     from zarrscope_app.qt.window import Window
@@ -26,6 +29,10 @@ PATIENCE = 20.0
 """Seconds after which a place that is still loading is drawn unfinished."""
 REST = 0.4
 """Seconds without changes after which the window counts as complete."""
+ACROSS = 3
+"""The most pictures beside each other on a sheet."""
+GAP = 6
+"""Pixels between the pictures of a sheet."""
 
 
 def paint_dark(application: QApplication) -> None:
@@ -43,6 +50,10 @@ def paint_dark(application: QApplication) -> None:
     palette = QPalette(QColor(45, 45, 48))
     palette.setColor(QPalette.ColorRole.Base, QColor(30, 30, 32))
     palette.setColor(QPalette.ColorRole.Highlight, QColor(60, 120, 200))
+    for role in (QPalette.ColorRole.WindowText, QPalette.ColorRole.ButtonText, QPalette.ColorRole.Text):
+        palette.setColor(
+            QPalette.ColorGroup.Disabled, role, QColor(128, 128, 130)
+        )  # Qt's own is darker than the window
     application.setPalette(palette)
 
 
@@ -75,12 +86,29 @@ def busy(window: Window) -> bool:
     )
 
 
-def picture(window: Window, file: Path) -> None:
-    """Saves the content of the window as a picture file, and prints its path."""
-    grabbed = window.grab()
+def store(grabbed: QPixmap, file: Path) -> None:
+    """Saves a picture as a file, and prints its path."""
     if not grabbed.save(str(file)):
         raise OSError(f"{file} cannot be written")
     print(file)
+
+
+def sheet(pictures: list[QPixmap]) -> QPixmap:
+    """The pictures side by side, in rows of at most `ACROSS`."""
+    from qtpy.QtCore import Qt
+    from qtpy.QtGui import QColor, QPainter, QPixmap
+
+    wide = max(each.width() for each in pictures) + GAP
+    high = max(each.height() for each in pictures) + GAP
+    rows = -(-len(pictures) // ACROSS)
+    joined = QPixmap(min(len(pictures), ACROSS) * wide, rows * high)
+    joined.fill(QColor(Qt.GlobalColor.magenta))
+    painter = QPainter(joined)
+    for number, each in enumerate(pictures):
+        each.setDevicePixelRatio(1)
+        painter.drawPixmap(number % ACROSS * wide, number // ACROSS * high, each)
+    painter.end()
+    return joined
 
 
 def main() -> int:
@@ -94,6 +122,7 @@ def main() -> int:
         "--keys", default="", help="keys to press after these commands, by Qt's names, separated by commas"
     )
     parser.add_argument("--size", default="1200x800")
+    parser.add_argument("--sheets", action="store_true", help="one picture for each place, with all its tabs")
     asked = parser.parse_args()
 
     from qtpy import QtTest
@@ -119,6 +148,7 @@ def main() -> int:
         session = window.workspace.current
         assert session is not None
         name = re.sub(r"[^\w.]+", "-", url.split("://")[-1].rstrip("/").rpartition("/")[2])[:60]
+        pictures = []
         for tab in session.state.tabs:
             if not tab.enabled or (asked.tabs and tab.id not in asked.tabs.split(",")):
                 continue
@@ -131,7 +161,11 @@ def main() -> int:
                 press: Any = QtTest.QTest.keyClick
                 press(application.focusWidget() or window, getattr(Qt.Key, f"Key_{key}"))
             rest(application, partial(busy, window))
-            picture(window, asked.folder / f"{name}-{tab.id}-{look}.png")
+            pictures.append(window.grab())
+            if not asked.sheets:
+                store(pictures[-1], asked.folder / f"{name}-{tab.id}-{look}.png")
+        if asked.sheets and pictures:
+            store(sheet(pictures), asked.folder / f"{name}-{look}.png")
         window.close()
         window.deleteLater()
         application.processEvents()

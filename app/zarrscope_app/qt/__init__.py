@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from zarrscope_app.presenters import Settings
 
 if TYPE_CHECKING:
-    from qtpy.QtCore import QCoreApplication
-
+    from zarrscope_app.qt.toolkit.core import QCoreApplication
     from zarrscope_app.qt.window import Window
 
 _windows: list[Window] = []
@@ -30,9 +30,8 @@ def main(
 
     `view` is a view of the first address (presenters/session/state_text.py).
     """
-    from qtpy.QtWidgets import QApplication
-
-    from zarrscope_app.process import own_process, tune_interpreter
+    from zarrscope_app.process import own_process, tune_interpreter, uncollected
+    from zarrscope_app.qt.toolkit.widgets import QApplication
     from zarrscope_app.settings import FileSettings
 
     ours = QApplication.instance() is None  # otherwise the application belongs to the program that called us
@@ -44,7 +43,8 @@ def main(
     _let_ctrl_c_through(application)
     _tell_faults()
     keep = settings if settings is not None else FileSettings()
-    window = open_window(keep)
+    with uncollected() if ours else nullcontext():
+        window = open_window(keep)
     for url in urls:
         window.open(url, writable, follow_links, missing_is_fill)
     if view is not None:
@@ -56,8 +56,7 @@ def main(
 
 def open_window(settings: Settings | None = None) -> Window:
     """A new `Window`, shown. There must be a QApplication."""
-    from qtpy.QtCore import Qt
-
+    from zarrscope_app.qt.toolkit.core import Qt
     from zarrscope_app.qt.window import Window
 
     window = Window(settings, new_window=lambda: open_window(settings))
@@ -89,7 +88,7 @@ def _let_ctrl_c_through(application: QCoreApplication) -> None:
     """
     import signal
 
-    from qtpy.QtCore import QTimer
+    from zarrscope_app.qt.toolkit.core import QTimer
 
     arrived: list[int] = []
 

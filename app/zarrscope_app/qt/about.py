@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QMessageBox, QWidget
-
 from zarrscope_app.presenters.commands import ABOUT, WINDOW_KEYS, command, key_sheet
 from zarrscope_app.presenters.installation import report
+from zarrscope_app.qt.toolkit.core import Qt
+from zarrscope_app.qt.toolkit.widgets import QMessageBox, QWidget
 
 
 def show_keys(parent: QWidget) -> None:

@@ -5,12 +5,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from qtpy.QtCore import QEvent, QObject, QSize, Qt, Signal
-from qtpy.QtGui import QDropEvent, QFocusEvent, QKeyEvent, QMouseEvent
-from qtpy.QtWidgets import QFrame, QHBoxLayout, QLineEdit, QSizePolicy, QStackedWidget, QToolButton, QWidget
-
 from zarrscope_app.presenters import SessionState
 from zarrscope_app.presenters.commands import LABELS, command
+from zarrscope_app.qt.toolkit.core import QEvent, QObject, QSize, Qt, Signal
+from zarrscope_app.qt.toolkit.gui import QDropEvent, QFocusEvent, QKeyEvent, QMouseEvent
+from zarrscope_app.qt.toolkit.widgets import (
+    QFrame,
+    QHBoxLayout,
+    QLineEdit,
+    QSizePolicy,
+    QStackedWidget,
+    QToolButton,
+    QWidget,
+)
 
 from .text import Label, literal, tip
 from .theme import Role, icon

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from qtpy.QtCore import QSize, Qt
-from qtpy.QtWidgets import QGridLayout, QSlider, QToolButton, QWidget
-
 from zarrscope_app.presenters import AxisView, Refusal, SlicePresenter
 from zarrscope_app.presenters.commands import LABELS, command
+from zarrscope_app.qt.toolkit.core import QSize, Qt
+from zarrscope_app.qt.toolkit.widgets import QGridLayout, QSlider, QToolButton, QWidget
 
 from .follow import follow
 from .text import Label

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from qtpy.QtCore import Qt, Signal
-from qtpy.QtWidgets import QComboBox, QHBoxLayout, QSizePolicy, QSlider, QToolButton, QWidget
-
 from zarrscope_app.presenters import SlicePresenter
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.image.blending import Blend, Other
+from zarrscope_app.qt.toolkit.core import Qt, Signal
+from zarrscope_app.qt.toolkit.widgets import QComboBox, QHBoxLayout, QSizePolicy, QSlider, QToolButton, QWidget
 
 from .text import Label, literal, tip
 from .theme import icon

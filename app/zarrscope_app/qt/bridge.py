@@ -17,7 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from qtpy.QtCore import QObject, Qt, Signal
+from zarrscope_app.qt.toolkit.core import QObject, Qt, Signal
 
 TURN = 0.003
 """Seconds after which a turn ends: the calls that are left wait until timers and input have been handled."""

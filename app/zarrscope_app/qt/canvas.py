@@ -11,8 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from qtpy.QtCore import QEvent, QLineF, QPointF, QRect, QRectF, Qt, QTimer, Signal
-from qtpy.QtGui import (
+from zarrscope_app.presenters import CoalescedCall, Post, Rect, SlicePresenter, Tile, TileState
+from zarrscope_app.presenters.image.blending import Blend
+from zarrscope_app.presenters.image.window_level import Limits, dragged, limits_of
+from zarrscope_app.qt.toolkit.core import QEvent, QLineF, QPointF, QRect, QRectF, Qt, QTimer, Signal
+from zarrscope_app.qt.toolkit.gui import (
     QColor,
     QFontMetricsF,
     QGuiApplication,
@@ -25,11 +28,7 @@ from qtpy.QtGui import (
     QResizeEvent,
     QWheelEvent,
 )
-from qtpy.QtWidgets import QSizePolicy, QToolTip, QWidget
-
-from zarrscope_app.presenters import CoalescedCall, Post, Rect, SlicePresenter, Tile, TileState
-from zarrscope_app.presenters.image.blending import Blend
-from zarrscope_app.presenters.image.window_level import Limits, dragged, limits_of
+from zarrscope_app.qt.toolkit.widgets import QSizePolicy, QToolTip, QWidget
 
 from . import tile_images
 from .text import tip

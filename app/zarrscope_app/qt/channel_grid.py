@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 
-from qtpy.QtWidgets import QWidget
-
 from zarrscope_app.presenters import Post
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.image.channel_grid import ChannelGrid
+from zarrscope_app.qt.toolkit.widgets import QWidget
 
 from .canvas import ImageCanvas
 from .companion_views import CompanionViews

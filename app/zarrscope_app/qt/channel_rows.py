@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from functools import partial
 
-from qtpy.QtCore import QSize, Qt
-from qtpy.QtGui import QAction, QBrush, QColor, QIcon, QLinearGradient, QPainter, QPixmap
-from qtpy.QtWidgets import (
+from zarrscope_app.presenters import ChannelView, LabelView, Refusal, SlicePresenter, strings
+from zarrscope_app.presenters.commands import LABELS, command
+from zarrscope_app.qt.toolkit.core import QSize, Qt
+from zarrscope_app.qt.toolkit.gui import QAction, QBrush, QColor, QIcon, QLinearGradient, QPainter, QPixmap
+from zarrscope_app.qt.toolkit.widgets import (
     QColorDialog,
     QGridLayout,
     QHBoxLayout,
@@ -17,9 +19,6 @@ from qtpy.QtWidgets import (
     QToolButton,
     QWidget,
 )
-
-from zarrscope_app.presenters import ChannelView, LabelView, Refusal, SlicePresenter, strings
-from zarrscope_app.presenters.commands import LABELS, command
 
 from .check_box import CheckBox
 from .contrast import ContrastStrip

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from functools import partial
 
-from qtpy.QtCore import QSize, Qt
-from qtpy.QtWidgets import (
+from zarrscope_app.presenters import LabelView, Refusal, SlicePresenter
+from zarrscope_app.presenters.commands import LABELS, command
+from zarrscope_app.presenters.image.channel_search import MANY_CHANNELS, matching_channels
+from zarrscope_app.qt.follow import follow
+from zarrscope_app.qt.toolkit.core import QEvent, QObject, QSize, Qt, Signal
+from zarrscope_app.qt.toolkit.gui import QKeyEvent
+from zarrscope_app.qt.toolkit.widgets import (
     QComboBox,
     QHBoxLayout,
+    QLineEdit,
     QPushButton,
     QScrollArea,
     QVBoxLayout,
     QWidget,
 )
-
-from zarrscope_app.presenters import LabelView, Refusal, SlicePresenter
-from zarrscope_app.presenters.commands import LABELS, command
-from zarrscope_app.qt.follow import follow
 
 from .channel_rows import ChannelRow, LabelRow
 from .check_box import CheckBox
@@ -28,7 +30,10 @@ _LEAST_WIDTH = 208
 
 
 class ChannelsPanel(QScrollArea):
-    """The panel with channels, labels and the displayed level. `attach` takes a slice presenter, or None."""
+    """The panel with channels, labels and the displayed level. `attach` takes a slice presenter, or None. `left` is
+    emitted when the keys shall act on the picture again."""
+
+    left = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -46,6 +51,17 @@ class ChannelsPanel(QScrollArea):
         self._column = QVBoxLayout(inside)
         self._column.setContentsMargins(8, 8, 8, 8)
         self._column.setSpacing(8)
+        self.search = QLineEdit()
+        self.search.setClearButtonEnabled(True)
+        self.search.setPlaceholderText(LABELS["channel-name"])
+        self.search.setAccessibleName(LABELS["channel-name"])
+        self.search.setToolTip(LABELS["channel-name"])
+        self.search.addAction(icon("search"), QLineEdit.ActionPosition.LeadingPosition)
+        self.search.textChanged.connect(self._filter)
+        self.search.returnPressed.connect(self._show_named)
+        self._unknown = Label(LABELS["channel-unknown"])
+        self._column.addWidget(self.search)
+        self._column.addWidget(self._unknown)
         self._channels = QVBoxLayout()
         self._channels.setSpacing(8)
         self._column.addLayout(self._channels)
@@ -99,6 +115,38 @@ class ChannelsPanel(QScrollArea):
         if row is not None:
             row.limits["lo"].setFocus(Qt.FocusReason.ShortcutFocusReason)
 
+    def find_channel(self) -> None:
+        """Shows the field for the name of a channel, and gives it the keyboard focus."""
+        if len(self._rows) > 1:
+            self.search.show()
+            self.search.setFocus(Qt.FocusReason.ShortcutFocusReason)
+            self.search.selectAll()
+
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        assert event is not None
+        if event.key() == Qt.Key.Key_Escape and self.search.hasFocus():
+            self.search.clear()
+            self.left.emit()
+        else:
+            super().keyPressEvent(event)
+
+    def _filter(self) -> None:
+        """Shows the rows of the channels whose names contain the typed text."""
+        channels = self._presenter.state.channels if self._presenter is not None else ()
+        found = matching_channels([channel.label for channel in channels], self.search.text())
+        for number, row in enumerate(self._rows):
+            row.setVisible(number in found)
+        self._unknown.setVisible(bool(channels) and not found)
+
+    def _show_named(self) -> None:
+        """Shows the found channel alone, with its row among all others; the keys then act on the picture."""
+        number = self._presenter.show_named(self.search.text()) if self._presenter is not None else None
+        if number is not None:
+            self.search.clear()
+            self._column.activate()
+            self.ensureWidgetVisible(self._rows[number])
+            self.left.emit()
+
     def _changed(self) -> None:
         assert self._presenter is not None
         state = self._presenter.state
@@ -110,6 +158,8 @@ class ChannelsPanel(QScrollArea):
             self._channels.addWidget(row)
         for row, channel in zip(self._rows, state.channels, strict=True):
             row.show_channel(channel, self._presenter, state.refusal, len(state.channels) > 1)
+        self.search.setVisible(len(state.channels) > MANY_CHANNELS or self.search.hasFocus())
+        self._filter()
         self._auto.setVisible(bool(state.channels))
         self._show_labels(state.labels, state.refusal)
         self._smooth.setChecked(state.smooth)
@@ -134,6 +184,13 @@ class ChannelsPanel(QScrollArea):
         for widget in (self._level, self._level_title):
             widget.setVisible(len(names) > 1)
         self._keep_room()
+
+    def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
+        """Follows the sizes of the rows, which change a turn of the event loop after their texts."""
+        handled = super().eventFilter(watched, event)
+        if event is not None and event.type() == QEvent.Type.LayoutRequest and watched is self.widget():
+            self._keep_room()
+        return handled
 
     def _keep_room(self) -> None:
         """Keeps the panel wide enough for its controls and the scroll bar, which would else cover the controls at the

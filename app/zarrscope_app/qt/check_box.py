@@ -7,9 +7,9 @@ napari, keep their own indicators.
 
 from __future__ import annotations
 
-from qtpy.QtCore import QPointF, QRectF, Qt
-from qtpy.QtGui import QPainter, QPaintEvent, QPalette, QPen, QPolygonF
-from qtpy.QtWidgets import QCheckBox, QStyle, QStyleOptionButton, QStylePainter
+from zarrscope_app.qt.toolkit.core import QPointF, QRectF, Qt
+from zarrscope_app.qt.toolkit.gui import QPainter, QPaintEvent, QPalette, QPen, QPolygonF
+from zarrscope_app.qt.toolkit.widgets import QCheckBox, QStyle, QStyleOptionButton, QStylePainter
 
 from .theme import is_hosted, mix
 

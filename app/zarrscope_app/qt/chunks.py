@@ -3,34 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from qtpy.QtGui import (
-    QBrush,
-    QColor,
-    QImage,
-    QKeyEvent,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QPen,
-    QResizeEvent,
-    QShowEvent,
-)
-from qtpy.QtWidgets import (
-    QBoxLayout,
-    QComboBox,
-    QFormLayout,
-    QHBoxLayout,
-    QPushButton,
-    QScrollArea,
-    QSizePolicy,
-    QSpinBox,
-    QVBoxLayout,
-    QWidget,
-)
 
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.chunks.presenter import ChunksPresenter
@@ -44,12 +18,38 @@ from zarrscope_app.presenters.chunks.view_models import (
     UNTOLD,
     ChunkMap,
 )
-from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.presenters.commands import LABELS, command
 from zarrscope_app.presenters.node_description import Item
+from zarrscope_app.qt.toolkit.core import QEvent, QPointF, QRectF, QSize, Qt, Signal
+from zarrscope_app.qt.toolkit.gui import (
+    QBrush,
+    QColor,
+    QImage,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+    QShowEvent,
+)
+from zarrscope_app.qt.toolkit.widgets import (
+    QBoxLayout,
+    QComboBox,
+    QFormLayout,
+    QHBoxLayout,
+    QPushButton,
+    QScrollArea,
+    QSizePolicy,
+    QSpinBox,
+    QVBoxLayout,
+    QWidget,
+)
 
 from .follow import follow
 from .text import Label
-from .theme import icon, mix, quiet, warning
+from .theme import current_palette, icon, mix, quiet, warning
+from .wrapping import WrappingRow
 
 _LARGEST, _SMALLEST = 96.0, 8.0
 """The most and the fewest pixels along a side of a cell."""
@@ -61,11 +61,24 @@ _PATTERNS = {
     UNTOLD: Qt.BrushStyle.BDiagPattern,
 }
 """The fill pattern of each state of a chunk, for people who cannot distinguish the colours of the states."""
+_PERIOD = 8
+"""The pixels after which each of Qt's patterns repeats itself."""
 _SIGNS = {ABSENT: "⬚", PRESENT: "■", PARTLY: "▒", LOADING: "☰", FAILED: "☒", UNTOLD: "▨"}
 _PALEST = 0.35
 """The share of the accent colour in a cell of the smallest chunk."""
 _MANY_CELLS = 1 << 14
 """The most cells of a map that is drawn with patterns; with more cells patterns would be too small to see."""
+
+
+def hatching(color: QColor, pattern: Qt.BrushStyle) -> QBrush:
+    """A brush with one of Qt's patterns that grows with the resolution of the screen. Qt draws the dots of its patterns
+    one pixel wide on every screen: at 200 % they can hardly be seen."""
+    tile = QImage(_PERIOD, _PERIOD, QImage.Format.Format_ARGB32_Premultiplied)
+    tile.fill(0)
+    painter = QPainter(tile)
+    painter.fillRect(tile.rect(), QBrush(color, pattern))
+    painter.end()
+    return QBrush(tile)
 
 
 class MapWidget(QWidget):
@@ -138,8 +151,9 @@ class MapWidget(QWidget):
         self._paint_stored(painter, base, accent, QRectF(0, 0, columns * wide, rows * high))
         for state, pattern in _PATTERNS.items() if rows * columns <= _MANY_CELLS else ():
             color = {FAILED: warning(self.palette()), LOADING: accent}.get(state, mix(base, text, 0.35))
+            brush = hatching(color, pattern)
             for row, column in np.argwhere(found.cells == state).tolist():
-                painter.fillRect(QRectF(column * wide, row * high, wide, high), QBrush(color, pattern))
+                painter.fillRect(QRectF(column * wide, row * high, wide, high), brush)
         if min(high, wide) >= 4:
             painter.setPen(QPen(mix(base, text, 0.25), 1))
             for row in range(rows + 1):
@@ -174,9 +188,10 @@ WIDEST = (1 << 24) - 1
 class ChunksPane(QWidget):
     """The Chunks tab. `attach` takes a chunks presenter, or None."""
 
+    _presenter: ChunksPresenter | None = None  # here, because Qt may tell a change of the palette during construction
+
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._presenter: ChunksPresenter | None = None
         self.level, self.rows, self.columns = QComboBox(), QComboBox(), QComboBox()
         for combo, name in ((self.level, "level"), (self.rows, "chunk-rows"), (self.columns, "chunk-columns")):
             combo.setAccessibleName(LABELS[name])
@@ -184,22 +199,20 @@ class ChunksPane(QWidget):
         self.level.activated.connect(lambda place: self._tell("set_level", place))
         for combo in (self.rows, self.columns):
             combo.activated.connect(self._axes_chosen)
-        self._fixed = QHBoxLayout()
         self._spins: dict[str, QSpinBox] = {}
         self._parts: list[QWidget] = []
+        """The spin boxes with their titles."""
         self.whole = QPushButton(icon("fit"), LABELS["chunk-whole"])
         self.whole.clicked.connect(lambda: self._tell("show_whole"))
         refresh = self._refresh = QPushButton(icon("retry"), LABELS["chunk-refresh"])
         refresh.setAccessibleName(LABELS["chunk-refresh"])
         refresh.setToolTip(LABELS["chunk-refresh"])
         refresh.clicked.connect(lambda: self._tell("refresh"))
-        top = QHBoxLayout()
-        for widget in (self.level, self.rows, self.columns):
+        top = self._top = WrappingRow()
+        top.setSpacing(6)
+        top.at_right = self.whole
+        for widget in (self.level, self.rows, self.columns, self.whole, refresh):
             top.addWidget(widget)
-        top.addLayout(self._fixed)
-        top.addStretch(1)
-        top.addWidget(self.whole)
-        top.addWidget(refresh)
         self.map = MapWidget()
         self.map.picked.connect(lambda row, column: self._tell("choose", row, column))
         self.sentence, self.legend = Label(), Label()
@@ -219,12 +232,15 @@ class ChunksPane(QWidget):
         self.counts, self.title, self.details, self.told = QFormLayout(), Label(), QFormLayout(), Label()
         self.told.setWordWrap(True)
         self.title.setWordWrap(True)
+        self.missing = QPushButton(command("missing").label)
+        self.missing.clicked.connect(lambda: self._tell("show_missing"))
         self.check = QPushButton(LABELS["chunk-check"])
         self.check.clicked.connect(lambda: self._tell("check"))
         inside = QWidget()
         side = QVBoxLayout(inside)
         side.setContentsMargins(8, 0, 0, 0)
         side.addLayout(self.counts)
+        side.addWidget(self.missing, 0, Qt.AlignmentFlag.AlignLeft)
         side.addSpacing(16)
         side.addWidget(self.title)
         side.addLayout(self.details)
@@ -244,9 +260,26 @@ class ChunksPane(QWidget):
         old, self._presenter = self._presenter, presenter
         follow(old, presenter, self._changed)
 
+    def changeEvent(self, event: QEvent | None) -> None:
+        """Takes the colours of another theme."""
+        super().changeEvent(event)
+        if event is not None and event.type() == QEvent.Type.PaletteChange and self._presenter is not None:
+            self._changed()
+
+    def focus_map(self) -> None:
+        """Gives the keyboard focus to the map."""
+        self.map.setFocus(Qt.FocusReason.ShortcutFocusReason)
+
     def showEvent(self, event: QShowEvent | None) -> None:
         super().showEvent(event)
         self._changed()
+
+    def keyPressEvent(self, event: QKeyEvent | None) -> None:
+        """Takes the key of the next chunk that is not stored, which only the window's menu has otherwise."""
+        if event is not None and event.text() in command("missing").keys:
+            self._tell("show_missing")
+        else:
+            super().keyPressEvent(event)
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         """Puts the map above its text in a narrow pane, such as a dock."""
@@ -288,6 +321,7 @@ class ChunksPane(QWidget):
         )
         _show_items(self.details, chosen.items if chosen is not None else ())
         self.told.setText(chosen.sentence if chosen is not None else "")
+        self.missing.setVisible(state.cells is not None)
         self.check.setVisible(chosen is not None)
         self.check.setText(strings.RETRY if chosen is not None and chosen.failed else LABELS["chunk-check"])
         used = [] if state.cells is None else np.unique(state.cells).tolist()
@@ -316,18 +350,25 @@ class ChunksPane(QWidget):
         names = [name for name, _, _ in state.fixed]
         if names != list(self._spins):
             for part in self._parts:
-                self._fixed.removeWidget(part)
+                self._top.removeWidget(part)
                 part.hide()
                 part.deleteLater()
             self._spins, self._parts = {}, []
+            for widget in (self.whole, self._refresh):
+                self._top.removeWidget(widget)
             for name in names:
-                title, spin = Label(name), QSpinBox()
+                part, spin = QWidget(), QSpinBox()
                 spin.setAccessibleName(name)
                 spin.valueChanged.connect(lambda value, name=name: self._set(name, value))
-                self._fixed.addWidget(title)
-                self._fixed.addWidget(spin)
+                line = QHBoxLayout(part)
+                line.setContentsMargins(0, 0, 0, 0)
+                line.addWidget(Label(name))
+                line.addWidget(spin)
+                self._top.addWidget(part)
                 self._spins[name] = spin
-                self._parts += [title, spin]
+                self._parts.append(part)
+            for widget in (self.whole, self._refresh):
+                self._top.addWidget(widget)
         for name, chunk, many in state.fixed:
             spin = self._spins[name]
             spin.blockSignals(True)
@@ -353,13 +394,15 @@ def _show_items(form: QFormLayout, items: tuple[Item, ...]) -> None:
             form.removeRow(0)
         for _ in items:
             label, text = Label(), Label()
-            label.setStyleSheet(f"color: {quiet(label.palette()).name()}")
             text.setWordWrap(True)
             text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
             form.addRow(label, text)
+    dimmed = f"color: {quiet(current_palette()).name()}"
     for row, item in enumerate(items):
         for role, told in ((QFormLayout.ItemRole.LabelRole, item.label), (QFormLayout.ItemRole.FieldRole, item.text)):
             place = form.itemAt(row, role)
-            widget: Any = place.widget() if place is not None else None
-            if widget is not None and widget.text() != told:
+            widget = place.widget() if place is not None else None
+            if isinstance(widget, Label) and widget.text() != told:
                 widget.setText(told)
+            if widget is not None and role == QFormLayout.ItemRole.LabelRole and widget.styleSheet() != dimmed:
+                widget.setStyleSheet(dimmed)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
-from qtpy.QtWidgets import QGridLayout, QWidget
-
 from zarrscope_app.presenters import Post, SlicePresenter
+from zarrscope_app.qt.toolkit.widgets import QGridLayout, QWidget
 
 from .canvas import ImageCanvas
 

@@ -2,20 +2,6 @@
 
 from __future__ import annotations
 
-from qtpy.QtCore import QModelIndex, QSize, Qt, Signal
-from qtpy.QtGui import QKeyEvent, QResizeEvent
-from qtpy.QtWidgets import (
-    QAbstractItemView,
-    QHeaderView,
-    QPushButton,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QTableWidget,
-    QTableWidgetItem,
-    QVBoxLayout,
-    QWidget,
-)
-
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.form.conflict_rows import (
     BEFORE,
@@ -29,6 +15,19 @@ from zarrscope_app.presenters.form.conflict_rows import (
     conflict_summary,
 )
 from zarrscope_app.presenters.form.view_models import EditState, EditStatus
+from zarrscope_app.qt.toolkit.core import QModelIndex, QSize, Qt, Signal
+from zarrscope_app.qt.toolkit.gui import QKeyEvent, QResizeEvent
+from zarrscope_app.qt.toolkit.widgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QPushButton,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableWidget,
+    QTableWidgetItem,
+    QVBoxLayout,
+    QWidget,
+)
 
 from .text import Label, tip
 from .theme import current_palette, mix, quiet

@@ -9,9 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from qtpy.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from qtpy.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPainterPath, QPaintEvent, QPen, QPolygonF
-from qtpy.QtWidgets import QSizePolicy, QWidget
+from zarrscope_app.qt.toolkit.core import QPointF, QRectF, QSize, Qt, Signal
+from zarrscope_app.qt.toolkit.gui import (
+    QColor,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPainterPath,
+    QPaintEvent,
+    QPen,
+    QPolygonF,
+)
+from zarrscope_app.qt.toolkit.widgets import QSizePolicy, QWidget
 
 from .theme import Role, mix, quiet
 

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QComboBox, QDialog, QDialogButtonBox, QFormLayout, QLineEdit, QVBoxLayout, QWidget
-
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.session.credentials import CredentialsField, CredentialsQuestion
 from zarrscope_app.presenters.session.session import Session
+from zarrscope_app.qt.toolkit.core import Qt
+from zarrscope_app.qt.toolkit.widgets import (
+    QComboBox,
+    QDialog,
+    QDialogButtonBox,
+    QFormLayout,
+    QLineEdit,
+    QVBoxLayout,
+    QWidget,
+)
 
 from .check_box import CheckBox
 from .text import Label

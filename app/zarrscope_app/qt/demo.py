@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from qtpy.QtWidgets import QStatusBar
-
 from zarrscope.runtime.threads import JobResult, shared
 from zarrscope_app.demo import demo_folder
 from zarrscope_app.presenters import Post
 from zarrscope_app.presenters.commands import making_demo
+from zarrscope_app.qt.toolkit.widgets import QStatusBar
 
 
 def open_demo(

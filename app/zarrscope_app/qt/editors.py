@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from qtpy.QtGui import QColor, QIcon, QPixmap
-from qtpy.QtWidgets import QColorDialog, QComboBox, QCompleter, QLineEdit, QWidget
-
 from zarrscope_app.presenters import Field
 from zarrscope_app.presenters.form.field_editors import Editor
+from zarrscope_app.qt.toolkit.gui import QColor, QIcon, QPixmap
+from zarrscope_app.qt.toolkit.widgets import QColorDialog, QComboBox, QCompleter, QLineEdit, QWidget
 
 
 class ChoiceBox(QComboBox):

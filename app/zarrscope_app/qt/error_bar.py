@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from qtpy.QtCore import QEvent, Qt
-from qtpy.QtGui import QGuiApplication, QPalette
-from qtpy.QtWidgets import (
+from zarrscope_app.qt.toolkit.core import QEvent, Qt
+from zarrscope_app.qt.toolkit.gui import QGuiApplication, QPalette
+from zarrscope_app.qt.toolkit.widgets import (
     QFrame,
     QHBoxLayout,
     QPlainTextEdit,

@@ -6,8 +6,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from qtpy.QtCore import Qt
-from qtpy.QtWidgets import (
+from zarrscope_app.presenters import Session
+from zarrscope_app.presenters.commands import LABELS, command
+from zarrscope_app.qt.toolkit.core import Qt
+from zarrscope_app.qt.toolkit.widgets import (
     QComboBox,
     QDialog,
     QDialogButtonBox,
@@ -19,9 +21,6 @@ from qtpy.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
-
-from zarrscope_app.presenters import Session
-from zarrscope_app.presenters.commands import LABELS, command
 
 from .text import Label
 
@@ -53,7 +52,6 @@ class ExportDialog(QDialog):
             label.setWordWrap(True)
         buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Cancel)
         self.go = QPushButton(command("export").label.rstrip("…"))
-        self.go.setDefault(True)
         buttons.addButton(self.go, QDialogButtonBox.ButtonRole.ActionRole)
         buttons.rejected.connect(self.reject)
         self.go.clicked.connect(self._run)
@@ -92,6 +90,9 @@ class ExportDialog(QDialog):
         self.notes.setText("\n".join(state.notes))
         self.notes.setVisible(bool(state.notes))
         self.go.setEnabled(state.ready)
+        # Enter exports, unless that would replace a file. Qt takes the default button only from a dialog's own layout.
+        self.go.setAutoDefault(not state.taken)
+        self.go.setDefault(not state.taken)
         self.go.setText(LABELS["overwrite"] if state.taken else command("export").label.rstrip("…"))
 
     def _named(self) -> None:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from qtpy.QtCore import Qt, Signal
-from qtpy.QtGui import QKeyEvent
-from qtpy.QtWidgets import QHBoxLayout, QLineEdit, QToolButton, QWidget
-
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.form.search import FormSearch
+from zarrscope_app.qt.toolkit.core import Qt, Signal
+from zarrscope_app.qt.toolkit.gui import QKeyEvent
+from zarrscope_app.qt.toolkit.widgets import QHBoxLayout, QLineEdit, QToolButton, QWidget
 
 from .text import Label, tip
 from .theme import icon

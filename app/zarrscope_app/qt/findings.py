@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from functools import partial
-
-from qtpy.QtCore import Qt, Signal
-from qtpy.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QToolButton, QVBoxLayout, QWidget
+from math import ceil
 
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.form.view_models import EditState, FieldFinding
+from zarrscope_app.qt.toolkit.core import Qt, Signal
+from zarrscope_app.qt.toolkit.gui import QResizeEvent
+from zarrscope_app.qt.toolkit.widgets import QFrame, QHBoxLayout, QScrollArea, QToolButton, QVBoxLayout, QWidget
 
 from .text import Label, literal, tip
 from .theme import current_palette, icon, quiet, warning
 
 _ROWS = 4.5
 """Visible findings; half a row shows that there are more."""
+_LEFT, _RIGHT, _SPACE = 16, 8, 2
+"""The margins of the list, and the space between two findings."""
 
 
 class FindingsView(QWidget):
@@ -29,7 +32,7 @@ class FindingsView(QWidget):
         self._shown: tuple[FieldFinding, ...] | None = None
         self.summary = Label()
         self.summary.setWordWrap(True)
-        self.summary.setContentsMargins(16, 0, 8, 0)
+        self.summary.setContentsMargins(_LEFT, 0, _RIGHT, 0)
         self.area = QScrollArea()
         self.area.setWidgetResizable(True)
         self.area.setFrameShape(QFrame.Shape.NoFrame)
@@ -52,16 +55,29 @@ class FindingsView(QWidget):
         self._shown = state.findings
         page = QWidget()
         column = QVBoxLayout(page)
-        column.setContentsMargins(16, 0, 8, 0)
-        column.setSpacing(2)
+        column.setContentsMargins(_LEFT, 0, _RIGHT, 0)
+        column.setSpacing(_SPACE)
         self.rows = [self._row(finding) for finding in state.findings]
         for row in self.rows:
             column.addWidget(row)
         column.addStretch(1)
         self.area.setWidget(page)
-        one = max((button.sizeHint().height() for button in page.findChildren(QToolButton)), default=0) + 2
-        self.area.setFixedHeight(round(min(len(self.rows), _ROWS) * one))
+        self._fit()
         self.area.setVisible(bool(self.rows))
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Gives the list the height of its sentences, which take several lines in a narrow form; of many findings it
+        shows some, the first one always whole."""
+        width = max(0, self.width() - _LEFT - _RIGHT)
+        heights = [row.heightForWidth(width) for row in self.rows[: ceil(_ROWS)]]
+        if heights:
+            one = max(button.sizeHint().height() for button in self.rows[0].findChildren(QToolButton)) + _SPACE
+            whole = sum(heights) + _SPACE * (len(heights) - 1)
+            self.area.setFixedHeight(max(heights[0], min(whole, round(_ROWS * one))))
 
     def _row(self, finding: FieldFinding) -> QWidget:
         row = QWidget()

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from functools import partial
 
-from qtpy.QtCore import QModelIndex, QPoint, QSignalBlocker, Qt, Signal
-from qtpy.QtGui import QResizeEvent
-from qtpy.QtWidgets import (
+from zarrscope_app.presenters import EditPresenter, EditStatus, Field
+from zarrscope_app.presenters.commands import LABELS, command
+from zarrscope_app.presenters.form.pages import PAGE
+from zarrscope_app.presenters.form.view_models import EditState, FieldKind, Side, Way, Whose
+from zarrscope_app.qt.toolkit.core import QModelIndex, QPoint, QSignalBlocker, Qt, Signal
+from zarrscope_app.qt.toolkit.gui import QResizeEvent, QShowEvent
+from zarrscope_app.qt.toolkit.widgets import (
     QAbstractItemView,
     QApplication,
     QHeaderView,
@@ -22,11 +26,6 @@ from qtpy.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
-
-from zarrscope_app.presenters import EditPresenter, EditStatus
-from zarrscope_app.presenters.commands import LABELS, command
-from zarrscope_app.presenters.form.pages import PAGE
-from zarrscope_app.presenters.form.view_models import EditState, Side, Way, Whose
 
 from .conflict import ConflictView
 from .find_bar import FindBar
@@ -60,6 +59,10 @@ class AttributesPane(QWidget):
         """The field to show as soon as its row exists; rows of a large document are added in steps."""
         self._edited: int | None = None
         """The column of that field to open for typing, if it was just added."""
+        self._stale = False
+        """Whether the form has changed while it was hidden."""
+        self._found = ""
+        """The field of a section that the search has found."""
         self.model = FormModel(self)
         self.view = QTreeView()
         self.view.setModel(self.model)
@@ -109,7 +112,7 @@ class AttributesPane(QWidget):
             page.typed.connect(self._typing)
             self._stack.addWidget(page)
         self.find_bar = FindBar()
-        self.find_bar.closed.connect(self.focus_form)
+        self.find_bar.closed.connect(self._leave_find)
         self.value = ValuePane()
         self.value.edited.connect(self._edit_value)
         self.value.typed.connect(self._typing)
@@ -138,17 +141,15 @@ class AttributesPane(QWidget):
         self._fit_columns()
 
     def _fit_columns(self) -> None:
-        """Gives names and values half of a narrow form each; the column of kinds is then reached by scrolling."""
+        """Leaves out the column of kinds in a narrow form, and gives names and values half of it each. Kinds are then
+        changed by the menu of a field."""
         header, viewport = self.view.header(), self.view.viewport()
         assert header is not None
         assert viewport is not None
-        if self.width() >= _NARROW:
-            header.setSectionResizeMode(VALUE, QHeaderView.ResizeMode.Stretch)
-            return
-        header.setSectionResizeMode(VALUE, QHeaderView.ResizeMode.Interactive)
-        half = viewport.width() // 2
-        header.resizeSection(NAME, half)
-        header.resizeSection(VALUE, half)
+        narrow = self.width() < _NARROW
+        header.setSectionHidden(KIND, narrow)
+        if narrow:
+            header.resizeSection(NAME, viewport.width() // 2)
 
     def attach(self, presenter: EditPresenter | None) -> None:
         """Shows another document."""
@@ -160,6 +161,7 @@ class AttributesPane(QWidget):
         self.sections.attach(presenter)
         self.json.attach(presenter)
         if presenter is None:
+            self._stale = False
             self.model.show_fields(())
         else:
             presenter.changed.connect(self._changed)
@@ -184,6 +186,7 @@ class AttributesPane(QWidget):
 
     def focus_form(self) -> None:
         """Puts the keyboard focus on the first field."""
+        self._catch_up()
         if self._stack.currentWidget() is self.sections:
             self.sections.focus_form()
             return
@@ -225,8 +228,23 @@ class AttributesPane(QWidget):
         row.at_right = self._buttons["review"]
         return row
 
+    def showEvent(self, event: QShowEvent | None) -> None:
+        super().showEvent(event)
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Paints the state of a form that has changed while it was hidden."""
+        if self._stale:
+            self._paint()
+
     def _changed(self) -> None:
+        self._stale = True  # a hidden form is painted when it is shown: most nodes are seen without it
+        if self.isVisible():
+            self._paint()
+
+    def _paint(self) -> None:
         assert self._presenter is not None
+        self._stale = False
         state = self._presenter.state
         pages: dict[Way, SectionFormWidget | JsonForm] = {
             "image": self.sections,
@@ -253,7 +271,7 @@ class AttributesPane(QWidget):
             ("save", self.can_save),
         ):
             self._buttons[name].setEnabled(enabled)
-            self._buttons[name].setVisible(editable)
+            self._buttons[name].setVisible(editable or (name == "save" and state.waits))
         for name in ("add", "remove"):
             self._buttons[name].setVisible(editable and page is None)
         self._current_changed()
@@ -283,12 +301,11 @@ class AttributesPane(QWidget):
 
     @property
     def can_save(self) -> bool:
-        """Whether there is something to save, even if only in an open editor."""
-        state = self._presenter.state if self._presenter is not None else EditState()
-        return state.can_save or (
-            state.status in (EditStatus.CLEAN, EditStatus.DIRTY, EditStatus.INVALID)
-            and (any(page.pending for page in (self.sections, self.json, self.value)))
-        )
+        """Whether there is something to save, even if only in an open editor, or texts that wait for writing."""
+        state = self._presenter.brief if self._presenter is not None else EditState()
+        typed_in = any(page.pending for page in (self.sections, self.json, self.value))
+        open_for_writing = state.status in (EditStatus.CLEAN, EditStatus.DIRTY, EditStatus.INVALID)
+        return state.can_save or state.waits or (typed_in and open_for_writing)
 
     def _typing(self) -> None:
         self._buttons["save"].setEnabled(self.can_save)
@@ -300,7 +317,7 @@ class AttributesPane(QWidget):
             return
         self.commit()
         id = self._presenter.locate(pointer)
-        self._changed()
+        self._paint()
         if self._stack.currentWidget() is self.view:
             self._show_field(id)
             self.view.setFocus()
@@ -337,17 +354,28 @@ class AttributesPane(QWidget):
         return focus is not None and (focus is self or self.isAncestorOf(focus))
 
     def find_text(self) -> None:
-        """Opens the search field for all fields."""
+        """Opens the search field for the displayed view."""
         self.commit()
         self.find_bar.open_bar()
+
+    def _leave_find(self) -> None:
+        """Puts the keyboard focus on the field that was found, or else on the first one."""
+        found, self._found = self._found, ""
+        if self._stack.currentWidget() is not self.sections or not self.sections.jump(found):
+            self.focus_form()
 
     def _show_found(self) -> None:
         assert self._presenter is not None
         self.find_bar.paint_found()
-        pointer = self._presenter.search.found.pointer
-        if pointer is not None:
-            self._changed()
-            self._show_field(pointer)
+        found = self._presenter.search.found
+        self.sections.mark(found.field)
+        if found.text:
+            self._found = found.field
+        if found.span is not None:
+            self.json.text.select_span(*found.span)
+        if found.pointer is not None:
+            self._paint()
+            self._show_field(found.pointer)
 
     def _show_field(self, pointer: str, edited: int | None = None) -> None:
         """Puts the cursor on a field; if its row does not exist yet, as soon as it does. `edited`: a column to open for
@@ -405,6 +433,10 @@ class AttributesPane(QWidget):
         if field is not None and self._presenter is not None:
             self._presenter.move(field.pointer, by)
 
+    def _retype(self, pointer: str, kind: FieldKind) -> None:
+        if self._presenter is not None:
+            self._presenter.retype(pointer, kind)
+
     def _turn(self, by: int) -> None:
         field = self.model.field(self.view.currentIndex())
         if field is not None and self._presenter is not None:
@@ -433,6 +465,19 @@ class AttributesPane(QWidget):
                 action.setIcon(icon(name))
             action.setEnabled((editable or name == "page") and can)
             action.triggered.connect(lambda _=False, act=act: act())
+        if editable and field is not None and len(field.kinds) > 1:
+            self._add_kinds(menu, field)
         viewport = self.view.viewport()
         assert viewport is not None
         menu.popup(viewport.mapToGlobal(at))
+
+    def _add_kinds(self, menu: QMenu, field: Field) -> None:
+        """Adds the kinds into which a field can be converted, because a narrow form has no column of kinds."""
+        kinds = menu.addMenu(LABELS["kind"])
+        assert kinds is not None
+        for kind in field.kinds:
+            action = kinds.addAction(kind)
+            assert action is not None
+            action.setCheckable(True)
+            action.setChecked(kind == field.kind)
+            action.triggered.connect(lambda _=False, kind=kind: self._retype(field.pointer, kind))

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from qtpy.QtCore import QAbstractItemModel, QModelIndex, QSize, Qt
-from qtpy.QtWidgets import QComboBox, QStyledItemDelegate, QStyleOptionViewItem, QWidget
-
 from zarrscope_app.presenters import EditPresenter, EditStatus, Field
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.form.view_models import KINDS
+from zarrscope_app.qt.toolkit.core import QAbstractItemModel, QModelIndex, QSize, Qt
+from zarrscope_app.qt.toolkit.widgets import QComboBox, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from .editors import EDITORS, ChoiceBox, is_typed
 from .text import tip
@@ -146,9 +145,8 @@ class FormModel(QAbstractItemModel):
         if role == Qt.ItemDataRole.DecorationRole and column == VALUE and field.error:
             return icon("warning")
         if role == Qt.ItemDataRole.ToolTipRole:
-            return tip(
-                field.error or (field.summary if column == VALUE else field.title if column == KIND else field.pointer)
-            )
+            place = " · ".join(filter(None, (field.pointer, field.kind)))  # a narrow form has no column of kinds
+            return tip(field.error or (field.summary if column == VALUE else field.title if column == KIND else place))
         return None
 
     def setData(self, index: QModelIndex, value: object, role: int = Qt.ItemDataRole.EditRole) -> bool:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from qtpy.QtCore import QObject, Signal
-from qtpy.QtWidgets import QButtonGroup, QToolButton
-
 from zarrscope_app.presenters.form.view_models import EditState, Way
 from zarrscope_app.presenters.form.words import WAYS
+from zarrscope_app.qt.toolkit.core import QObject, Signal
+from zarrscope_app.qt.toolkit.widgets import QButtonGroup, QToolButton
 
 from .theme import chosen
 

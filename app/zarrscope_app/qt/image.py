@@ -3,17 +3,16 @@ picture."""
 
 from __future__ import annotations
 
-from qtpy.QtCore import QEvent, QObject, Qt, QTimer, Signal
-from qtpy.QtGui import QGuiApplication, QResizeEvent
-from qtpy.QtWidgets import (
+from zarrscope_app.presenters import Post, SlicePresenter, strings
+from zarrscope_app.qt.toolkit.core import QEvent, QObject, Qt, QTimer, Signal
+from zarrscope_app.qt.toolkit.gui import QGuiApplication, QResizeEvent
+from zarrscope_app.qt.toolkit.widgets import (
     QFrame,
     QPushButton,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
 )
-
-from zarrscope_app.presenters import Post, SlicePresenter, strings
 
 from .axes import AxisSliders
 from .blend_bar import BlendBar
@@ -116,6 +115,11 @@ class ImagePane(QWidget):
         page = self._stack.currentWidget()
         if clipboard is not None and page is not None and page is not self.sentence:
             clipboard.setImage(page.grab().toImage())
+
+    def toggle_smooth(self) -> None:
+        """Interpolates enlarged pixels, or shows them as rectangles again."""
+        if self._presenter is not None:
+            self._presenter.set_smooth(not self._presenter.state.smooth)
 
     def toggle_cross(self) -> None:
         """Shows the two other planes beside the picture, or the picture alone."""

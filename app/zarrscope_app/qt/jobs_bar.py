@@ -3,13 +3,12 @@ result, and a button to undo it."""
 
 from __future__ import annotations
 
-from qtpy.QtCore import QTimer
-from qtpy.QtWidgets import QHBoxLayout, QProgressBar, QToolButton, QWidget
-
 from zarrscope_app.presenters import Job, JobsPresenter, JobState, strings
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.nodes.presenter import NodesPresenter
 from zarrscope_app.qt.follow import follow
+from zarrscope_app.qt.toolkit.core import QTimer
+from zarrscope_app.qt.toolkit.widgets import QHBoxLayout, QProgressBar, QToolButton, QWidget
 
 from .text import ElidedLabel, literal, tip
 from .theme import Role, current_palette, icon, warning

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from qtpy.QtCore import QRect, QSize, Qt, QTimer, Signal
-from qtpy.QtGui import QFocusEvent, QPainter, QPaintEvent, QResizeEvent, QTextCursor, QTextFormat
-from qtpy.QtWidgets import QTextEdit, QVBoxLayout, QWidget
-
 from zarrscope_app.presenters import EditPresenter, EditStatus
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.form.view_models import EditState
+from zarrscope_app.qt.toolkit.core import QRect, QSize, Qt, QTimer, Signal
+from zarrscope_app.qt.toolkit.gui import QFocusEvent, QPainter, QPaintEvent, QResizeEvent, QTextCursor, QTextFormat
+from zarrscope_app.qt.toolkit.widgets import QTextEdit, QVBoxLayout, QWidget
 
 from .long_text import LongText
 from .text import Label
@@ -17,6 +16,8 @@ from .undo_keys import UndoKeys
 
 _PAUSE = 250
 """Milliseconds after the last key until the text is checked."""
+_COLUMNS = 60
+"""In an editor of fewer characters a line, lines are wrapped, because most of them would be scrolled sideways."""
 
 
 class _Numbers(QWidget):
@@ -60,6 +61,9 @@ class _Text(LongText):
         super().resizeEvent(event)
         area = self.contentsRect()
         self._numbers.setGeometry(QRect(area.left(), area.top(), self.margin(), area.height()))
+        narrow = area.width() - self.margin() < _COLUMNS * self.fontMetrics().horizontalAdvance("0")
+        modes = LongText.LineWrapMode
+        self.setLineWrapMode(modes.WidgetWidth if narrow else modes.NoWrap)
 
     def focusOutEvent(self, event: QFocusEvent | None) -> None:
         super().focusOutEvent(event)

@@ -5,11 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from qtpy.QtCore import QEvent, QPointF, QRectF, Qt, Signal
-from qtpy.QtGui import QColor, QMouseEvent, QPainter, QPaintEvent, QPen, QPolygonF, QResizeEvent, QWheelEvent
-from qtpy.QtWidgets import QSizePolicy, QWidget
 
 from zarrscope_app.presenters import CoalescedCall, Post, SlicePresenter, strings
+from zarrscope_app.qt.toolkit.core import QEvent, QPointF, QRectF, Qt, Signal
+from zarrscope_app.qt.toolkit.gui import (
+    QColor,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPolygonF,
+    QResizeEvent,
+    QWheelEvent,
+)
+from zarrscope_app.qt.toolkit.widgets import QSizePolicy, QWidget
 
 from .theme import Role, quiet
 

@@ -6,13 +6,10 @@ space as a space: `text_in` and `LongText.content` return the characters that we
 
 from __future__ import annotations
 
-from typing import Any
-
-from qtpy.QtCore import QSignalBlocker, QTimer
-from qtpy.QtGui import QTextCursor
-from qtpy.QtWidgets import QPlainTextEdit, QWidget
-
 from zarrscope.jsondoc.parts import common_beginning, common_end
+from zarrscope_app.qt.toolkit.core import QSignalBlocker, QTimer
+from zarrscope_app.qt.toolkit.gui import QTextCursor
+from zarrscope_app.qt.toolkit.widgets import QPlainTextEdit, QWidget
 
 PIECE = 1 << 14
 """Characters of a long text that are inserted at once."""
@@ -40,6 +37,8 @@ class LongText(QPlainTextEdit):
         self._lines = 0
         """The lines of the text that is being inserted."""
         self._locked = False
+        self._wanted: tuple[int, int] | None = None
+        """The part of the text to select once it is inserted."""
         self._timer = QTimer(self)
         self._timer.setInterval(0)
         self._timer.timeout.connect(self._put_next)
@@ -88,8 +87,22 @@ class LongText(QPlainTextEdit):
         self._locked = locked
         self.setReadOnly(locked or self.filling)
 
+    def select_span(self, start: int, stop: int) -> None:
+        """Selects a part of the text, and scrolls to it; later, if this part is still being inserted."""
+        content = self.content()
+        if self.filling and stop > (self._filled or 0):
+            self._wanted = start, stop
+            return
+        self._wanted = None
+        units = [at if _plain(content) else len(content[:at].encode("utf-16-le")) // 2 for at in (start, stop)]
+        cursor = self.textCursor()
+        cursor.setPosition(units[0])
+        cursor.setPosition(units[1], QTextCursor.MoveMode.KeepAnchor)
+        self.setTextCursor(cursor)
+
     def _fill(self, text: str) -> None:
         self._filled = len(text[:PIECE])
+        self._wanted = None
         self._content = text
         self._lines = text.count("\n") + 1
         self.setPlainText(text[:PIECE])
@@ -112,6 +125,8 @@ class LongText(QPlainTextEdit):
         if self._filled is None:
             self._timer.stop()
             self.blockCountChanged.emit(self.blockCount())
+        if self._wanted is not None:
+            self.select_span(*self._wanted)
 
     def _replace(self, start: int, stop: int, text: str) -> None:
         cursor = QTextCursor(self.document())
@@ -132,8 +147,8 @@ class LongText(QPlainTextEdit):
         if self.filling:
             return
         text, self._content = self._content, None
-        document: Any = self.document()
-        if text is None or not _plain(text):
+        document = self.document()
+        if text is None or document is None or not _plain(text):
             return
         cursor = QTextCursor(document)
         cursor.setPosition(start)

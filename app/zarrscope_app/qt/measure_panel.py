@@ -4,9 +4,12 @@ progress of a measurement."""
 from __future__ import annotations
 
 import numpy as np
-from qtpy.QtCore import QPointF, QRectF, QSize
-from qtpy.QtGui import QColor, QGuiApplication, QPainter, QPaintEvent, QPen, QPolygonF
-from qtpy.QtWidgets import (
+
+from zarrscope_app.presenters import Measurement, SlicePresenter
+from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.qt.toolkit.core import QPointF, QRectF, QSize
+from zarrscope_app.qt.toolkit.gui import QColor, QGuiApplication, QPainter, QPaintEvent, QPen, QPolygonF
+from zarrscope_app.qt.toolkit.widgets import (
     QFrame,
     QGridLayout,
     QHBoxLayout,
@@ -16,9 +19,6 @@ from qtpy.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
-
-from zarrscope_app.presenters import Measurement, SlicePresenter
-from zarrscope_app.presenters.commands import LABELS
 
 from .follow import follow
 from .text import Label, tip

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from qtpy.QtCore import Qt
-from qtpy.QtGui import QAction, QKeyEvent, QKeySequence
-from qtpy.QtWidgets import QMainWindow, QMenu
-
 from zarrscope_app.presenters.commands import COMMANDS, MENUS, OFFERS, is_plain
+from zarrscope_app.qt.toolkit.core import Qt
+from zarrscope_app.qt.toolkit.gui import QAction, QKeyEvent, QKeySequence
+from zarrscope_app.qt.toolkit.widgets import QMainWindow, QMenu
 
 from .theme import icon
 

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import os
 
-from qtpy.QtCore import Qt
-from qtpy.QtGui import QGuiApplication
-from qtpy.QtWidgets import (
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.presenters.nodes.acts import ActField
+from zarrscope_app.presenters.nodes.presenter import NodesPresenter
+from zarrscope_app.qt.toolkit.core import Qt
+from zarrscope_app.qt.toolkit.gui import QGuiApplication
+from zarrscope_app.qt.toolkit.widgets import (
     QComboBox,
     QDialog,
     QDialogButtonBox,
@@ -25,11 +29,6 @@ from qtpy.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
-
-from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.commands import LABELS
-from zarrscope_app.presenters.nodes.acts import ActField
-from zarrscope_app.presenters.nodes.presenter import NodesPresenter
 
 from .check_box import CheckBox
 from .text import Label, literal

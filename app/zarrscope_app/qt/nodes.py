@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from qtpy.QtCore import QPoint
-from qtpy.QtGui import QGuiApplication
-from qtpy.QtWidgets import QWidget
-
 from zarrscope_app.presenters import Session
 from zarrscope_app.presenters.commands import NODE_COMMANDS, command, python_text
 from zarrscope_app.presenters.session.actions import can_undo, perform
+from zarrscope_app.qt.toolkit.core import QPoint
+from zarrscope_app.qt.toolkit.gui import QGuiApplication
+from zarrscope_app.qt.toolkit.widgets import QWidget
 
 from .credentials import ask_credentials
 from .menus import Menus
 from .node_form import NodeDialog
 from .open_in import open_terminal, reveal
+from .selected_together import SelectedTogether
 from .text import literal
 from .tree import TreePane
 
@@ -37,9 +37,9 @@ class NodeActions:
         """`say(sentence)` shows the result of a command."""
         self._tree, self._menus, self._session, self._parent, self._say = tree, menus, session, parent, say
         self.dialog: NodeDialog | None = None
+        self.together = SelectedTogether(tree, session)
         tree.view.customContextMenuRequested.connect(self._menu)
         tree.renamed.connect(self._rename)
-        tree.selected.connect(self._select_several)
         tree.asked.connect(self.run)
 
     def run(self, id: str) -> bool:
@@ -72,17 +72,6 @@ class NodeActions:
         self._menus.enable(("undo",), session is not None and can_undo(session))
         self._menus.actions["undo-node"].setText(literal(undo or command("undo-node").label))
         self._tree.editable = session.nodes.may_change if session is not None else None
-
-    def _select_several(self, paths: list[str]) -> None:
-        session = self._session()
-        if session is not None:  # posted: the tree reports the current node first
-            session.owner.post(lambda: session.select_several(paths))
-
-    def show_several(self) -> None:
-        """Marks in the tree the nodes that are edited together."""
-        session = self._session()
-        if session is not None:
-            self._tree.show_several(session.edit.several)
 
     def _plan(self, session: Session, act: str) -> None:
         session.nodes.begin(act, session.state.path)

@@ -7,12 +7,11 @@ import os
 import sys
 from collections.abc import Callable
 
-from qtpy.QtCore import QProcess, QStandardPaths, QUrl
-from qtpy.QtGui import QDesktopServices, QGuiApplication
-
 from zarrscope_app.presenters import Session
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.session.open_in import terminals
+from zarrscope_app.qt.toolkit.core import QProcess, QStandardPaths, QUrl
+from zarrscope_app.qt.toolkit.gui import QDesktopServices, QGuiApplication
 
 ELSEWHERE = {
     "open-neuroglancer": "neuroglancer",

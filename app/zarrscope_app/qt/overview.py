@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from qtpy.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal
-from qtpy.QtGui import (
+
+from zarrscope_app.presenters.image.overview import Cell, OverviewPresenter, OverviewState
+from zarrscope_app.qt.toolkit.core import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal
+from zarrscope_app.qt.toolkit.gui import (
     QHelpEvent,
     QKeyEvent,
     QMouseEvent,
@@ -20,9 +22,7 @@ from qtpy.QtGui import (
     QResizeEvent,
     QWheelEvent,
 )
-from qtpy.QtWidgets import QFrame, QHBoxLayout, QScrollArea, QToolTip, QVBoxLayout, QWidget
-
-from zarrscope_app.presenters.image.overview import Cell, OverviewPresenter, OverviewState
+from zarrscope_app.qt.toolkit.widgets import QFrame, QHBoxLayout, QScrollArea, QToolTip, QVBoxLayout, QWidget
 
 from .follow import follow
 from .text import Label, tip
@@ -36,7 +36,7 @@ _GAP, _SMALL_GAP = 4, 2
 """The space between thumbnails, and between those smaller than `_LEAST_WITH_NAME`."""
 _STEP = 1.25
 _KEPT_PIXELS = 1 << 22
-"""The most pixels of drawn thumbnails that are kept: 16 MiB."""
+"""The most pixels of drawn thumbnails that are kept, 16 MiB, unless more are in sight."""
 
 
 class OverviewPane(QWidget):
@@ -319,10 +319,13 @@ class _Grid(QWidget):
 
     def _keep_drawn(self) -> None:
         """Drops the drawn thumbnails if they have another size, resolution or background now, or take too much memory.
-        They are kept because scaling takes longer than all else of a painting."""
-        side = round(self._laid_out()[2] * self.devicePixelRatioF())
-        drawn_as = side, self.devicePixelRatioF(), self.palette().cacheKey()
-        if drawn_as != self._drawn_as or len(self._images) * side * side > _KEPT_PIXELS:
+        They are kept because scaling takes longer than all else of a painting; those in sight always are."""
+        ratio = self.devicePixelRatioF()
+        side = round(self._laid_out()[2] * ratio)
+        drawn_as = side, ratio, self.palette().cacheKey()
+        sight = self.visibleRegion().boundingRect()
+        most = max(_KEPT_PIXELS, round(2 * sight.width() * sight.height() * ratio * ratio))
+        if drawn_as != self._drawn_as or len(self._images) * side * side > most:
             self._images.clear()
             self._drawn_as = drawn_as
 

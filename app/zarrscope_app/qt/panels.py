@@ -9,11 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from qtpy.QtCore import QByteArray, QCoreApplication, QSize, Qt
-from qtpy.QtGui import QAction, QCloseEvent, QKeyEvent, QShowEvent
-from qtpy.QtWidgets import QDockWidget, QHBoxLayout, QMainWindow, QToolButton, QWidget
-
 from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.qt.toolkit.core import QByteArray, QCoreApplication, QSize, Qt
+from zarrscope_app.qt.toolkit.gui import QAction, QCloseEvent, QKeyEvent, QShowEvent
+from zarrscope_app.qt.toolkit.widgets import QDockWidget, QHBoxLayout, QMainWindow, QToolButton, QWidget
 
 from .text import Label
 from .theme import icon

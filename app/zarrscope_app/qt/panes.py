@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 from typing import Any
-
-from qtpy.QtCore import QAbstractTableModel, QEvent, QModelIndex, Qt, QUrl, Signal
-from qtpy.QtGui import QGuiApplication, QKeySequence, QShortcut
-from qtpy.QtWidgets import (
-    QAbstractItemView,
-    QComboBox,
-    QHBoxLayout,
-    QPushButton,
-    QSpinBox,
-    QTableView,
-    QTextBrowser,
-    QVBoxLayout,
-    QWidget,
-)
 
 from zarrscope_app.presenters import (
     TITLES,
@@ -31,6 +18,19 @@ from zarrscope_app.presenters.commands import LABELS, command
 from zarrscope_app.presenters.snippets import without_repetition
 from zarrscope_app.presenters.values import NUMBER_FORMATS, ONE_COLUMN
 from zarrscope_app.qt.follow import follow
+from zarrscope_app.qt.toolkit.core import QAbstractTableModel, QEvent, QModelIndex, Qt, QUrl, Signal
+from zarrscope_app.qt.toolkit.gui import QGuiApplication, QKeySequence, QResizeEvent, QShortcut, QShowEvent
+from zarrscope_app.qt.toolkit.widgets import (
+    QAbstractItemView,
+    QComboBox,
+    QHBoxLayout,
+    QPushButton,
+    QSpinBox,
+    QTableView,
+    QTextBrowser,
+    QVBoxLayout,
+    QWidget,
+)
 
 from .check_box import CheckBox
 from .chunks import fill
@@ -87,9 +87,15 @@ class ValuesModel(QAbstractTableModel):
 
     def data(self, index: QModelIndex, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if role == Qt.ItemDataRole.TextAlignmentRole:
-            return Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-        if self._presenter is None or role not in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
+            side = Qt.AlignmentFlag.AlignLeft if self._text(index).startswith('"') else Qt.AlignmentFlag.AlignRight
+            return side | Qt.AlignmentFlag.AlignVCenter  # numbers are compared by their ends, words are read
+        if role not in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
             return None
+        return tip(self._text(index)) if role == Qt.ItemDataRole.ToolTipRole else self._text(index)
+
+    def _text(self, index: QModelIndex) -> str:
+        if self._presenter is None:
+            return ""
         row, column = index.row() // _BLOCK_ROWS, index.column() // _BLOCK_COLUMNS
         if (row, column) not in self._blocks:
             top, left = row * _BLOCK_ROWS, column * _BLOCK_COLUMNS
@@ -98,8 +104,7 @@ class ValuesModel(QAbstractTableModel):
             )
         block = self._blocks[row, column]
         line = block[index.row() % _BLOCK_ROWS] if index.row() % _BLOCK_ROWS < len(block) else []
-        text = line[index.column() % _BLOCK_COLUMNS] if index.column() % _BLOCK_COLUMNS < len(line) else ""
-        return tip(text) if role == Qt.ItemDataRole.ToolTipRole else text
+        return line[index.column() % _BLOCK_COLUMNS] if index.column() % _BLOCK_COLUMNS < len(line) else ""
 
     def headerData(self, section: int, orientation: Qt.Orientation, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if role != Qt.ItemDataRole.DisplayRole or self._presenter is None:
@@ -244,6 +249,16 @@ class ValuesPane(QWidget):
             self._presenter.set_format(NUMBER_FORMATS[place])
 
 
+def _unbroken(text: str) -> str:
+    """The text with no end of a line within a shape, such as 1 × 3 × 512 × 512, or after the number of its level."""
+    text = text.replace(" × ", "\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}")
+    return re.sub(r"\b([0-9]+:) (?=[0-9])", "\\1\N{NO-BREAK SPACE}", text)
+
+
+_NARROW_INFO = 440
+"""A description of fewer pixels has a narrower column of labels."""
+
+
 class InfoPane(QWidget):
     """The Info tab: the description of a node, in words. `attach` takes a metadata presenter, or None."""
 
@@ -255,6 +270,10 @@ class InfoPane(QWidget):
         self.text.anchorClicked.connect(self._copy_code)
         self.text.setFrameShape(QTextBrowser.Shape.NoFrame)
         self._html = ""
+        self._labels = 0
+        """The width of the column of labels in the displayed description."""
+        self._stale = False
+        """Whether the node has changed while the tab was hidden."""
         self.text.setAccessibleName(TITLES["info"])
         self.documents = CheckBox(LABELS["document"])
         self.documents.toggled.connect(self._changed)
@@ -281,8 +300,30 @@ class InfoPane(QWidget):
         if event.type() == event.Type.PaletteChange and self._presenter is not None:
             self._changed()
 
+    def showEvent(self, event: QShowEvent | None) -> None:
+        super().showEvent(event)
+        if self._stale:
+            self._changed()
+
+    def resizeEvent(self, event: QResizeEvent | None) -> None:
+        super().resizeEvent(event)
+        if self._label_width() != self._labels:
+            self._changed()
+
+    def _label_width(self) -> int:
+        """The width of the column of labels: in a narrow pane only that of their longest word, because shapes would be
+        broken."""
+        if self.width() >= _NARROW_INFO or self._presenter is None:
+            return 150
+        labels = (item.label for section in self._presenter.state.sections for item in section.items)
+        words = (word for label in labels for word in label.split())
+        longest = max(map(self.text.fontMetrics().horizontalAdvance, words), default=0)
+        return min(150, max(88, longest + 12))
+
     def _changed(self) -> None:
-        if self._presenter is None:
+        self._stale = not self.isVisible()  # a hidden description is written when it is shown
+        self._labels = self._label_width()
+        if self._presenter is None or self._stale:
             return
         state = self._presenter.state
         dim = quiet(current_palette()).name()
@@ -294,8 +335,8 @@ class InfoPane(QWidget):
             for item in section.items:
                 hint = f"<br><span style='color:{dim}'>{escape(item.hint)}</span>" if item.hint else ""
                 parts.append(
-                    f"<tr><td width='150' style='color:{dim}'>{escape(item.label)}</td>"
-                    f"<td>{escape(item.text)}{hint}</td></tr>"
+                    f"<tr><td width='{self._labels}' style='color:{dim}'>{escape(item.label)}</td>"
+                    f"<td>{_unbroken(escape(item.text))}{hint}</td></tr>"
                 )
             parts.append("</table>")
         if state.snippets:

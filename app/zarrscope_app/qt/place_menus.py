@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from qtpy.QtWidgets import QMenu
-
 from zarrscope_app.presenters import Workspace
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.image.linking import shared_link
+from zarrscope_app.qt.toolkit.widgets import QMenu
 
 from .menus import Menus
 from .text import literal, tip

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from qtpy.QtWidgets import QComboBox, QHBoxLayout, QSizePolicy, QWidget
-
 from zarrscope_app.presenters import SlicePresenter
 from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.qt.toolkit.widgets import QComboBox, QHBoxLayout, QSizePolicy, QWidget
 
 from .follow import follow
 from .text import Label, literal, tip

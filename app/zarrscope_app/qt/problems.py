@@ -3,9 +3,13 @@ and commands to correct problems."""
 
 from __future__ import annotations
 
-from qtpy.QtCore import Qt, Signal
-from qtpy.QtGui import QResizeEvent
-from qtpy.QtWidgets import (
+from zarrscope_app.presenters import TITLES, Problem, ProblemsPresenter
+from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.presenters.differences import COMPARED
+from zarrscope_app.qt.follow import follow
+from zarrscope_app.qt.toolkit.core import Qt, Signal
+from zarrscope_app.qt.toolkit.gui import QResizeEvent
+from zarrscope_app.qt.toolkit.widgets import (
     QBoxLayout,
     QFileDialog,
     QHBoxLayout,
@@ -16,11 +20,6 @@ from qtpy.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
-
-from zarrscope_app.presenters import TITLES, Problem, ProblemsPresenter
-from zarrscope_app.presenters.commands import LABELS
-from zarrscope_app.presenters.differences import COMPARED
-from zarrscope_app.qt.follow import follow
 
 from .check_box import CheckBox
 from .text import Label, tip

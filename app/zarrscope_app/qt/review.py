@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from qtpy.QtCore import Qt, Signal
-from qtpy.QtGui import QSyntaxHighlighter, QTextCharFormat
-from qtpy.QtWidgets import (
+from zarrscope_app.presenters import strings
+from zarrscope_app.presenters.commands import LABELS, command
+from zarrscope_app.qt.toolkit.core import Qt, Signal
+from zarrscope_app.qt.toolkit.gui import QSyntaxHighlighter, QTextCharFormat
+from zarrscope_app.qt.toolkit.widgets import (
     QDialog,
     QDialogButtonBox,
     QPlainTextEdit,
@@ -14,9 +16,6 @@ from qtpy.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
-
-from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.commands import LABELS, command
 
 from .text import Label
 from .theme import added, current_palette, fixed_font, icon, quiet, warning

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from qtpy.QtGui import QGuiApplication
-from qtpy.QtWidgets import QInputDialog, QLineEdit, QMenu
-
 from zarrscope.errors import ZarrscopeError
 from zarrscope_app.presenters import Workspace
 from zarrscope_app.presenters.commands import LABELS, command
 from zarrscope_app.presenters.session.state_text import is_view
+from zarrscope_app.qt.toolkit.gui import QGuiApplication
+from zarrscope_app.qt.toolkit.widgets import QInputDialog, QLineEdit, QMenu
 
 from .text import literal
 from .theme import icon

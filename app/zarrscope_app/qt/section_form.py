@@ -11,11 +11,14 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from qtpy.QtCore import QSignalBlocker, Qt, Signal
-from qtpy.QtGui import QFocusEvent, QPalette, QResizeEvent
-from qtpy.QtWidgets import (
+from zarrscope_app.presenters import EditPresenter, EditStatus, Field, strings
+from zarrscope_app.presenters.commands import command
+from zarrscope_app.presenters.form.view_models import EditState, FormRow, FormSection
+from zarrscope_app.qt.toolkit.core import QEvent, QObject, QSignalBlocker, Qt, Signal
+from zarrscope_app.qt.toolkit.gui import QFocusEvent, QKeyEvent, QPalette, QResizeEvent
+from zarrscope_app.qt.toolkit.widgets import (
+    QApplication,
     QFrame,
-    QGridLayout,
     QHBoxLayout,
     QLineEdit,
     QScrollArea,
@@ -24,20 +27,22 @@ from qtpy.QtWidgets import (
     QWidget,
 )
 
-from zarrscope_app.presenters import EditPresenter, EditStatus, Field, strings
-from zarrscope_app.presenters.commands import command
-from zarrscope_app.presenters.form.view_models import EditState, FormRow, FormSection
-
 from .check_box import CheckBox
 from .editors import ChoiceBox, Colour
+from .found_frame import FoundFrame
+from .section_lines import SectionLines
 from .text import Label, tip
 from .theme import current_palette, quiet, warning
 from .undo_keys import UndoKeys
 
-_WIDTHS = {"number": 88, "colour": 96, "choice": 144}
-_LABEL_WIDTH = 40
+_WIDTHS = {"number": (64, 88), "colour": (88, 96), "choice": (128, 144)}
+"""The least and the usual width of editors."""
+_LINE_LEAST = 72
+"""The least width of a line of text."""
 _LEFT, _RIGHT = 16, 8
 """The margins of the form."""
+_NARROW = 400
+"""A form of fewer pixels has the right margin on both sides."""
 _UNTITLED = 2
 """The most fields side by side that have no column headings, because the labels of the rows are enough."""
 
@@ -61,6 +66,7 @@ class SectionFormWidget(QScrollArea):
         self._wrong: dict[str, str] = {}
         """Field → the fault of the text that is being typed into it."""
         self._wants_focus = False
+        self._mark: FoundFrame | None = None
         self._undo_keys = UndoKeys(self)
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
@@ -74,10 +80,11 @@ class SectionFormWidget(QScrollArea):
         """Paints the sections; a text that is being typed stays."""
         self._state = state
         shape = [
-            (section.id, section.command, row.label, field.pointer, field.editor, field.choices)
+            (
+                (section.id, section.title, section.command),
+                [[(row.label, f.pointer, f.editor, f.choices) for f in row.fields] for row in section.rows],
+            )
             for section in state.sections
-            for row in section.rows
-            for field in row.fields
         ]
         if shape != self._shape:
             self._shape = shape
@@ -88,7 +95,6 @@ class SectionFormWidget(QScrollArea):
                     self._show_field(field)
                 self._show_note(section, row)
             self._show_notes(section)
-        self._fit_notes()
         self._focus_first()
 
     @property
@@ -121,16 +127,13 @@ class SectionFormWidget(QScrollArea):
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
-        self._fit_notes()
+        self._fit_margins()
 
-    def _fit_notes(self) -> None:
-        """Keeps the notes beneath sections as narrow as the visible part of a form that is scrolled sideways."""
-        viewport = self.viewport()
-        width = max(_LABEL_WIDTH, viewport.width() - _LEFT - _RIGHT) if viewport is not None else _LABEL_WIDTH
-        for id, note in self._notes.items():
-            if "/" not in id:
-                note.setMaximumWidth(width)
-                note.setMinimumHeight(max(0, note.heightForWidth(width)))  # a scrolled page does not ask for it
+    def _fit_margins(self) -> None:
+        page = self.widget()
+        column = page.layout() if page is not None else None
+        if column is not None:
+            column.setContentsMargins(_RIGHT if self.width() < _NARROW else _LEFT, 0, _RIGHT, 16)
 
     def jump(self, id: str) -> bool:
         """Puts the keyboard focus on a field."""
@@ -140,13 +143,46 @@ class SectionFormWidget(QScrollArea):
             editor.setFocus(Qt.FocusReason.TabFocusReason)
         return editor is not None
 
+    def mark(self, id: str) -> None:
+        """Draws a frame around a field that was found, without the keyboard focus; "" removes the frame."""
+        if self._mark is not None:
+            self._mark.close()
+            self._mark = None
+        editor = self.editors.get(id)
+        if editor is not None:
+            self.ensureWidgetVisible(editor)
+            self._mark = FoundFrame(editor)
+
+    def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:
+        """Takes Ctrl+Down and Ctrl+Up from the editors, which go to the next and the previous section."""
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:
+            by = 1 if event.key() == Qt.Key.Key_Down else -1 if event.key() == Qt.Key.Key_Up else 0
+            if by and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
+                self._go_by_section(by)
+                return True
+        return super().eventFilter(watched, event)
+
+    def _go_by_section(self, by: int) -> None:
+        """Puts the keyboard focus on the first field of the section `by` sections further; a colour, which is mostly
+        chosen, not typed, is passed over."""
+        fields = [[f for row in section.rows for f in row.fields] for section in self._state.sections]
+        fields = [found for found in fields if found]
+        here = next((n for n, found in enumerate(fields) if any(self._has_keys(f.pointer) for f in found)), None)
+        at = (0 if by > 0 else len(fields) - 1) if here is None else here + by
+        if 0 <= at < len(fields):
+            self.jump(next((f for f in fields[at] if f.editor != "colour"), fields[at][0]).pointer)
+
+    def _has_keys(self, id: str) -> bool:
+        editor, focus = self.editors.get(id), QApplication.focusWidget()
+        return editor is not None and focus is not None and (editor is focus or editor.isAncestorOf(focus))
+
     # ---------------------------------------------------------------- widgets
     def _build(self, sections: tuple[FormSection, ...]) -> None:
         focused = next((id for id, editor in self.editors.items() if editor.hasFocus()), "")
+        self.mark("")
         self.editors, self._notes, self._wrong = {}, {}, {}
         page = QWidget()
         column = QVBoxLayout(page)
-        column.setContentsMargins(_LEFT, 0, _RIGHT, 16)
         column.setSpacing(4)
         for section in sections:
             title = Label(section.title)
@@ -155,14 +191,15 @@ class SectionFormWidget(QScrollArea):
             title.setFont(font)
             column.addSpacing(8)
             column.addLayout(self._heading(title, section))
-            column.addLayout(self._grid(section))
+            column.addLayout(self._lines(section))
             column.addWidget(self._note(section.id))
         column.addStretch(1)
         self.setWidget(page)
+        self._fit_margins()
         page.show()
         self._order_tabs(sections)
-        if focused:
-            self.jump(focused)
+        if focused and not self.jump(focused):
+            self.focus_form()
 
     def _heading(self, title: Label, section: FormSection) -> QHBoxLayout:
         """The title, and beside it a command that fills the section."""
@@ -178,38 +215,32 @@ class SectionFormWidget(QScrollArea):
         line.addStretch(1)
         return line
 
-    def _grid(self, section: FormSection) -> QGridLayout:
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(8)
-        grid.setVerticalSpacing(4)
-        grid.setColumnMinimumWidth(0, _LABEL_WIDTH)
+    def _lines(self, section: FormSection) -> SectionLines:
+        lines = SectionLines()
         widest = max((len(row.fields) for row in section.rows), default=0)
         if widest > _UNTITLED:
-            for place, field in enumerate(section.rows[0].fields):
-                if field.editor != "check":  # a check box has its own label
-                    head = self._note(f"{section.id}/head/{place}")
-                    self._tell(head, field.title, False)
-                    grid.addWidget(head, 0, 1 + place)
-        for line, row in enumerate(section.rows, 1):
+            lines.add_heads([self._head(section, place) for place in range(len(section.rows[0].fields))])
+        for number, row in enumerate(section.rows):
             label = Label(row.label)
             label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-            grid.addWidget(label, line, 0)
-            for place, field in enumerate(row.fields):
-                editor = self._editor(field)
-                self.editors[field.pointer] = editor
-                if len(row.fields) > 1 or widest == 1:
-                    grid.addWidget(editor, line, 1 + place, Qt.AlignmentFlag.AlignLeft)
-            note = self._note(f"{section.id}/{line - 1}")
-            if len(row.fields) == 1 < widest:
-                grid.addLayout(_side_by_side(editor, note), line, 1, 1, 1 + widest)
-            else:
-                grid.addWidget(note, line, 1 + widest)
-        grid.setColumnStretch(1 + widest, 1)
-        return grid
+            for field in row.fields:
+                self.editors[field.pointer] = self._editor(field)
+            note = self._note(f"{section.id}/{number}")
+            lines.add_row(label, [self.editors[field.pointer] for field in row.fields], note)
+        return lines
+
+    def _head(self, section: FormSection, place: int) -> Label | None:
+        """The heading of a column; a check box has its own label."""
+        field = section.rows[0].fields[place]
+        if field.editor == "check":
+            return None
+        head = self._note(f"{section.id}/head/{place}")
+        self._tell(head, field.title, False)
+        return head
 
     def _note(self, id: str) -> Label:
         note = Label()
-        note.setWordWrap("/" not in id)
+        note.setWordWrap(True)
         self._notes[id] = note
         return note
 
@@ -230,11 +261,15 @@ class SectionFormWidget(QScrollArea):
             line = Colour(self) if field.editor == "colour" else QLineEdit()
             self._watch(line, id)
             editor = line
-        width = _WIDTHS.get("number" if field.kind == "number" else field.editor)
-        if width is not None:
-            editor.setFixedWidth(width)
+        widths = _WIDTHS.get("number" if field.kind == "number" else field.editor)
+        if widths is not None:
+            editor.setMinimumWidth(widths[0])
+            editor.setMaximumWidth(widths[1])
         elif field.editor == "line":
-            editor.setMinimumWidth(136)
+            editor.setMinimumWidth(_LINE_LEAST)
+        for part in (editor, _line(editor)):
+            if part is not None:
+                part.installEventFilter(self)
         editor.setAccessibleName(field.label)
         editor.setToolTip(tip(field.title))
         return editor
@@ -266,6 +301,8 @@ class SectionFormWidget(QScrollArea):
             blocker.unblock()
         elif (line := _line(editor)) is not None and line.text() != field.text and not _is_typed_in(editor):
             line.setText(field.text)  # setting the same text again would clear the selection
+            if not line.hasFocus():
+                line.setCursorPosition(0)  # else a long text would show its end
         if (line := _line(editor)) is not None and line.placeholderText() != field.differs:
             line.setPlaceholderText(field.differs)
         font = editor.font()
@@ -333,16 +370,6 @@ class SectionFormWidget(QScrollArea):
         field = self._field(id)
         if self._presenter is not None and field is not None and (field.text != text or field.error):
             self._presenter.edit(id, text)
-
-
-def _side_by_side(*widgets: QWidget) -> QHBoxLayout:
-    """The only field of a row with its note, which would stand far away in the column of the notes."""
-    line = QHBoxLayout()
-    line.setSpacing(8)
-    for widget in widgets:
-        line.addWidget(widget)
-    line.addStretch(1)
-    return line
 
 
 def _line(editor: QWidget) -> QLineEdit | None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from qtpy.QtCore import QPointF, QRect, QRectF, Qt, Signal
-from qtpy.QtGui import (
+from zarrscope_app.presenters import SlicePresenter
+from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.presenters.image.solid import STEP, Solid
+from zarrscope_app.qt.toolkit.core import QPointF, QRect, QRectF, Qt, Signal
+from zarrscope_app.qt.toolkit.gui import (
     QColor,
     QImage,
     QKeyEvent,
@@ -14,11 +17,7 @@ from qtpy.QtGui import (
     QShowEvent,
     QWheelEvent,
 )
-from qtpy.QtWidgets import QSizePolicy, QWidget
-
-from zarrscope_app.presenters import SlicePresenter
-from zarrscope_app.presenters.commands import LABELS
-from zarrscope_app.presenters.image.solid import STEP, Solid
+from zarrscope_app.qt.toolkit.widgets import QSizePolicy, QWidget
 
 from .text import tip
 from .theme import Role, image_background, quiet

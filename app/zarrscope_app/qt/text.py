@@ -9,11 +9,10 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from qtpy.QtCore import Qt
-from qtpy.QtGui import QColor, QPainter, QPaintEvent
-from qtpy.QtWidgets import QLabel
-
 from zarrscope_app.presenters import strings
+from zarrscope_app.qt.toolkit.core import Qt
+from zarrscope_app.qt.toolkit.gui import QColor, QPainter, QPaintEvent
+from zarrscope_app.qt.toolkit.widgets import QLabel
 
 
 class Label(QLabel):

@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from qtpy.QtCore import QByteArray, QRect, QRectF, QSize, Qt
-from qtpy.QtGui import (
+from zarrscope_app.qt.toolkit.core import QByteArray, QRect, QRectF, QSize, Qt
+from zarrscope_app.qt.toolkit.gui import (
     QColor,
     QFont,
     QFontDatabase,
@@ -22,8 +22,7 @@ from qtpy.QtGui import (
     QPalette,
     QPixmap,
 )
-from qtpy.QtSvg import QSvgRenderer
-
+from zarrscope_app.qt.toolkit.svg import QSvgRenderer
 from zarrscope_resources import icons
 
 Role = QPalette.ColorRole

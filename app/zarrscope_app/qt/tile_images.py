@@ -9,12 +9,12 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from qtpy.QtCore import QPointF, QRect, QRectF, QSize, Qt
-from qtpy.QtGui import QBrush, QColor, QImage, QPainter, QPalette
 
 from zarrscope.view.render import pattern
 from zarrscope_app.presenters import SlicePresenter, Tile, TileState
 from zarrscope_app.presenters.image.painting import DOT, GREY, SIGN
+from zarrscope_app.qt.toolkit.core import QPointF, QRect, QRectF, QSize, Qt
+from zarrscope_app.qt.toolkit.gui import QBrush, QColor, QImage, QPainter, QPalette
 
 from .theme import Role, warning
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from qtpy.QtCore import QItemSelectionModel, QModelIndex, QPoint, Qt, Signal
-from qtpy.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QPainter
-from qtpy.QtWidgets import (
+from zarrscope_app.presenters import ROOT, RootsPresenter, RowState, TreePresenter, TreeRow
+from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.qt.toolkit.core import QItemSelectionModel, QModelIndex, QPoint, QRect, Qt, Signal
+from zarrscope_app.qt.toolkit.gui import QFocusEvent, QKeyEvent, QKeySequence, QPainter
+from zarrscope_app.qt.toolkit.widgets import (
     QAbstractItemView,
     QHeaderView,
     QLineEdit,
@@ -16,9 +18,6 @@ from qtpy.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
-
-from zarrscope_app.presenters import ROOT, RootsPresenter, RowState, TreePresenter, TreeRow
-from zarrscope_app.presenters.commands import LABELS
 
 from .editors import is_typed
 from .theme import icon
@@ -35,6 +34,8 @@ class TreePane(QWidget):
 
     chosen = Signal(str)
     opened = Signal(str)
+    together_opened = Signal()
+    """Emitted after `opened` if several nodes are selected."""
     renamed = Signal(str, str)
     selected = Signal(list)
     """Emits the paths of the nodes that are selected together, in the order of the tree."""
@@ -134,11 +135,22 @@ class TreePane(QWidget):
         self._path = path
         if self._shows(self.current_row(), path):
             self._awaited = None
+            self._select_current()
             return
         self._awaited = path
         if self._presenter is not None:
             self._presenter.reveal(path)
             self._arrived()
+
+    def _select_current(self) -> None:
+        """Selects the current row if no row is selected: a tree that gets the focus makes its first row current, but
+        does not select it, so that nothing shows which node is displayed."""
+        selection = self.view.selectionModel()
+        if selection is not None and not selection.hasSelection() and not self._together:
+            self._following = True
+            flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
+            selection.select(self.view.currentIndex(), flags)
+            self._following = False
 
     def show_several(self, paths: Sequence[str]) -> None:
         """Selects the rows of the nodes that are edited together, as far as they exist, without a signal."""
@@ -155,6 +167,11 @@ class TreePane(QWidget):
             flags = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
             selection.select(self.view.currentIndex(), flags)
             self._following = False
+
+    @property
+    def together(self) -> tuple[str, ...]:
+        """The paths of the selected nodes, if there are several."""
+        return self._together
 
     def current_row(self) -> TreeRow | None:
         """The row with the keyboard focus."""
@@ -287,6 +304,8 @@ class TreePane(QWidget):
         row = self.model.row_of(index)
         if row is not None:
             self.opened.emit(row.path)
+            if len(self.together) > 1:
+                self.together_opened.emit()
 
     def _fold(self, index: QModelIndex, open: bool) -> None:
         row = self.model.row_of(index) if self.model is not None else None
@@ -314,21 +333,15 @@ class _RowPainter(QStyledItemDelegate):
             super().setEditorData(editor, index)
 
     def paint(self, painter: QPainter | None, option: QStyleOptionViewItem, index: QModelIndex) -> None:
-        view, model = self.parent(), index.model()
-        cut_at_end = index.column() or _is_note(index)
-        option.textElideMode = Qt.TextElideMode.ElideRight if cut_at_end else Qt.TextElideMode.ElideMiddle
-        if not (isinstance(view, QTreeView) and isinstance(model, TreeModel) and model.is_wide(index)):
-            super().paint(painter, option, index)
-        elif not index.column():
-            viewport = view.viewport()
-            if viewport is not None:
-                option.rect.setRight(viewport.width() - 1)
-            super().paint(painter, option, index)
-
-
-def _is_note(index: QModelIndex) -> bool:
-    model = index.model()
-    return isinstance(model, TreeModel) and model.is_note(index)
+        view, model, second = self.parent(), index.model(), bool(index.column())
+        assert isinstance(view, _View)
+        assert isinstance(model, TreeModel)
+        if second and model.is_wide(index):
+            return
+        if second or model.is_note(index):
+            option.textElideMode = Qt.TextElideMode.ElideRight  # for names the view's own mode is right
+        option.rect = view.room(model, index, option.rect)
+        super().paint(painter, option, index)
 
 
 class _View(QTreeView):
@@ -354,8 +367,24 @@ class _View(QTreeView):
         self._hint: tuple[tuple[object, ...], int] | None = None
         """The state in which the second column was last measured, and its width: Qt asks several times a change."""
 
+    def room(self, model: TreeModel, index: QModelIndex, cell: QRect) -> QRect:
+        """The part of a row in which a cell is painted. A name that is too long for its column is continued in the
+        second one, whose text keeps a quarter of the width; without such a text the name has the whole row."""
+        viewport, header, room = self.viewport(), self.header(), QRect(cell)
+        if viewport is None or header is None or self.isRightToLeft():
+            return room
+        if model.is_wide(index):
+            room.setRight(viewport.width() - 1)
+            return room
+        row = model.row_of(index)
+        name = self.fontMetrics().horizontalAdvance(row.name) if row is not None else 0
+        end = self.visualRect(index.siblingAtColumn(0)).left() + _ICON + name
+        split = max(header.sectionViewportPosition(1), min(end, viewport.width() - viewport.width() // 4))
+        room.setLeft(split) if index.column() else room.setRight(split - 1)
+        return room
+
     def sizeHintForColumn(self, column: int) -> int:
-        """The second column gives way to names beside it that are too long, down to a quarter of the width."""
+        """The second column is as wide as its texts: see `room` for names that are too long beside them."""
         viewport, model = self.viewport(), self.model()
         if column != 1 or viewport is None or not isinstance(model, TreeModel):
             return super().sizeHintForColumn(column)
@@ -368,14 +397,8 @@ class _View(QTreeView):
 
     def _measure(self, model: TreeModel, width: int) -> int:
         """The width of the second column in a view of this width."""
-        metrics, step = self.fontMetrics(), self.indentation()
-        widest = model.widest_texts(self._visible(), metrics.horizontalAdvance)
-        hint = max((self.sizeHintForIndex(index).width() for index in widest), default=0)
-        if hint <= width // 4:
-            return hint
-        beside = model.names_beside_text()
-        names = max((metrics.horizontalAdvance(name) + step * (depth + 1) for name, depth in beside), default=0)
-        return min(hint, max(width - names - _ICON, width // 4))
+        widest = model.widest_texts(self._visible(), self.fontMetrics().horizontalAdvance)
+        return min(max((self.sizeHintForIndex(index).width() for index in widest), default=0), width * 3 // 4)
 
     def _visible(self) -> Iterator[QModelIndex]:
         """The indices of the visible rows, from above."""
@@ -394,10 +417,10 @@ class _View(QTreeView):
         self.taking_focus = False
 
     def keyPressEvent(self, event: QKeyEvent | None) -> None:
-        # The window handles "/", "?" and the keys for copying, which copy the path of a node, not the text of its row.
-        # Other letters search for a name, as in every Qt tree.
+        # The window handles "/", "?", "," and the keys for copying, which copy the path of a node, not the text of its
+        # row. Other letters search for a name, as in every Qt tree.
         assert event is not None
-        if event.text() in ("/", "?") or event.matches(QKeySequence.StandardKey.Copy):
+        if event.text() in ("/", "?", ",") or event.matches(QKeySequence.StandardKey.Copy):
             event.ignore()
             return
         if event.key() == Qt.Key.Key_End and not event.modifiers():

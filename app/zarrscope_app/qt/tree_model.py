@@ -9,14 +9,12 @@ shown as a dimmed child.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import islice
 from typing import TYPE_CHECKING, Any
-
-from qtpy.QtCore import QAbstractItemModel, QMimeData, QModelIndex, QObject, Qt, Signal
-from qtpy.QtGui import QColor, QIcon
 
 from zarrscope_app.presenters import ROOT, RootsPresenter, RowState, TreePresenter, TreeRow
 from zarrscope_app.presenters.tree import tree_text
+from zarrscope_app.qt.toolkit.core import QAbstractItemModel, QMimeData, QModelIndex, QObject, Qt, Signal
+from zarrscope_app.qt.toolkit.gui import QColor, QIcon
 
 from .text import tip
 from .theme import current_palette, icon, quiet, warning
@@ -26,8 +24,6 @@ if TYPE_CHECKING:
 
 
 _WINDOW = 200
-_MEASURED = 100
-"""The most painted rows whose names are measured for the width of the columns."""
 _NOTE = 1 << 44
 """The id of a row plus this number is the id of the child row that shows the row's sentence."""
 _ABOVE = 1 << 45
@@ -71,6 +67,8 @@ class TreeModel(QAbstractItemModel):
         self._parents: dict[int, int] = {}
         self._windows: dict[int, tuple[int, int]] = {}
         """Row → the range of its children that the model contains."""
+        self._above = -1, QModelIndex()
+        """The group whose index Qt asked for last, and that index; it is found again after each change of the rows."""
         self._unfolded: set[int] = set()
         self._expandable: dict[int, bool] = {}
         """Row → whether it can have children, as far as the view was told."""
@@ -104,10 +102,6 @@ class TreeModel(QAbstractItemModel):
             except KeyError:
                 return None
         return self._rows[id]
-
-    def names_beside_text(self) -> list[tuple[str, int]]:
-        """(name, depth) of the rows painted since the last change that have a text in the second column."""
-        return [(row.name, row.depth) for row in islice(self._rows.values(), _MEASURED) if row.detail]
 
     def widest_texts(self, indices: Iterable[QModelIndex], width: Callable[[str], int]) -> list[QModelIndex]:
         """The cells of the second column with the widest text, one with an icon and one without. Qt would lay out the
@@ -250,8 +244,10 @@ class TreeModel(QAbstractItemModel):
     def _put(self, id: int, children: list[int]) -> None:
         self._children[id] = children
         self._places.pop(id, None)
+        self._above = -1, QModelIndex()
 
     def _forget(self, id: int) -> None:
+        self._above = -1, QModelIndex()
         for child in self._children.pop(id, []):
             self._forget(child)
         self._unfolded.discard(id)
@@ -277,7 +273,11 @@ class TreeModel(QAbstractItemModel):
 
     def parent(self, index: Index = QModelIndex()) -> Any:  # noqa: B008 -- as Qt declares it
         above = self._parents.get(index.internalId()) if index.isValid() else None
-        return QModelIndex() if above is None else self.index_of(above)
+        if above is None:
+            return QModelIndex()
+        if self._above[0] != above:  # Qt asks nine times for each row that it paints; most rows are of one group
+            self._above = above, self.index_of(above)
+        return self._above[1]
 
     def hasChildren(self, parent: Index = QModelIndex()) -> bool:  # noqa: B008 -- as Qt declares it
         if not parent.isValid():

@@ -3,9 +3,9 @@ one."""
 
 from __future__ import annotations
 
-from qtpy.QtCore import QSize, Qt, Signal
-from qtpy.QtGui import QFocusEvent, QKeyEvent, QPalette
-from qtpy.QtWidgets import QLineEdit, QSizePolicy, QWidget
+from zarrscope_app.qt.toolkit.core import QSize, Qt, Signal
+from zarrscope_app.qt.toolkit.gui import QFocusEvent, QKeyEvent, QPalette
+from zarrscope_app.qt.toolkit.widgets import QLineEdit, QSizePolicy, QWidget
 
 from .text import tip
 from .theme import warning

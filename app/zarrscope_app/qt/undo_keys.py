@@ -6,11 +6,10 @@ never receive them.
 
 from __future__ import annotations
 
-from qtpy.QtCore import QEvent, QObject
-from qtpy.QtGui import QKeyEvent, QKeySequence
-from qtpy.QtWidgets import QComboBox, QLineEdit, QPlainTextEdit, QWidget
-
 from zarrscope_app.presenters.commands import command
+from zarrscope_app.qt.toolkit.core import QEvent, QObject
+from zarrscope_app.qt.toolkit.gui import QKeyEvent, QKeySequence
+from zarrscope_app.qt.toolkit.widgets import QComboBox, QLineEdit, QPlainTextEdit, QWidget
 
 
 class UndoKeys(QObject):

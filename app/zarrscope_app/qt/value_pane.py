@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from qtpy.QtCore import QSignalBlocker, Qt, Signal
-from qtpy.QtGui import QFocusEvent, QKeyEvent
-from qtpy.QtWidgets import QPlainTextEdit, QVBoxLayout, QWidget
-
 from zarrscope_app.presenters import Field
 from zarrscope_app.presenters.form.line_ends import shown
 from zarrscope_app.presenters.form.words import long_value
+from zarrscope_app.qt.toolkit.core import QSignalBlocker, Qt, Signal
+from zarrscope_app.qt.toolkit.gui import QFocusEvent, QKeyEvent
+from zarrscope_app.qt.toolkit.widgets import QPlainTextEdit, QVBoxLayout, QWidget
 
 from .long_text import text_in
 from .text import Label

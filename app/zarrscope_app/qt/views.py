@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from qtpy.QtCore import QSignalBlocker
-from qtpy.QtWidgets import QPlainTextEdit, QSizePolicy, QTabWidget, QVBoxLayout, QWidget
-
 from zarrscope.errors import Unsupported
 from zarrscope_app.presenters import VIEWS, Post, Session, View
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.views import ViewPresenter, text_of, widget_factory
 from zarrscope_app.qt.follow import follow
+from zarrscope_app.qt.toolkit.core import QSignalBlocker
+from zarrscope_app.qt.toolkit.widgets import QPlainTextEdit, QSizePolicy, QTabWidget, QVBoxLayout, QWidget
 
 from .chunks import ChunksPane
 from .form import AttributesPane

@@ -11,18 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from qtpy.QtCore import QByteArray, Qt
-from qtpy.QtGui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence
-from qtpy.QtWidgets import (
-    QApplication,
-    QFileDialog,
-    QMainWindow,
-    QStackedWidget,
-    QVBoxLayout,
-    QWidget,
-)
-
-from zarrscope_app.presenters import Session, SessionStatus, Settings, SliceState, Workspace, strings
+from zarrscope_app.presenters import CoalescedCall, Session, SessionStatus, Settings, SliceState, Workspace, strings
 from zarrscope_app.presenters.commands import LABELS, OFFERS, command
 from zarrscope_app.presenters.image.blending import Other
 from zarrscope_app.presenters.image.linking import shared_link
@@ -30,6 +19,16 @@ from zarrscope_app.presenters.session.actions import can_undo, choose_axis_key, 
 from zarrscope_app.presenters.session.state_text import is_view
 from zarrscope_app.presenters.session.view_models import SessionState
 from zarrscope_app.presenters.tree.matching import is_pattern
+from zarrscope_app.qt.toolkit.core import QByteArray, Qt
+from zarrscope_app.qt.toolkit.gui import QCloseEvent, QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence
+from zarrscope_app.qt.toolkit.widgets import (
+    QApplication,
+    QFileDialog,
+    QMainWindow,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
 
 from .about import show_about, show_keys
 from .address import AddressLine, dropped_places
@@ -65,6 +64,7 @@ class Window(QMainWindow):
     def __init__(self, settings: Settings | None = None, new_window: Callable[[], Any] | None = None) -> None:
         super().__init__()
         self.bridge = Bridge()
+        self._status_soon = CoalescedCall(self.bridge.post, self._status)
         self.workspace = Workspace(self.bridge.post, settings)
         self.views = Views(self.workspace, self.tell, self._say)
         self._settings, self._new_window = settings, new_window
@@ -78,9 +78,8 @@ class Window(QMainWindow):
         self.setWindowTitle("zarrscope")
         self.setAcceptDrops(True)
         self.menus = Menus(self, self.run)
-        self.menus.menus["open-recent"].aboutToShow.connect(
-            lambda: fill_recent(self.menus.menus["open-recent"], self.workspace, self.open)
-        )
+        recent = self.menus.menus["open-recent"]
+        recent.aboutToShow.connect(lambda: fill_recent(recent, self.workspace, self.open))
         self.menus.menus["bookmarks"].aboutToShow.connect(lambda: self.views.fill(self.menus.menus["bookmarks"]))
         self.menus.menus["window"].aboutToShow.connect(lambda: fill_sessions(self.menus, self.workspace))
         self._build()
@@ -104,8 +103,9 @@ class Window(QMainWindow):
         self.tabs = ViewTabs(post)
         self.image: ImagePane = self.tabs.pages["image"]
         self.tree.opened.connect(lambda path: self.image.canvas.setFocus())
-        self.image.zoomed.connect(self._status)
-        self.image.hovered.connect(self._status)
+        self.tree.together_opened.connect(partial(self.run, "edit"))
+        self.image.zoomed.connect(self._status_soon.soon)
+        self.image.hovered.connect(self._status_soon.soon)
         self.values: ValuesPane = self.tabs.pages["values"]
         self.form: AttributesPane = self.tabs.pages["attributes"]
         self.info: InfoPane = self.tabs.pages["info"]
@@ -119,6 +119,7 @@ class Window(QMainWindow):
         self.problems.chosen.connect(self._select)
         self.problems.asked.connect(self.nodes.mend)
         self.channels = ChannelsPanel()
+        self.channels.left.connect(self.image.take_focus)
         self.tabs.currentChanged.connect(self._tab_chosen)
         titles = {"tree": (self.tree, LABELS["tree"]), "channels": (self.channels, LABELS["channels"])}
         self.panels = Panels(self.tabs, titles)
@@ -182,8 +183,8 @@ class Window(QMainWindow):
             old.changed.disconnect(self._session_changed)
             shared_link().leave(old.slice)
             old.slice.changed.disconnect(self._slice_changed)
-            old.slice.painted.disconnect(self._status)
-            old.slice.probed.disconnect(self._status)
+            old.slice.painted.disconnect(self._status_soon.soon)
+            old.slice.probed.disconnect(self._status_soon.soon)
             old.edit.changed.disconnect(self._edit_changed)
             old.problems.changed.disconnect(self.tabs.show_views)
         self._session, self._form_awaited = session, False
@@ -195,8 +196,8 @@ class Window(QMainWindow):
             session.slice.changed.connect(self._slice_changed)
             session.nodes.prepare()
             shared_link().join(session.slice)
-            session.slice.painted.connect(self._status)
-            session.slice.probed.connect(self._status)
+            session.slice.painted.connect(self._status_soon.soon)
+            session.slice.probed.connect(self._status_soon.soon)
             session.edit.changed.connect(self._edit_changed)
             session.problems.changed.connect(self.tabs.show_views)
             self.tabs.focus_picture(meanwhile=self.tree.view)
@@ -249,8 +250,8 @@ class Window(QMainWindow):
         self._status()
 
     def _edit_changed(self) -> None:
-        state = self._session.edit.state if self._session is not None else None
-        self.nodes.show_several()
+        state = self._session.edit.brief if self._session is not None else None
+        self.nodes.together.show()
         if self._form_awaited and self._session is not None and self._session.edit.several:
             self._form_awaited = False
             self.form.focus_form()  # a pattern is typed in order to edit
@@ -307,7 +308,7 @@ class Window(QMainWindow):
             "zoom-in": lambda: self.tabs.zoomed.zoom_by(_ZOOM),
             "zoom-out": lambda: self.tabs.zoomed.zoom_by(1 / _ZOOM),
             "fit": lambda: self.tabs.zoomed.fit(),
-            "smooth": self._smooth,
+            "smooth": self.image.toggle_smooth,
             "three-views": self.image.toggle_cross,
             "grid": self.image.toggle_grid,
             "solid": self.image.toggle_solid,
@@ -316,6 +317,7 @@ class Window(QMainWindow):
             "copy-image": self._copy_image,
             "go-to": self.image.sliders.focus_current,
             "limits": self.channels.focus_limits,
+            "find-channel": self.channels.find_channel,
             "new-window": lambda: self._new_window and self._new_window(),
             "review": self._review,
             "keys": partial(show_keys, self),
@@ -335,9 +337,11 @@ class Window(QMainWindow):
             acts[id]()
         elif not self.nodes.run(id) and self._session is not None:
             perform(self._session, id)
-            if id in ("edit", "compare"):
+            chunks = self.tabs.pages["chunks"]
+            parts = {"edit": self.form.focus_form, "compare": self.problems.focus_other, "missing": chunks.focus_map}
+            if id in parts:
                 self.tabs.show_views()  # hidden widgets take no focus
-                (self.form.focus_form if id == "edit" else self.problems.focus_other)()
+                parts[id]()
 
     def keyPressEvent(self, event: QKeyEvent | None) -> None:
         assert event is not None
@@ -373,10 +377,6 @@ class Window(QMainWindow):
         """The images that were displayed in any window of this process, which can be laid over the picture."""
         windows = [found for found in QApplication.topLevelWidgets() if isinstance(found, Window)]
         return tuple(seen for found in windows for session in found.workspace.sessions for seen in session.seen)
-
-    def _smooth(self) -> None:
-        if self._session is not None:
-            self._session.slice.set_smooth(not self._session.slice.state.smooth)
 
     def _open_file(self) -> None:
         path, _ = QFileDialog.getOpenFileName(self, LABELS["open-file-title"])

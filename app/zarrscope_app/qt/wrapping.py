@@ -2,42 +2,21 @@
 
 from __future__ import annotations
 
-from qtpy.QtCore import QPoint, QRect, QSize, Qt
-from qtpy.QtWidgets import QLayout, QLayoutItem, QWidget
+from zarrscope_app.qt.toolkit.core import QPoint, QRect, QSize
+from zarrscope_app.qt.toolkit.widgets import QLayoutItem, QWidget
+
+from .list_layout import ListLayout
 
 
-class WrappingRow(QLayout):
+class WrappingRow(ListLayout):
     """Widgets at their preferred size, from left to right, then on the next line. While all fit on one line, the widget
     `at_right` and those after it stand at the right end."""
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self._items: list[QLayoutItem] = []
         self.at_right: QWidget | None = None
 
-    # ---------------------------------------------------------------- Qt's layout interface
-    def addItem(self, item: QLayoutItem | None) -> None:
-        if item is not None:
-            self._items.append(item)
-
-    def count(self) -> int:
-        return len(self._items)
-
-    def itemAt(self, index: int) -> QLayoutItem | None:
-        return self._items[index] if 0 <= index < len(self._items) else None
-
-    def takeAt(self, index: int) -> QLayoutItem | None:
-        return self._items.pop(index) if 0 <= index < len(self._items) else None
-
-    def expandingDirections(self) -> Qt.Orientation:
-        return Qt.Orientation(0)
-
-    def hasHeightForWidth(self) -> bool:
-        return True
-
-    def heightForWidth(self, width: int) -> int:
-        return self._arrange(QRect(0, 0, width, 0), place=False)
-
+    # ---------------------------------------------------------------- sizes
     def sizeHint(self) -> QSize:
         """The size on one line."""
         shown = self._shown()
@@ -52,10 +31,6 @@ class WrappingRow(QLayout):
             size = size.expandedTo(item.sizeHint())
         return self._with_margins(size)
 
-    def setGeometry(self, rect: QRect) -> None:
-        super().setGeometry(rect)
-        self._arrange(rect, place=True)
-
     # ---------------------------------------------------------------- lines
     @property
     def _gap(self) -> int:
@@ -69,7 +44,6 @@ class WrappingRow(QLayout):
         return size + QSize(margins.left() + margins.right(), margins.top() + margins.bottom())
 
     def _arrange(self, rect: QRect, place: bool) -> int:
-        """Places the widgets within a rectangle, or only computes the height that they need at its width."""
         inside = rect.marginsRemoved(self.contentsMargins())
         lines: list[list[QLayoutItem]] = [[]]
         used = 0
