@@ -1,4 +1,4 @@
-"""A person at napari's dock, for tests of what is done there."""
+"""A robot for napari's dock."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from zarrscope_app.presenters.layers.layer_commands import layer_command
 
 
 class Hand:
-    """A person at the dock."""
+    """Acts on the dock as a user does."""
 
     def __init__(self, qtbot: Any, viewer: Any) -> None:
         self.qtbot, self.viewer = qtbot, viewer
@@ -26,7 +26,8 @@ class Hand:
         self.qtbot.waitUntil(lambda: bool(happened()), timeout=int(3 * SECONDS * 1000))
 
     def in_loop(self, act: Callable[[], object]) -> None:
-        """Does something as a person does: while the event loop runs. The test's own lines are a script to napari."""
+        """Runs `act` while the event loop runs, as the actions of a user do. napari takes the test's own lines for a
+        script."""
         done: list[bool] = []
 
         def acts() -> None:
@@ -37,7 +38,7 @@ class Hand:
         self.wait(lambda: done)
 
     def answer(self, act: Callable[[], object], label: str) -> str:
-        """Does something that asks a question, presses the button of this label, and returns the question."""
+        """Does something that asks a question, presses the button with this label, and returns the question."""
         asked: list[str] = []
         timer = QTimer()
 
@@ -68,7 +69,7 @@ class Hand:
         next(action for action in menu.actions() if action.text() == layer_command(id).label).trigger()
 
     def preview(self) -> Any:
-        """The dialog that comes after the menu entry."""
+        """The dialog that the menu entry opens."""
         self.dock.layer_menu.painting.dialog = None
         self.menu("write-labels")
         self.wait(lambda: self.dock.layer_menu.painting.dialog is not None)

@@ -5,8 +5,9 @@ on another thread. If a plane does not arrive within a few milliseconds, the lay
 and no value under the cursor, as with napari's asynchronous slicing. The plane is given to napari by the event with
 which napari's own slicer announces planes.
 
-A script that has not started the event loop gets the requested plane at once, as it expects. A screenshot waits for the
-planes that are being read.
+A script that has not started the event loop gets the requested plane at once, as it expects. Planes that were requested
+before, in the background, are not shown any more, and neither are they if napari's own slicer reads a newer one. A
+screenshot waits for the planes that are being read.
 """
 
 from __future__ import annotations
@@ -47,6 +48,10 @@ class PlaneRequest(Protocol):
     def slice_input(self) -> Any:  # Any: napari's private class
         """The position of the plane, and its axes."""
 
+    @property
+    def newest(self) -> bool:
+        """Whether no newer request was made for the layer."""
+
     def read(self) -> Any:  # Any: as above
         """The plane; an empty one if it cannot be read. May be called on any thread."""
 
@@ -65,11 +70,22 @@ class _Reads:
     """The request to be read once another read has ended."""
     tickets: set[Ticket] = field(default_factory=set)
 
+    @property
+    def pending(self) -> bool:
+        """Whether the layer waits for a plane. It does not if a script, or napari's own slicer, reads a newer one."""
+        return self.shown != self.latest.id and self.latest.newest
+
+
+def on_window_thread() -> bool:
+    """Whether this is Qt's main thread."""
+    application, thread = QCoreApplication.instance(), QThread.currentThread()
+    return application is not None and thread is not None and thread is application.thread()
+
 
 def loop_runs() -> bool:
     """Whether this is Qt's main thread, and its event loop runs: then a person waits, not a script."""
-    application, thread = QCoreApplication.instance(), QThread.currentThread()
-    return application is not None and thread is not None and thread is application.thread() and thread.loopLevel() > 0
+    thread = QThread.currentThread()
+    return thread is not None and on_window_thread() and thread.loopLevel() > 0
 
 
 def slicing_of(layer: NapariLayer) -> Any:
@@ -97,7 +113,7 @@ class BackgroundPlanes:
     @property
     def busy(self) -> bool:
         """Whether planes are being read."""
-        return any(reads.shown != reads.latest.id for reads in self._reads.values())
+        return any(reads.pending for reads in self._reads.values())
 
     def read(self, layer: NapariLayer, request: PlaneRequest) -> Any:
         """Returns the requested plane if it arrives within GRACE_MS. Otherwise returns the plane that the layer shows
@@ -116,9 +132,17 @@ class BackgroundPlanes:
     def finish(self) -> None:
         """Waits for the planes that are being read, and shows them."""
         for layer, reads in list(self._reads.items()):
-            if reads.shown != reads.latest.id:
+            if reads.pending:
                 self._cancel(reads)
                 self._show(layer, reads, reads.latest, reads.latest.read())
+
+    def overtake(self, layer: NapariLayer, request: PlaneRequest) -> None:
+        """Stops reading for a layer of which a script reads a newer plane at once."""
+        reads = self._reads.get(layer)
+        if reads is not None:
+            self._cancel(reads)
+            reads.latest, reads.shown = request, request.id
+            _set_loaded(layer, request.id)
 
     def forget(self, layer: NapariLayer) -> None:
         """Stops reading for a layer that was removed."""
@@ -145,7 +169,7 @@ class BackgroundPlanes:
 
         def done(outcome: JobResult[None]) -> None:
             reads.tickets.discard(ticket)
-            if (layer := watched()) is None or self._reads.get(layer) is not reads:
+            if (layer := watched()) is None or self._reads.get(layer) is not reads or not reads.latest.newest:
                 return
             if reads.waiting is not None:
                 waiting, reads.waiting = reads.waiting, None

@@ -46,6 +46,7 @@ from zarrscope_app.qt.bridge import Bridge
 from zarrscope_app.qt.credentials import ask_credentials
 from zarrscope_app.qt.form import AttributesPane
 from zarrscope_app.qt.jobs_bar import JobsBar
+from zarrscope_app.qt.selected_together import SelectedTogether
 from zarrscope_app.qt.text import Label
 from zarrscope_app.qt.theme import follow
 from zarrscope_app.qt.tree import TreePane
@@ -73,6 +74,7 @@ class Explorer(QWidget):
         self.viewer = unwrapped(napari_viewer)
         self.bridge = Bridge()
         self.layers = Layers(self.bridge.post)
+        self.layers.ended.connect(lambda: self._show())
         self.planes = watch(self.viewer)
         self.planes.dock = ref(self)
         self.planes.listeners.add(id(self))
@@ -111,6 +113,7 @@ class Explorer(QWidget):
         self.tree.opened.connect(self._opened)
         self.tree.asked.connect(self._asked)
         self.tree.selected.connect(self._select_several)
+        self.together = SelectedTogether(self.tree, lambda: self.session)
         self._several: tuple[str, ...] = ()
         """The nodes that are selected together in the tree."""
         self.tabs = ViewTabs(self.bridge.post, ("napari", "qt"), VIEWS_SHOWN)
@@ -119,7 +122,7 @@ class Explorer(QWidget):
         self.info = self.tabs.pages["info"]
         self.chooser = Chooser()
         self.chooser.chosen.connect(self._chosen)
-        self.part = PartPanel()
+        self.part = PartPanel(self.add)
         self._adds_once_open = False
         self.button = QPushButton(LABELS["add-to-viewer"])
         self.button.clicked.connect(self._add_or_cancel)
@@ -195,8 +198,7 @@ class Explorer(QWidget):
                 self.open(place, further=True)
 
     def _follow_theme(self, _: object = None) -> None:
-        """Adapts the palette to napari's theme: napari colours by style sheet only, but icons and dimmed texts here use
-        the palette."""
+        """Adapts the palette, from which icons and dimmed texts take their colours, to napari's theme."""
         palette = palette_of(self.viewer.theme)
         follow(palette)
         self.setPalette(palette)
@@ -275,7 +277,7 @@ class Explorer(QWidget):
     def _show(self) -> None:
         self.when_open.show(self.session is not None)
         held, unread = self.planes.labels.sentence, self.planes.unread.sentence
-        # removed labels that are not written stay said, beside the answer to the last action
+        # The sentence about removed labels that are not written stays, beside the answer to the last action
         told = " ".join(filter(None, (self._said, held))) if held else unread or self._said
         self.bring_back.setVisible(bool(held))
         self.browse.set_open(len(self.places.sessions))
@@ -286,6 +288,7 @@ class Explorer(QWidget):
                 button.setEnabled(False)
             return
         self.tabs.show_views()
+        self.together.show()
         state = self.session.state
         problems = self.session.problems.items
         facts = strings.joined(state.facts, problems[-1].headline if problems else "")
@@ -304,12 +307,9 @@ class Explorer(QWidget):
             self.add()
 
     def _planes_changed(self) -> None:
-        """Adds the problem of each failed plane to the session of its hierarchy, if that is still open, because the
-        session offers the command that may help."""
+        """Lists the problems of failed planes in the sessions of their hierarchies, as long as they fail."""
         for session in self.places.sessions:
-            for layer, problem in self.planes.unread.items:
-                if problem.offer and (opened := session.hierarchy) and source_of(layer).get("url") == opened.url:
-                    session.problems.add(problem)
+            self.planes.unread.tell_session(session, lambda layer: str(source_of(layer).get("url", "")))
         self._show()
 
     def _retry(self) -> None:
@@ -332,7 +332,8 @@ class Explorer(QWidget):
         self._show()
 
     def _opened(self, path: str) -> None:
-        self._select(path)
+        if path not in self._several:  # else the form of several nodes stays
+            self._select(path)
         QTimer.singleShot(0, self.add)
 
     def _asked(self, command: str) -> None:
@@ -415,8 +416,7 @@ class Explorer(QWidget):
         self.add(self._kind)
 
     def _add(self, layers: list[Layer]) -> None:
-        """Adds one layer after another, and draws each before the next. napari takes up to half a second for each, and
-        the picture of the first should not wait for labels that are not shown."""
+        """Adds layers one by one, up to half a second each: the first is drawn before labels that are not shown."""
         self._waiting += layers
         self._next.start()
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from qtpy.QtWidgets import QFormLayout, QLineEdit, QToolButton, QVBoxLayout, QWidget
 
 from zarrscope_app.presenters.layers.layer_part import CHOOSE, EXPLANATION, PROMPTS, LayerPart, part_of
@@ -11,9 +13,9 @@ from zarrscope_app.qt.text import tip
 class PartPanel(QWidget):
     """The fields in which a person chooses the part of an image to add: levels, channels, a crop, times.
 
-    `part` is that part; while the fields are hidden, it is the whole image."""
+    `part` is that part; while the fields are hidden, it is the whole image. `add()` is called by Enter in a field."""
 
-    def __init__(self, parent: QWidget | None = None) -> None:
+    def __init__(self, add: Callable[[], object], parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.opener = QToolButton()
         self.opener.setText(CHOOSE)
@@ -27,13 +29,19 @@ class PartPanel(QWidget):
         for name, (label, prompt) in PROMPTS.items():
             self.fields[name].setPlaceholderText(prompt)
             self.fields[name].setAccessibleName(label)
+            self.fields[name].returnPressed.connect(add)
             form.addRow(label, self.fields[name])
         self._inside.hide()
-        self.opener.toggled.connect(self._inside.setVisible)
+        self.opener.toggled.connect(self._open)
         column = QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
         column.addWidget(self.opener)
         column.addWidget(self._inside)
+
+    def _open(self, shown: bool) -> None:
+        self._inside.setVisible(shown)
+        if shown:
+            next(iter(self.fields.values())).setFocus()
 
     @property
     def part(self) -> LayerPart:

@@ -22,7 +22,7 @@ from qtpy.QtCore import QObject, Signal
 
 from zarrscope.errors import TooLarge, ZarrscopeError
 from zarrscope.view.lazy import LazyView
-from zarrscope_app.napari.background_planes import BackgroundPlanes, loop_runs, slicing_of
+from zarrscope_app.napari.background_planes import BackgroundPlanes, loop_runs, on_window_thread, slicing_of
 from zarrscope_app.napari.layers import source_of, views_of
 from zarrscope_app.napari.painting import make_paintable
 from zarrscope_app.napari.unwritten_labels import UnwrittenLabels
@@ -239,12 +239,20 @@ class _Request:
     def slice_input(self) -> Any:
         return self._request.slice_input
 
+    @property
+    def newest(self) -> bool:
+        return self.id == self._origin.latest
+
     def __call__(self) -> Any:
         """napari calls this: on the window's thread, unless napari's asynchronous slicing is on."""
         layer, background = self._origin.layer(), self._origin.background
-        if background is None or not background.available or layer is None or not loop_runs():
+        if background is None or not background.available or layer is None:
             return self.read()
-        return background.read(layer, self)
+        if loop_runs():
+            return background.read(layer, self)
+        if on_window_thread():
+            background.overtake(layer, self)
+        return self.read()
 
     def empty(self) -> Any:
         """The empty slice that napari makes beyond a layer's ends."""

@@ -45,7 +45,7 @@ def read(
     path: str | None = None,
     number: int | None = None,
     *,
-    channels: Sequence[int] = (),
+    channels: Sequence[int | str] = (),
     levels: tuple[int, int | None] | None = None,
     ranges: Mapping[str, tuple[int, int | None]] | None = None,
 ) -> list[LayerData]:
@@ -63,7 +63,7 @@ def read(
     number
         The number of the image, if the node describes several.
     channels
-        The channels to read; by default all.
+        The channels to read, by numbers, names or parts of names; by default all.
     levels
         The first and the last level (None: the coarsest); by default all.
     ranges
@@ -98,7 +98,7 @@ def _layers(
     path: str | None = None,
     number: int | None = None,
     *,
-    channels: Sequence[int] = (),
+    channels: Sequence[int | str] = (),
     levels: tuple[int, int | None] | None = None,
     ranges: Mapping[str, tuple[int, int | None]] | None = None,
 ) -> tuple[list[LayerData], tuple[str, ...]]:

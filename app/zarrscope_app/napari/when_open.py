@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from qtpy.QtCore import QObject
 from qtpy.QtWidgets import QWidget
@@ -11,12 +11,15 @@ from qtpy.QtWidgets import QWidget
 from zarrscope_app.presenters.layers.layer_commands import HOW_TO_OPEN
 from zarrscope_app.qt.text import Label
 
+if TYPE_CHECKING:
+    from napari.components import LayerList
+
 
 class WhenOpen(QObject):
     """Shows `parts` while a hierarchy is open, and a hint until then; `menu`, whose commands concern layers, also while
     the viewer has layers."""
 
-    def __init__(self, layers: Any, parts: Sequence[QWidget], menu: QWidget, parent: QObject) -> None:
+    def __init__(self, layers: LayerList, parts: Sequence[QWidget], menu: QWidget, parent: QObject) -> None:
         super().__init__(parent)
         self.hint = Label(HOW_TO_OPEN)
         self.hint.setWordWrap(True)
