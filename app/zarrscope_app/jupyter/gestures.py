@@ -49,7 +49,15 @@ ANYWHERE = {"go", "add", "close-place", "rows", "hello", "painted", "look"}
 """The gestures that do not refer to the session in front, besides those of the tree. All other gestures are dropped if
 another session has come to the front and the browser did not know it yet: an edit must not change a node that the
 person did not see."""
-KEYS = {k: c.id for c in COMMANDS if c.id in {*ACTIONS, *HOST} for k in c.keys if is_plain(k)}
+WALKING = ("next-image", "previous-image")
+"""Commands with a function key: neither a notebook nor a browser has a use of its own for F7 and F8."""
+KEYS = {
+    key: command.id
+    for command in COMMANDS
+    if command.id in {*ACTIONS, *HOST}
+    for key in command.keys
+    if is_plain(key) or command.id in WALKING
+}
 ROWS = 400
 """The most rows of the tree that are sent."""
 PICTURE_LIMIT = 2048

@@ -60,6 +60,7 @@ def image(widget: Host) -> dict[str, Any]:
         {name: getattr(axis, name) for name in ("name", "title", "type", "length", "role", "end_text", "playing")}
         for axis in state.axes
     ]
+    maps = widget.session.slice.colormaps if state.channels else ()  # importing them delays the first rows of the tree
     return {
         "kind": state.kind, "name": state.name, "axes": axes, "levels": [level.text for level in state.levels],
         "locked": state.level if state.locked else -1, "level_text": state.automatic_level,
@@ -67,7 +68,7 @@ def image(widget: Host) -> dict[str, Any]:
         "smooth": state.smooth, "dots": state.dots,
         "labels": plain(state.labels), "projection": plain(state.projection), "pin": plain(state.pin),
         "measurement": _measurement(widget),
-        "colormaps": [*widget.session.slice.colormaps], "line": _line(widget), "three": bool(widget.three.depth),
+        "colormaps": [*maps], "line": _line(widget), "three": bool(widget.three.depth),
     }  # fmt: skip
 
 

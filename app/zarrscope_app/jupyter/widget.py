@@ -147,7 +147,7 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
 
     # ------------------------------------------------------------------ outgoing
     def tell(self, *parts: str) -> None:
-        """Marks parts as perhaps changed; those that have changed are sent at the end of the event loop's pass."""
+        """Notes parts of the state that may have changed. Changed ones are sent at the end of the event loop's pass."""
         self._dirty.update(parts)
         self._publish.soon()
 
@@ -331,7 +331,7 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
         nbconvert and nbviewer show it, whether they support widgets or not."""
         from IPython import display
 
-        publish: Any = display.publish_display_data
+        publish: Callable[..., None] = display.publish_display_data
         if self._closed:
             publish({"text/plain": repr(self), "text/html": self._farewell()})
             return

@@ -3,7 +3,7 @@
 function makeForm(ui) {
   const node = el("div", { class: "zs-attributes" });
   const uid = "zs" + Math.random().toString(36).slice(2);
-  const line = (f, more) => el("input", { value: f.text, title: f.title, "aria-label": f.label || f.title, "data-pointer": f.pointer, spellcheck: "false", onchange: (e) => {
+  const line = (f, more) => el("input", { value: f.text, title: f.title, "aria-label": f.label || f.title, "data-pointer": f.pointer, placeholder: f.differs || null, spellcheck: "false", onchange: (e) => {
     e.target.dataset.sent = "1"; ui.line.send("edit.edit", f.pointer, e.target.value); }, onfocus: (e) => { delete e.target.dataset.sent; }, ...more });
   // A browser paints a colour that is not stated as black; the style sheet paints the swatch as empty instead.
   const swatch = (text) => (/^[0-9a-f]{6}/i.test(text) ? { value: "#" + text.slice(0, 6) } : { class: "none" });
@@ -22,17 +22,19 @@ function makeForm(ui) {
     const widest = s.rows.reduce((a, r) => (r.fields.length > a.length ? r.fields : a), []), many = widest.length > 1;
     // A heading holds for all rows: "colour", but not "unit of y".
     const heads = widest.map((f, at) => (s.rows.every((r) => r.fields.length < widest.length || r.fields[at].title === f.title) ? f.title : ""));
-    const cell = (f, alone) => {
+    const cell = (f, alone, at = 0) => {
       const titled = alone || !many ? [el("span", {}, f.title)] : [];  // a check box has a heading or a text beside it
       const node = el("div", { class: "zs-cell" }, may ? (EDITORS[f.editor] || EDITORS.line)(f).concat(f.editor === "check" ? titled : [])
         : el("span", { title: f.title }, f.editor === "check" && titled.length ? f.title + ": " + f.summary : f.summary));
+      // An empty field without a heading says its meaning itself.
+      if (many && !alone && !heads[at] && !f.differs) node.querySelector("input:not([type])")?.setAttribute("placeholder", f.title);
       if (alone) node.style.gridColumn = "2 / -2";
       return node;
     };
     const grid = el("div", { class: "zs-columns" }, many && heads.some(Boolean) ? [el("span"), heads.map((head) => el("span", { class: "zs-quiet hd" }, head)), el("span")] : "",
       s.rows.map((r) => {
         const wrong = r.fields.map((f) => f.error).find(Boolean), alone = r.fields.length === 1 && many;
-        return el("div", { class: "zs-field" + (r.fields.some((f) => f.changed) ? " changed" : "") }, el("span", { class: "lb" }, r.label), r.fields.map((f) => cell(f, alone)),
+        return el("div", { class: "zs-field" + (r.fields.some((f) => f.changed) ? " changed" : "") }, el("span", { class: "lb" }, r.label), r.fields.map((f, at) => cell(f, alone, at)),
           Array.from({ length: alone ? 0 : widest.length - r.fields.length }, () => el("span")), el("span", { class: "zs-quiet nt" }, r.note), wrong ? el("span", { class: "er" }, wrong) : "");
       }));
     grid.style.gridTemplateColumns = ["max-content", ...(many ? widest.map(width) : ["minmax(84px, 26em)"]), "minmax(0, 1fr)"].join(" ");

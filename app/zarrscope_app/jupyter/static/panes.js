@@ -40,21 +40,23 @@ function makePanes(ui) {
   }
   function drawMap(canvas, c, rows, columns) {
     const room = Math.max(80, Math.min(canvas.parentNode.clientWidth, 360)), cell = Math.max(3, Math.min(28, Math.floor(room / columns), Math.floor(260 / rows)));
+    // A map of few columns, or of few rows, would otherwise be too thin to be clicked.
+    const wide = Math.max(cell, Math.min(12, Math.floor(room / columns))), tall = Math.max(cell, Math.min(12, Math.floor(260 / rows)));
     const dense = window.devicePixelRatio || 1, g = canvas.getContext("2d"), accent = getComputedStyle(ui.box).getPropertyValue("--accent").trim() || "#2196f3", ink = getComputedStyle(ui.box).color;
-    canvas.width = columns * cell * dense; canvas.height = rows * cell * dense;
-    canvas.style.width = columns * cell + "px"; canvas.style.height = rows * cell + "px";
+    canvas.width = columns * wide * dense; canvas.height = rows * tall * dense;
+    canvas.style.width = columns * wide + "px"; canvas.style.height = rows * tall + "px";
     g.scale(dense, dense);
     for (let r = 0; r < rows; r++) for (let k = 0; k < columns; k++) {
-      const state = +c.cells[r][k], x = k * cell, y = r * cell, gap = cell > 5 ? 1 : 0;
+      const state = +c.cells[r][k], x = k * wide, y = r * tall, gap = cell > 5 ? 1 : 0;
       g.globalAlpha = state === 1 || state === 2 ? (0.3 + 0.7 * (parseInt(c.shades[r]?.[k] || "0", 16) / 15)) * (state === 2 ? 0.6 : 1) : 1;
       g.fillStyle = COLORS[state] || accent;
-      g.fillRect(x, y, cell - gap, cell - gap);
+      g.fillRect(x, y, wide - gap, tall - gap);
       g.globalAlpha = 1; g.fillStyle = ink; g.strokeStyle = ink;
-      if (state === 0 && cell > 4) { g.globalAlpha = 0.45; g.fillRect(x + cell / 2 - 0.5, y + cell / 2 - 0.5, 1, 1); }
-      if (state === 4 && cell > 5) { g.beginPath(); g.moveTo(x, y + cell - gap); g.lineTo(x + cell - gap, y); g.stroke(); }
+      if (state === 0 && (cell > 4 || wide !== tall)) { g.globalAlpha = 0.45; g.fillRect(x + wide / 2 - 0.5, y + tall / 2 - 0.5, 1, 1); }
+      if (state === 4 && cell > 5) { g.beginPath(); g.moveTo(x, y + tall - gap); g.lineTo(x + wide - gap, y); g.stroke(); }
       g.globalAlpha = 1;
     }
-    if (c.chosen_cell) { g.strokeStyle = ink; g.lineWidth = 2; g.strokeRect(c.chosen_cell[1] * cell, c.chosen_cell[0] * cell, cell - 1, cell - 1); }
+    if (c.chosen_cell) { g.strokeStyle = ink; g.lineWidth = 2; g.strokeRect(c.chosen_cell[1] * wide, c.chosen_cell[0] * tall, wide - 1, tall - 1); }
   }
   const list = (items) => el("dl", {}, items.flatMap((i) => [el("dt", {}, i.label), el("dd", { title: i.hint }, i.text)]));
 
@@ -82,7 +84,7 @@ function makePanes(ui) {
   }
   function overview(node) {
     const o = ui.panel.overview, named = o.columns.some(Boolean), grid = el("div", { class: "zs-plate" });
-    grid.style.gridTemplateColumns = `${named ? "auto " : ""}repeat(${Math.max(1, o.columns.length)}, minmax(28px, var(--well, 96px)))`;
+    grid.style.gridTemplateColumns = `${named ? "auto " : ""}repeat(${Math.max(1, o.columns.length)}, minmax(28px, ${named ? "var(--well, 96px)" : "96px"}))`;
     if (named) grid.append(el("span"), ...o.columns.map((name) => el("span", { class: "zs-quiet hd" }, name)));
     const cells = new Map(o.cells.map((c) => [c.row + "/" + c.column, c]));
     o.rows.forEach((name, r) => {

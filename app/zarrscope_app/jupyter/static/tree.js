@@ -1,5 +1,6 @@
 // The tree, with mouse and keyboard. The browser has only the rows around the visible ones.
 const ROW = 22;
+const SHOWN = ["array", "image", "plate"];  // rows whose node is looked at; after a group, the next click is on another row
 
 function makeTree(ui) {
   let cleared = 0, asked = 0, cursor = 0;
@@ -20,8 +21,8 @@ function makeTree(ui) {
     const line = el("div", {
       class: "zs-row" + (here(row) ? " on" : "") + (row.kind ? "" : " dim"), role: "treeitem",
       "aria-level": row.depth + 1, "aria-expanded": row.expandable ? String(row.expanded) : null, "aria-selected": String(here(row)), "data-path": row.path,
-      title: row.badge || row.sentence || [row.path, row.origin].filter(Boolean).join("\n"),
-      onclick: () => { cursor = place; ui.line.send("go", row.id); },
+      title: row.badge || row.sentence || [row.path, row.detail, row.origin].filter(Boolean).join("\n"),
+      onclick: () => { cursor = place; ui.line.send("go", row.id); if (SHOWN.includes(row.icon)) ui.uncover(); },
       ondblclick: () => row.expandable && ui.line.send("tree.toggle", row.id),
     },
     el("span", { class: "tw", onclick: (e) => { e.stopPropagation(); if (row.expandable) ui.line.send("tree.toggle", row.id); } },
@@ -32,9 +33,10 @@ function makeTree(ui) {
     row.state === "loading" && row.kind ? icon(ui, "×", "cancel", send("cancel")) : null,
     row.offer ? el("button", { class: "bare", onclick: (e) => { e.stopPropagation(); if (row.elsewhere) ui.line.send("go", row.id); ui.ask(true, row.elsewhere); } }, ui.words[row.offer]) : null,
     row.retry ? el("button", { class: "bare", onclick: send("retry") }, ui.words.retry) : null,
-    el("span", { class: "dt" }, row.detail || (row.expanded ? row.sentence : "")));
+    el("span", { class: row.detail ? "dt short" : "dt" }, row.detail || (row.expanded ? row.sentence : "")));
     line.style.top = place * ROW + "px";
     line.style.paddingLeft = 4 + row.depth * 14 + "px";
+    line.style.setProperty("--deep", row.depth * 14 + "px");
     return line;
   }
   const show = painter((told) => {

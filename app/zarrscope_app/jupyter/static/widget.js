@@ -60,7 +60,7 @@ function render({ model, el: root }) {
     for (const each of Object.values(stages)) each.paint();
   }
   function show(node) { if (node.parentNode !== pane) pane.replaceChildren(node); }
-  let questioned = false, turn = 0, askAfter = false;
+  let questioned = false, turn = 0, askAfter = false, looked = "";
   // Shows or hides the question for credentials. With `elsewhere` it is about another place, and waits until that is in front.
   function ask(on, elsewhere) { if (elsewhere) askAfter = on; else questioned = on; update(); }
   ui.ask = ask;
@@ -76,7 +76,7 @@ function render({ model, el: root }) {
       el("p", { class: "quiet" }, q.note), el("button", { onclick: () => { const given = values(); ask(false); ui.line.send("session.use_credentials", given); } }, q.confirm));
   });
   const paintHead = painter(({ crumbs, facts }) => refill(head,
-    icon(ui, "☰", "drop", () => drawer(!side)), el("span", { class: "zs-crumbs" }, crumbs.flatMap(([label, path], i) => [i ? " ▸ " : "", el("button", { class: "bare", onclick: () => ui.line.send("session.select", path) }, label)])),
+    icon(ui, "☰", "drop", () => drawer(!side)), el("span", { class: "zs-crumbs", title: crumbs.map(([label]) => label).join(" ▸ ") }, crumbs.flatMap(([label, path], i) => [i ? " ▸ " : "", el("button", { class: "bare", onclick: () => ui.line.send("session.select", path) }, label)])),
     el("span", { class: "zs-facts" }, facts),
     icon(ui, "</>", "copy-code", () => ui.line.send("copy", "code")), icon(ui, "⇩", "export-begin", () => ui.line.send("export", "begin")), icon(ui, corners(), "fullscreen", full)));
   const paintErrors = painter(({ sentence, details, offers, retry, problem }) => {
@@ -91,12 +91,20 @@ function render({ model, el: root }) {
   const paintExport = painter((x) => { over.hidden = !x.whats; if (x.whats) refill(over, exportPane(ui)); });
   const paintJobs = painter(() => refill(jobs, jobList(ui)));
 
+  // A button that is painted anew while it has the focus would leave the keys to the notebook.
   function update() {
+    const inside = box.contains(document.activeElement);
+    paintAll();
+    if (inside && !box.contains(document.activeElement)) box.focus({ preventScroll: true });
+  }
+  function paintAll() {
     read();
     const s = ui.place;
     if (!s.status) return;
     if (s.turn !== turn) { turn = s.turn; questioned = askAfter; askAfter = false; panes.forget(); }
     if (!s.credentials) questioned = false;
+    const looking = JSON.stringify([s.turn, s.path, s.tab]);
+    if (looking !== looked) { looked = looking; pane.scrollTop = pane.scrollLeft = 0; }  // another view is read from its first line
     Object.assign(box.dataset, { status: s.status, path: s.path, tab: s.tab, writable: s.writable });
     paintHead({ crumbs: s.crumbs, facts: s.facts });
     paintErrors({ sentence: s.sentence, details: s.details, offers: s.offers, retry: s.retry, problem: s.problem });
@@ -119,6 +127,9 @@ function render({ model, el: root }) {
   let side = true, beside = true, room = "";
   function arranged() { box.dataset.side = side ? "1" : ""; box.dataset.beside = beside ? "1" : ""; update(); }
   function drawer(on) { side = on; arranged(); }
+  // In a narrow widget the tree lies over the picture: it goes once a node is chosen, or with a click beside it.
+  ui.uncover = () => { if (side && box.dataset.narrow) drawer(false); };
+  box.addEventListener("pointerdown", (e) => { if (!tree.node.contains(e.target) && !head.contains(e.target)) ui.uncover(); });
   function full() {
     if (document.fullscreenElement) document.exitFullscreen(); else box.requestFullscreen?.();
   }
