@@ -42,6 +42,7 @@ from zarrscope_app.tui.ending import has_job_control
 from zarrscope_app.tui.entry import InputLine, Painter
 from zarrscope_app.tui.error_line import error_text, form_text, is_remark
 from zarrscope_app.tui.keys import Keyboard
+from zarrscope_app.tui.line_layout import apart, height
 from zarrscope_app.tui.lines import Lines, TreeLines
 from zarrscope_app.tui.picture import PictureWidget
 from zarrscope_app.tui.pixels import Pixels
@@ -248,7 +249,7 @@ class Explorer(App[int]):
         if self.title != state.title:
             self.title = state.title
         crumbs = " ▸ ".join(label for label, _ in state.crumbs)
-        self._say("head", _apart(f" {crumbs}", state.facts, self.size.width))
+        self._say("head", apart(f" {crumbs}", state.facts, self.size.width))
         acts = [f"  [r] {strings.RETRY}"] if state.retry else []
         acts += [f"  [Esc] {LABELS['dismiss']}"] if is_remark(state) else []
         acts += [f"  [{offer.keys[0].lower()}] {offer.label}" for offer in map(command, state.offers)]
@@ -326,10 +327,10 @@ class Explorer(App[int]):
         before = self._said.get(id)
         if before != text:
             self._said[id] = text
-            self._shown[id].update(text, layout=id == "error-bar" or _height(before) != _height(text))
+            self._shown[id].update(text, layout=id == "error-bar" or height(before) != height(text))
 
     def _status(self) -> Any:
-        return _apart(f" {self._note()}", self.session.state.status_text, self.size.width)
+        return apart(f" {self._note()}", self.session.state.status_text, self.size.width)
 
     def _note(self) -> str:
         """The left part of the status line: a note on the thing under the cursor."""
@@ -345,8 +346,8 @@ class Explorer(App[int]):
             return words.PIXELS_COME
         if s.state.tab == "attributes":
             return self.terminal.spelled(form_text(s.edit.state.sentence, self.read_only))
-        if s.state.tab == "overview":
-            return self.part("overview", PlateLines).told()
+        if s.state.tab in ("overview", "values"):
+            return self.part(s.state.tab, Lines).told()
         found = s.slice.state.measurement
         if found.kind:
             told = "   ".join(f"{row.label}: {row.text}" for row in found.rows)
@@ -354,8 +355,9 @@ class Explorer(App[int]):
         note = s.slice.note if not s.slice.probe.sentence else ""  # the probe's sentence reports a value that failed
         said = (s.slice.state.refusal.sentence, s.slice.probe.text or s.slice.probe.sentence, note)
         broken = words.read_again(s.slice.broken) if s.slice.frame.failed and s.state.tab == "image" else ""
-        # The right part of the line needs the room while it names a request that has no answer.
-        return "   ".join(filter(None, said)) or broken or ("" if s.waiting else self.terminal.note)
+        # The right part of the line needs the room while it names a request without an answer.
+        quiet = s.waiting or s.state.tab != "image"
+        return "   ".join(filter(None, said)) or broken or ("" if quiet else self.terminal.note)
 
     def _foot(self) -> None:
         focused = self.focus_below
@@ -489,12 +491,3 @@ class Explorer(App[int]):
 
     def on_unmount(self) -> None:
         self._close_sessions()
-
-
-def _height(text: object) -> int:
-    plain = "" if text is None else str(text)
-    return plain.count("\n") + 1 if plain else 0
-
-
-def _apart(left: str, right: str, width: int) -> str:
-    return f"{left}{' ' * max(2, width - len(left) - len(right) - 1)}{right}"

@@ -81,6 +81,9 @@ class Application(Protocol):
     def suspend(self) -> AbstractContextManager[None]:
         """A context in which another program uses the terminal."""
 
+    def notify(self, message: str) -> None:
+        """Shows a message for a while."""
+
     def to_shell(self) -> None:
         """Suspends the program, if there is a shell that can bring it back."""
 

@@ -92,10 +92,16 @@ class FollowingSheet(Sheet):
             box.scroll_to_region(Region(0, above, width, self.rows_of_one), animate=False)
 
 
-def ask_to_write(keys: Asks) -> None:
-    """Asks whether a hierarchy that was opened read-only shall be opened for writing, to edit its attributes."""
-    sheet = Sheet(words.OPEN_TO_EDIT, words.OPEN_FOOT, {"enter": "open", "y": "open"})
-    keys.show_sheet(sheet, lambda answer: keys.open_for_writing() if answer == "open" else None)
+def ask_to_write(keys: Asks, then: Callable[[], object] = lambda: None) -> None:
+    """Asks whether a hierarchy that was opened read-only shall be opened for writing, to edit its attributes. `then`
+    goes on with the edit; its text waits until the hierarchy is open for writing."""
+
+    def answered(answer: str | None) -> None:
+        if answer == "open":
+            keys.open_for_writing()
+            then()
+
+    keys.show_sheet(Sheet(words.OPEN_TO_EDIT, words.OPEN_FOOT, {"enter": "open", "y": "open"}), answered)
 
 
 # ---------------------------------------------------------------------- nodes

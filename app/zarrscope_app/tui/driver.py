@@ -70,7 +70,8 @@ def sparing(base: type[Driver], terminal: Terminal) -> type[Driver]:
                 self._changes.forget()
 
         def stop_application_mode(self) -> None:
-            """Ends the driver: nothing is written afterwards, because the screen belongs to another program."""
+            """Ends the driver. It writes nothing to the terminal afterwards, because another program then uses the
+            screen."""
             if self._waiting is not None:
                 self._waiting.cancel()
                 self._waiting = None

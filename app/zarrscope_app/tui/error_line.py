@@ -10,6 +10,8 @@ from zarrscope_app.presenters.session.view_models import SessionState
 
 LINES = 3
 """The height of the bar."""
+LONG = 32
+"""Words with more characters, which are addresses, lose their beginning before any word at the end is left out."""
 
 
 def is_remark(state: SessionState) -> bool:
@@ -18,11 +20,19 @@ def is_remark(state: SessionState) -> bool:
 
 
 def error_text(sentence: str, acts: str, width: int) -> str:
-    """The sentence, shortened if need be, and behind it the keys that help (`acts`)."""
+    """The sentence, shortened if need be, and behind it the keys that help (`acts`). The end of a sentence mostly says
+    how to go on, so addresses are shortened first."""
     said = sentence.split(" ")
-    while len(said) > 1 and len(wrap(_joined(sentence, said, acts), max(8, width - 1))) > LINES:
+    if not _fits(_joined(sentence, said, acts), width):
+        said = [word if len(word) <= LONG else f"…{word[1 - LONG :]}" for word in said]
+        sentence = " ".join(said)
+    while len(said) > 1 and not _fits(_joined(sentence, said, acts), width):
         said.pop()
     return _joined(sentence, said, acts)
+
+
+def _fits(text: str, width: int) -> bool:
+    return len(wrap(text, max(8, width - 1))) <= LINES
 
 
 def _joined(sentence: str, said: list[str], acts: str) -> str:
@@ -32,4 +42,4 @@ def _joined(sentence: str, said: list[str], acts: str) -> str:
 
 def form_text(sentence: str, read_only: bool) -> str:
     """The sentence about a form; names the key that opens for writing, unless the program was started read-only."""
-    return words.READ_ONLY_FORM if sentence == strings.READ_ONLY_FORM and not read_only else sentence
+    return sentence if read_only else sentence.replace(strings.READ_ONLY_FORM, words.READ_ONLY_FORM)

@@ -15,7 +15,7 @@ import sys
 import threading
 from contextlib import suppress
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeAlias
 
 from zarrscope.errors.confidential import scrub
 from zarrscope.errors.visible import visible
@@ -33,6 +33,9 @@ _COLUMNS, _LINES = 80, 24
 _PLAIN_SIGNS = {"…": ".", "▸": ">", "▾": "v"}
 _HEAD, _PLAIN = "\x1b[7m", "\x1b[0m"
 
+Modes: TypeAlias = list[Any]
+"""Modes of a terminal, as termios gives them: numbers, and a list of control characters."""
+
 
 class FirstScreen:
     """A context that shows the first screen. It stays until the application draws over it, unless the block ends with
@@ -44,7 +47,7 @@ class FirstScreen:
         """Held while rows are written, so that none is written over the application's screen."""
         self._over = False
         self.has_rows = False
-        self._modes: Any = None
+        self._modes: Modes | None = None
         self._listing: threading.Thread | None = None
 
     def __enter__(self) -> None:
@@ -111,7 +114,7 @@ def cut_to(row: str, width: int) -> str:
     return row
 
 
-def _without_echo() -> Any:
+def _without_echo() -> Modes | None:
     """Stops the terminal from echoing and translating keys. Returns the terminal modes before the change; None without
     a POSIX terminal."""
     try:
@@ -130,7 +133,7 @@ def _without_echo() -> Any:
     return before
 
 
-def _set_modes(modes: Any) -> None:
+def _set_modes(modes: Modes) -> None:
     import termios
 
     with suppress(OSError, termios.error):

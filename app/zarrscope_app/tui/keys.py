@@ -12,10 +12,11 @@ from functools import partial
 
 from textual import events
 from textual.widget import Widget
+from textual.widgets.input import Selection
 
 from zarrscope_app.presenters import KINDS, Field, JobState, Session, Workspace
 from zarrscope_app.presenters import strings_terminal as words
-from zarrscope_app.presenters.commands import COMMANDS, LABELS, NODE_COMMANDS, OFFERS, terminal_keys
+from zarrscope_app.presenters.commands import COMMANDS, IN_TERMINALS, LABELS, NODE_COMMANDS, OFFERS, terminal_keys
 from zarrscope_app.presenters.form.presenter import EditStatus
 from zarrscope_app.presenters.session.actions import ACTIONS, choose_axis_key, open_name, perform, toggle_channel
 from zarrscope_app.presenters.session.state_text import is_view
@@ -44,7 +45,10 @@ def _textual_key(keys: str) -> str:
     return "+".join([*(m.lower() for m in modifiers), name])
 
 
-KEYS = {_textual_key(k): c.id for c in COMMANDS for k in c.keys}
+KEYS = {
+    **{_textual_key(k): c.id for c in COMMANDS for k in c.keys},
+    **{_textual_key(k): id for id, keys in IN_TERMINALS.items() for k in keys if not k.isalpha()},
+}
 
 
 class Keyboard:
@@ -109,10 +113,10 @@ class Keyboard:
     # ------------------------------------------------------------------ one line of input
     def ask(self, label: str, text: str, accept: Callable[[str], object], after: Widget | None = None) -> None:
         """Asks for a line of text at the bottom of the screen. Afterwards the widget `after` gets the focus, or the
-        form if `after` is None."""
+        form if `after` is None; a value of the form is replaced by what is typed, unless the cursor is moved first."""
         entry = self.app.part("entry", InputLine)
         entry.placeholder, entry.value, entry.display = label, text, True
-        entry.cursor_position = len(text)
+        entry.selection = Selection(0 if after is None else len(text), len(text))
         self._accept, self._after = accept, after
         self.focus(entry)
 
@@ -194,7 +198,7 @@ class Keyboard:
             if field.kind in ("list", "object"):
                 s.edit.fold(field.pointer, not field.folded)
             elif s.edit.state.status is EditStatus.READ_ONLY:
-                ask_to_write(self)
+                ask_to_write(self, lambda: EDITORS[field.editor](self, field))
             else:
                 EDITORS[field.editor](self, field)
 
@@ -291,6 +295,8 @@ class Keyboard:
             edit_outside(self)
         elif event.key == "ctrl+x":
             self.stop_job()
+        elif event.key == "ctrl+a" and self.app.focus_below is self.app.tree_lines:
+            self._edit_listed()
         elif event.key == "escape":
             if not self.session.stop_waiting() and is_remark(self.session.state):
                 self.session.dismiss()
@@ -378,6 +384,13 @@ class Keyboard:
         else:
             perform(self.session, "writable")
 
+    def save(self) -> None:
+        """Saves, or opens for writing first; never if the program was started read-only."""
+        if self.app.read_only and self.session.edit.state.waits:
+            self.session.edit.tell(words.NEVER_WRITABLE)
+        else:
+            perform(self.session, "save")
+
     def to_tree(self) -> Widget:
         """The tree's widget, which gets the focus after a question."""
         return self.app.tree_lines
@@ -389,6 +402,25 @@ class Keyboard:
     def suspended(self) -> AbstractContextManager[None]:
         """A context in which another program uses the terminal."""
         return self.app.suspend()
+
+    def _edit_listed(self) -> None:
+        """Opens one form for all images that the tree lists of the hierarchy in front."""
+        tree = self.app.tree_lines.node_tree
+        rows = tree.flat(0, tree.flat_count)
+        self.session.select_several([row.path for row in rows if row.depth and tree.in_front(row.id)])
+        self._edit()
+
+    def _find_channel(self) -> None:
+        """Asks for the name of a channel, which is then shown alone; elsewhere than in an image of several channels,
+        filters the tree."""
+        if self.session.state.tab != "image" or len(self.session.slice.state.channels) < 2:
+            self.filter()
+        else:
+            self.ask(LABELS["channel-name"], "", self._show_channel, self.app.picture)
+
+    def _show_channel(self, text: str) -> None:
+        if text.strip() and self.session.slice.show_named(text) is None:
+            self.app.notify(LABELS["channel-unknown"])
 
     def _edit(self) -> None:
         self.session.set_tab("attributes")
@@ -412,6 +444,7 @@ OWN: dict[str, Callable[[Keyboard], object]] = {
     "compare": lambda keys: ask_comparison(keys),
     "keys": lambda keys: keys.app.show_sheet(KeySheet(OWN.keys() | ACTIONS.keys())),
     "find": lambda keys: keys.filter(),
+    "find-channel": lambda keys: keys._find_channel(),
     "zoom-in": lambda keys: keys.app.picture.zoom(0.8),
     "zoom-out": lambda keys: keys.app.picture.zoom(1.25),
     "fit": lambda keys: keys.app.picture.fit(),
@@ -430,5 +463,6 @@ OWN: dict[str, Callable[[Keyboard], object]] = {
 for _id in NODE_COMMANDS:
     OWN[_id] = partial(ask_node_act, id=_id)
 OWN["merge"] = ask_side
+OWN["save"] = lambda keys: keys.save()
 OWN["undo-node"] = lambda keys: keys.session.nodes.undo()
 """Commands that the terminal carries out itself; `perform` of the presenters carries out the others."""

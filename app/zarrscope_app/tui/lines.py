@@ -1,7 +1,10 @@
-"""Panes that consist of lines, of which only visible ones are painted: the tree, the form, the table, information,
-problems."""
+"""Panes that consist of lines, of which only visible ones are painted: the tree, the form, information, problems."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
 
 from rich.cells import cell_len, get_character_cell_size, set_cell_size
 from rich.segment import Segment
@@ -19,6 +22,8 @@ from zarrscope_app.presenters.tree import tree_text
 from zarrscope_app.tui.entry import Painter
 
 _SHAPE = "\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}"
+_LEVEL = re.compile(r"(\d:) (?=\d)")
+"""The blank between the name of a level and its shape, which stay on one line."""
 KIND_WIDTH = 8
 """The width in terminal columns of the kind of a field (string, number …), at the right."""
 ROLES = ("quiet", "accent", "warning", "error", "added", "difference", "cursor")
@@ -59,7 +64,6 @@ class Lines(Painter, ScrollView, can_focus=True):
         self.session = session
         self.cursor = 0
         self._known = -1
-        self._wide = 0
 
     def follow(self, session: Session) -> None:
         super().follow(session)
@@ -82,6 +86,10 @@ class Lines(Painter, ScrollView, can_focus=True):
     def marked(self, line: int) -> bool:
         """Whether the cursor is on a line."""
         return line == self.cursor
+
+    def told(self) -> str:
+        """A text for the status line: about the thing under the cursor, or the displayed part."""
+        return ""
 
     # ------------------------------------------------------------------ painting
     def show(self) -> None:
@@ -260,6 +268,26 @@ class FormLines(Lines):
         super().follow(session)
         self._at = (0, "")
 
+    def key(self, event: events.Key) -> bool:
+        """Moves also to the next or the previous section."""
+        by = {"ctrl+down": 1, "ctrl+up": -1}.get(event.key)
+        if by is None:
+            return super().key(event)
+        first = self._first_fields()
+        self.move(next((at for at in first[::by] if (at - self.cursor) * by > 0), self.cursor))
+        return True
+
+    def _first_fields(self) -> list[int]:
+        """The line of the first field of each list and object; a colour is passed over, as it is mostly chosen."""
+        fields, found = self.session.edit.state.fields, []
+        for at, field in enumerate(fields):
+            if field.kind in ("list", "object"):
+                inside = at + 1
+                while inside + 1 < len(fields) and fields[inside].editor == "colour":
+                    inside += 1
+                found.append(inside if inside < len(fields) and fields[inside].depth > field.depth else at)
+        return found
+
     def count(self) -> int:
         return len(self.session.edit.state.fields)
 
@@ -340,15 +368,22 @@ def _fold(line: str, width: int) -> list[StyledText]:
     role = "added" if line.startswith("+") else "error" if line.startswith("-") else ""
     start = min(len(line) - len(line.lstrip()), width // 2)
     following = min(start + 2, width // 2)
-    # A shape such as "2 × 64 × 64" is one word.
-    folded, rest = [], " " * start + line.lstrip().replace(" × ", _SHAPE)
+    # A level with its shape, such as "0: 2 × 64 × 64", is one word.
+    folded, rest = [], " " * start + _LEVEL.sub("\\1\N{NO-BREAK SPACE}", line.lstrip().replace(" × ", _SHAPE))
     while (fits := _fitting(rest, width)) < len(rest):
-        # Split words at blanks after the indentation only; otherwise the loop would never end.
+        # A line breaks only at a blank after its indentation: a break within the indentation would leave `rest` as long
+        # as before, and the loop would never end.
         found = rest.rfind(" ", start + 1, fits + 1)
         at = found if found > start else max(fits, start + 1)
-        folded.append((rest[:at].replace(_SHAPE, " × "), role))
+        folded.append((rest[:at].replace("\N{NO-BREAK SPACE}", " "), role))
         start, rest = following, " " * following + rest[at:].lstrip(" ")
-    return [*folded, (rest.replace(_SHAPE, " × "), role)]
+    return [*folded, (rest.replace("\N{NO-BREAK SPACE}", " "), role)]
+
+
+@lru_cache(maxsize=16)
+def _folded(line: str, width: int) -> tuple[StyledText, ...]:
+    """As `_fold`, remembered, because every painted line of the problems needs the folded texts above it."""
+    return tuple(_fold(line, width))
 
 
 def _fitting(text: str, columns: int) -> int:
@@ -363,8 +398,8 @@ def _fitting(text: str, columns: int) -> int:
 
 
 class ProblemLines(Lines):
-    """Warnings and errors: the wrapped text about the last check, followed by one line per problem. The problem under
-    the cursor is unfolded to its whole text; `cursor` counts as if it were not."""
+    """Warnings and errors: the wrapped text about the last check, followed by one line per problem. The cursor is
+    always on a problem, if there is one; that is unfolded to its whole text. `cursor` counts as if it were not."""
 
     DEFAULT_CSS = "ProblemLines { padding-left: 1; scrollbar-gutter: stable; }"
 
@@ -374,15 +409,15 @@ class ProblemLines(Lines):
         items: tuple[Problem, ...] = self.session.problems.items
         return items[at] if 0 <= at < len(items) else None
 
-    def _said(self) -> list[StyledText]:
-        return _fold(self.session.problems.sentence, max(10, self.columns))
+    def _said(self) -> Sequence[StyledText]:
+        return _folded(self.session.problems.sentence, max(10, self.columns))
 
     def _unfolded(self) -> list[str]:
         """The lines of the problem under the cursor."""
         item = self.item()
         if item is None:
             return [""]
-        return [line for line, _ in _fold(f"{_place(item)}{item.headline}", max(10, self.columns - 2))]
+        return [line for line, _ in _folded(f"{_place(item)}{item.headline}", max(10, self.columns - 2))]
 
     def _last(self) -> int:
         """The last place of the cursor."""
@@ -395,14 +430,19 @@ class ProblemLines(Lines):
     def count(self) -> int:
         return len(self._said()) + len(self.session.problems.items) + len(self._unfolded()) - 1
 
+    def _first(self) -> int:
+        """The first place of the cursor: the first problem."""
+        return len(self._said()) if self.session.problems.items else 0
+
     def show(self) -> None:
-        self.cursor = min(self.cursor, self._last())
+        self.cursor = max(self._first(), min(self.cursor, self._last()))
         super().show()
 
     def move(self, to: int) -> None:
-        self.cursor = max(0, min(to, self._last()))
+        self.cursor = max(self._first(), min(to, self._last()))
         self.show()  # the number of lines changes with the cursor
-        self.scroll_to_region(Region(0, self.cursor, 1, len(self._unfolded())), animate=False)
+        top = 0 if self.cursor == self._first() else self.cursor  # the text above the first problem is in sight again
+        self.scroll_to_region(Region(0, top, 1, self.cursor - top + len(self._unfolded())), animate=False)
         self.post_message(self.Moved())
 
     def on_click(self, event: events.Click) -> None:
@@ -432,48 +472,3 @@ class ProblemLines(Lines):
 def _place(item: Problem) -> str:
     """The path of a problem's node, with a blank, unless the text begins with it."""
     return f"{item.path} " if item.path and not item.headline.startswith(item.path) else ""
-
-
-class TableLines(Lines):
-    """A table of exact values; left and right move through its columns."""
-
-    def __init__(self, session: Session, *, id: str) -> None:
-        super().__init__(session, id=id)
-        self.first_column = 0
-
-    def follow(self, session: Session) -> None:
-        super().follow(session)
-        self.first_column = 0
-
-    def count(self) -> int:
-        table = self.session.values.state
-        return table.rows + 1 if table.rows else 1
-
-    @property
-    def _columns(self) -> int:
-        return max(1, (self.columns - 8) // 12)
-
-    def pieces(self, line: int) -> list[StyledText]:
-        values, first = self.session.values, self.first_column
-        table = values.state
-        if not table.rows:
-            return [(table.sentence, "quiet")]
-        columns = min(self._columns, table.columns - first)
-        if line == 0:
-            heads = [values.label(0, first + c)[1] for c in range(columns)]
-            return [(" " * 7, ""), *((f"{strings.clean(h, 11):>12}", "quiet") for h in heads)]
-        cells = values.cells(line - 1, first, 1, columns)
-        side = strings.clean(values.label(line - 1, first)[0], 6)
-        return [
-            (f"{side:>6} ", "quiet"),
-            *((f"{strings.clean(cell, 11):>12}", "") for cell in (cells[0] if cells else [])),
-        ]
-
-    def key(self, event: events.Key) -> bool:
-        by = {"right": self._columns, "left": -self._columns}.get(event.key)
-        if by is None:
-            return super().key(event)
-        last = max(0, self.session.values.state.columns - 1)
-        self.first_column = max(0, min(last, self.first_column + by))
-        self.refresh()
-        return True

@@ -27,13 +27,24 @@ class PlateLines(Lines):
 
     def __init__(self, session: Session, *, id: str) -> None:
         super().__init__(session, id=id)
-        self.at = (0, 0)
+        self._places: dict[str, tuple[int, int]] = {}
+        """The place of the cursor as (row, column), by the path of the collection."""
+        self._seen = ""
+        """The path of the collection whose place was scrolled into sight."""
         self.look = Look()
         self._drawn: dict[int, tuple[object, list[Strip]]] = {}
 
     def follow(self, session: Session) -> None:
         super().follow(session)
-        self.at, self._drawn = (0, 0), {}
+        self._places, self._seen, self._drawn = {}, "", {}
+
+    @property
+    def at(self) -> tuple[int, int]:
+        """The place of the cursor: at first that of the first image."""
+        found = self._places.get(self.session.state.path)
+        if found is not None:
+            return found
+        return min(((cell.row, cell.column) for cell in self.state.cells if cell.path), default=(0, 0))
 
     @property
     def presenter(self) -> OverviewPresenter:
@@ -70,11 +81,15 @@ class PlateLines(Lines):
         self._drawn = {}
         super().show()
         self.virtual_size = Size(self._gutter + len(self.state.columns) * (self._across + 1), self.count())
+        if self.state.cells and self.size and self._seen != self.session.state.path:
+            self._seen = self.session.state.path
+            self.call_after_refresh(self._scroll_to_cursor)
 
     @property
     def cell(self) -> Cell | None:
         """The image under the cursor."""
-        return next((c for c in self.state.cells if (c.row, c.column) == self.at), None)
+        at = self.at
+        return next((c for c in self.state.cells if (c.row, c.column) == at), None)
 
     # ------------------------------------------------------------------ painting
     def render_line(self, y: int) -> Strip:
@@ -98,7 +113,8 @@ class PlateLines(Lines):
     def _row(self, row: int) -> list[Strip]:
         """The lines of one row of the plate."""
         cells = {c.column: c for c in self.state.cells if c.row == row}
-        key = (self.at, self._across, [(c.path, id(c.rgb), c.sentence) for c in cells.values()])
+        at = self.at
+        key = (at, self._across, [(c.path, id(c.rgb), c.sentence) for c in cells.values()])
         found = self._drawn.get(row)
         if found is not None and found[0] == key:
             return found[1]
@@ -110,7 +126,7 @@ class PlateLines(Lines):
         for column in range(columns):
             x = column * (wide + 1) * self.look.columns
             box = canvas[:, x : x + wide * self.look.columns]
-            self._fill(box, cells.get(column), (row, column) == self.at)
+            self._fill(box, cells.get(column), (row, column) == at)
         name = self.state.rows[row] if row < len(self.state.rows) else ""
         strips = [
             Strip([
@@ -143,19 +159,22 @@ class PlateLines(Lines):
 
     # ------------------------------------------------------------------ moving
     def told(self) -> str:
-        """The sentence about the image under the cursor."""
         cell = self.cell
         return strings.joined(cell.name, cell.path, cell.sentence) if cell is not None else ""
 
     def _go(self, row: int, column: int) -> None:
         state = self.state
-        self.at = (max(0, min(row, len(state.rows) - 1)), max(0, min(column, len(state.columns) - 1)))
-        high, wide = self._high + 1, self._across + 1
-        self.scroll_to_region(
-            Region(self._gutter + self.at[1] * wide, 2 + self.at[0] * high, wide, high), animate=False
-        )
+        at = (max(0, min(row, len(state.rows) - 1)), max(0, min(column, len(state.columns) - 1)))
+        self._places[self.session.state.path] = at
+        self._scroll_to_cursor()
         self.refresh()
         self.post_message(self.Moved())
+
+    def _scroll_to_cursor(self) -> None:
+        """Scrolls the thumbnail under the cursor into sight."""
+        (row, column), high, wide = self.at, self._high + 1, self._across + 1
+        region = Region(self._gutter + column * wide, 2 + row * high, wide, high)
+        self.scroll_to_region(region, animate=False, force=True)  # the scrollbar may not be displayed yet
 
     def key(self, event: events.Key) -> bool:
         row, column = self.at

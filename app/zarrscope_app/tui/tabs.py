@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from textual import events
 from textual.widgets import Static
 
 from zarrscope_app.presenters import Session
+from zarrscope_app.presenters import strings_terminal as words
 from zarrscope_app.presenters.commands import TAB_KEYS
 from zarrscope_app.tui.characters import STEP
 from zarrscope_app.tui.entry import Painter
@@ -15,8 +17,12 @@ from zarrscope_app.tui.entry import Painter
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from zarrscope_app.presenters.image.view_models import ChannelView
+
 BAR = 8
 """The width of a slider in cells."""
+LINES = 6
+"""The most lines of sliders and channels; app.py gives the widget no more."""
 
 
 class TabLine(Painter, Static):
@@ -99,16 +105,48 @@ class Controls(Painter, Static):
         if text:
             text.append("\n")
             row, column = row + 1, 0
-        for number, channel in enumerate(state.channels):
-            item = Text()
-            item.append(f"{number + 1}", "dim")
-            r, g, b = (c // STEP * STEP for c in channel.color)
-            item.append("●" if channel.visible else "○", f"rgb({r},{g},{b})")
-            item.append(f"{channel.label} ", "" if channel.visible else "dim")
-            item.append(f"{channel.text}  ", "dim")
-            start = place(item)
-            self._channels.append((row, start, start + item.cell_len, number))
+        items = {number: self._channel(number, channel) for number, channel in enumerate(state.channels)}
+        left_out = self._left_out([item.cell_len for item in items.values()], LINES - row)
+        for number, item in items.items():
+            if number not in left_out:
+                start = place(item)
+                self._channels.append((row, start, start + item.cell_len, number))
+        if left_out:
+            place(Text(words.more_channels(len(left_out)), "dim"))
         return text
+
+    def _channel(self, number: int, channel: ChannelView) -> Text:
+        from rich.text import Text
+
+        item = Text()
+        item.append(f"{number + 1}", "dim")
+        r, g, b = (c // STEP * STEP for c in channel.color)
+        item.append("●" if channel.visible else "○", f"rgb({r},{g},{b})")
+        item.append(f"{channel.label} ", "" if channel.visible else "dim")
+        item.append(f"{channel.text}  ", "dim")
+        return item
+
+    def _left_out(self, widths: list[int], lines: int) -> set[int]:
+        """The numbers of the hidden channels, the last ones, for which there is no room."""
+        hidden = [number for number, each in enumerate(self.session.slice.state.channels) if not each.visible]
+        if not self._width:
+            return set()
+
+        def fits(count: int) -> bool:
+            return self._lines(widths, set(hidden[len(hidden) - count :])) <= lines
+
+        count = bisect_left(range(len(hidden)), True, key=fits)  # there may be thousands of channels
+        return set(hidden[len(hidden) - count :])
+
+    def _lines(self, widths: list[int], left: set[int]) -> int:
+        """The number of lines of the channels that are not left out."""
+        more = [len(words.more_channels(len(left)))] if left else []
+        lines, column = 1, 0
+        for wide in [*(wide for number, wide in enumerate(widths) if number not in left), *more]:
+            if column and column + wide > self._width:
+                lines, column = lines + 1, 0
+            column += wide
+        return lines
 
     def on_resize(self, _: events.Resize) -> None:
         if self.size.width != self._width and self._channels:

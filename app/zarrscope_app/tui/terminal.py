@@ -22,8 +22,6 @@ from zarrscope_app.presenters import strings_terminal as words
 
 Colors = Literal["truecolor", "256", "16", "mono"]
 DrawingMethod = Literal["kitty", "iterm2", "sixel", "blocks", "braille", "ascii"]
-COLORS: tuple[str, ...] = get_args(Colors)
-DRAWINGS: tuple[str, ...] = get_args(DrawingMethod)
 PROBE_SECONDS = 0.5
 """Seconds to wait for an answer. A connection across the Atlantic takes 0.15 s."""
 SLOW_SECONDS = 0.04
