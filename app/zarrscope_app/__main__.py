@@ -1,6 +1,21 @@
 """Runs the command line: `python -m zarrscope_app` does the same as `zarrscope`."""
 
-from zarrscope_app.cli import main
+import os
+import sys
+
+
+def main() -> None:
+    """Runs one command. Ctrl-C before or after it, such as while modules are imported, ends the process without a
+    traceback."""
+    try:
+        from zarrscope_app import cli
+
+        cli.main()
+    except KeyboardInterrupt as error:
+        sys.stderr.write("zarrscope: Interrupted.\n")
+        sys.stderr.flush()
+        os._exit(128 + int(getattr(error, "signal", 2)))
+
 
 if __name__ == "__main__":
     main()

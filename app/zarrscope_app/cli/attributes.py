@@ -127,12 +127,39 @@ def set_(url: str, node: str, field: str, value: str, allow_nan: bool, dry_run: 
         raise click.UsageError(
             f"The value {value!r} is not JSON. Text needs its own quotation marks: '\"{value}\"'."
         ) from None
-    _change(url, node, dry_run, lambda document, base: _set(document, base, pointer(field), value), allow_nan)
+    _change(url, node, dry_run, lambda document, base: _set(document, base, field, value), allow_nan)
 
 
-def _set(document: Document, base: str, where: str, value: str) -> Document:
+def _place_of(field: str, document: Document, base: str) -> str:
+    """The JSON pointer of a field to be set. Raises UsageError for a new name with a slash, which is more likely a
+    pointer without its first slash than a name."""
+    where = pointer(field)
+    if "/" in field and not field.startswith("/") and not document.has(base + where):
+        raise click.UsageError(f"{field!r} names no attribute. Write /{field} for a path, or {where} for a new name.")
+    return where
+
+
+def _set(document: Document, base: str, field: str, value: str) -> Document:
     """Sets the value. The object that holds the attributes may be missing or null in a node without attributes."""
-    return (document.with_object(base) if base and where else document).set_text(base + where, value)
+    where = _place_of(field, document, base)
+    from zarrscope.errors import NotFound
+
+    try:
+        return (document.with_object(base) if base and where else document).set_text(base + where, value)
+    except NotFound as missing:
+        held = where.rpartition("/")[0]
+        if held and not document.has(base + held):
+            first = next(place for place in _outer(held) if not document.has(base + place))
+            missing.advice = f"Set {first} to '{{}}' first" + (
+                "." if field.startswith("/") else f", or write /{field} for an attribute of this name."
+            )
+        raise
+
+
+def _outer(where: str) -> list[str]:
+    """The pointer and those to the objects around its value, the outermost first."""
+    parts = where.split("/")
+    return ["/".join(parts[: n + 1]) for n in range(1, len(parts))]
 
 
 @attrs.command("unset")
@@ -229,9 +256,9 @@ def _changed(url: str, node: str, dry_run: bool, edit: Callable[[Document, str],
     base = hierarchy.attributes_pointer(path)
     try:
         edited = edit(document, base)
-    except ZarrscopeError:
+    except ZarrscopeError as error:
         need_object(document, base, path, hierarchy.url)
-        raise
+        raise error.located(store=hierarchy.url) from None
     _store(hierarchy, path, document, edited, dry_run, allow_nan)
 
 

@@ -363,6 +363,8 @@ def write_whole(path: str, data: bytes) -> None:
     target = Path(path)
     if not target.parent.is_dir():
         raise Failed(f"There is no folder {target.parent} to write {target.name} into.")
+    if target.is_dir():
+        raise Failed(f"{target} is a folder. Choose another name.")
     handle, part = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -212,9 +212,9 @@ def convert(
     except ZarrscopeError as error:
         raise click.UsageError(str(error)) from None
     if not pyramid and (lone := next((name for name, value in given.items() if value is not None), None)):
-        raise click.UsageError(f"{lone} goes with --pyramid.")
+        raise click.UsageError(f"{lone} needs --pyramid.")
     if remove_v2 and (not in_place or pyramid):
-        raise click.UsageError("--remove-v2 goes with --in-place --to v3.")
+        raise click.UsageError("--remove-v2 needs --in-place --to v3.")
     if in_place:
         _need_in_place(pyramid, dialect, {"DESTINATION": destination, "--chunks": chunks, "--shards": shards,
                                           "--codec": codecs, "--axes": axes})  # fmt: skip
@@ -275,7 +275,7 @@ def _need_in_place(pyramid: bool, dialect: str | None, others: dict[str, Any]) -
     if pyramid and dialect is not None:
         raise click.UsageError("--to does not go with --pyramid --in-place.")
     if not pyramid and dialect != UPGRADED:
-        raise click.UsageError("--in-place goes with --pyramid, or with --to v3.")
+        raise click.UsageError("--in-place needs --pyramid or --to v3.")
     if lone := next((name for name, value in others.items() if value is not None), None):
         raise click.UsageError(f"{lone} does not go with --in-place.")
 

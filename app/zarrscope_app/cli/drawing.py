@@ -8,13 +8,27 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from zarrscope.view.image import Image, Level, default_window, find_images, level_for
+from zarrscope.nodes.array import Array
+from zarrscope.nodes.group import Group
+from zarrscope.view.image import Image, Level, default_image, default_window, find_images, level_for
 from zarrscope.view.render import NOT_A_NUMBER, ChannelDisplay, Picture, label_colors, overlay
 from zarrscope.view.render import render as blend
-from zarrscope_app.cli.console import Failed
+from zarrscope_app.cli.console import Failed, say
 
 RENDER_LIMIT = 1 << 28
 """The most values per channel that one picture reads: 16,384 x 16,384."""
+
+
+def image_to_draw(node: Group | Array, url: str) -> Image:
+    """The image to draw of a node; prints its warnings. Raises Failed if the node has no picture."""
+    image = default_image(node)
+    if image is None:
+        raise Failed(f"{node.path} has no picture. Name an image or an array; zarrscope tree {url} shows them.")
+    if image.levels[0].array.problem is not None:
+        raise image.levels[0].array.problem
+    for warning in image.warnings:
+        say(f"Warning: {warning}")
+    return image
 
 
 class ImageDrawing:

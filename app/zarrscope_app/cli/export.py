@@ -22,6 +22,7 @@ FORMATS = ("png", "tiff", "ome-tiff", "npy", "csv", "zarr")
 
 @click.command("export", short_help="Writes a view, a region or a node as a file.")
 @click.argument("places", nargs=-1, metavar="URL [NODE] OUT")
+@click.option("-o", "--output", metavar="OUT", help="OUT as an option, as the verbs read and render have it.")
 @click.option(
     "--what",
     type=click.Choice(["view", "region", "node"]),
@@ -47,6 +48,7 @@ FORMATS = ("png", "tiff", "ome-tiff", "npy", "csv", "zarr")
 @acting
 def export(
     places: tuple[str, ...],
+    output: str | None,
     what: str | None,
     format_: str | None,
     selection: str | None,
@@ -72,7 +74,7 @@ def export(
       zarrscope export cells.zarr labels/nuclei nuclei.zarr
       zarrscope export --state zarrscope:eNqrVi... view.png
     """
-    url, node, out = _places(places, view)
+    url, node, out = _places(places if output is None else (*places, output), view)
     from zarrscope.convert.export import FORMATS as formats
     from zarrscope.convert.export import format_of
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +11,12 @@ import click
 
 from zarrscope_app.cli.attributes import DRY
 from zarrscope_app.cli.color import show_changes
-from zarrscope_app.cli.console import Failed, acting, opened, say, show, show_json
+from zarrscope_app.cli.console import Failed, acting, opened, place, say, show, show_json
 
 if TYPE_CHECKING:
+    from zarrscope.nodes.array import Array
+    from zarrscope.nodes.group import Group
+    from zarrscope.nodes.hierarchy import Hierarchy
     from zarrscope.nodes.together import DocumentEdit
     from zarrscope_app.presenters.form.mending import Asked
     from zarrscope_app.presenters.form.sections.model import Surroundings
@@ -93,6 +96,22 @@ def _asked(
         raise click.UsageError(f"{mistake.message}.") from None
 
 
+def _opened(url: str, urls: Sequence[str], write: bool = False) -> tuple[Hierarchy, Group | Array]:
+    """Opens one of `urls`. Raises UsageError if it is a node of the first one, as other verbs take it."""
+    from zarrscope.errors import NotFound, ZarrscopeError
+
+    try:
+        return opened(url, write=write)
+    except NotFound:
+        if url == urls[0]:
+            raise
+        with suppress(ZarrscopeError), opened(urls[0])[0] as hierarchy:
+            if place(hierarchy, url) in hierarchy:
+                joined = f"{urls[0].rstrip('/')}/{url.strip('/')}"
+                raise click.UsageError(f"image takes URLs only. To name a node, write one address: {joined}") from None
+        raise
+
+
 # ---------------------------------------------------------------------- showing
 def _show(urls: Sequence[str], as_json: bool) -> None:
     from zarrscope_app.presenters import strings
@@ -102,7 +121,7 @@ def _show(urls: Sequence[str], as_json: bool) -> None:
 
     told = []
     for url in urls:
-        hierarchy, node = opened(url)
+        hierarchy, node = _opened(url, urls)
         with hierarchy:
             subject = Subject(node.attributes, surroundings_of(hierarchy, node))
             sections = sections_of(subject)
@@ -149,7 +168,7 @@ class _Mended:
 
 def _change(urls: Sequence[str], asked: Sequence[Asked], dry_run: bool) -> None:
     with ExitStack() as stack:
-        mended = [_mended(url, asked, stack) for url in urls]
+        mended = [_mended(url, urls, asked, stack) for url in urls]
         changed = [each for each in mended if each.edit.after.bytes != each.edit.before.bytes]
         for each in changed:
             _tell(each)
@@ -161,12 +180,12 @@ def _change(urls: Sequence[str], asked: Sequence[Asked], dry_run: bool) -> None:
             _save(changed)
 
 
-def _mended(url: str, asked: Sequence[Asked], stack: ExitStack) -> _Mended:
+def _mended(url: str, urls: Sequence[str], asked: Sequence[Asked], stack: ExitStack) -> _Mended:
     from zarrscope.nodes.together import DocumentEdit
     from zarrscope_app.presenters.form.mending import mended, need_validity
     from zarrscope_app.presenters.form.sections.model import surroundings_of
 
-    hierarchy, node = opened(url, write=True)
+    hierarchy, node = _opened(url, urls, write=True)
     stack.enter_context(hierarchy)
     document, prefix = hierarchy.document(node.path), hierarchy.attributes_pointer(node.path)
     around = surroundings_of(hierarchy, node)

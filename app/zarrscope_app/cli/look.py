@@ -30,6 +30,7 @@ from zarrscope_app.cli.info import JSON, told
 from zarrscope_app.cli.plain import plain, show_columns
 from zarrscope_app.cli.show import IMAGE
 from zarrscope_app.cli.state import STATE, decoded, is_state, place_of_view
+from zarrscope_app.process import uncollected
 
 if TYPE_CHECKING:
     from zarrscope.dialects import Child
@@ -123,7 +124,8 @@ def _why_no_window() -> str:
         return missing
     choose_qt()
     try:
-        import_module("zarrscope_app.qt.window")
+        with uncollected():
+            import_module("zarrscope_app.qt.window")
     except ImportError as error:
         return qt_fails(error)
     return ""

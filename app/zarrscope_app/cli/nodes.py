@@ -213,7 +213,8 @@ def resize(url: str, node: str, shape: tuple[int, ...], dry_run: bool, yes: bool
         if array.kind != "array":
             raise Failed(f"{array.path} is a group: only arrays have a shape.")
         if len(shape) != array.ndim:
-            raise click.UsageError(f"{array.path} has {array.ndim} axes, and {len(shape)} lengths were given.")
+            axes = "1 axis" if array.ndim == 1 else f"{array.ndim} axes"
+            raise click.UsageError(f"{array.path} has {axes}: {len(shape)} lengths do not fit.")
         array.resize(shape)
         return {"path": array.path, "shape": [*shape]}
 
@@ -347,6 +348,9 @@ def _carry(
     from zarrscope.model.node_path import clean_path
     from zarrscope.nodes import move as moving
 
+    bases = [place.rstrip("/") for place in (url, into) if place]
+    if "://" in to or any(to.startswith((f"{base}/", f"{base}::")) for base in bases):
+        raise click.UsageError(f"TO is the path of a node, not an address: {to!r}. Name another hierarchy with --into.")
     if to.endswith("/") and to.strip("/") + node.strip("/"):
         to += clean_path(node).rpartition("/")[2]
     source = opened_to_change(url, write=verb == "move" or into is None, missing_is_fill=missing_is_fill)

@@ -147,20 +147,12 @@ def render(
         _render_view(view, place_of_view(view, url), output, size, how)
         return
     url = place_of_view(view, url)
-    from zarrscope.view.image import default_image
     from zarrscope.view.png import png
+    from zarrscope_app.cli.drawing import ImageDrawing, image_to_draw
 
     chosen = parse_selection(selection)
     _, found = opened(url, node, **how)
-    image = default_image(found)
-    if image is None:
-        raise Failed(f"{found.path} has no picture. Name an image or an array; zarrscope tree {url} shows them.")
-    if image.levels[0].array.problem is not None:
-        raise image.levels[0].array.problem
-    for warning in image.warnings:
-        say(f"Warning: {warning}")
-    from zarrscope_app.cli.drawing import ImageDrawing
-
+    image = image_to_draw(found, url)
     picture = ImageDrawing(image, chosen, size, level, labels).paint()
     write_whole(output, png(picture))
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from zarrscope_app.cli.color import chosen, steer_stdout
-from zarrscope_app.cli.console import Failed, opened, opening, say
+from zarrscope_app.cli.console import Failed, opened, opening
 from zarrscope_app.cli.picture import SELECT, parse_selection
 from zarrscope_app.cli.plain import plain
 
@@ -76,16 +76,9 @@ def show(
     if found.kind == "array" and found.ndim == 1:
         _show_line(found, part, room, terminal)
         return
-    from zarrscope.view.image import default_image
-    from zarrscope_app.cli.drawing import ImageDrawing
+    from zarrscope_app.cli.drawing import ImageDrawing, image_to_draw
 
-    image = default_image(found)
-    if image is None:
-        raise Failed(f"{found.path} has no picture. Name an image or an array; zarrscope tree {url} shows them.")
-    if image.levels[0].array.problem is not None:
-        raise image.levels[0].array.problem
-    for warning in image.warnings:
-        say(f"Warning: {warning}")
+    image = image_to_draw(found, url)
     own = terminal.drawing in ("kitty", "iterm2", "sixel")
     most = max(room[0] * terminal.cell[0], room[1] * terminal.cell[1]) if own else max(room[0] * 4, room[1] * 2)
     picture = ImageDrawing(image, part, max(16, min(LONGEST, most)), level, labels).paint()

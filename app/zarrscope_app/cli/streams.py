@@ -83,14 +83,28 @@ def outlive_reader() -> None:
 
 def make_inert() -> None:
     """Makes sys.stdout and sys.stderr write text without terminal control sequences."""
+    _replace_closed()
     sys.stdout, sys.stderr = _inert(sys.stdout), _inert(sys.stderr)
     if isinstance(sys.stderr, InertStream):
         sys.stderr.confidential = True
 
 
+def _replace_closed() -> None:
+    """Puts the null device in the place of standard streams that were closed before the process began (`>&-`). Their
+    numbers must be taken: a file of a store that got one would receive the messages of libraries."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            handle = os.open(os.devnull, os.O_RDWR)
+            if handle != number:
+                os.dup2(handle, number)
+                os.close(handle)
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - stays open
+
+
 def _inert(stream: TextIO) -> TextIO:
     if not isinstance(stream, io.TextIOWrapper) or isinstance(stream, InertStream):
-        return stream  # None if the process was started without it; tests replace it
+        return stream  # tests replace it
     encoding, buffering = stream.encoding, stream.line_buffering
     stream.flush()
     # Text from a file may have characters that the terminal's encoding lacks: they are escaped. The former stream stays
