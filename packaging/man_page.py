@@ -1,4 +1,4 @@
-"""Makes the man page from the commands themselves, in man(7) macros."""
+"""Makes the man page from click's commands, in man(7) macros."""
 
 from __future__ import annotations
 

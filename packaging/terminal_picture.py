@@ -1,4 +1,4 @@
-"""Makes a picture of the terminal application.
+"""Takes a screenshot of the terminal application.
 
     python packaging/terminal_picture.py FILE.png PLACE [--size 120x38] [--keys right,enter]
 

@@ -20,8 +20,6 @@ import numpy as np
 Volume = np.ndarray[Any, np.dtype[np.float32]]
 Box = tuple[slice, slice, slice]
 
-EXTENT = (32.0, 110.6, 110.6)
-"""The size of the scene in µm, z y x."""
 HALO = 2.0
 """The distance in µm around a region from which light is included before the blur."""
 BLUR = (0.62, 0.17, 0.17)
