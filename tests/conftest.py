@@ -1,6 +1,7 @@
-"""The rules of every test: hangs end, nothing leaks, and nothing is skipped in silence.
+"""Rules for every test: a hanging test ends, no thread or file leaks, and no test is skipped without being counted.
 
-- A test that hangs is ended by pytest-timeout (120 s), with the stacks of all threads.
+- A test that hangs is ended by pytest-timeout (120 s), with the stacks of all threads. If it hangs where an exception
+  is ignored, as in a `__del__`, its process ends HARD_SECONDS later; pytest-xdist then names the test and goes on.
 - A test that leaves a thread or a visible window behind fails.
 - `@pytest.mark.needs("tmux", …)` skips where the machine lacks a thing (tests/machine.py). Tests with Qt fixtures need
   "qt" and "display" without saying so, and so do whole files with the word qt or napari in their names. Skips are named
@@ -9,6 +10,8 @@
 
 from __future__ import annotations
 
+import faulthandler
+import logging
 import os
 import signal
 import subprocess
@@ -46,13 +49,18 @@ SHARED_THREADS = (
     "pymain",
     "Thread-zmq",
 )
+HARD_SECONDS = 30
 _lacking: list[tuple[str, str, str]] = []
+_stderr: list[int] = []
+"""The handle of the error output, which pytest does not capture."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if sys.__stderr__ is not None:
+        _stderr.append(os.dup(sys.__stderr__.fileno()))  # now, because conftest.py is imported while pytest captures
     os.environ.setdefault("PYTEST_QT_API", "pyqt6")
     os.environ.setdefault("QT_API", "pyqt6")
-    # Nothing that a test does may end up in the settings and recent lists of the person who runs it.
+    # The home folder of the tests, so that their user's settings and recent lists do not change.
     from hypothesis import HealthCheck, settings
 
     settings.register_profile(
@@ -63,14 +71,14 @@ def pytest_configure(config: pytest.Config) -> None:
         print_blob=True,
     )
     settings.load_profile("zarrscope")
-    # A shell has its background jobs ignore SIGINT, and so would the programs that tests start and interrupt.
+    # A shell lets its background jobs ignore SIGINT; programs that tests start and interrupt would inherit that.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # ---------------------------------------------------------------------------------- missing programs and packages
 class _NotHere(pytest.Module):
-    """A test file whose imports cannot work on this machine: one named skip in its place."""
+    """A test file whose imports cannot work on this machine: it counts as one named skip."""
 
     reason = ""
 
@@ -140,6 +148,16 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
+# ------------------------------------------------------------------------------------------------- hanging tests
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    marker = item.get_closest_marker("timeout")
+    seconds = float(marker.args[0] if marker is not None and marker.args else item.config.getini("timeout") or 0)
+    if seconds and _stderr:
+        # takes the place of the timer that pytest started for this test, and is cancelled with it
+        faulthandler.dump_traceback_later(seconds + HARD_SECONDS, file=_stderr[-1], exit=True)
+
+
 # ------------------------------------------------------------------------------------------------- leaks
 @pytest.fixture(autouse=True)
 def _nothing_leaks(request: pytest.FixtureRequest) -> Iterator[None]:
@@ -177,7 +195,8 @@ def _visible_windows() -> list[Any]:
 
 @pytest.fixture(autouse=True, scope="session")
 def _home_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Settings, caches and recent lists of the person who runs the tests stay as they are."""
+    """Tests use a home folder of their own, so that the settings, caches and recent lists of their user do not
+    change."""
     home = tmp_path_factory.mktemp("home")
     keep = {name: os.environ.get(name) for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")}
     for name in keep:
@@ -188,6 +207,25 @@ def _home_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
             os.environ.pop(name, None)
         else:
             os.environ[name] = value
+
+
+@pytest.fixture(autouse=True, scope="session")
+def use_leak_safe_log_records() -> Iterator[None]:
+    """Log records keep no reference to their arguments, which pytest would hold until the end of the test.
+
+    Takes the place of napari's fixture of this name: its records fail where the one argument is a mapping, as in a
+    message of Dask's scheduler, and the error breaks the code that logged.
+    """
+    made = logging.getLogRecordFactory()
+
+    def formatted(*args: Any, **kwargs: Any) -> logging.LogRecord:
+        record = made(*args, **kwargs)
+        record.msg, record.args = record.getMessage(), None
+        return record
+
+    logging.setLogRecordFactory(formatted)
+    yield
+    logging.setLogRecordFactory(made)
 
 
 # ------------------------------------------------------------------------------------------------- things to test with
@@ -202,7 +240,7 @@ def cases() -> Path:
 
 @pytest.fixture(scope="session")
 def zarr2() -> Path:
-    """A Python that has zarr-python 2.18, to be run as a child process."""
+    """The path of a Python with zarr-python 2.18, to be run as a child process."""
     python = machine.zarr2()
     if python is None:
         pytest.skip(_reason(["zarr2"]) or "")
@@ -211,7 +249,7 @@ def zarr2() -> Path:
 
 @pytest.fixture(scope="session")
 def ome() -> Path:
-    """A Python that has ome-zarr-py and napari-ome-zarr, to be run as a child process."""
+    """The path of a Python with ome-zarr-py and napari-ome-zarr, to be run as a child process."""
     python = machine.ome()
     if python is None:
         pytest.skip(_reason(["ome"]) or "")
@@ -220,7 +258,7 @@ def ome() -> Path:
 
 @pytest.fixture(scope="session")
 def unpacked(cases: Path) -> Path:
-    """The folder of cases, unpacked as the runner of the archive does it."""
+    """The folder of cases, unpacked in the same way as the archive's runner does."""
     code = f"import sys; sys.path.insert(0, {str(cases)!r}); import run; print(run.unpacked_cases())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
@@ -229,7 +267,7 @@ def unpacked(cases: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
-    """The storage services of this machine, each started when it is first asked for."""
+    """The storage services of this machine, each started when a test first needs it."""
     from contracts.places import Services
 
     found = Services(tmp_path_factory.mktemp("services"))

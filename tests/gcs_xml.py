@@ -1,4 +1,5 @@
-"""Google Cloud Storage on this machine, by the XML interface: what obstore speaks, before a server of the JSON one.
+"""The XML interface of Google Cloud Storage, which obstore uses, in front of fake-gcs-server, which has only the JSON
+one.
 
 fake-gcs-server keeps the values and their generations, and checks preconditions. `interface` puts the
 XML one before it.
@@ -8,7 +9,6 @@ https://cloud.google.com/storage/docs/xml-api/reference-methods
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from email.utils import formatdate
@@ -17,6 +17,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 from xml.sax.saxutils import escape
+
+from contracts.http_server import serving
 
 _BOUNDARY = "values"
 _PASSED = ("Content-Type", "Content-Range", "ETag", "Last-Modified", "Accept-Ranges", "X-Goog-Generation")
@@ -33,15 +35,8 @@ def options(url: str) -> dict[str, Any]:
 @contextmanager
 def interface(url: str) -> Iterator[str]:
     """The address of the XML interface to the server at `url`."""
-    server = _Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"url": url}))
-    thread = threading.Thread(target=server.serve_forever, name="service-gcs")
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(_Server(("127.0.0.1", 0), type("Handler", (_Handler,), {"url": url})), "service-gcs") as address:
+        yield address
 
 
 class _Server(ThreadingHTTPServer):

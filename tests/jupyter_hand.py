@@ -1,4 +1,4 @@
-"""Jupyter's own pages with the widget in them, in Chromium: a server of its own, a page that notes whom it asks."""
+"""Runs a Jupyter server and opens its pages with the widget in Chromium; records the hosts of all requests."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ CONNECTED = (
     "() => window.jupyterapp?.shell.currentWidget?.sessionContext?.session?.kernel?.connectionStatus === 'connected'"
 )
 PATIENCE = 120_000
-"""Milliseconds for what needs a kernel to start; everything else is there long before."""
+"""Milliseconds for steps that start a kernel; all others are much faster."""
 
 
 def make_image(folder: Path, step: int = 25) -> None:
-    """OME-Zarr 0.5, 2 channels × 8 planes of 64 × 64; plane z is 20 + `step` z in the first channel."""
+    """Makes an OME-Zarr 0.5 image of 2 channels × 8 planes of 64 × 64; plane z is 20 + `step` z in the first
+    channel."""
     hierarchy = zarrscope.open(str(folder), "w-")
     axes = [{"name": "c", "type": "channel"}, *({"name": n, "type": "space", "unit": "micrometer"} for n in "zyx")]
     scale = [{"type": "scale", "scale": [1, 0.5, 0.1, 0.1]}]
@@ -45,7 +46,7 @@ def make_image(folder: Path, step: int = 25) -> None:
 
 @contextlib.contextmanager
 def served(tmp_path: Path, cells: Sequence[str], *, page: str = "lab/tree") -> Iterator[str]:
-    """The address of a notebook of these cells in a server of its own, which ends whatever happens. `page`: that of
+    """The address of a notebook with these cells on a server of its own, which ends in any case. `page`: that of
     JupyterLab ("lab/tree") or of Notebook 7 ("notebooks")."""
     work = tmp_path / "work"
     work.mkdir()
@@ -71,8 +72,8 @@ def served(tmp_path: Path, cells: Sequence[str], *, page: str = "lab/tree") -> I
 
 @contextlib.contextmanager
 def opened_page(url: str, errors: list[str], **options: Any) -> Iterator[Any]:
-    """A page of Chromium with the notebook and its kernel. Errors of the page are added to `errors`, and so are
-    requests to other machines."""
+    """A page of Chromium with the notebook and its kernel. Errors of the page, and its requests to other machines, are
+    added to `errors`."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
@@ -100,9 +101,9 @@ def wait_for_kernel(page: Any) -> None:
 
 
 def run_first_cell(page: Any, status: str = "ready") -> None:
-    """As a person does, until the widget has this status: JupyterLab now and then drops what is run in the moment after
-    its kernel has come, and the prompt stays empty or the star remains, so it is run again; or it asks which kernel is
-    wanted, so it is told."""
+    """Runs the first cell as a user does, until the widget has this status. JupyterLab sometimes drops a run just after
+    its kernel has started, so that the prompt stays empty or shows a star: then the cell is run again. If JupyterLab
+    asks for a kernel, it is chosen."""
     from playwright.sync_api import TimeoutError as Late
 
     asked = page.locator(".jp-Dialog select")
@@ -124,7 +125,7 @@ def run_first_cell(page: Any, status: str = "ready") -> None:
 
 
 def _complaint(errors: list[str], said: Any) -> None:
-    """Keeps an error of the page; not that JupyterLab finds no language server, for which it asks at some moment."""
+    """Records an error of the page, except that JupyterLab finds no language server."""
     where = (said.location or {}).get("url", "")
     if said.type == "error" and "/lsp/" not in where:
         errors.append(f"{said.text} {where}")
@@ -137,8 +138,8 @@ def _note(errors: list[str], url: str) -> None:
 
 
 def choose_the_image(page: Any) -> None:
-    """Folds the image in the tree, unfolds it again, and chooses it."""
-    page.wait_for_selector(".zs-row[data-path='/image/0']")  # an only child unfolds by itself
+    """Collapses and expands the image in the tree, and selects it."""
+    page.wait_for_selector(".zs-row[data-path='/image/0']")  # an only child is expanded automatically
     page.click(".zs-row[data-path='/image'] .tw")
     page.wait_for_selector(".zs-row[data-path='/image/0']", state="detached")
     page.click(".zs-row[data-path='/image'] .tw")
@@ -147,7 +148,7 @@ def choose_the_image(page: Any) -> None:
 
 
 def middle(page: Any) -> list[int]:
-    """The colour of the canvas in its middle."""
+    """The colour of the centre of the canvas."""
     found: list[int] = page.evaluate(
         "() => { const c = document.querySelector('.zs [data-view=main] canvas');"
         " return [...c.getContext('2d').getImageData(c.width >> 1, (c.height >> 1) + 3, 1, 1).data].slice(0, 3); }"
@@ -184,7 +185,7 @@ def wait_until(happened: Callable[[], object]) -> None:
 
 
 def save_exposure(page: Any, document: Path) -> None:
-    """Types 0.108 for the exposure among all fields, and saves; nothing is written before."""
+    """Types 0.108 for the exposure among all fields, and saves; nothing is written before that."""
     before = document.read_bytes()
     page.click(".zs [data-way=fields]")
     field = page.locator(".zs input[data-pointer='/exposure']")

@@ -1,4 +1,5 @@
-"""The programs and devices of the machine that runs the tests: the names of `@pytest.mark.needs(…)`.
+"""The programs and devices that tests can need: the names of `@pytest.mark.needs(…)`, and whether this machine has
+them.
 
 A thing that is absent is a sentence saying what to install; tests/conftest.py skips by it and counts. `PACKAGES` things
 come from the system's packages (packaging/system-packages.txt): packaging/check --system installs them, and then a skip
@@ -21,19 +22,19 @@ PACKAGES = frozenset({"qt", "display", "tmux", "chromium"})
 
 
 def platform() -> str:
-    """The value of sys.platform, here or on the system that tests/systems forces."""
+    """The value of sys.platform on this machine, or on the simulated system (tests/systems)."""
     forced = getattr(sys.modules.get("systems.forced"), "installed", None)
     return forced.platform if forced is not None else sys.platform
 
 
 def keeps_modes() -> bool:
-    """Whether chmod does something on the system that tests/systems forces, and beyond a bit; on this one it does."""
+    """Whether chmod changes more than one bit; on a simulated system (tests/systems) it may not."""
     forced = getattr(sys.modules.get("systems.forced"), "installed", None)
     return forced is None or not (forced.does("no modes") or forced.does("modes are one bit"))
 
 
 def locks_files() -> bool:
-    """Whether flock does something on the system that tests/systems forces; on this one it does."""
+    """Whether flock has an effect; on a simulated system (tests/systems) it may not."""
     forced = getattr(sys.modules.get("systems.forced"), "installed", None)
     return forced is None or not forced.does("nothing is locked")
 
@@ -80,7 +81,8 @@ def silx() -> Path | None:
 
 @functools.cache
 def missing(thing: str) -> str | None:
-    """Why `thing` cannot be had here and how to get it; None when it is here. Raises KeyError for an unknown thing."""
+    """The reason why `thing` is missing on this machine, and how to get it; None if it is there. Raises KeyError for an
+    unknown thing."""
     return {
         "qt": _qt,
         "display": _display,

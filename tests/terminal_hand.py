@@ -1,9 +1,9 @@
-"""The terminal application in a test: its pilot, and what stands on its screen."""
+"""A robot for the terminal application: sends keys through Textual's pilot, and reads the screen."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -19,7 +19,7 @@ from zarrscope_app.tui.picker import Picker
 
 
 class Screen:
-    """An explorer of 80 x 24, its pilot, and what it says."""
+    """An explorer of 80 x 24 and its pilot; reads the screen."""
 
     def __init__(self, app: Explorer, pilot: Pilot[Any]) -> None:
         self.app, self.pilot, self.session = app, pilot, app.session
@@ -46,11 +46,11 @@ class Screen:
         return self.app.screen
 
     def sheet(self) -> str:
-        """The text of the sheet in front."""
+        """The text of the dialog in front."""
         return "\n".join(str(part.content) for part in self.app.screen.query(Static))
 
     async def command(self, id: str) -> None:
-        """Finds a command by its name, and gives it."""
+        """Runs a command that it finds by its name."""
         label = next(c.label for c in COMMANDS if c.id == id).rstrip("…")
         await self.press("ctrl+p")
         await self.until(lambda: isinstance(self.top, Picker), "the commands are shown")
@@ -66,3 +66,18 @@ class Screen:
 
         await self.until(is_open, "it is open")
         await self.pilot.pause()
+
+
+def explore(
+    url: str, steps: Callable[[Screen], Awaitable[None]], size: tuple[int, int] = (80, 24), **options: Any
+) -> None:
+    """Runs `steps` in an explorer of this size, after it has opened the address."""
+
+    async def run() -> None:
+        app = Explorer(url, **options)
+        async with app.run_test(size=size) as pilot:
+            screen = Screen(app, pilot)
+            await screen.ready()
+            await steps(screen)
+
+    asyncio.run(run())

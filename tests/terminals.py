@@ -1,4 +1,4 @@
-"""A pseudo-terminal with a program in it, for tests. POSIX only."""
+"""Runs a program in a pseudo-terminal, for tests. POSIX only."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SECONDS = 90.0
 
 
 class Terminal:
-    """A command in a terminal of its own."""
+    """A command in a pseudo-terminal of its own."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class Terminal:
         answers: bytes | None = None,
         **environment: str,
     ) -> None:
-        """`size`: lines and columns. `answers`: what it says where it is asked what it can (DA1)."""
+        """`size`: lines and columns. `answers`: the answer to the question for the terminal's abilities (DA1)."""
         self._mine, self._its = pty.openpty()
         fcntl.ioctl(self._its, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
         self.before = termios.tcgetattr(self._its)
@@ -73,11 +73,11 @@ class Terminal:
             self._read(0.1)
 
     def sees(self, text: str) -> None:
-        """Waits for a text: written in one go, or on the screen, of which only the cells that change are written."""
+        """Waits for a text that was written in one go or is on the screen; only changed cells are written."""
         self.wait(lambda written: text in written or any(text in line for line in self.screen()), f"{text!r} is seen")
 
     def screen(self) -> list[str]:
-        """The lines of the screen, from all that was written since the start."""
+        """The lines of the screen, from all output since the start."""
         shown = ScreenChanges()
         shown.feed(self._all.decode(errors="replace"))
         return ["".join(row.text) for row in shown._rows]
@@ -87,18 +87,18 @@ class Terminal:
         os.write(self._mine, keys.encode())
 
     def written_until_quiet(self, seconds: float = 0.4) -> int:
-        """How many bytes came, once nothing has come for so long."""
+        """The number of bytes written until no more have come for `seconds`."""
         while self._read(seconds):
             pass
         return len(self._bytes)
 
     def resize(self, lines: int, columns: int) -> None:
-        """Gives it another size, as a window manager does."""
+        """Changes its size, as a window manager does."""
         fcntl.ioctl(self._its, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
         os.killpg(self.process.pid, signal.SIGWINCH)
 
     def ended(self) -> int:
-        """The exit status, everything written read."""
+        """Waits for the end of the command, reads all its output, and returns the exit status."""
         end = time.monotonic() + SECONDS
         while self.process.poll() is None:
             assert time.monotonic() < end, "it did not end"
@@ -121,7 +121,7 @@ class Terminal:
 
 @contextmanager
 def terminals() -> Iterator[Callable[..., Terminal]]:
-    """Gives what starts terminals, and closes them afterwards."""
+    """Returns a function that starts terminals, which are closed afterwards."""
     started: list[Terminal] = []
 
     def start(*arguments: str, **environment: Any) -> Terminal:

@@ -24,15 +24,16 @@ CALLED = re.compile(
     "apply|compose|convert|count|data|done|event|exit|flags|flush|index|invoke|list_commands|parent|parse_args|render|"
     "render_line|resolve_command|shell_complete|write"
 )
-"""The names by which Qt, Textual, click and Python call methods that a host's class overrides. The toolkits are not
-imported here, so these methods are told by name, and need no docstring: the toolkit documents them."""
+"""The names of methods that Qt, Textual, click and Python call and that a host's class overrides. The toolkits are not
+imported here; their documentation covers these methods, so they need no docstring."""
 WORDS = ("words.py", "strings.py")
-"""Modules of sentences. Their functions that return a string need no docstring: the string shows the meaning."""
+"""Modules of sentences. Their functions that return a string need no docstring, because the string shows the
+meaning."""
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 SECONDARY = {"overload", "setter", "deleter"}
-"""The last names of the decorators of definitions that belong to another one."""
+"""The last names of decorators that make a definition a part of another one."""
 
 
 class FoundClass(NamedTuple):
@@ -116,8 +117,8 @@ def standard_class(module: ast.Module, name: str) -> object:
 
 
 def outline(text: str) -> ast.Module:
-    """A parsed module with the first statement of each function only: keeping all 600 whole takes four times as long,
-    because Python then examines them for garbage again and again."""
+    """A parsed module without the bodies of functions beyond their first statement. Keeping all 600 complete takes four
+    times as long, because Python's garbage collector then examines them repeatedly."""
     module = ast.parse(text)
     cut(module)
     return module

@@ -74,7 +74,7 @@ def test_the_desktop_learns_of_zarrscope_and_forgets_it(tmp_path: Path) -> None:
 
 
 MAIN = {*"AudioVideo Development Education Game Graphics Network Office Science Settings System Utility".split()}
-"""Main categories of the desktop menu specification; an entry of two of them stands in the menu twice."""
+"""Main categories of the desktop menu specification; an entry with two of them appears in the menu twice."""
 
 
 def test_the_desktop_entry_is_valid() -> None:

@@ -1,4 +1,4 @@
-"""The docs say what the code does: generated parts are up to date, and every link, picture and path leads somewhere."""
+"""The docs match the code: generated parts are up to date, and every link, picture and path exists."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _named(page: Path) -> str:
 
 
 def _anchors(page: Path) -> set[str]:
-    """The anchors that a page's headings make."""
+    """The anchors of a page's headings."""
     heads = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.M)
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
@@ -73,7 +73,7 @@ def test_no_page_is_left_alone() -> None:
 
 
 def _rules(text: str) -> set[str]:
-    """The rules of reference.md that a text cites: "spec A.6", "F.13"."""
+    """The rules of reference.md that a text cites, such as "spec A.6" or "F.13"."""
     sections = re.findall(r"\b(?:spec|reference\.md) ([A-Z])\b(?!\.\d)", text)
     return {*sections, *re.findall(r"(?<![\w./\"'])([A-FH]\.\d+(?:\.\d+)*)(?![\w\"'])", text)}
 

@@ -1,4 +1,6 @@
-"""Public definitions are documented in numpydoc's form (https://numpydoc.readthedocs.io), and their examples run."""
+"""Public definitions are documented in the form of numpydoc (https://numpydoc.readthedocs.io), and their examples
+run.
+"""
 
 from __future__ import annotations
 
@@ -71,13 +73,13 @@ def with_examples() -> list[str]:
 
 
 def sections(text: str) -> dict[str, str]:
-    """The text of each section; "" is what stands before the first."""
+    """The text of each section of a docstring; "" is the text before the first section."""
     parts = re.split(r"^(\w+)\n-{3,}\n", inspect.cleandoc(text), flags=re.MULTILINE)
     return {"": parts[0], **dict(zip(parts[1::2], parts[2::2], strict=True))}
 
 
 def named(section: str) -> set[str]:
-    """The names that stand at the left edge of a section: "shape, dtype" names two."""
+    """The names at the left edge of a section; "shape, dtype" are two names."""
     lines = [line for line in section.splitlines() if line and not line.startswith(" ")]
     return {name.strip().lstrip("*") for line in lines for name in line.split(":")[0].split(",")}
 
@@ -153,8 +155,8 @@ print(json.dumps(results))
 
 @pytest.fixture(scope="module")
 def results() -> dict[str, tuple[int, int, str]]:
-    """Module → how many of its examples failed, how many ran, and the output. In a process of their own, because the
-    example of `codec` registers one."""
+    """For each module, the numbers of its failed and run examples, and the output. They run in another process, because
+    the example of `codec` registers one."""
     command = [sys.executable, "-c", RUN, *with_examples()]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
@@ -207,9 +209,9 @@ def test_the_public_names_of_a_store_are_few() -> None:
 
 
 PART_OF = {"before", "after", "store"}
-"""The names that every wrapper shows."""
+"""The public names of every wrapper."""
 DISTANT = {"network", "width", "size", "read_end"}
-"""The names that every store shows whose values come by requests."""
+"""The public names of every store whose values are read by requests."""
 SHOWN = {
     "BucketRequests": DISTANT,
     "Counting": {*PART_OF, "keys", "read", "requests", "reset", "written"},
@@ -240,7 +242,7 @@ SHOWN = {
     "ZarrPythonStore": DISTANT,
     "ZipStore": {"comment", "duplicates", "limit", "refused", "sync"},
 }
-"""Each store → its public names beside those of Store."""
+"""For each store, its public names beyond those of Store."""
 
 
 def kinds_of_store(kind: type[Store] = Store) -> Iterator[type[Store]]:

@@ -1,4 +1,4 @@
-"""Some of our errors are Python's own as well (OSError, KeyError): nobody handles one of ours by accident.
+"""Some of zarrscope's errors are also Python's own (OSError, KeyError): no `except` catches one of them by accident.
 
 Every handler of such a built-in error is looked at. Where a call in its block may raise one of ours, as far as names
 tell, a handler of ZarrscopeError must stand before it, or the place is listed here with the reason why it cannot.
@@ -30,7 +30,7 @@ ALLOWED = {
     **{(name, "_asked"): OBSTORE for name in ("_put_if", "_erased")},
     ("_listed", "_named"): OBSTORE,
     ("_listed", "_wait"): OBSTORE,
-    ("_put_if", "_version"): "it takes an answer apart",
+    ("_put_if", "version_of"): "it takes an answer apart",
     ("_write", "write_frame"): PIPE,
     ("_write", "flush"): PIPE,
     ("read_sized", "open"): PARAMIKO,
@@ -83,7 +83,8 @@ ALLOWED = {
     ("remove", "remove_beneath"): SYSTEM,
     ("_replace", "begin"): SYSTEM,
 }
-"""(function that handles, function it calls) → why no error of ours comes from there that would be taken for it."""
+"""(function that handles, function it calls) → the reason why no error of zarrscope is mistaken for the built-in
+one."""
 
 
 @cache
@@ -93,7 +94,7 @@ def modules() -> dict[str, ast.Module]:
 
 
 def strangers(module: ast.Module) -> set[str]:
-    """The names that stand for other people's modules and what is imported from them."""
+    """The names of modules of other projects, and of what is imported from them."""
     found = set()
     for node in ast.walk(module):
         if isinstance(node, ast.Import):
@@ -104,7 +105,7 @@ def strangers(module: ast.Module) -> set[str]:
 
 
 def called(node: ast.AST, foreign: set[str]) -> Iterator[str]:
-    """The names of our functions and methods that are called, or given to be called, in `node`."""
+    """The names of zarrscope's functions and methods that are called, or passed to be called, in `node`."""
     for each in ast.walk(node):
         if isinstance(each, ast.Yield | ast.YieldFrom):
             yield "yield"
@@ -117,7 +118,7 @@ def called(node: ast.AST, foreign: set[str]) -> Iterator[str]:
             root = function.value
             while isinstance(root, ast.Attribute | ast.Call):
                 root = root.func if isinstance(root, ast.Call) else root.value
-            # A text's own methods, and those of other people's modules.
+            # Methods of str, and of modules of other projects.
             if not isinstance(root, ast.Constant | ast.JoinedStr) and not (
                 isinstance(root, ast.Name) and root.id in foreign
             ):
@@ -126,7 +127,7 @@ def called(node: ast.AST, foreign: set[str]) -> Iterator[str]:
 
 @cache
 def raising() -> frozenset[str]:
-    """The names of functions that may raise one of ours: they do, or call one that does."""
+    """The names of functions that may raise an error of zarrscope: they do so themselves, or call one that does."""
     calls: dict[str, set[str]] = {}
     found: set[str] = set()
     for module in modules().values():
@@ -156,7 +157,8 @@ def names_of(kind: ast.expr | None) -> set[str]:
 
 
 def handlers(module: ast.Module) -> Iterator[tuple[str, int, list[ast.stmt]]]:
-    """(function, line, guarded block) of each handler of a built-in error that no handler of ours stands before."""
+    """(function, line, guarded block) of each handler of a built-in error without an earlier handler of zarrscope's
+    errors."""
     constants = {
         target.id: names_of(node.value)
         for node in module.body

@@ -1,4 +1,4 @@
-"""The shipped and the tracked files: the wheel's contents, and no trace of the machines they were written on."""
+"""The files of the wheel and of the repository, which contain no paths of the machines they were written on."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 import machine
 
 PACKAGES = {"zarrscope": "core", "zarrscope_app": "app", "zarrscope_resources": "resources"}
-# Spelled in pieces, so that this file does not find itself.
+# Split, so that this file does not match itself.
 MACHINE_PATHS = re.compile(
     r"(?<![\w.:/])(?:/(?:work|opt)/[a-z]|/tmp/[a-z]{2,}/|/root/|/Users/[A-Za-z]|/home/(?!user|me|you|person|ada)[a-z])"
 )
@@ -77,7 +77,7 @@ def test_the_top_level_holds_what_the_house_allows() -> None:
 
 
 def test_the_engine_has_few_entries() -> None:
-    """A newcomer looks at them all: a folder for each reason to change."""
+    """Newcomers read the list: there is one folder for each reason to change."""
     engine = machine.ROOT / "core" / "zarrscope"
     entries = {p.relative_to(engine).parts[0] for p in _tracked() if p.is_relative_to(engine)}
     assert len(entries) <= 16, sorted(entries)
@@ -112,7 +112,7 @@ FOR_SPEED = re.compile(r"^_?([A-Z0-9_]*_)?(AT_ONCE|PAGE|PIECE|PIECES|IN_FLIGHT|G
 
 
 def test_numbers_chosen_for_speed_stand_in_one_file() -> None:
-    """How many things are handled at a time, and in pieces of what size: with their meaning in runtime/tuning.py."""
+    """Constants for the number and size of parts stand, with their meaning, in runtime/tuning.py."""
     engine = machine.ROOT / "core" / "zarrscope"
     found = {
         path.relative_to(engine).as_posix(): [
@@ -127,11 +127,11 @@ def test_numbers_chosen_for_speed_stand_in_one_file() -> None:
 SHARED_NAMES = {
     "Explorer": "what each host calls its outermost widget",
 }
-"""Public name of several modules → the reason."""
+"""The public names of several modules, with the reason for each."""
 
 
 def test_one_name_is_one_thing() -> None:
-    """A public class, or an alias of a type, has a name of its own in engine and applications together."""
+    """In engine and applications together, each public class or type alias has a name of its own."""
     homes: dict[str, list[str]] = {}
     for package in ("core/zarrscope", "app/zarrscope_app"):
         for path in sorted((machine.ROOT / package).rglob("*.py")):
@@ -158,7 +158,7 @@ WITH_REASON = re.compile(
 
 
 def test_each_suppression_has_its_reason_beside_it() -> None:
-    """On its own line, after the codes: a second comment for mypy, after a dash for ruff and coverage."""
+    """On its own line, after the codes: for mypy as a second comment, for ruff and coverage after a dash."""
     silent = []
     for path in (p for p in _tracked() if p.suffix == ".py" and p != Path(__file__).resolve()):
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -179,7 +179,7 @@ def test_what_a_subclass_defines_says_so() -> None:
 
 
 def test_the_applications_reach_into_no_node() -> None:
-    """They use nodes/internals.py for everything beside the public members."""
+    """For everything beside public members they use nodes/internals.py."""
     found = [
         f"{path.relative_to(machine.ROOT)}:{number}: {line.strip()}"
         for path in sorted((machine.ROOT / "app").rglob("*.py"))
@@ -247,7 +247,7 @@ def test_the_wheel_holds_every_file_of_the_packages_and_nothing_else(built: tupl
 def test_the_wheel_declares_its_command_and_its_licence(built: tuple[Path, Path, Path]) -> None:
     contents = _contents(built[0])
     [points] = [text.decode() for name, text in contents.items() if name.endswith("entry_points.txt")]
-    assert "zarrscope = zarrscope_app.cli:main" in points
+    assert "zarrscope = zarrscope_app.__main__:main" in points
     assert any(name.endswith("licenses/LICENSE") for name in contents)
     for target in re.findall(r"^zarrscope = ([\w.]+):([\w.]+)$", points, re.M):
         module, _, attribute = target[0].replace(".", "/"), "", target[1]

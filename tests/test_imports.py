@@ -1,4 +1,4 @@
-"""Importing stays cheap and clean: engine and presenters pull in no toolkit, `import zarrscope` next to nothing."""
+"""Imports stay few and layered: engine and presenters import no toolkit, and `import zarrscope` hardly anything."""
 
 from __future__ import annotations
 
@@ -100,7 +100,8 @@ def test_a_listing_loads_nothing_that_reads_chunks() -> None:
 
 
 def test_the_import_rules_name_every_module() -> None:
-    """lint-imports runs in packaging/check; here: its contracts are exhaustive, so that a new file must get a floor."""
+    """packaging/check runs lint-imports; this test checks that its contracts are exhaustive, so that each new file gets
+    a layer."""
     import tomllib
 
     with open(machine.ROOT / "pyproject.toml", "rb") as file:
@@ -112,7 +113,7 @@ def test_the_import_rules_name_every_module() -> None:
 
 @pytest.mark.parametrize("package", ["zarrscope", "zarrscope_app"])
 def test_no_modules_import_one_another_in_a_circle(package: str) -> None:
-    """Imports within functions and for types alone count as well."""
+    """Imports within functions and imports for types count as well."""
     imports = _imports(package)
     left = dict(imports)
     while free := [

@@ -1,6 +1,6 @@
-"""packaging/environment.sh: a working environment outlives whatever happens while its successor is made.
+"""packaging/environment.sh keeps the working environment until the next one is complete, whatever fails meanwhile.
 
-Interpreter, pip and uv are played by scripts, so nothing is installed and no network is needed."""
+Scripts stand in for the interpreter, pip and uv, so nothing is installed and no network is needed."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Checkout:
         return self.run(["bash", "-c", code, "bash", str(self.root), str(machine.ROOT), stamp], uv, pip)
 
     def demo(self, uv: str) -> subprocess.CompletedProcess[str]:
-        """packaging/demo as it is, with the interpreter that is played."""
+        """packaging/demo unchanged, with a script in place of the interpreter."""
         for name in ("demo", "environment.sh", "system-packages.txt"):
             shutil.copy(machine.ROOT / "packaging" / name, self.root / "packaging")
         with (self.root / "packaging/environment.sh").open("a") as file:
@@ -156,7 +156,7 @@ def test_ctrl_c_ends_it_all(checkout: Checkout) -> None:
     assert "Interrupted." in done.stderr
     assert "goes on" not in done.stdout
     calls = (checkout.root / "calls").read_text().splitlines()
-    assert len(calls) == 2, calls  # pip for uv, and uv: pip does not try after it
+    assert len(calls) == 2, calls  # pip, which installs uv, and uv: pip is not tried after its interrupt
     assert (checkout.stamp, checkout.environments) == ("one", [os.readlink(checkout.link)])
 
 

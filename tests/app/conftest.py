@@ -14,8 +14,8 @@ import pytest
 
 import machine
 from zarrscope.model import plugins
-from zarrscope.runtime.threads import Mailbox
-from zarrscope_app.presenters import Forgetful, Session, Workspace, views
+from zarrscope.runtime.threads import Mailbox, shared
+from zarrscope_app.presenters import Forgetful, Session, TreePresenter, Workspace, views
 from zarrscope_app.presenters.form import field_editors
 
 if TYPE_CHECKING:
@@ -29,6 +29,14 @@ def mailbox() -> Mailbox:
 
 
 @pytest.fixture
+def tree(mailbox: Mailbox) -> Iterator[TreePresenter]:
+    """A tree without a session."""
+    owner = shared().owner(mailbox)
+    yield TreePresenter(owner)
+    owner.close()
+
+
+@pytest.fixture
 def workspace(mailbox: Mailbox) -> Iterator[Workspace]:
     workspace = Workspace(mailbox, Forgetful())
     yield workspace
@@ -37,7 +45,7 @@ def workspace(mailbox: Mailbox) -> Iterator[Workspace]:
 
 @pytest.fixture
 def session(place: str, mailbox: Mailbox) -> Iterator[Session]:
-    """The form of the test's own `place`, open for writing, all fields read."""
+    """A session on the address that the test's fixture `place` gives, open for writing, with all fields read."""
     made = Session(place, mailbox, writable=True)
     made.set_tab("attributes")
     mailbox.run_until(lambda: bool(made.edit.state.fields))
@@ -47,7 +55,7 @@ def session(place: str, mailbox: Mailbox) -> Iterator[Session]:
 
 @pytest.fixture
 def open_form(mailbox: Mailbox) -> Iterator[Callable[..., Session]]:
-    """open_form(place, writable=True): a session at `place` whose form by meaning has been read."""
+    """Returns open_form(place, writable=True), which opens a session whose form by meaning has been read."""
     made: list[Session] = []
 
     def open_form(place: str | Path, writable: bool = True) -> Session:
@@ -63,7 +71,7 @@ def open_form(mailbox: Mailbox) -> Iterator[Callable[..., Session]]:
 
 @pytest.fixture
 def robot(qtbot: Any) -> Iterator[QtRobot]:
-    """A person at a window that has nothing open."""
+    """A robot at a window in which nothing is open."""
     from qt_robot import QtRobot
 
     robot = QtRobot(qtbot)
@@ -73,7 +81,7 @@ def robot(qtbot: Any) -> Iterator[QtRobot]:
 
 @pytest.fixture
 def hand(qtbot: Any, make_napari_viewer: Any) -> Iterator[Hand]:
-    """A person at the dock of a napari window that is shown."""
+    """A robot at the dock of a visible napari window."""
     from napari_hand import Hand
 
     hand = Hand(qtbot, make_napari_viewer(show=True))
@@ -90,8 +98,8 @@ def _forget() -> None:
 
 @pytest.fixture
 def install(tmp_path: Path) -> Iterator[Callable[..., None]]:
-    """install(name, entry points, *modules of tests/plugged, **{module: text}): a package of other people, in a folder
-    on this process's path as long as the test runs."""
+    """Returns install(name, entry points, *modules of tests/plugged, **{module: text}), which puts a package of another
+    project on this process's path until the test ends."""
     folder = tmp_path / "installed"
     folder.mkdir()
     made: list[str] = []

@@ -1,8 +1,11 @@
-"""The way from workers to the window's thread: order, turns between which input is handled, nested loops, faults."""
+"""Calls from worker threads to the window's thread: order, batches between which input is handled, nested loops,
+errors.
+"""
 
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import Any
 
 import pytest
@@ -27,9 +30,12 @@ def test_calls_of_other_threads_run_here_in_their_order(qapp: Any) -> None:
     bridge, told = Bridge(), list[tuple[int, bool]]()
     here = threading.get_ident()
 
+    def arrived(number: int) -> None:
+        told.append((number, threading.get_ident() == here))
+
     def post() -> None:
         for number in range(1000):
-            bridge.post(lambda number=number: told.append((number, threading.get_ident() == here)))  # type: ignore[misc]  # mypy infers no type of a default
+            bridge.post(partial(arrived, number))
 
     worker = threading.Thread(target=post)
     worker.start()
@@ -40,12 +46,13 @@ def test_calls_of_other_threads_run_here_in_their_order(qapp: Any) -> None:
 
 
 def test_a_timer_comes_between_two_turns(qapp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each call here uses up its turn; Qt would handle as many queued signals before the timer."""
+    """Each call here takes the whole time of its batch; Qt alone would handle just as many queued signals before the
+    timer."""
     monkeypatch.setattr(bridges, "TURN", 0.0)
     bridge, told = Bridge(), list[object]()
     QApplication.processEvents()
     for number in range(CALLS):
-        bridge.post(lambda number=number: told.append(number))  # type: ignore[misc]  # mypy infers no type of a default
+        bridge.post(partial(told.append, number))
     QTimer.singleShot(0, lambda: told.append("timer"))
     passes(told, CALLS + 1)
     assert told.index("timer") < CALLS
@@ -57,14 +64,14 @@ def test_calls_that_come_together_need_few_signals(qapp: Any, monkeypatch: pytes
     bridge, told, turns = Bridge(), list[int](), list[None]()
     bridge._posted.connect(lambda: turns.append(None))
     for number in range(CALLS):
-        bridge.post(lambda number=number: told.append(number))  # type: ignore[misc]  # mypy infers no type of a default
+        bridge.post(partial(told.append, number))
     passes(told, CALLS)
     assert told == list(range(CALLS))
     assert len(turns) <= 2
 
 
 def test_an_event_loop_within_a_call_runs_the_calls_after_it(qapp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a dialog does, which a call opens, and in which results arrive."""
+    """A call may open a dialog with an event loop of its own; calls for results then run in that loop."""
     monkeypatch.setattr(bridges, "TURN", 60.0)
     bridge, told = Bridge(), list[str]()
     loop = QEventLoop()

@@ -1,4 +1,4 @@
-"""A store that is still being written: a refresh shows what has grown, what was open stays open, lag is no error."""
+"""A store that another program is writing: a refresh shows new nodes and values, and open nodes stay open."""
 
 from __future__ import annotations
 
@@ -16,16 +16,11 @@ from zarrscope_app.presenters import Session, SessionStatus
 
 
 class Far(Shelf):
-    """A shelf that is far away: consolidated metadata are used there."""
+    """A remote store: its consolidated metadata are used."""
 
     def __init__(self) -> None:
         super().__init__()
         self.remote = True
-
-
-@pytest.fixture
-def mailbox() -> Mailbox:
-    return Mailbox()
 
 
 @pytest.fixture(params=[Shelf, Far])
@@ -69,7 +64,7 @@ def test_a_refresh_shows_what_has_grown(
     session = show(shelf, "/g/a")
     mailbox.run_until(settled(session))
     assert "changing" not in session.state.facts
-    other = zarrscope.open(shelf, "r+", consolidated=False)  # a writer that leaves the copy as it is
+    other = zarrscope.open(shelf, "r+", consolidated=False)  # a writer that does not update the consolidated metadata
     array: Any = other["/g/a"]
     array.resize((5, 4))
     array[4] = 9
@@ -173,7 +168,7 @@ def test_a_copy_that_is_ahead_of_its_document_is_read_all_the_same() -> None:
     before = store.get("a/zarr.json") or b""
     array.resize((4,))
     made.consolidate()
-    store.set("a/zarr.json", before)  # as a service answers that is not consistent at once
+    store.set("a/zarr.json", before)  # an eventually consistent service may still return the old document
     store.remote = True
     found: Any = zarrscope.open(store)["/a"]
     assert found.shape == (4,)

@@ -1,4 +1,4 @@
-"""Channels side by side: each view shows its channel of the plane, and gestures in any of them act on all."""
+"""Channels side by side: each view shows one channel of the same plane, and a gesture in one view acts on all."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""An edit of one channel of an image whose metadata state no channels: the picture keeps its contrast and colours,
-because the channels are stated as the picture shows them."""
+"""An edit of one channel of an image whose metadata state none: all channels are added as the picture shows them, so
+the picture does not change.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ SENTENCE = "indow of 2 channels from the values of level 1"
 
 
 def make(place: Path, dtype: str = "uint16", channels: list[Any] | None = None) -> Path:
-    """An image of two channels and two levels, whose values reach about 2000."""
+    """Makes an image of two channels and two levels, whose values reach about 2000."""
     values = np.linspace(100, 2000, 2 * 4 * 32 * 32).reshape(2, 4, 32, 32).astype(dtype)
     scales = [[1, 1, factor, factor] for factor in (1, 2)]
     datasets = [
@@ -147,7 +148,7 @@ def test_the_form_states_what_the_picture_shows_and_says_so(
     edit.edit("channel/0/label", "DAPI")
     shown = edit.field("channel/0/label")
     assert shown is not None
-    edit.edit("name", "nuclei")  # waits for the edit before it, so that neither is lost
+    edit.edit("name", "nuclei")  # waits for the previous edit, so that neither is lost
     mailbox.run_until(lambda: not edit.busy, SECONDS)
     assert on
     assert threading.main_thread() not in on

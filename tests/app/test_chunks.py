@@ -1,4 +1,4 @@
-"""The stored chunks of an array: their inventory, their map in the hosts, and their report on the command line."""
+"""The chunk map: the stored chunks of an array, drawn in the hosts and listed by the command line."""
 
 from __future__ import annotations
 
@@ -15,12 +15,22 @@ import zarrscope
 from contracts.http_server import web_server
 from contracts.journeys import Shelf
 from zarrscope.check.inventory import UNKNOWN, inner_chunks, take_inventory
+from zarrscope.chunkio.stored_chunks import number_of
 from zarrscope.runtime.threads import Mailbox
 from zarrscope.stores.memory import MemoryStore
 from zarrscope_app import cli
-from zarrscope_app.presenters import Session, SessionStatus, Workspace
+from zarrscope_app.presenters import Session, SessionStatus, Workspace, strings
+from zarrscope_app.presenters.chunks.missing import next_missing, part_around, step_of
 from zarrscope_app.presenters.chunks.presenter import ChunksPresenter
-from zarrscope_app.presenters.chunks.view_models import ABSENT, FAILED, LOADING, PARTLY, PRESENT
+from zarrscope_app.presenters.chunks.view_models import (
+    ABSENT,
+    FAILED,
+    LOADING,
+    PARTLY,
+    PRESENT,
+    ChunkMap,
+    missing_reason,
+)
 
 
 def settled(session: Session) -> Callable[[], bool]:
@@ -33,7 +43,7 @@ def shelf() -> Shelf:
 
 
 def sparse(store: Any, path: str = "/a", **how: Any) -> Any:
-    """3 x 40 x 60 uint16 in chunks of 1 x 10 x 10, of which the diagonal of plane 1 is stored."""
+    """A 3 x 40 x 60 uint16 array in chunks of 1 x 10 x 10; only the chunks on the diagonal of plane 1 are stored."""
     hierarchy = zarrscope.open(store, "a")
     array = hierarchy.create_array(
         path, shape=(3, 40, 60), dtype="u2", chunks=(1, 10, 10), dimension_names=("z", "y", "x"), **how
@@ -44,7 +54,7 @@ def sparse(store: Any, path: str = "/a", **how: Any) -> Any:
 
 
 def extent(chunks: ChunksPresenter) -> tuple[int, ...]:
-    """Rows and columns of the map."""
+    """The number of rows and columns of the map."""
     cells = chunks.state.cells
     return cells.shape if cells is not None else ()
 
@@ -204,7 +214,7 @@ def test_a_chosen_chunk_tells_key_size_and_what_reading_it_gives(
     assert chunks.state.cells[2, 2] == PRESENT
     chunks.choose(0, 3)
     assert chunks.state.chosen is not None
-    assert {i.label: i.text for i in chunks.state.chosen.items}["Stored"] == "no: it reads as the fill value"
+    assert {i.label: i.text for i in chunks.state.chosen.items}["Stored"] == "no"
 
 
 def test_loading_and_failing_show_on_the_map(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
@@ -271,6 +281,11 @@ def test_the_map_of_an_array_that_cannot_be_decoded(shelf: Shelf, workspace: Wor
 
 
 # ---------------------------------------------------------------------- hosts
+def _shows_the_diagonal(shown: ChunkMap) -> bool:
+    """Whether the map shows plane 1 of `sparse`, and no chunk that is still being loaded."""
+    return shown.cells is not None and bool((shown.cells == np.where(np.eye(4, 6), PRESENT, ABSENT)).all())
+
+
 @pytest.mark.needs("qt", "display")
 def test_the_window_draws_the_map(shelf: Shelf, qtbot: Any) -> None:
     from qtpy.QtCore import QPoint, Qt
@@ -283,7 +298,7 @@ def test_the_window_draws_the_map(shelf: Shelf, qtbot: Any) -> None:
     qtbot.waitUntil(settled(session), timeout=20_000)
     pane = window.tabs.pages["chunks"]
     session.set_tab("chunks")
-    qtbot.waitUntil(lambda: session.chunks.state.cells is not None and "stored" in pane.legend.text(), timeout=20_000)
+    qtbot.waitUntil(lambda: _shows_the_diagonal(pane.map._map), timeout=20_000)
     picture = pane.map.grab().toImage()
     side = pane.map._cell()[0]
     colours = {picture.pixelColor(int(side * (k + 0.5)), int(side * (k + 0.5))).name() for k in range(4)}
@@ -368,3 +383,32 @@ def test_chunks_and_stats_say_the_same_as_the_map(
     assert "together" in capsys.readouterr().out
     assert cli.run(["chunks", place]) == 1
     assert "zarrscope stats" in capsys.readouterr().err
+
+
+def test_the_next_missing_chunk_is_the_first_gap_of_the_listing(shelf: Shelf) -> None:
+    """Compared with every gap, one by one."""
+    inventory = take_inventory(sparse(shelf))
+    gaps = list(inventory.absent_chunks())
+    for number in range(inventory.total):
+        after = [gap for gap in gaps if number_of(gap, inventory.grid) >= number]
+        assert inventory.next_absent(number) == (after or gaps)[0]
+    assert next_missing(inventory, gaps[-1], (0, 0, 0), (1, 2)) == gaps[0]
+    assert next_missing(inventory, None, (1, 3, 3), (1, 2)) == (1, 0, 1), "from the displayed plane on"
+
+
+def test_a_fill_value_is_not_named_if_the_array_states_none() -> None:
+    hierarchy = zarrscope.open(MemoryStore(), "w-", dialect="v2")
+    made = hierarchy.create_array("/a", shape=(4,), dtype="f4", chunks=(2,), fill_value=None)
+    told = missing_reason(made.metadata.fill, "Chunk"), strings.missing_chunk(made.metadata.fill, "a/0")
+    assert all("states no fill value" in sentence and "the fill value 0" not in sentence for sentence in told), told
+
+
+@pytest.mark.parametrize("index", [(0, 0), (299, 4999), (150, 2600), (17, 128)])
+def test_a_missing_chunk_of_a_large_plane_gets_a_cell_of_its_own(index: tuple[int, int]) -> None:
+    part = part_around(index, (0, 1), (0, 0, 300, 5000), 128)
+    assert part is not None
+    row, column, rows, columns = part
+    assert row <= index[0] < row + rows <= 300
+    assert column <= index[1] < column + columns <= 5000
+    assert step_of(part, 128) == (1, 1)
+    assert part_around((1, 1), (0, 1), (0, 0, 100, 128), 128) is None, "the whole plane"

@@ -1,4 +1,4 @@
-"""The command line as a person and a script meet it: in a process of its own where that matters."""
+"""The command line, called in this process or, where signals, streams or exit codes matter, in another."""
 
 import json
 import os
@@ -28,13 +28,13 @@ def volume(tmp_path_factory: Any) -> Any:
 
 @pytest.fixture
 def notes(tmp_path: Any) -> Any:
-    """A hierarchy whose names and attributes would like to steer the terminal."""
+    """A hierarchy whose names and attributes contain control sequences of terminals."""
     h = zarrscope.open(str(tmp_path / "n.zarr"), "w-")
     attributes = {"title": "a\x1b[2Jb", "turn": "x\u202egnp", "number": "NaN", "z": 1, "a": [1, 2]}
     h.create_group("/g", attributes=attributes)
     h.create_array("/g/b10", shape=(4, 6), dtype="float32", chunks=(2, 3), fill_value=float("nan"))
     h.create_array("/g/b2", shape=(3,), dtype="int8")[:] = [1, 2, 3]
-    # Not JSON, but met in files: our own engine does not write it.
+    # Not valid JSON, but it occurs in files; zarrscope's engine does not write it.
     document = tmp_path / "n.zarr" / "g" / "zarr.json"
     document.write_text(document.read_text().replace('"NaN"', "NaN"))
     return tmp_path / "n.zarr"
@@ -71,7 +71,8 @@ def test_help_is_quick_and_imports_nothing_heavy() -> None:
         "heavy = {'numpy', 'fsspec', 'aiohttp', 'numcodecs', 'rich', 'qtpy', 'PyQt6', 'textual', 'napari', 'zarr'}\n"
         "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
     )
-    # Beside what click alone takes in the same moments, since other processes may be busy: 1.5 times that when written.
+    # Compared with the time of click alone, measured in between because other processes may be busy. It was 1.5 times
+    # that when this test was written.
     bare, ours = [], []
     for _ in range(5):
         bare.append(_seconds("import click"))
@@ -258,6 +259,60 @@ def test_set_changes_one_value_and_no_other_byte(capsys: Any, notes: Any, field:
     assert document.read_text() == before
 
 
+def test_a_path_without_its_first_slash_makes_no_attribute(capsys: Any, notes: Any) -> None:
+    document = notes / "g" / "zarr.json"
+    before = document.read_text()
+    code, _, err = zs(capsys, "attrs", "set", notes, "g", "a/0", "2")
+    assert code == 2
+    assert "Write /a/0 for a path, or /a~10 for a new name" in err
+    assert document.read_text() == before
+    assert zs(capsys, "attrs", "set", notes, "g", "/a~10", "2")[0] == 0
+    assert zs(capsys, "attrs", "set", notes, "g", "a/0", "3")[0] == 0
+    assert zs(capsys, "attrs", "get", notes, "g", "a/0")[1] == "3\n"
+
+
+@pytest.mark.parametrize(
+    ("field", "advice"),
+    [
+        ("new.x.y", "Set /new to '{}' first, or write /new.x.y for an attribute of this name."),
+        ("/new/x/y", "Set /new to '{}' first."),
+        ("a.0.x", None),
+    ],
+)
+def test_a_missing_object_around_a_field_is_named_with_the_next_step(
+    capsys: Any, notes: Any, field: str, advice: str | None
+) -> None:
+    code, _, err = zs(capsys, "attrs", "set", notes, "g", field, "2")
+    assert code == 3 or advice is None
+    assert f"in file://{notes})" in err
+    assert advice is None or advice in err
+    if advice is not None:
+        assert zs(capsys, "attrs", "set", notes, "g", "/new.x.y", "2")[0] == 0
+        assert zs(capsys, "attrs", "set", notes, "g", "/new", "{}")[0] == 0
+        assert "Set /new/x to" in zs(capsys, "attrs", "set", notes, "g", "/new/x/y", "2")[2]
+
+
+def test_a_root_of_which_only_a_cut_document_is_left_has_a_next_step(capsys: Any, tmp_path: Any) -> None:
+    (tmp_path / "zarr.json").write_text('{"zarr_format": 3,')
+    code, _, err = zs(capsys, "info", tmp_path)
+    assert code == 1
+    assert "Restore zarr.json, or correct it in a text editor." in err
+
+
+def test_strings_have_no_picture_and_the_verb_for_values_is_named(capsys: Any, tmp_path: Any) -> None:
+    h = zarrscope.open(str(tmp_path / "s"), "w-", dialect="v3")
+    h.create_array("/s", shape=(2, 2), dtype="string", chunks=(2, 2))[...] = np.array([["a", "b"], ["c", "d"]], object)
+    for verb in (["show"], ["render", "-o", tmp_path / "x.png"]):
+        code, _, err = zs(capsys, *verb, tmp_path / "s", "s")
+        assert code == 1
+        assert "zarrscope read" in err
+
+
+def test_one_axis_is_not_called_axes(capsys: Any, notes: Any) -> None:
+    assert "has 1 axis: 2 lengths do not fit" in zs(capsys, "resize", notes, "g/b2", "3,3", "--dry-run")[2]
+    assert "has 1 axis, but 2 were" in zs(capsys, "read", notes, "g/b2", "--select", "0,0")[2]
+
+
 def test_unset(capsys: Any, notes: Any) -> None:
     assert zs(capsys, "attrs", "unset", notes, "g", "z")[0] == 0
     assert "z" not in zarrscope.open(str(notes))["/g"].attributes
@@ -295,6 +350,14 @@ def test_read_is_numpy_indexing(capsys: Any, volume: Any, tmp_path: Any, select:
     assert [p.name for p in tmp_path.iterdir()] == ["out.npy"]
 
 
+def test_a_folder_in_the_place_of_a_file_is_named_as_it_was_typed(capsys: Any, volume: Any, tmp_path: Any) -> None:
+    target = tmp_path / "out.npy"
+    target.mkdir()
+    code, _, err = zs(capsys, "read", volume, "1", "--select", "0,0,0", "-o", target)
+    assert code == 1
+    assert err == f"zarrscope: {target} is a folder. Choose another name.\n"
+
+
 def test_read_prints(capsys: Any, notes: Any) -> None:
     assert zs(capsys, "read", notes, "g/b2")[1] == "[1 2 3]\n"
     assert json.loads(zs(capsys, "read", notes, "g/b2", "--json")[1]) == [1, 2, 3]
@@ -303,7 +366,7 @@ def test_read_prints(capsys: Any, notes: Any) -> None:
 
 
 def pixels(path: Any) -> Any:
-    """A PNG of unfiltered RGB rows, checksums checked."""
+    """Decodes a PNG of unfiltered RGB rows, and compares its checksums."""
     data = path.read_bytes()
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
     parts, at = {}, 8
@@ -394,7 +457,7 @@ def test_a_place_inside_a_draft_names_its_root(capsys: Any, tmp_path: Any) -> No
     code, _, err = zs(capsys, "info", tmp_path / "draft" / "meta" / "root" / "g")
     assert code == 3
     assert str(tmp_path / "draft") in err
-    assert "open that one" in err
+    assert "a hierarchy in Zarr v3 draft of 2020: open that one" in err
 
 
 def test_a_store_of_two_dialects_says_which_is_shown(capsys: Any, tmp_path: Any) -> None:

@@ -1,4 +1,4 @@
-"""`check` and `diff` on the command line: lines, JSON, exit codes, going on after a kill."""
+"""`check` and `diff` on the command line: lines, JSON, exit codes, and resuming a check that was killed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def zs(capsys: Any, *arguments: object) -> tuple[int, str, str]:
 
 
 def found(capsys: Any, *arguments: object) -> tuple[int, str, str]:
-    """As `zs`, without what it says of how much it read."""
+    """The output of `zs` without the summary of how much was read."""
     code, out, err = zs(capsys, *arguments)
     return code, out, "".join(line for line in err.splitlines(True) if " were read" not in line)
 
@@ -111,7 +111,7 @@ def test_a_check_goes_on_from_its_file(capsys: Any, volume: Path, tmp_path: Path
             continue
         assert found(capsys, "check", volume, "--resume", state) == whole, n
         assert state.read_bytes() == b"".join(steps)
-    (volume / "a" / "c" / "5").unlink()  # a chunk that was checked is not read again
+    (volume / "a" / "c" / "5").unlink()  # a chunk that was checked before is not read again
     assert found(capsys, "check", volume, "--resume", state) == whole
     code, _, err = zs(capsys, "check", volume, "--no-chunks", "--resume", state)
     assert code == 2
@@ -119,7 +119,7 @@ def test_a_check_goes_on_from_its_file(capsys: Any, volume: Path, tmp_path: Path
 
 
 def test_a_check_that_is_killed_loses_nothing(capsys: Any, volume: Path, tmp_path: Path) -> None:
-    """SIGKILL at random moments; each run goes on where the one before was."""
+    """SIGKILL at random moments; each run resumes where the run before it stopped."""
     made = zarrscope.open(str(volume), "r+")
     made.create_array("/big", shape=(6000,), dtype="u1", chunks=(1,))[...] = 1
     for key in ("3", "2999", "5999"):

@@ -1,4 +1,4 @@
-"""The report of `diff` about the parts that it compared, and those that it did not."""
+"""`diff` reports which parts it compared and which it did not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A group that demands what is unknown here: every verb shows it with its sentence, and lists nothing beneath it."""
+"""A group with a required extension that zarrscope does not know: every verb shows the group and its sentence, and
+lists nothing beneath it.
+"""
 
 from __future__ import annotations
 

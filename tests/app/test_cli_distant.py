@@ -1,4 +1,5 @@
-"""Verbs over servers that deny, lie and break: what a person sees, and that nobody's zeros are taken for values.
+"""Verbs on web servers that deny access, answer wrongly or fail: the messages, and that no fill value stands for a
+value that could not be read.
 
 A chunk that is not given out is never the fill value: not printed, not drawn, not copied, not "equal". Only where the
 server gives the same answer of what is not there, and only with --missing-is-fill, is it taken as missing, and told.
@@ -31,7 +32,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def stored(dialect: str) -> dict[str, bytes]:
-    """A group with the array "a" of four chunks and the array "sparse" of which only the first is stored."""
+    """A group with the array "a" of four chunks and the array "sparse", of which only the first chunk is stored."""
     memory = MemoryStore()
     h = zarrscope.open(memory, "w-", dialect=dialect)
     whole = h.create_array("/a", shape=(4, 4), dtype="u2", chunks=(2, 2), attributes={"unit": "nm"})
@@ -71,7 +72,7 @@ def near(tmp_path: Path) -> Callable[[str], Path]:
 
 
 FAULTS: dict[str, tuple[str, str]] = {
-    # of a chunk: behaviour, what is said of it
+    # behaviour of the server for one chunk, and the message
     "403": ("denied where it is", "403"),
     "401": ("401 Unauthorized", "401"),
     "407": ("407 Proxy Authentication Required", "407"),
@@ -120,7 +121,7 @@ def test_a_chunk_that_is_not_given_out_is_no_fill_value(
 
 
 def hiding(values: dict[str, bytes], how: Behaviour) -> tuple[Behaviour, Callable[[str], bool]]:
-    """A server that answers so of everything that is not there."""
+    """A server that gives this answer for every key that does not exist."""
     return how, lambda key: key not in values
 
 
@@ -132,7 +133,8 @@ def test_a_server_that_does_not_tell_what_is_missing(
     values = stored(dialect)
     place = near(dialect)
     with hostile(*hiding(values, BEHAVIOURS[answer])[:1], values, lambda key: key not in values) as server:
-        # Existing nodes open and read; none is hidden or mixed with another dialect; a warning states the doubt.
+        # Existing nodes open and read, and none is taken for a node of another dialect; a warning says that missing
+        # nodes cannot be told from denied ones.
         hierarchy = zarrscope.open(server.url)
         assert hierarchy.dialect.name == dialect
         assert len(hierarchy.warnings) == 1
@@ -143,7 +145,7 @@ def test_a_server_that_does_not_tell_what_is_missing(
         out, err = capsys.readouterr()
         assert json.loads(out) == VALUES.tolist()
         assert "does not distinguish missing from denied" in err
-        # A chunk that is not stored may also be one that is denied.
+        # The server's answer for a chunk that is not stored may also mean that access is denied.
         for verb in ("read", "render", "check", "convert", "copy"):
             assert run(act(verb, server.url, "sparse", place)) == 1, verb
             out, err = capsys.readouterr()
@@ -151,7 +153,7 @@ def test_a_server_that_does_not_tell_what_is_missing(
             assert "equal" not in out
         assert run(["ls", str(place / "twin")]) == 3
         capsys.readouterr()
-        # The option states that the server denies no existing value.
+        # With this option the user states that the server denies no existing value.
         assert run(["read", server.url, "sparse", "--json", "--missing-is-fill"]) == 0
         out, err = capsys.readouterr()
         expected = np.zeros((4, 4), int)
@@ -170,7 +172,8 @@ def test_a_server_that_does_not_tell_what_is_missing(
 def test_what_is_lost_halfway_is_not_taken_as_missing(
     dialect: str, near: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Credentials expire while a copy is made: from then on all is denied as what is not there is."""
+    """Credentials expire during a copy: from then on the server denies existing values exactly as it denies missing
+    ones."""
     values = stored(dialect)
     place = near(dialect)
     asked: list[str] = []
@@ -210,7 +213,7 @@ def test_a_document_that_is_denied_is_passed_over_and_told(
         array = zarrscope.open(server.url)["a"]
         assert array.shape == (4, 4)
         assert any(".zattrs" in warning for warning in array.warnings)
-        # … but attributes are not lost on the way.
+        # but no attribute is lost
         assert run(act("convert", server.url, "a", place)) == 1
         assert ".zattrs" in "".join(capsys.readouterr())
         assert run(act("copy", server.url, "a", place)) == 1

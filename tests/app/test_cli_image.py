@@ -1,4 +1,6 @@
-"""`zarrscope image`: pixel sizes, units, axes, channels and names of many images at once, judged by others."""
+"""`zarrscope image` changes pixel sizes, units, axes, channels and names of many images; other readers check the
+result.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def copies(made: Path, tmp_path: Path) -> list[Path]:
-    """Three volumes of which only the documents are there: nothing else is read."""
+    """Three volumes that consist of documents only: no chunk is read."""
     places = [tmp_path / f"{name}.ome.zarr" for name in "abc"]
     for place in places:
         for document in made.rglob("zarr.json"):
@@ -126,6 +128,18 @@ def test_a_slip_is_told_as_usage(capsys: Any, copies: list[Path], asked: tuple[s
     assert "is not understood. Write it like" in err or "--json" in err
 
 
+@pytest.mark.parametrize("change", [(), ("--name", "x")])
+def test_a_node_that_is_typed_as_other_verbs_take_it_is_named(
+    capsys: Any, copies: list[Path], change: tuple[str, ...]
+) -> None:
+    before = tree(copies[0])
+    code, _, err = zs(capsys, "image", copies[0], "labels/nuclei", *change)
+    assert code == 2
+    assert f"write one address: {copies[0]}/labels/nuclei" in err
+    assert zs(capsys, "image", copies[0], "labels/none", *change)[0] == 3
+    assert tree(copies[0]) == before
+
+
 def test_names_may_hold_commas_and_equals_signs(capsys: Any, copies: list[Path]) -> None:
     assert zs(capsys, "image", copies[0], "--channel", "0:name=a, b=c,color=0f8,active=no", "--name", "x,y")[0] == 0
     ome = zarrscope.open(copies[0]).root.attributes["ome"]
@@ -159,7 +173,8 @@ print(json.dumps(found))
 @pytest.mark.needs("ome", "cases")
 @pytest.mark.timeout(240)
 def test_others_find_it_valid_and_read_the_same_sizes(capsys: Any, ome: Path, unpacked: Path, tmp_path: Path) -> None:
-    """Images of real writers, 0.1 to 0.6: ome-zarr-models finds them valid, ome-zarr-py reads the scales alike."""
+    """Images of real writers, versions 0.1 to 0.6: ome-zarr-models accepts them, and ome-zarr-py reads the same
+    scales."""
     import shutil
 
     from ome_zarr_models.v04.image import ImageAttrs as Attributes04

@@ -1,4 +1,4 @@
-"""Exit codes of listings: 1 if the document of a node could not be read; all the rest is printed nevertheless."""
+"""A listing whose exit code is 1 because one document could not be read still prints all other nodes."""
 
 from __future__ import annotations
 

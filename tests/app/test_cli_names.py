@@ -1,4 +1,4 @@
-"""The command line takes names as they are: what is done to one node by its name changes no file of another."""
+"""A verb on a node with an unusual name changes no file of another node."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NAMES = [*HOSTILE[:48:4], "a\\b", "\\", "a", "b", "..a", "-x", "--yes", "a::b", 
 def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
     code = run(arguments)
     out, err = capsys.readouterr()
-    return code, out or err  # beside the answer a remark may stand: that the address was taken for a path
+    return code, out or err  # the answer may have a note that the address was taken for a path
 
 
 @pytest.mark.parametrize("dialect", ["v3", "v2"])

@@ -1,4 +1,4 @@
-"""create, resize, remove, move, copy and consolidate as a person or a script runs them."""
+"""The verbs create, resize, remove, move, copy and consolidate."""
 
 from __future__ import annotations
 
@@ -36,6 +36,18 @@ def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str,
 
 def files(place: str) -> dict[str, bytes]:
     return {str(path.relative_to(place)): path.read_bytes() for path in Path(place).rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("verb", ["move", "copy"])
+def test_an_address_in_the_place_of_a_path_makes_no_groups(
+    verb: str, cells: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = files(cells)
+    for to in (f"{cells}/b", f"{cells}::b", "file:///other.zarr/b"):
+        code, _, err = told(capsys, verb, cells, "g/a", to)
+        assert code == 2
+        assert "--into" in err
+    assert files(cells) == before
 
 
 @pytest.mark.parametrize("dialect", DIALECT_NAMES)
@@ -125,7 +137,7 @@ def test_taking_data_away_asks_first(cells: str, capsys: pytest.CaptureFixture[s
         assert files(cells) == before
 
     class Terminal:
-        """CliRunner's stdin is none; somebody sits here."""
+        """CliRunner's stdin is no terminal; this test simulates one."""
 
         def isatty(self) -> bool:
             return True

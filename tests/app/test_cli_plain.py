@@ -1,4 +1,4 @@
-"""Output for scripts (`--plain`), colours, what a check says of itself, and options that stand anywhere."""
+"""`--plain` and colours, the summary of a check, and options before or after the arguments."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def volume(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def sparse(tmp_path: Path) -> Path:
-    """An array of 40 chunks, of which 12 are stored and hold no checksum."""
+    """An array of 40 chunks, of which 12 are stored, without checksums."""
     h = zarrscope.open(str(tmp_path / "s.zarr"), "w-")
     h.create_array("/a", shape=(40,), dtype="u1", chunks=(1,), codecs=[BYTES])[:12] = np.arange(1, 13)
     return tmp_path / "s.zarr"
@@ -156,7 +156,8 @@ CHECKSUMS: list[tuple[list[CodecSpec], bool]] = [
 def test_what_is_said_of_checksums_is_true(
     capsys: Any, tmp_path: Path, codecs: list[CodecSpec], seen: bool, sharded: bool
 ) -> None:
-    """Where it says that changed bytes are seen, they are; where it says not, one change passes."""
+    """If the report says that changed bytes are detected, they are; if it says that they are not, a change exists that
+    passes."""
     place = tmp_path / "c.zarr"
     h = zarrscope.open(str(place), "w-")
     shards = (8,) if sharded else None
@@ -168,7 +169,7 @@ def test_what_is_said_of_checksums_is_true(
     whole = chunk.read_bytes()
     body = len(whole) - (16 + 4 if sharded else 0)
     passed = 0
-    for at in range(body - 10, body - 4):  # values, or a checksum; neither a header nor the length at the end
+    for at in range(body - 10, body - 4):  # the values or a checksum, but neither the header nor the length at the end
         chunk.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
         passed += zs(capsys, "check", place)[0] == 0
     assert (passed == 0) is seen
@@ -188,7 +189,7 @@ def test_validate_is_check(capsys: Any, sparse: Path) -> None:
 
 
 def test_a_verb_ends_at_its_timeout() -> None:
-    """A server that takes the connection and never answers."""
+    """A server that accepts the connection and never answers."""
     import socket
 
     with socket.create_server(("127.0.0.1", 0)) as silent:

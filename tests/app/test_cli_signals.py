@@ -1,4 +1,4 @@
-"""The command line when it is interrupted, hung up on, or no longer read: a real process, real signals and pipes."""
+"""Ctrl-C, SIGTERM, SIGHUP and a closed pipe, sent to a real process of the command line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from contracts.http_server import WebServer, web_server
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals and pipes of POSIX")
 ZARRSCOPE = [sys.executable, "-m", "zarrscope_app"]
 ENDS = 20.0
-"""Seconds after which a process that was told to end counts as one that does not."""
+"""A process that has not ended this number of seconds after the signal fails the test."""
 
 
 def begin(*arguments: object, **how: Any) -> subprocess.Popen[bytes]:
@@ -41,7 +41,7 @@ def source(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def silent(source: Path) -> Iterator[WebServer]:
-    """Answers for documents, never for chunks."""
+    """A web server that answers requests for documents, and never those for chunks."""
     values = {str(f.relative_to(source)): f.read_bytes() for f in source.rglob("*") if f.is_file()}
     with web_server(values) as server:
         yield server
@@ -49,6 +49,15 @@ def silent(source: Path) -> Iterator[WebServer]:
 
 
 # ---------------------------------------------------------------------------------------------- signals
+def test_an_interrupt_while_the_command_line_is_imported_shows_no_traceback(tmp_path: Path) -> None:
+    stub = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(5)\n"
+    (tmp_path / "click.py").write_text(stub, encoding="utf-8")
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    process = begin("tree", tmp_path, env={**os.environ, "PYTHONPATH": path})
+    out, err = process.communicate(timeout=ENDS)
+    assert (process.returncode, out, err) == (130, b"", b"zarrscope: Interrupted.\n")
+
+
 @pytest.mark.parametrize(
     ("verb", "name", "code"),
     [
@@ -66,12 +75,13 @@ def test_a_verb_that_waits_in_vain_ends_by_the_signal(
     node = [] if verb == "convert" else ["a"]
 
     def open_until_chunks() -> None:
-        """Lets through what is asked for until the first chunk."""
+        """Answers all requests until the first one for a chunk."""
         end = time.monotonic() + 60
         while time.monotonic() < end:
             if any(key.startswith("a/") and key[2:3].isdigit() for key, _ in silent.asked):
                 return
-            if silent.held and not silent.permits:  # no more than one: a chunk would use what is left over
+            # no more than one: otherwise a request for a chunk would be answered too
+            if silent.held and not silent.permits:
                 silent.let(1)
             time.sleep(0.01)
 
@@ -100,7 +110,8 @@ main(sys.argv[1:])
 
 @pytest.mark.parametrize("verb", ["read", "check", "tree"])
 def test_a_verb_ends_whatever_its_threads_wait_for(verb: str, silent: WebServer) -> None:
-    """Not even the opening gets an answer. Nothing is loaded any more to say so: that takes as long as all the rest."""
+    """Not even the request that opens the store is answered. The message must not import further modules, which would
+    take longer than all the rest."""
     silent.gate.clear()
     process = subprocess.Popen(
         [sys.executable, "-X", "importtime", "-c", STUCK, verb, silent.url],
@@ -119,7 +130,8 @@ def test_a_verb_ends_whatever_its_threads_wait_for(verb: str, silent: WebServer)
 
 
 def test_nothing_is_written_after_an_interrupted_conversion_has_ended(source: Path, tmp_path: Path) -> None:
-    """Interrupted at some moments; what is there when the command has ended stays, and the same command goes on."""
+    """The command is interrupted at several moments. Nothing changes after it has ended, and the same command
+    resumes."""
     big = tmp_path / "big.zarr"
     h = zarrscope.open(big, "w-", dialect="v2")
     values = np.random.default_rng(1).integers(0, 9, (48, 48), "u1")
@@ -150,7 +162,7 @@ def test_nothing_is_written_after_an_interrupted_conversion_has_ended(source: Pa
 
 # ---------------------------------------------------------------------------------------------- pipes
 def piped(*arguments: object, errors: bool = False) -> int:
-    """The exit code of a command whose output nobody reads: the pipe is closed before it begins."""
+    """The exit code of a command whose output pipe is closed before it starts."""
     reading, writing = os.pipe()
     os.close(reading)
     process = begin(*arguments, stdout=writing, stderr=writing if errors else subprocess.DEVNULL)
@@ -165,6 +177,32 @@ def piped(*arguments: object, errors: bool = False) -> int:
 def test_a_conversion_that_nobody_reads_converts(errors: bool, source: Path, tmp_path: Path) -> None:
     assert piped("convert", source, tmp_path / "new.zarr", "--to", "v3", errors=errors) == 0
     assert (zarrscope.open(tmp_path / "new.zarr")["/a"][...] == np.arange(4096).reshape(64, 64)).all()
+
+
+@pytest.mark.parametrize("closed", [0, 1, 2])
+@pytest.mark.parametrize(
+    "arguments", [("tree",), ("attrs",), ("attrs", "set", "/", "n", "1"), ("remove", "a")], ids=str
+)
+def test_streams_that_were_closed_at_the_start_are_done_without(
+    closed: int, arguments: tuple[str, ...], source: Path
+) -> None:
+    verb = arguments[:2] if arguments[:2] == ("attrs", "set") else arguments[:1]
+    words = [*ZARRSCOPE, *verb, str(source), *arguments[len(verb) :]]
+    process = subprocess.run(
+        ["sh", "-c", f'exec "$@" {closed}{"<" if closed == 0 else ">"}&-', "sh", *words],
+        capture_output=True,
+        timeout=60,
+    )
+    if verb == ("remove",):
+        assert process.returncode == 1
+        assert (source / "a" / ".zarray").exists()
+    else:
+        assert process.returncode == 0
+        assert bool(process.stdout) == (closed != 1)
+    assert b"inside zarrscope" not in process.stderr
+    assert b"Traceback" not in process.stderr
+    if verb == ("attrs", "set"):
+        assert '"n": 1' in (source / ".zattrs").read_text()
 
 
 def test_other_verbs_that_act_do_so_too(source: Path, tmp_path: Path) -> None:

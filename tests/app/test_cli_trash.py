@@ -1,4 +1,4 @@
-"""`zarrscope remove --to-trash` and `zarrscope trash` as a person at a shell meets them."""
+"""The verbs `zarrscope remove --to-trash` and `zarrscope trash`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verbs on a terminal: which request they wait for, in every phase, and nothing of it in what they print."""
+"""On a terminal, verbs show the request they wait for; their output does not contain it."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ SECONDS = 60.0
 
 
 class SlowValues(dict[str, bytes]):
-    """Values of which those at and beneath `held` are given out only after `released` is set."""
+    """A store whose values at and beneath `held` are returned only after `released` is set."""
 
     held = "/"
-    """No key begins with this."""
+    """No key of the test begins with this."""
 
     def __init__(self, values: dict[str, bytes]) -> None:
         super().__init__(values)
@@ -46,7 +46,7 @@ class SlowValues(dict[str, bytes]):
 
 @pytest.fixture
 def values() -> SlowValues:
-    """Two arrays of four chunks in a group whose documents are consolidated."""
+    """Two arrays of four chunks in a group with consolidated metadata."""
     made: dict[str, bytes] = {}
     with zarrscope.open(made, "w-") as h:
         h.create_array("/a", shape=(4, 4), dtype="u1", chunks=(2, 2))[...] = 7
@@ -63,7 +63,7 @@ def server(values: SlowValues) -> Iterator[WebServer]:
 
 
 class OnTerminal:
-    """A verb whose stderr is a terminal; stdout is one, too, or a file."""
+    """A verb whose stderr is a terminal; its stdout is a terminal or a file."""
 
     def __init__(self, *arguments: str, out: Path | None = None) -> None:
         self.ours, self._theirs = os.openpty()
@@ -147,7 +147,7 @@ def test_the_chunk_that_a_verb_waits_for_is_named(
 def test_the_document_that_a_verb_waits_for_is_named(
     verb: str, values: SlowValues, server: WebServer, begin: Callable[..., OnTerminal]
 ) -> None:
-    """After the root was opened."""
+    """A document that is read after the root was opened."""
     root = json.loads(values["zarr.json"])
     del root["consolidated_metadata"]
     values["zarr.json"] = json.dumps(root).encode()
@@ -235,7 +235,7 @@ def test_the_longest_wait_of_any_thread_is_found(watched: None) -> None:
             assert waits.longest_wait() is not None
         assert waits.longest_wait() is None, "the answer has come, and is computed with"
     assert waits.longest_wait() is None
-    with waits.asking("redis://h", "b"):  # a store that does not mark the time in which it waits
+    with waits.asking("redis://h", "b"):  # a store that does not report which request it waits for
         assert waits.longest_wait() is not None
         told: list[waits.PendingRequest | None] = []
 

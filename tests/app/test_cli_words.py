@@ -1,4 +1,4 @@
-"""The sentences of verbs that a person without the documentation depends on."""
+"""Messages of verbs from which a user learns the next step."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def test_a_shell_is_advised_by_options_of_the_shell(capsys: pytest.CaptureFixtur
 
 
 def test_a_refused_connection_names_server_and_reason(capsys: pytest.CaptureFixture[str]) -> None:
-    with socket.socket() as bound:  # bound, but not listening: it refuses
+    with socket.socket() as bound:  # bound, but not listening: connections are refused
         bound.bind(("127.0.0.1", 0))
         port = bound.getsockname()[1]
         assert run(["tree", f"http://127.0.0.1:{port}/x.zarr"]) == 1

@@ -1,4 +1,4 @@
-"""*Open in code*: every snippet that is offered runs as it stands, and gives the values that are on show."""
+"""*Open in code*: every snippet runs unchanged and gives the displayed values."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def by_id(found: tuple[Snippet, ...]) -> dict[str, Snippet]:
 
 
 def ran(snippet: Snippet) -> Any:
-    """Runs a snippet in a namespace of its own, and returns its values."""
+    """Runs a snippet in a new namespace, and returns its variables."""
     space: dict[str, Any] = {}
     exec(compile(snippet.text, snippet.id, "exec"), space)
     return np.asarray(space["values"])
@@ -99,7 +99,7 @@ def test_names_of_fields_are_shown_without_what_steers(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("dialect", WRITABLE, ids=lambda dialect: dialect.name)
 def test_snippets_of_broken_nodes_run_as_well(tmp_path: Path, dialect: Dialect, capsys: Any) -> None:
-    """One document of one node is no JSON object: the snippets show the problem and what can still be read."""
+    """A document that is not a JSON object: the snippets print the problem and whatever can still be read."""
     tried = 0
     for path, kind, key, odd, store in documents_that_are_no_object(dialect):
         place = tmp_path / f"{tried}.zarr"

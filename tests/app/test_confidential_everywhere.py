@@ -1,4 +1,4 @@
-"""A password in an address that really opens, and everything that is then written or shown: it stands nowhere."""
+"""A password in an address that opens appears in no file, message or view."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SECRETS = (PASSWORD, TOKEN, "t0kenOfAnn+x", SIGNATURE)
 
 @pytest.fixture
 def address() -> Iterator[str]:
-    """Of an image on a web server, with a password, a token and a signature."""
+    """The address of an image on a web server, with a password, a token and a signature."""
     shelf: dict[str, bytes] = {}
     h = zarrscope.open("memory://confidential", "a")
     if "image" not in h:
@@ -132,7 +132,7 @@ def test_in_nothing_that_a_window_shows_or_keeps(address: str, tmp_path: Path) -
             (tmp_path / "recent.json").read_text(),
         )  # fmt: skip
         assert "***" in (tmp_path / "recent.json").read_text()
-        assert workspace.open(session.url) is session  # the public face is the same place
+        assert workspace.open(session.url) is session  # the public form of the address names the same place
         assert workspace.open(address) is session
     finally:
         workspace.close_all()
@@ -155,7 +155,7 @@ def test_in_nothing_that_a_notebook_gets(address: str) -> None:
 
 
 def test_in_nothing_that_another_process_prints_without_asking_us(address: str) -> None:
-    """A script with logging at its finest and an error nobody caught; another library's words pass through ours."""
+    """A script with debug logging and an uncaught error; messages of other libraries pass through it too."""
     program = f"""
 import logging, zarrscope
 logging.basicConfig(level=logging.DEBUG)

@@ -1,4 +1,6 @@
-"""Somebody else changed the document: both sides side by side, one chosen for each field, in every host."""
+"""Another program changed the edited document: every host shows both versions, and the user chooses one for each
+field.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ def stored(place: str) -> Any:
 
 
 def disagree(place: str, session: Session, mine: dict[str, str] = MINE, theirs: Any = THEIRS) -> None:
-    """Edits the form while somebody else writes, and saves."""
+    """Edits the form while another writer changes the document, then saves."""
     for pointer, text in mine.items():
         session.edit.edit(pointer, text)
     zarrscope.open(place, "r+").root.attrs.put(theirs)
@@ -192,7 +194,7 @@ def test_in_the_terminal_each_field_is_chosen_by_keys(place: str) -> None:
             disagree(place, app.session)
             await until(pilot, lambda: edit.state.status is EditStatus.CONFLICT)
             await until(pilot, lambda: bool(app.screen.query("#following")))
-            await pilot.press("d")  # as one who knows the key presses it: it leaves the dialog open
+            await pilot.press("d")  # a user who knows the key presses it directly: the dialog stays open
             shown = app.screen.query_one("#following", Static)
             assert "[ ] Theirs  7" in str(shown.render())
             await pilot.press("enter")

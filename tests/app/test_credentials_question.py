@@ -1,8 +1,7 @@
-"""A bucket that denies access: every host asks for other credentials, and goes on with the answer."""
+"""A bucket denies access: every host asks for other credentials and opens the bucket with them."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 import servers
 import zarrscope
+from aws_keys import forget_environment
 from zarrscope.errors import Refused
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import SessionStatus, Workspace
@@ -29,10 +29,8 @@ def moto() -> Iterator[str]:
 
 @pytest.fixture
 def volume(moto: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The address of a hierarchy that only the profile lab may read."""
-    for name in [*os.environ]:
-        if name.startswith("AWS_"):
-            monkeypatch.delenv(name)
+    """The address of a hierarchy that only the profile "lab" may read."""
+    forget_environment(monkeypatch)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr("zarrscope.stores.credentials._machine", lambda fact: "")
     (tmp_path / ".aws").mkdir()
@@ -110,7 +108,7 @@ def test_buckets_and_web_servers_are_asked_about() -> None:
 
 # ---------------------------------------------------------------------- hosts
 class Asked:
-    """A session with a question."""
+    """A session that asks for credentials."""
 
     def __init__(self, answers: list[Any]) -> None:
         self.credentials = question_of("s3://b/x.zarr?region=r&anon=1", "the environment")

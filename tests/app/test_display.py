@@ -1,10 +1,11 @@
-"""How channels and labels are drawn when a person asks for it: maps, alone, gamma, complex parts, outlines, opacity."""
+"""Display settings of channels and labels: colour map, single channel, gamma, complex parts, outlines, opacity."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,14 @@ from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.view.image import default_image
 from zarrscope.view.render import ChannelDisplay, render
 from zarrscope_app.presenters.image import coarse_sample, colormaps
+from zarrscope_app.presenters.image.display_settings import LabelStyle
 from zarrscope_app.presenters.image.painting import GREY
 from zarrscope_app.presenters.session.actions import perform
 
 
 class PictureViewer(Viewer):
     def picture(self) -> np.ndarray:
-        """The whole plane, one pixel an element."""
+        """The whole plane, with one pixel for each element."""
         height, width = self.slice.frame.shape
         self.slice.fit((height, width))
         self.mailbox.run()
@@ -273,3 +275,14 @@ def test_labels_as_outlines_and_one_alone(shelf: Shelf, view: Any) -> None:
     viewer.slice.set_label(path, True, 0.0)
     assert tuple(viewer.picture()[5, 5]) == plain
     assert viewer.picture().shape == (SIDE, SIDE, 3)
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "shown"), [("/a/cells", "x", "cells"), ("/", "nuclei", "nuclei"), ("/", "", "labels")]
+)
+def test_labels_at_the_root_have_a_name(path: str, name: str, shown: str) -> None:
+    """Their check box had no text."""
+    array = open_hierarchy(Shelf(), "a").create_array("/a", shape=(4, 4), dtype="u1", chunks=(4, 4))
+    image = default_image(array)
+    assert image is not None
+    assert LabelStyle(path, replace(image, name=name)).view().name == shown

@@ -1,8 +1,9 @@
-"""Credentials that expire while a place is open: one question, and after the answer it goes on where it was."""
+"""Credentials expire while a hierarchy is open: the user is asked once, and the session then continues at the same node
+and plane.
+"""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,8 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import servers
 import zarrscope
+from aws_keys import PROFILE, ExpiringGate, expiring_s3, profiles_of
 from contracts.http_server import web_server
 from contracts.looking import Looking, fill
 from zarrscope.runtime.threads import Mailbox
@@ -21,50 +22,21 @@ from zarrscope.stores.memory import MemoryStore
 from zarrscope_app.presenters import EditStatus, RowState, Workspace
 from zarrscope_app.presenters.tree import tree_text
 
-KEYS = "[{}]\naws_access_key_id={}\naws_secret_access_key=s\n"
-
 
 # ---------------------------------------------------------------------- S3
-class Gate:
-    """Before moto's application: says ExpiredToken to who asks with an expired key."""
-
-    def __init__(self, application: Any) -> None:
-        self.application = application
-        self.expired: set[str] = set()
-
-    def __call__(self, environ: Any, start: Any) -> Any:
-        key = environ.get("HTTP_AUTHORIZATION", "").partition("Credential=")[2].partition("/")[0]
-        if key not in self.expired:
-            return self.application(environ, start)
-        body = b"<?xml version='1.0'?><Error><Code>ExpiredToken</Code><Message>The token has expired</Message></Error>"
-        start("403 Forbidden", [("Content-Type", "application/xml"), ("Content-Length", str(len(body)))])
-        return [b"" if environ["REQUEST_METHOD"] == "HEAD" else body]
-
-
 @pytest.fixture(scope="module")
-def s3() -> Iterator[tuple[str, Gate]]:
-    gates: list[Gate] = []
-
-    def before(application: Any) -> Gate:
-        gates.append(Gate(application))
-        return gates[0]
-
-    with servers.s3(before) as url:
-        servers.create_bucket(url, "expiring")
-        yield url, gates[0]
+def s3() -> Iterator[tuple[str, ExpiringGate]]:
+    with expiring_s3("403 Forbidden") as found:
+        yield found
 
 
 @pytest.fixture
-def volume(s3: tuple[str, Gate], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Gate, Path]]:
-    """An address that the profile lab may read, the gate before it, and the file of profiles."""
-    for name in [*os.environ]:
-        if name.startswith("AWS_"):
-            monkeypatch.delenv(name)
-    monkeypatch.setenv("HOME", str(tmp_path))
+def volume(
+    s3: tuple[str, ExpiringGate], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[str, ExpiringGate, Path]]:
+    """An address that the profile "lab" may read, the gate in front of the server, and the file of profiles."""
     monkeypatch.setattr("zarrscope.stores.credentials._machine", lambda fact: "")
-    profiles = tmp_path / ".aws" / "credentials"
-    profiles.parent.mkdir()
-    profiles.write_text(KEYS.format("lab", "OLDKEY") + KEYS.format("other", "OTHERKEY"))
+    profiles = profiles_of(tmp_path, monkeypatch)
     address, gate = s3
     url = f"s3://expiring/{tmp_path.name}.zarr?endpoint={address}&region=us-east-1&profile=lab"
     fill(url)
@@ -72,7 +44,9 @@ def volume(s3: tuple[str, Gate], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     gate.expired.clear()
 
 
-def test_other_credentials_of_a_bucket(volume: tuple[str, Gate, Path], workspace: Workspace, mailbox: Mailbox) -> None:
+def test_other_credentials_of_a_bucket(
+    volume: tuple[str, ExpiringGate, Path], workspace: Workspace, mailbox: Mailbox
+) -> None:
     url, gate, _ = volume
     journey = Looking(workspace.open(url), mailbox)
     session = journey.session
@@ -115,7 +89,7 @@ def test_other_credentials_of_a_bucket(volume: tuple[str, Gate, Path], workspace
 
 
 def test_a_save_that_was_denied_is_done_with_other_credentials(
-    volume: tuple[str, Gate, Path], workspace: Workspace, mailbox: Mailbox
+    volume: tuple[str, ExpiringGate, Path], workspace: Workspace, mailbox: Mailbox
 ) -> None:
     url, gate, _ = volume
     journey = Looking(workspace.open(url, writable=True), mailbox)
@@ -138,7 +112,7 @@ def test_a_save_that_was_denied_is_done_with_other_credentials(
 
 
 def test_a_login_that_was_renewed_elsewhere_needs_a_retry_only(
-    volume: tuple[str, Gate, Path], workspace: Workspace, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+    volume: tuple[str, ExpiringGate, Path], workspace: Workspace, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(object_requests, "LOOK_AGAIN", 0.0)
     url, gate, profiles = volume
@@ -150,7 +124,7 @@ def test_a_login_that_was_renewed_elsewhere_needs_a_retry_only(
     journey.picture.retry()
     journey.until(journey.failed)
     hierarchy = journey.session.hierarchy
-    profiles.write_text(KEYS.format("lab", "NEWKEY"))
+    profiles.write_text(PROFILE.format("lab", "NEWKEY"))
     journey.picture.retry()
     journey.shows(4)
     assert journey.session.hierarchy is hierarchy
@@ -202,7 +176,8 @@ def test_another_link_to_a_web_server(workspace: Workspace, mailbox: Mailbox) ->
 def test_another_link_to_an_archive(workspace: Workspace, mailbox: Mailbox, tmp_path: Path) -> None:
     fill(str(tmp_path / "x.zip"))
     noise = np.random.default_rng(3).integers(256, size=1 << 20, dtype="u1")
-    with zarrscope.open(str(tmp_path / "x.zip"), "r+") as h:  # the end of an archive is read ahead; it holds no plane
+    # opening an archive also reads its end, which contains no plane
+    with zarrscope.open(str(tmp_path / "x.zip"), "r+") as h:
         h.create_array("/noise", shape=noise.shape, dtype="u1", chunks=(1 << 16,))[...] = noise
     with web_server({"x.zip": (tmp_path / "x.zip").read_bytes()}) as server:
         server.token = "token=first-one"
@@ -219,8 +194,8 @@ def test_another_link_to_an_archive(workspace: Workspace, mailbox: Mailbox, tmp_
         assert session.hierarchy is hierarchy
 
 
-def denied_row(volume: tuple[str, Gate, Path], workspace: Workspace, mailbox: Mailbox) -> tuple[Looking, int]:
-    """A person who looks at the array, and the row of a group that could not be listed, as the key expired."""
+def denied_row(volume: tuple[str, ExpiringGate, Path], workspace: Workspace, mailbox: Mailbox) -> tuple[Looking, int]:
+    """A session that shows the array, and the row of a group that could not be listed because the key had expired."""
     url, gate, _ = volume
     journey = Looking(workspace.open(url), mailbox)
     journey.look()
@@ -232,20 +207,20 @@ def denied_row(volume: tuple[str, Gate, Path], workspace: Workspace, mailbox: Ma
 
 
 def test_a_row_says_it_and_offers_another_try(
-    volume: tuple[str, Gate, Path], workspace: Workspace, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+    volume: tuple[str, ExpiringGate, Path], workspace: Workspace, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(object_requests, "LOOK_AGAIN", 0.0)
     _, _, profiles = volume
     journey, more = denied_row(volume, workspace, mailbox)
     session = journey.session
     assert "expired" in session.tree.row(more).sentence
-    profiles.write_text(KEYS.format("lab", "NEWKEY"))
+    profiles.write_text(PROFILE.format("lab", "NEWKEY"))
     session.tree.retry(more)
     journey.until(lambda: session.tree.find("/more/inside") is not None)
 
 
 def test_a_row_that_was_denied_asks_for_other_credentials(
-    volume: tuple[str, Gate, Path], workspace: Workspace, mailbox: Mailbox
+    volume: tuple[str, ExpiringGate, Path], workspace: Workspace, mailbox: Mailbox
 ) -> None:
     journey, more = denied_row(volume, workspace, mailbox)
     session = journey.session

@@ -1,4 +1,6 @@
-"""Exports: judged by tifffile, numpy, csv and zarr-python; whole or not at all, and never over what is there."""
+"""Exports, read by tifffile, numpy, csv and zarr-python: a cancelled or failed export leaves no file and overwrites
+none.
+"""
 
 from __future__ import annotations
 
@@ -303,7 +305,7 @@ def test_selections_that_do_not_fit_are_refused() -> None:
     with pytest.raises(Refused, match="no level 7"):
         export.ExportSource.of(h["/"], 7)
     h.create_group("/plain")
-    with pytest.raises(NotFound, match="holds no values"):
+    with pytest.raises(Refused, match="holds no values"):
         export.ExportSource.of(h["/plain"])
     assert export.estimate(export.plan(export.ExportSource.of(h["/"]), "a.npy")) > 0
 
@@ -335,8 +337,13 @@ def test_the_command_line_says_size_first_and_writes_whole(
     assert np.array_equal(np.load(out), values()[0, 1, 3])
     assert run(place, str(tmp_path / "half.ome.tif"), "--level", "1") == 0
     assert tifffile.imread(tmp_path / "half.ome.tif").shape == (2, 3, 5, 32, 48)
+    assert run(place, "0", "--select", "0,1,4", "-o", str(tmp_path / "option.npy")) == 0
+    assert np.array_equal(np.load(tmp_path / "option.npy"), values()[0, 1, 4])
     assert run(place, str(tmp_path / "a.doc")) == 1
     assert run(place) == 2
+    zarrscope.open(place, "r+").create_group("/plain")
+    assert [run(place, node, str(tmp_path / "none.npy")) for node in ("plain", "none")] == [1, 3]
+    assert capsys.readouterr().err.count("/plain holds no values") == 1
 
 
 def test_a_view_and_a_node(place: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Extensions are told as data by `zarrscope info --json`, in words to a person, and nothing named in them is opened."""
+"""`zarrscope info` reports extensions, as JSON and as text, and opens no address that they contain."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CODEC = {"name": "https://example.com/zarr/codec", "configuration": {"level": 1}
 
 @pytest.fixture
 def network_cut(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Whatever asks for the network fails, and is written down: an error might be swallowed."""
+    """Every use of the network raises an error and is recorded, because the error itself might be caught."""
     asked: list[Any] = []
 
     def refuse(*arguments: Any, **options: Any) -> Any:
@@ -113,7 +113,7 @@ def test_no_address_in_a_document_is_ever_opened(
 def test_no_address_in_a_draft_is_ever_opened(
     dialect: str, network_cut: list[Any], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Their documents name formats, codecs and extensions by addresses throughout."""
+    """The documents of the drafts name formats, codecs and extensions by URLs."""
     place = stored(tmp_path / "s", dialect, data_type={"extension": URI, "type": "x", "fallback": "i1"})
     code, out, _ = info(capsys, place, "a", "--json")
     assert code == 0

@@ -1,4 +1,4 @@
-"""Each fault leads to its field and is mended where that is safe; the picture's contrast goes into the metadata."""
+"""A finding leads to its field, and a button mends it where that is safe; the picture's contrast can be saved."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from zarrscope.ome.validate import check
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import EditStatus, Session
 from zarrscope_app.presenters.form.findings import field_of, findings_of, mend
+from zarrscope_app.presenters.form.section_form import Judge
 from zarrscope_app.presenters.form.sections.model import Subject, Surroundings
 from zarrscope_app.presenters.session.actions import perform
 
@@ -120,6 +121,28 @@ def test_a_finding_leads_to_its_field_and_is_mended(session: Callable[..., Sessi
     (wrong,) = s.edit.state.findings
     s.edit.show_way("json")
     assert (s.edit.locate(wrong.pointer), s.edit.state.way) == ("size/0", "image")
+
+
+def test_a_document_is_checked_after_it_was_painted(
+    place: Path, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first check imports packages, and beside it the widgets of a form took three times as long."""
+    order: list[str] = []
+    checked = Judge.look_at
+
+    def look_at(self: Judge, *rest: Any) -> None:
+        order.append("checked")
+        checked(self, *rest)
+
+    monkeypatch.setattr(Judge, "look_at", look_at)
+    s = Session(str(place), mailbox, path="/a.zarr")
+    mailbox.run_until(lambda: s.edit.state.status is EditStatus.READ_ONLY, SECONDS)
+    order.clear()
+    s.edit.changed.connect(lambda: order.append("painted"))
+    s.set_tab("attributes")
+    mailbox.run_until(lambda: bool(s.edit.state.findings), SECONDS)
+    assert order[:2] == ["painted", "checked"]
+    s.close()
 
 
 def test_all_of_several_are_mended_at_once(session: Callable[..., Session], mailbox: Mailbox) -> None:

@@ -1,4 +1,4 @@
-"""Where the keyboard's input goes in a window that has just opened a hierarchy."""
+"""The widget that has the keyboard focus after a hierarchy was opened."""
 
 from __future__ import annotations
 
@@ -37,4 +37,21 @@ def test_the_tree_gets_the_keys_of_a_group_and_keeps_them(qtbot: Any, place: str
     robot.wait(lambda: robot.session.slice.state.kind == "image", "the picture")
     robot.wait(robot.window.image.canvas.isVisible, "the tab of the picture")
     assert view.hasFocus()
+    robot.close()
+
+
+@pytest.mark.parametrize("beneath", ["", "/picture"])
+def test_the_row_of_the_displayed_node_is_selected(qtbot: Any, place: str, beneath: str) -> None:
+    """Qt makes the first row current when the tree gets the focus, but selects nothing: no row was then highlighted."""
+    robot = QtRobot(qtbot)
+    robot.open(f"{place}{beneath}")
+    view = robot.window.tree.view
+    selection = view.selectionModel()
+    assert selection is not None
+    robot.wait(selection.hasSelection, "a selected row")
+    (row,) = selection.selectedRows()
+    assert row == view.currentIndex()
+    shown = robot.window.tree.current_row()
+    assert shown is not None
+    assert shown.path == robot.session.state.path
     robot.close()

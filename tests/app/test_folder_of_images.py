@@ -1,5 +1,4 @@
-"""A plain folder of images of different formats, which is what most people open: everything is said and changed in the
-format of the image."""
+"""A plain folder of images in different formats: each image is described and edited in its own format."""
 
 from __future__ import annotations
 
@@ -56,7 +55,7 @@ def go(session: Session, mailbox: Mailbox, path: str) -> None:
 
 
 def ome(folder: Path) -> Any:
-    """The attributes that say what an image is."""
+    """The OME-Zarr attributes of the node."""
     text = (folder / ".zattrs") if (folder / ".zattrs").exists() else (folder / "zarr.json")
     read = json.loads(text.read_text())
     return read["attributes"]["ome"] if text.name == "zarr.json" else read

@@ -1,4 +1,4 @@
-"""--follow-links, and its equal in the applications."""
+"""The option --follow-links, and the same setting in the applications."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX symbolic 
 
 @pytest.fixture
 def linked(tmp_path: Path) -> str:
-    """A hierarchy with one node whose document, and one whose chunk, is a link out of it."""
+    """A hierarchy in which the document of one node and the chunk of another are links that lead out of it."""
     root = tmp_path / "a.zarr"
     hierarchy = zarrscope.open(root, "a")
     for name in ("document", "chunk"):
@@ -89,7 +89,7 @@ def test_verbs_refuse_links_and_follow_them_when_told(
         return
     code = run(arguments)
     told = capsys.readouterr().err
-    if verb != "copy":  # which reads no chunk in a rehearsal
+    if verb != "copy":  # a dry run reads no chunk
         assert code == 1
         assert "--follow-links" in told
     assert run([*arguments, "--follow-links"]) == 0, capsys.readouterr().err

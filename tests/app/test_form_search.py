@@ -1,4 +1,4 @@
-"""Finding a text among all fields: folded branches and long lists too, and only a page of those is on show."""
+"""The search among all fields also finds text in folded branches and long lists, of which one page is displayed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def find(session: Session, mailbox: Mailbox, text: str, sentence: str) -> str | 
 
 
 def on_show(session: Session, mailbox: Mailbox, pointer: str) -> list[str]:
-    """The fields, once the one that was looked for is among them."""
+    """The displayed fields, when the field that was searched for is among them."""
     mailbox.run_until(lambda: any(field.pointer == pointer for field in session.edit.state.fields), SECONDS)
     return [field.pointer for field in session.edit.state.fields]
 
@@ -83,9 +83,9 @@ def test_pages_of_a_long_list_are_turned(session: Session, mailbox: Mailbox) -> 
     assert "/many/0" not in shown
     session.edit.turn_page("/many", -1)
     session.edit.turn_page("/many", -1)
-    on_show(session, mailbox, "/many/0")  # before the first page is none
+    on_show(session, mailbox, "/many/0")  # there is no page before the first
     assert session.edit.add("/many", "", "5") == f"/many/{LONG}"
-    on_show(session, mailbox, f"/many/{LONG}")  # the added field is shown
+    on_show(session, mailbox, f"/many/{LONG}")  # the added field is visible
 
 
 def test_what_is_edited_meanwhile_is_looked_through_again(session: Session, mailbox: Mailbox) -> None:
@@ -99,7 +99,7 @@ def test_what_is_edited_meanwhile_is_looked_through_again(session: Session, mail
 
 @pytest.mark.needs("qt")
 def test_in_the_window(qtbot: Any, place: str) -> None:
-    """Ctrl+F in the form finds, Enter goes on, and a long text has a pane of its own."""
+    """Ctrl+F in the form finds a field, Enter goes to the next one, and a long text has its own pane."""
     from qtpy.QtCore import Qt
 
     from zarrscope_app.presenters import Forgetful

@@ -1,4 +1,4 @@
-"""The form in the window: keys and gestures that only a desktop has."""
+"""The form in the window: its keys and mouse gestures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def place(tmp_path: Path) -> str:
 
 @pytest.fixture
 def shown(qtbot: Any, place: str) -> Callable[[str], Window]:
-    """shown(way): a window on the attributes, open for writing."""
+    """Returns shown(way), which shows a window with the attributes, open for writing."""
     from zarrscope_app.qt.window import Window
 
     def shown(way: Any) -> Window:
@@ -67,7 +67,7 @@ def size(place: str) -> Any:
 def test_a_text_that_is_being_typed_outlives_changes_of_its_row(
     qtbot: Any, shown: Callable[[str], Window], place: str
 ) -> None:
-    """Findings arrive from the background while a person types, and change the rows that they are about."""
+    """Findings arrive from the background while the user types, and change the row that contains the text."""
     from qtpy.QtCore import Qt
     from qtpy.QtWidgets import QLineEdit
 
@@ -186,3 +186,110 @@ def test_the_review_gives_the_changes_as_commands_that_show_the_same(
         assert run(shlex.split(line.replace("--dry-run", ""))[1:]) == 0
     assert attributes(place)["mine"] == {"note": "it's -1"}
     assert attributes(place)["n"] == -1
+
+
+def press_find(qtbot: Any, window: Window, text: str) -> None:
+    """Presses Ctrl+F in the form, and types a text to search for."""
+    from qtpy.QtCore import Qt
+    from qtpy.QtWidgets import QApplication
+
+    window.form.focus_form()
+    qtbot.waitUntil(lambda: window.form.has_keyboard, timeout=MILLISECONDS)
+    focused = QApplication.focusWidget()
+    qtbot.keyClick(focused, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
+    line = window.form.find_bar.line
+    qtbot.waitUntil(line.hasFocus, timeout=MILLISECONDS)
+    qtbot.keyClicks(line, text)
+
+
+def test_ctrl_f_in_the_image_view_finds_its_fields_and_keeps_the_view(qtbot: Any, shown: Callable[[str], Any]) -> None:
+    from qtpy.QtCore import Qt
+
+    from zarrscope_app.qt.found_frame import FoundFrame
+
+    window = shown("image")
+    session, form = window.workspace.current, window.form
+    press_find(qtbot, window, "space")
+    told = form.find_bar.count
+    qtbot.waitUntil(lambda: told.text() == "1 of 2", timeout=MILLISECONDS)
+    fields = [f for section in session.edit.state.sections for row in section.rows for f in row.fields]
+    types = [f.pointer for f in fields if f.text == "space"]
+    assert session.edit.search.found.field == types[0]
+    qtbot.keyClick(form.find_bar.line, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: told.text() == "2 of 2", timeout=MILLISECONDS)
+    assert session.edit.state.way == "image"
+    assert form.sections.isVisible()
+    assert form.find_bar.line.hasFocus(), "a further key goes to the search"
+
+    def framed() -> list[Any]:
+        return [frame.parentWidget() for frame in form.sections.findChildren(FoundFrame) if frame.isVisible()]
+
+    editor = form.sections.editors[types[1]]
+    assert framed() == [editor]
+    qtbot.keyClick(form.find_bar.line, Qt.Key.Key_Escape)
+    qtbot.waitUntil(lambda: editor.hasFocus() or editor.lineEdit().hasFocus(), timeout=MILLISECONDS)
+    assert framed() == []
+
+
+def test_a_text_that_only_further_members_have_is_announced(qtbot: Any, shown: Callable[[str], Any]) -> None:
+    window = shown("image")
+    session, form = window.workspace.current, window.form
+    press_find(qtbot, window, "as it was")
+    qtbot.waitUntil(lambda: form.find_bar.count.text() == "not here; 1 in All fields", timeout=MILLISECONDS)
+    assert session.edit.state.way == "image"
+    session.edit.show_way("fields")
+    form.find_bar.step(1)
+    qtbot.waitUntil(lambda: session.edit.search.found.pointer == "/mine/note", timeout=MILLISECONDS)
+    form.find_bar.line.clear()
+    form.find_bar.line.setText("no such thing")
+    session.edit.show_way("image")
+    session.edit.search.look_for("no such thing")
+    qtbot.waitUntil(lambda: form.find_bar.count.text() == "nothing found", timeout=MILLISECONDS)
+
+
+def test_ctrl_f_in_the_json_view_finds_in_the_text(qtbot: Any, shown: Callable[[str], Any]) -> None:
+    from qtpy.QtCore import Qt
+
+    window = shown("json")
+    session, form = window.workspace.current, window.form
+    press_find(qtbot, window, "MICROMETER")
+    told, text = form.find_bar.count, form.json.text
+    qtbot.waitUntil(lambda: told.text() == "1 of 2", timeout=MILLISECONDS)
+    qtbot.waitUntil(lambda: text.textCursor().selectedText() == "micrometer", timeout=MILLISECONDS)
+    first = text.textCursor().position()
+    qtbot.keyClick(form.find_bar.line, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: told.text() == "2 of 2", timeout=MILLISECONDS)
+    assert text.textCursor().selectedText() == "micrometer"
+    assert text.textCursor().position() > first
+    assert session.edit.state.way == "json"
+    assert form.json.isVisible()
+    qtbot.keyClick(form.find_bar.line, Qt.Key.Key_Escape)
+    qtbot.waitUntil(text.hasFocus, timeout=MILLISECONDS)
+    assert text.textCursor().selectedText() == "micrometer"
+
+
+def test_a_match_beyond_the_first_plane_of_unicode_or_in_a_piece_that_is_still_missing_is_selected(qtbot: Any) -> None:
+    """Qt counts UTF-16 units, and a long text is inserted in pieces."""
+    from zarrscope_app.qt.long_text import PIECE, LongText
+
+    editor = LongText()
+    qtbot.addWidget(editor)
+    many = 3 * PIECE
+    text = "\U0001d7d8" * many + " needle"
+    editor.show_text(text)
+    assert editor.filling
+    editor.select_span(many + 1, many + 7)
+    qtbot.waitUntil(lambda: not editor.filling, timeout=MILLISECONDS)
+    assert editor.textCursor().selectedText() == "needle"
+
+
+def test_a_long_text_shows_its_beginning(qtbot: Any, place: str, shown: Callable[[str], Any]) -> None:
+    path = Path(place) / "zarr.json"
+    document = json.loads(path.read_text())
+    document["attributes"]["ome"]["multiscales"][0]["name"] = "the mitochondria of the second sample, " * 3
+    path.write_text(json.dumps(document))
+    window = shown("image")
+    fields = [f for s in window.workspace.current.edit.state.sections for row in s.rows for f in row.fields]
+    (name,) = [field for field in fields if field.text.startswith("the mitochondria")]
+    editor = window.form.sections.editors[name.pointer]
+    assert editor.cursorPosition() == 0

@@ -1,4 +1,4 @@
-"""habits.md says which test shows each habit: the tests that it names exist, and no ticked item lacks one."""
+"""The tests that habits.md names exist, and every item that is ticked there names one."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ BY_HAND = ("installing.md", "looked at in", "pyproject.toml")
 
 
 def named(text: str) -> set[str]:
-    """The tests, and files of tests, that stand in backticks."""
+    """The tests and test files that the page names in backticks."""
     return {name.removesuffix(".py").rpartition("/")[2] for name in re.findall(r"`([\w/.]*test_\w+(?:\.py)?)`", text)}
 
 
 def there() -> set[str]:
-    """The names of all tests and of all files of tests."""
+    """The names of all tests and test files that exist."""
     found: set[str] = set()
     for file in TESTS.rglob("*.py"):
         found.add(file.stem)

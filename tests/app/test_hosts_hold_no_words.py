@@ -1,4 +1,4 @@
-"""Hosts paint and forward: no sentence and no number format of their own, and no file that outgrows its purpose."""
+"""Hosts contain no sentences and no number formats, which belong to presenters, and no overlong files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _body(node: ast.AST) -> list[ast.AST]:
 
 
 def strings(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """The line and the text of every string but docstrings."""
+    """The line and the text of every string except docstrings."""
     documentation = {
         id(node.value)
         for parent in ast.walk(tree)
@@ -82,7 +82,8 @@ def test_the_browsers_half_has_no_words_either() -> None:
 
 @pytest.mark.parametrize("folder", ["qt", "napari"])
 def test_no_label_or_tooltip_of_a_window_can_be_html(folder: str) -> None:
-    """Labels are `Label`s; a tooltip is one of our own words, or passes `tip` (zarrscope_app/qt/text.py)."""
+    """Labels are of class `Label`; a tooltip is a constant of ours, or the result of `tip`
+    (zarrscope_app/qt/text.py)."""
     bad = []
     for file in sorted((Path(zarrscope_app.__file__).parent / folder).glob("*.py")):
         if (folder, file.name) == ("qt", "text.py"):

@@ -1,9 +1,13 @@
-"""Check boxes are seen in light and dark themes, on, off, in part, and disabled: measured in the pixels."""
+"""Check boxes are visible in light and dark themes when on, off, partial and disabled: their pixels are compared.
+
+Patterns and findings are visible at every resolution and width.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 pytestmark = pytest.mark.needs("qt")
@@ -26,7 +30,7 @@ def contrast(one: Any, other: Any) -> float:
 
 
 def painted(qtbot: Any, theme: str, state: str, enabled: bool, style: str = "fusion") -> tuple[Any, Any]:
-    """(picture of a check box within a window of that theme, rectangle of its indicator)."""
+    """Returns a picture of a check box in a window of that theme, and the rectangle of its indicator."""
     from qtpy.QtCore import Qt
     from qtpy.QtGui import QColor, QPalette
     from qtpy.QtWidgets import QStyle, QStyleFactory, QStyleOptionButton, QWidget
@@ -94,3 +98,53 @@ def test_every_check_box_of_the_window_is_this_one() -> None:
     folder = Path(zarrscope_app.qt.__file__).parent
     made = [f.name for f in folder.rglob("*.py") if "= QCheckBox(" in f.read_text(encoding="utf-8")]
     assert made == []
+
+
+@pytest.mark.parametrize("style", ["Dense7Pattern", "Dense5Pattern", "HorPattern", "DiagCrossPattern", "BDiagPattern"])
+def test_patterns_of_the_chunk_map_grow_with_the_resolution(qtbot: Any, style: str) -> None:
+    """Qt draws its own patterns one pixel wide on every screen."""
+    from qtpy.QtCore import QRectF, Qt
+    from qtpy.QtGui import QColor, QImage, QPainter
+
+    from zarrscope_app.qt.chunks import hatching
+
+    def drawn(ratio: int) -> np.ndarray[Any, Any]:
+        image = QImage(32 * ratio, 32 * ratio, QImage.Format.Format_RGB32)
+        image.setDevicePixelRatio(ratio)
+        image.fill(Qt.GlobalColor.white)
+        painter = QPainter(image)
+        painter.fillRect(QRectF(0, 0, 32, 32), hatching(QColor("black"), getattr(Qt.BrushStyle, style)))
+        painter.end()
+        side = range(32 * ratio)
+        return np.array([[image.pixelColor(x, y).red() < 128 for x in side] for y in side])
+
+    once = drawn(1)
+    assert 0 < once.mean() < 1
+    assert np.array_equal(drawn(2), np.kron(once, np.ones((2, 2), bool)))
+
+
+@pytest.mark.parametrize("width", [300, 900])
+def test_a_few_findings_are_shown_whole(qtbot: Any, width: int) -> None:
+    """A sentence of several lines was cut to the height of its button."""
+    from zarrscope_app.presenters.form.view_models import EditState, FieldFinding
+    from zarrscope_app.qt.findings import FindingsView
+    from zarrscope_app.qt.text import Label
+
+    view = FindingsView()
+    qtbot.addWidget(view)
+    view.resize(width, 400)
+    view.show()
+    long = FieldFinding(
+        "/ome/multiscales/0/axes/0/unit", "The unit 'micron' is not a name of UDUNITS: micrometer? " * 2, False
+    )
+    view.show_state(EditState(summary="OME-Zarr 0.5: valid · 1 remark", findings=(long,)))
+    page, bar = view.area.widget(), view.area.verticalScrollBar()
+    assert page is not None
+    assert bar is not None
+    qtbot.waitUntil(lambda: page.width() == view.width(), timeout=10_000)
+    assert bar.maximum() == 0
+    text = view.rows[0].findChildren(Label)[-1]
+    assert text.height() >= text.heightForWidth(text.width())
+    view.show_state(EditState(summary="9 remarks", findings=(long,) * 9))
+    qtbot.waitUntil(lambda: bar.maximum() > 0, timeout=10_000)
+    assert view.rows[0].height() <= view.area.height() < 400

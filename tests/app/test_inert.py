@@ -1,4 +1,4 @@
-"""No way round: what a terminal would obey does not reach it, whoever hands it to a widget or a stream."""
+"""Control characters of a file never reach the terminal, from whichever widget or stream they are written."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from zarrscope.errors.installing import how_to_install
 from zarrscope_app.cli.look import has_display
 from zarrscope_app.presenters import installation
 
-# Makes packages missing in a process of its own, before anything of zarrscope is imported.
+# Hides packages in a new process, before it imports anything of zarrscope.
 WITHOUT = """
 import sys
 for name in {names!r}:
@@ -29,7 +29,7 @@ QT = ("qtpy", "PyQt6", "PySide6")
 
 
 def without(names: tuple[str, ...], code: str, **variables: str) -> tuple[int, str]:
-    """(exit status, what is said on standard error) of a process in which these packages are missing."""
+    """The exit status and standard error of a process without these packages."""
     environment = {
         k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")
     } | variables

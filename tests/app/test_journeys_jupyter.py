@@ -1,4 +1,4 @@
-"""The journeys in the notebook, from the kernel's side: messages as the browser sends them, traits as it gets them."""
+"""The journeys (contracts/journeys.py) in the notebook's widget, driven by the messages that a browser sends."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PIXELS = (128, 128)
 
 
 class Browser:
-    """Plays the script of the browser: fits another plane, keeps tiles, sends gestures."""
+    """Does the work of the browser's script: fits another plane, keeps tiles, sends gestures."""
 
     def __init__(self, url: str, mailbox: Mailbox, **options: Any) -> None:
         self.widget = Explorer(url, post=mailbox, **options)
@@ -62,7 +62,7 @@ class Browser:
 
     @property
     def view(self) -> dict[str, Any]:
-        """As it arrives: through JSON, which refuses what it cannot hold."""
+        """The view as the browser receives it: through JSON, which rejects other types."""
         found: dict[str, Any] = json.loads(json.dumps(self.widget.view, allow_nan=False))
         return found
 
@@ -85,11 +85,11 @@ class Browser:
 
     @property
     def marks(self) -> list[list[Any]]:
-        """Tiles that failed."""
+        """The marks of failed tiles."""
         return [self.tiles[name][0] for name in self.order if name in self.tiles and self.tiles[name][0][2] == "failed"]
 
     def texts(self) -> Iterator[str]:
-        """The texts and tool tips that the browser paints."""
+        """The texts and tooltips that the browser draws."""
         view, frame = self.view, self.frame
         state, panel = view["place"], view["panel"]
         yield from (state["facts"], state["sentence"], state["details"], view["status"])

@@ -1,4 +1,4 @@
-"""The journeys in napari's dock, and what napari asks of the plugin: layers, lazy data, manifest.
+"""The journeys (contracts/journeys.py) in napari's dock; also layers, lazy data and the manifest.
 
 Slicing, contrast and failed planes are napari's own there, hence those three journeys are told in its terms: which
 chunks one plane reads, which value stands under the cursor, where a failure is said.
@@ -56,7 +56,7 @@ class NapariRobot(QtRobot):
 
     def add(self) -> None:
         dock: Any = self.window
-        # A click on a button that is still grey is lost, for a person as for a robot.
+        # A click on a disabled button has no effect, for the robot as for a user.
         self.wait(dock.button.isEnabled, "the button to be ready")
         self.wait(dock.button.isEnabled, "the button to be enabled")
         self.qtbot.mouseClick(dock.button, Qt.MouseButton.LeftButton)

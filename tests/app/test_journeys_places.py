@@ -1,4 +1,4 @@
-"""One journey over every kind of store: open, expand, look at planes, fail and try again, edit and save.
+"""One journey over every kind of store: open, expand, look at planes, fail, try again, edit, save.
 
 Where a network lies between, its wire is cut; else the store itself fails. The journey is spoken to presenters: what
 hosts add is tried by contracts.journeys.
@@ -26,7 +26,7 @@ from zarrscope.stores.wrappers import Wrapper
 from zarrscope_app.presenters import ROOT, EditStatus, RowState, Session
 
 SETTINGS = {"attempts": 1, "pause": 0, "timeout": 30}
-"""Of distant stores: a connection that is refused fails at once."""
+"""For remote stores: a refused connection fails at once."""
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def values() -> dict[str, bytes]:
 
 
 class Broken(Wrapper):
-    """A store that can stop to answer."""
+    """A store that can stop answering."""
 
     fails = False
 
@@ -125,7 +125,8 @@ DISTANT = [kind for kind in PLACES if kind in ("http", "s3", "gs", "abfs", "redi
 
 
 def silence(place: Any, store: Store) -> tuple[Callable[[], object], Callable[[], object]]:
-    """Two functions: the first makes the far side of a store silent, the second lets it answer again."""
+    """Returns two functions: the first makes the remote side of a store stop answering, the second lets it answer
+    again."""
     if place.wire is not None:
         return place.wire.hold, lambda: (place.wire.cut(), place.wire.release())  # held requests get no answer
     assert isinstance(store, SSHStore), "only ssh is tried without a network"

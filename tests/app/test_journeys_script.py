@@ -1,4 +1,4 @@
-"""The journeys without a host: a script that reads snapshots and forwards gestures, as every host does."""
+"""The journeys (contracts/journeys.py) without a host: a script reads snapshots and calls presenters, as hosts do."""
 
 from __future__ import annotations
 

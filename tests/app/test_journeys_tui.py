@@ -1,4 +1,4 @@
-"""The journeys in the terminal: keys and mouse through Textual's Pilot, texts and colours read from the widgets."""
+"""The journeys (contracts/journeys.py) in the terminal, by keys and mouse through Textual's Pilot."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SIZE = (160, 60)
 class TextualRobot(Robot):
     def __init__(self) -> None:
         self.runner = asyncio.Runner()
-        """One context for all calls: the application keeps itself in a context variable."""
+        """One context for all calls, because Textual keeps the active application in a context variable."""
         self.app: Explorer | None = None
 
     def open(self, url: str, *, writable: bool = False) -> None:
@@ -174,7 +174,7 @@ class TextualRobot(Robot):
             self.press("down")
 
     def offers_of(self, pointer: str) -> set[str]:
-        """The actions that the keys of a field offer: a sheet of kinds, or an input for the name."""
+        """The actions that the keys of a field offer: a dialog of types, or an input for the name."""
         assert self.app is not None
         self._go_to_field(pointer)
         found: set[str] = set()
@@ -213,7 +213,7 @@ class TextualRobot(Robot):
         self.press("end", *["backspace"] * 20, *text, "enter")
 
     def write_text(self, text: str) -> None:
-        """In $EDITOR; a sheet that says what is wrong is closed."""
+        """Writes the text in $EDITOR, and closes the dialog that reports an error."""
         self.focus("#attributes")
         assert self.app is not None
         with tempfile.TemporaryDirectory() as place:
@@ -251,7 +251,7 @@ class TextualRobot(Robot):
         return text
 
     def resolve(self, whose: str) -> None:
-        """In the dialog, which a conflict opens by itself."""
+        """Answers the dialog that a conflict opens."""
         self.wait(lambda: self.app is not None and isinstance(self.app.screen, ConflictSheet), "the dialog")
         self.press(whose[0].upper())
 

@@ -1,4 +1,4 @@
-"""The fields of `--json`: what the verbs print is what the page of the command line says, neither more nor less."""
+"""The fields that verbs print with `--json` are exactly those that the docs of the command line list."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from zarrscope_resources import demo
 
 
 def _fields(value: Any, at: str = "") -> set[str]:
-    """The pointers of all members, with `*` for an index."""
+    """The JSON pointers of all members, with `*` for each index."""
     if isinstance(value, dict):
         return set().union(*(_fields(each, f"{at}/{name}") | {f"{at}/{name}"} for name, each in value.items()), set())
     if isinstance(value, list):
@@ -28,7 +28,7 @@ def _fields(value: Any, at: str = "") -> set[str]:
 
 
 def _described(field: str, rows: set[str]) -> set[str]:
-    """The rows of the table that speak of a field, of the members of it, or of the list or object that holds it."""
+    """The rows of the table for a field, for its members, or for the list or object that contains it."""
     return {
         row
         for row in rows
@@ -41,7 +41,7 @@ def _described(field: str, rows: set[str]) -> set[str]:
 
 @pytest.fixture(scope="module")
 def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
-    """The fields that each verb prints, over a journey that meets all of them."""
+    """The fields that each verb prints, from runs that produce all of them."""
     folder = tmp_path_factory.mktemp("fields")
     seen: dict[str, set[str]] = {verb: set() for verb in FIELDS}
 
@@ -105,7 +105,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, set[str]]:
 
 
 def _odd(root: Path) -> None:
-    """A hierarchy whose nodes have what is rare: names of dimensions, extensions, a broken document, a plate."""
+    """A hierarchy with rare members: dimension names, extensions, a broken document, a plate."""
     h = zarrscope.open(str(root), "w-")
     h.create_array("/named", shape=(4, 6), dtype="int8", chunks=(2, 3), shards=(4, 6), dimension_names=("y", "x"))
     h.create_array("/old", shape=(4,), dtype="int8")
@@ -141,7 +141,7 @@ def test_every_verb_that_takes_json_is_described() -> None:
     from zarrscope_app.cli import cli
 
     def verbs(group: click.Group, before: str) -> list[str]:
-        """All but another name of check."""
+        """All verbs, without the second name of check."""
         found: list[str] = []
         context = click.Context(group)
         for name in group.list_commands(context):

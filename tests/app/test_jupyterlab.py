@@ -1,4 +1,4 @@
-"""The notebook in a real JupyterLab, in Chromium: what a person sees and does, and that nothing leaves this machine."""
+"""The notebook's widget in JupyterLab, in Chromium: gestures and their effect; no request leaves this machine."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def test_a_person_explores_and_edits_in_jupyterlab(tmp_path: Path, image: Path) 
         _edit(page, image)
         assert not errors
         _lose_the_kernel(page, image)
-    assert not [text for text in errors if "404" not in text]  # JupyterLab asks for the kernel that died
+    assert not [text for text in errors if "404" not in text]  # JupyterLab still asks for the kernel that was killed
 
 
 def _explore(page: Any) -> None:
     choose_the_image(page)
     page.wait_for_selector(".zs[data-path='/image'][data-tab=image] [data-view=main] canvas")
-    until_middle(page, [120, 0, 200])  # the plane in the middle of the stack comes first
+    until_middle(page, [120, 0, 200])  # the picture begins with the middle plane of the stack
 
     slider = page.locator(".zs input[data-axis=z]")
     slider.focus()
@@ -75,7 +75,8 @@ def _explore(page: Any) -> None:
 
 
 def _open_another_place(page: Any, tmp_path: Path) -> None:
-    """A second place stands in the same tree; each shows its own picture, whose tiles have the same names."""
+    """Opens a second hierarchy in the same tree. Each hierarchy shows its own picture, although their tiles have the
+    same names."""
     make_image(tmp_path / "more.zarr", step=10)
     page.click(".zs [data-command=add]")
     page.locator(".zs-side input:not([type=search])").fill(str(tmp_path / "more.zarr"))
@@ -89,7 +90,7 @@ def _open_another_place(page: Any, tmp_path: Path) -> None:
     page.locator(".zs-row[data-path='/image'] .nm").first.click()
     until_middle(page, [195, 0, 0])
     page.wait_for_function("() => document.querySelector('.zs input[data-field=\"index:z\"]').value === '7'")
-    second.locator(".nm").click()  # not by End: the image's only array may have arrived as the last row
+    second.locator(".nm").click()  # not with End: the image's only array may be the last row by now
     until_middle(page, [60, 0, 200])
     page.click(".zs [data-command=close-place]")
     page.wait_for_selector(".zs-row >> nth=1 >> text=image")
@@ -99,7 +100,7 @@ def _open_another_place(page: Any, tmp_path: Path) -> None:
 
 
 def _fit_into_little_room(page: Any) -> None:
-    """At 500 x 250 nothing is cut off: there is a picture, and the tabs and the tree's button can be clicked."""
+    """At 500 x 250 nothing is cut off: the picture is visible, and the tabs and the tree's button can be clicked."""
     page.evaluate("() => { const s = document.querySelector('.zs').style; s.width = '500px'; s.height = '250px'; }")
     page.wait_for_selector(".zs[data-narrow='1'][data-short='1']")
     page.wait_for_function(
@@ -122,7 +123,7 @@ def _fit_into_little_room(page: Any) -> None:
 
 
 def _keys_belong_to_what_has_the_focus(page: Any) -> None:
-    """In the widget, keys are its own, and the notebook takes none of them for a command."""
+    """Keys pressed in the widget act on the widget only; the notebook does not take them for commands."""
     before = _cells(page)
     page.locator(".zs").focus()
     page.keyboard.press("Home")
@@ -143,7 +144,7 @@ def _keys_belong_to_what_has_the_focus(page: Any) -> None:
 
 
 def _cells(page: Any) -> int:
-    """How many cells the notebook has, by its status bar: only those in sight are in the page."""
+    """The number of cells according to the status bar, because the page contains only the visible ones."""
     found = re.search(r"Cell \d+/(\d+)", page.inner_text("body"))
     assert found is not None
     return int(found[1])
@@ -166,7 +167,7 @@ def _edit(page: Any, image: Path) -> None:
 
 
 def _lose_the_kernel(page: Any, image: Path) -> None:
-    """The kernel is killed with an edit that was not saved; the next one offers it."""
+    """The kernel is killed before an edit was saved; the next kernel offers the edit."""
     document = image / "image" / "zarr.json"
     before = document.read_bytes()
     field = page.locator(".zs input[data-pointer='/operator']")
@@ -195,7 +196,7 @@ def _lose_the_kernel(page: Any, image: Path) -> None:
 
 
 def _is_kept() -> bool:
-    """Whether a file holds the edit that was not saved. Other tests may have left theirs."""
+    """Whether a file contains the unsaved edit. Other tests may have left files of their own."""
     for file in Path(os.environ["XDG_STATE_HOME"]).rglob("unsaved-*"):
         with contextlib.suppress(FileNotFoundError):  # it was removed meanwhile
             if b"Grace" in file.read_bytes():

@@ -1,4 +1,4 @@
-"""The notebook in a real JupyterLab, on a web server that does not answer: it says so, Stop and Esc end the wait."""
+"""The widget in JupyterLab on a web server that does not answer: it says so, and Stop and Esc end the wait."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_stop_and_escape_end_a_wait_in_jupyterlab(tmp_path: Path) -> None:
 
 
 def _told(page: Any, what: str) -> None:
-    """Waits until the status names the request, and a button that stops it is in sight."""
+    """Waits until the status names the pending request, and a button to stop it is visible."""
     page.wait_for_selector(f"{STATUS} >> text=/Waiting [0-9]+ s for {what}.* from 127[.]0[.]0[.]1/")
     page.wait_for_selector(f"{STOP}:text-is('Stop')", state="visible")
 
@@ -56,7 +56,7 @@ def _stop_the_opening(page: Any, server: WebServer) -> None:
 
 
 def _stop_the_picture(page: Any, server: WebServer) -> None:
-    """Esc while the slider has the focus, and then while the whole widget has it."""
+    """Presses Esc while the slider has the focus, and again while the whole widget has it."""
     server.gate.clear()
     page.locator(".zs input[data-axis=z]").focus()
     page.keyboard.press("End")
@@ -77,7 +77,7 @@ def _stop_the_picture(page: Any, server: WebServer) -> None:
 
 
 def _stop_another_place(page: Any, server: WebServer) -> None:
-    """A second place that does not open; the first one still shows its picture."""
+    """Opens a second address that does not answer; the first hierarchy still shows its picture."""
     server.gate.clear()
     page.click(".zs [data-command=add]")
     page.locator(".zs-side input:not([type=search])").fill(f"{server.url}/image")

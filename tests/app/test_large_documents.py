@@ -1,4 +1,4 @@
-"""Documents of megabytes are edited in the background: nobody waits for them, and every act keeps its order."""
+"""Documents of megabytes are edited in the background, and edits keep their order."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_no_large_document_is_parsed_on_the_hosts_thread(
 
 
 def _watched(real: Any, seen: set[int]) -> Any:
-    """The function, which notes the threads that call it."""
+    """Wraps a function so that the threads that call it are recorded."""
 
     def called(*args: Any) -> Any:
         seen.add(threading.get_ident())
@@ -80,7 +80,7 @@ def _watched(real: Any, seen: set[int]) -> Any:
 def test_nothing_that_walks_a_large_document_runs_on_the_hosts_thread(
     session: Session, mailbox: Mailbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its fields, its text, its differences, and a conflict from its beginning to its end."""
+    """Fields, text, differences, and a conflict from its start to its resolution."""
     seen: dict[str, set[int]] = {}
     for module, name in (
         (background_view, "fields"),

@@ -1,10 +1,11 @@
-"""Groups of thousands: names first, documents for the rows in sight only, in the presenter, the hosts and the verbs."""
+"""Groups of thousands of children: names are listed first, and only the documents of visible rows are read."""
 
 from __future__ import annotations
 
 import json
+import threading
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from zarrscope.dialects import Child
 from zarrscope.model.node_path import natural
 from zarrscope.model.storage import Entry
 from zarrscope.nodes.opening import open as open_hierarchy
@@ -20,7 +22,9 @@ from zarrscope.stores.local.store import LocalStore
 from zarrscope.stores.memory import MemoryStore
 from zarrscope_app.cli import look, run
 from zarrscope_app.presenters import ROOT, RowState, TreePresenter, strings
-from zarrscope_app.presenters.tree.arriving import SMALL
+from zarrscope_app.presenters.tree import arriving, branch, presenter
+from zarrscope_app.presenters.tree import names as tree_names
+from zarrscope_app.presenters.tree.arriving import SMALL, ArrivedNames
 from zarrscope_app.presenters.tree.names import NameBlock, Names, merged, picked
 
 ARRAY = {
@@ -43,7 +47,7 @@ def children(count: int, **others: dict[str, Any]) -> dict[str, bytes]:
 
 
 class Documents(MemoryStore):
-    """Counts the documents of children that are read; as if far away."""
+    """A remote store that records which documents of children are read."""
 
     def __init__(self, values: dict[str, bytes]) -> None:
         super().__init__(values)
@@ -54,18 +58,6 @@ class Documents(MemoryStore):
         if key.endswith("/zarr.json"):
             self.read.append(key)
         return super()._get(key, *rest, **named)
-
-
-@pytest.fixture
-def mailbox() -> Mailbox:
-    return Mailbox()
-
-
-@pytest.fixture
-def tree(mailbox: Mailbox) -> Iterator[TreePresenter]:
-    owner = shared().owner(mailbox)
-    yield TreePresenter(owner)
-    owner.close()
 
 
 def ready(tree: TreePresenter) -> Any:
@@ -101,6 +93,77 @@ def test_a_large_batch_is_merged_in_steps() -> None:
     assert list(picked(order, bytearray(i % 5 == 0 for i in range(20_000)))) == [i for i in order if i % 5 == 0]
 
 
+def test_a_few_new_names_are_inserted_without_sorting_all() -> None:
+    keys = [f"{2 * i:06d}" for i in range(20_000)] + ["000001", "020001", "020003", "999999"]
+    asked: list[int] = []
+
+    def key(position: int) -> str:
+        asked.append(position)
+        return keys[position]
+
+    order = merged(array("I", range(20_000)), range(20_000, len(keys)), key)
+    assert [keys[i] for i in order] == sorted(keys)
+    assert len(asked) < 200, "at most 16 keys for each bisection; sorting would compute 20,000"
+
+
+@given(st.lists(st.integers(0, 99_999), unique=True, min_size=1, max_size=9))
+def test_names_are_inserted_anywhere_in_a_large_group(numbers: list[int]) -> None:
+    keys = [natural(f"n{number}") for number in (*range(0, 100_000, 50), *(n for n in numbers if n % 50))]
+    in_order = sorted(range(2000), key=keys.__getitem__)
+    order = merged(array("I", in_order), range(2000, len(keys)), keys.__getitem__)
+    assert list(order) == sorted(range(len(keys)), key=keys.__getitem__)
+
+
+def test_the_key_of_a_new_name_is_computed_twice_at_most() -> None:
+    """Once to sort the batch, once to merge it with the names before it; once for each of those."""
+    keys = [f"{(i * 7919) % 50_000:05d}" for i in range(50_000)]
+    asked = [0]
+
+    def key(position: int) -> str:
+        asked[0] += 1
+        return keys[position]
+
+    before = array("I", sorted(range(30_000), key=keys.__getitem__))
+    order = merged(before, range(30_000, 50_000), key)
+    assert [keys[i] for i in order] == sorted(keys)
+    assert asked[0] < 30_000 + 2 * 20_000 + 40 * 17, "and 17 for each bisection between two steps; not 5 for each name"
+
+
+def test_a_batch_of_more_keys_than_are_kept_is_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree_names, "KEYS_AT_ONCE", 700)
+    keys = [f"{(i * 7919) % 5000:04d}" for i in range(5000)]
+    order = merged(array("I", sorted(range(1000), key=keys.__getitem__)), range(1000, 5000), keys.__getitem__)
+    assert [keys[i] for i in order] == sorted(keys)
+    assert merged(order, (), keys.__getitem__) == order
+
+
+def test_batches_double_so_that_few_are_sorted_and_painted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock stands still, because a slow machine sends by time as well."""
+
+    class Listed:
+        def list_names(self, cancelled: object) -> Iterator[Child]:
+            return (Child(f"n{i * 7919 % 30_000:05d}", "array") for i in range(30_000))
+
+        def inspect(self, children: Iterable[Child], cancelled: object) -> Iterator[Child]:
+            return iter(children)
+
+    batches: list[ArrivedNames] = []
+    asked = [0]
+    name_at = Names.__getitem__
+
+    def counted(names: Names, place: int) -> str:
+        asked[0] += 1
+        return name_at(names, place)
+
+    monkeypatch.setattr(Names, "__getitem__", counted)
+    monkeypatch.setattr(f"{arriving.__name__}.time.monotonic", lambda: 0.0)
+    arriving.Arrivals(Listed(), batches.append, lambda: False, patient=False).run()  # type: ignore[arg-type]  # sends only names here
+    assert sum(len(batch.kinds) for batch in batches) == 30_000
+    assert list(batches[-1].order) == sorted(range(30_000), key=lambda i: i * 7919 % 30_000)
+    assert len(batches) <= 10, "14 if each batch were half as long as the names before it"
+    assert asked[0] < 4 * 30_000, "two for each new name, and one for each that is sorted again"
+
+
 def test_a_filter_never_runs_across_two_names() -> None:
     names = Names()
     names.extend(NameBlock.of(["ab", "cd"]))
@@ -122,6 +185,30 @@ def test_documents_are_read_for_the_rows_in_sight_only(tree: TreePresenter, mail
     mailbox.run_until(lambda: all(row.kind == "array" for row in tree.rows(ROOT, 3000, 3030)))
     assert [row.detail for row in tree.rows(ROOT, 3000, 3030)] == ["1-D uint8"] * 30
     assert sorted(store.read) == [f"n{i:05d}/zarr.json" for i in range(3000, 3030)]
+
+
+def test_the_hosts_thread_sorts_no_names(
+    tree: TreePresenter, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither while a large group is listed, nor for a name that the person types."""
+    here, computed = threading.get_ident(), [0]
+
+    def counted(name: str) -> str:
+        computed[0] += threading.get_ident() == here
+        return natural(name)
+
+    for module in (arriving, branch, presenter):
+        monkeypatch.setattr(module, "natural", counted)
+    store = Documents(children(20_000))
+    tree.attach(open_hierarchy(store), "x")
+    mailbox.run_until(ready(tree))
+    assert computed[0] == 0
+    assert tree.count(ROOT) == 20_000
+    store.set("n10000b/zarr.json", json.dumps(ARRAY).encode())
+    tree.open_child(ROOT, "n10000b")
+    mailbox.run_until(lambda: tree.count(ROOT) == 20_001)
+    assert [row.name for row in tree.rows(ROOT, 9999, 10_003)] == ["n09999", "n10000", "n10000b", "n10001"]
+    assert computed[0] < 200, "bisections compute the keys of some names"
 
 
 def test_a_small_group_comes_with_its_kinds(tree: TreePresenter, mailbox: Mailbox) -> None:

@@ -1,7 +1,8 @@
-"""A part of an image is chosen before its layers are made, and lies where it lay in the whole."""
+"""A part of an image that was chosen before its layers are made lies at its place in the whole image."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ VALUES = np.arange(2 * 6 * 40 * 64, dtype="u2").reshape(2, 6, 40, 64)
 
 @pytest.fixture
 def place(tmp_path: Path) -> str:
-    """c z y x in three levels, of which the coarser ones are shifted by the middle of their blocks."""
+    """A c z y x image of three levels, of which the coarser ones are shifted to the centres of their blocks."""
     path = tmp_path / "a.zarr"
     axes = [{"name": "c", "type": "channel"}, *({"name": name, "type": "space"} for name in "zyx")]
     values, datasets = VALUES, []
@@ -44,12 +45,40 @@ def test_what_is_typed_is_read() -> None:
     assert part_of({"channels": " all ", "levels": "", "ranges": ""}) == LayerPart()
     found = part_of({"channels": "0, 2", "levels": "1–", "ranges": "t 3, y 10-20, x :5"})
     assert found == LayerPart((0, 2), (1, None), {"t": (3, 3), "y": (10, 20), "x": (0, 5)})
+    assert part_of({"channels": "0 2,Ki 67 , red"}).channels == (0, 2, "Ki 67", "red")
     assert part_of({"levels": "1"}).levels == (1, 1)
     for field, text in (
-        ("channels", "red"), ("levels", "x"), ("levels", "–"), ("ranges", "t"), ("ranges", "t 5–3"), ("ranges", "t -"),
+        ("levels", "x"), ("levels", "–"), ("ranges", "t"), ("ranges", "t 5–3"), ("ranges", "t -"),
     ):  # fmt: skip
         with pytest.raises(Refused):
             part_of({field: text})
+
+
+def test_channels_are_chosen_by_name(place: str) -> None:
+    """By a whole name, alone; else by a part of names; the case of letters does not matter."""
+    names = ["CD45", "CD45RO", "Ki 67", "488"]
+    (first, _) = plan(zarrscope.open(place)["/"])
+    layers = [replace(first, channel=number, channel_name=name) for number, name in enumerate(names)]
+
+    def chosen(*channels: int | str) -> list[str]:
+        return [layer.channel_name for layer in cut(layers, LayerPart(channels))]
+
+    assert chosen("cd45") == ["CD45"]
+    assert chosen("cd4") == ["CD45", "CD45RO"]
+    assert chosen("ki 67", 0) == ["CD45", "Ki 67"]
+    assert chosen(488) == ["488"], "a wavelength"
+    assert chosen(3) == ["488"]
+    with pytest.raises(Refused, match="There is no channel Lamin") as refused:
+        chosen("Lamin")
+    assert "CD45, CD45RO, Ki 67, 488" in str(refused.value.advice)
+
+
+def test_a_channel_of_the_file_has_its_name(place: str) -> None:
+    with zarrscope.open(place, "r+") as h:
+        ome = dict(h.root.attrs["ome"])
+        h.root.attrs["ome"] = {**ome, "omero": {"channels": [{"label": "DAPI"}, {"label": "GFP"}]}}
+    ((_, arguments, _),) = read(place, channels=["gfp"])
+    assert arguments["name"].endswith("GFP")
 
 
 def test_a_part_lies_where_it_lay(place: str) -> None:

@@ -1,4 +1,4 @@
-"""Hosts say at once if a place opens with less than was asked for, and if a chosen node does not come."""
+"""Hosts say at once that a hierarchy opened read-only although writing was requested, or that a node is missing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REMARK = "zarrscope is not installed on far: files are read by SFTP. Run on far:
 
 
 def by_sftp(url: str, *_: object, **how: object) -> Hierarchy:
-    """Opens as `ssh://` does where zarrscope is not installed."""
+    """Makes `ssh://` addresses open as they do if zarrscope is not installed on the remote machine."""
     store = MemoryStore()
     with zarrscope.open(store, "w-") as h:
         h.create_group("/g")
@@ -124,3 +124,11 @@ def test_the_keys_of_the_error_bar_stay_in_sight(width: int) -> None:
     assert lines[-1].endswith("Retry")
     assert ("…" in lines[-1]) == (width < 200)
     assert error_text("Short.", acts, width) == "! Short.  [r] Retry"
+
+
+def test_the_error_bar_shortens_addresses_before_it_leaves_out_how_to_go_on() -> None:
+    place = "/a/path/that/is/as/long/as/many/are/on/a/cluster/with/projects/hierarchy.zr3"
+    sentence = f"There is no folder {place}/foo. It lies inside file://{place}, a hierarchy of Zarr v3: open that one."
+    shown = error_text(sentence, "  [r] Retry", 80)
+    assert shown.endswith("projects/hierarchy.zr3, a hierarchy of Zarr v3: open that one.  [r] Retry")
+    assert place in error_text(sentence, "  [r] Retry", 200), "where there is room, nothing is shortened"

@@ -37,10 +37,8 @@ CONTROLS = (
     QTextBrowser,
 )  # fmt: skip
 PARTS = (QComboBox, QTabBar, QAbstractSpinBox, QLineEdit)
-"""Their own parts speak for them."""
-ALT, CTRL, SHIFT = (
-    Qt.KeyboardModifier.AltModifier, Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.ShiftModifier,
-)  # fmt: skip
+"""The parts of these widgets have names of their own."""
+ALT, CTRL = Qt.KeyboardModifier.AltModifier, Qt.KeyboardModifier.ControlModifier
 
 
 @pytest.fixture
@@ -61,12 +59,12 @@ def robot(qtbot: Any, shelf: Shelf) -> Iterator[QtRobot]:
 
 
 def _in_front(robot: QtRobot, tab: str) -> bool:
-    """Whether the tab is in front."""
+    """Whether the tab is selected."""
     return robot.session.state.tab == tab and robot.window.tabs.currentWidget() is robot.window.tabs.pages[tab]
 
 
 def tabs(robot: QtRobot) -> Iterator[str]:
-    """Brings each tab that fits to the front."""
+    """Selects each tab that applies to the node, one after the other."""
     for tab in robot.session.state.tabs:
         if tab.enabled:
             robot.session.set_tab(tab.id)
@@ -75,7 +73,7 @@ def tabs(robot: QtRobot) -> Iterator[str]:
 
 
 def said(widget: QWidget) -> str:
-    """The name of a control that a screen reader speaks."""
+    """The name of a control for screen readers."""
     return widget.accessibleName() or (widget.text() if isinstance(widget, QAbstractButton) else "")
 
 
@@ -123,7 +121,7 @@ def test_the_range_stands_beside_a_projection_alone(robot: QtRobot) -> None:
 
 
 def test_the_window_fits_a_small_screen(robot: QtRobot) -> None:
-    """900 x 600 points: a screen of 1,800 x 1,200 dots at 200 %, too."""
+    """900 x 600 points, which is also the size of a screen of 1,800 x 1,200 pixels at 200 %."""
     robot.window.run("blend")
     robot.window.run("three-views")
     robot.window.resize(900, 600)

@@ -1,4 +1,6 @@
-"""Values that a server denies as it denies missing ones: reported, taken as missing on request, never assumed."""
+"""A server that answers 403 for missing values: the hosts report it, and treat these values as missing only on
+request.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from zarrscope_app.presenters.commands import python_text
 
 @pytest.fixture
 def address() -> Iterator[str]:
-    """A server that answers 403 of all that is not there; /sparse lacks its second chunk."""
+    """A server that answers 403 for every missing key; the second chunk of /sparse is missing."""
 
     async def act(ask: Ask) -> None:
         if ask.value is None:

@@ -1,4 +1,4 @@
-"""Ways of adding in napari: as another kind of layer, several nodes at once, by dragging, by keys; and cancelling."""
+"""Ways to add layers in napari: another layer type, several nodes, dragging, keys, and cancelling."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from qtpy.QtGui import QDragEnterEvent, QDropEvent
 from qtpy.QtWidgets import QApplication, QMainWindow, QWidget
 
 from contracts.journeys import SECONDS, Shelf, labelled_image
+from zarrscope.errors import Unsupported
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope_app.napari.dock import Explorer
 from zarrscope_app.napari.menu_button import ARROW
@@ -95,7 +96,7 @@ def test_a_node_is_added_as_the_kind_that_was_asked_for(hand: Hand) -> None:
     assert not hand.viewer.layers
     assert "a row for each point" in hand.dock.facts.text()
     hand.select("/heights")
-    hand.add_as("labels")  # fractions cannot be labels
+    hand.add_as("labels")  # labels cannot have fractions
     assert kinds(hand) == ["Image"]
     assert "Labels must be integers" in hand.dock.facts.text()
 
@@ -204,6 +205,27 @@ command._run()
 """
 
 
+def test_an_image_that_cannot_be_added_twice_leaves_the_button_as_it_was(
+    hand: Hand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The problem of the second attempt is in the list already, which therefore does not change."""
+    hand.select("/cells")
+    session = hand.dock.session
+    assert session is not None
+    monkeypatch.setattr("zarrscope_app.napari.dock.planner", lambda kind: refuse)
+    for _ in range(2):
+        hand.dock.add()
+        assert hand.dock.button.text() == strings.CANCEL
+        hand.wait(lambda: session.problems.items and not hand.dock.adding)
+        hand.wait(lambda: hand.dock.button.text() == LABELS["add-to-viewer"])
+        assert hand.dock.add_as.isEnabled()
+        assert hand.dock.facts.text() != strings.LOADING
+
+
+def refuse(*_: Any) -> Any:
+    raise Unsupported("The codec is not known")
+
+
 def test_napari_starts_with_the_dock(tmp_path: Path) -> None:
     environment = {**os.environ, "HOME": str(tmp_path), "NAPARI_CONFIG": str(tmp_path / "napari.yaml")}
     done = subprocess.run(
@@ -213,3 +235,17 @@ def test_napari_starts_with_the_dock(tmp_path: Path) -> None:
     names, kind = json.loads(done.stdout.splitlines()[-1])
     assert kind == "Explorer"
     assert any("Zarr explorer" in name for name in names)
+
+
+def test_what_napari_needs_for_the_first_layer_is_imported_early() -> None:
+    """In a process of its own, in which nothing has been imported; the dock does it on another thread."""
+    code = """if True:
+        import importlib.util, sys
+        from zarrscope_app.napari.background_jobs import import_early
+        before = "xarray" in sys.modules
+        import_early()
+        needed = importlib.util.find_spec("napari.utils._xarray_utils") is not None
+        print(before, "scipy.ndimage" in sys.modules, ("xarray" in sys.modules) == needed)
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
+    assert done.stdout.split() == ["False", "True", "True"]

@@ -1,4 +1,4 @@
-"""The dock at its usual width: nothing is elided, and until a place is open it shows only how to open one."""
+"""The dock at its usual width elides no text, and shows only how to open a hierarchy until one is open."""
 
 from __future__ import annotations
 
@@ -9,20 +9,25 @@ from typing import Any
 import numpy as np
 import pytest
 from qtpy.QtCore import Qt
-from qtpy.QtWidgets import QAbstractButton, QApplication, QPushButton
+from qtpy.QtGui import QColor
+from qtpy.QtWidgets import QAbstractButton, QAbstractScrollArea, QApplication, QFormLayout, QMenu, QPushButton
 
 import zarrscope
 from contracts.journeys import SECONDS, Shelf, labelled_image
 from zarrscope_app.napari.dock import VIEWS_SHOWN, Explorer
+from zarrscope_app.napari.viewer_state import palette_of
 from zarrscope_app.presenters import EditPresenter, EditStatus, Forgetful
-from zarrscope_app.qt.form_model import VALUE
+from zarrscope_app.presenters.commands import LABELS
+from zarrscope_app.presenters.form.view_models import Way
+from zarrscope_app.qt.form_model import KIND, VALUE
+from zarrscope_app.qt.panes import _unbroken
 from zarrscope_app.qt.text import Label
 
 WIDTHS = (300, 350)
 
 
 class Docked:
-    """A dock in the window of a viewer."""
+    """A dock in the window of a napari viewer."""
 
     def __init__(self, qtbot: Any, viewer: Any) -> None:
         self.qtbot, self.viewer = qtbot, viewer
@@ -43,7 +48,7 @@ class Docked:
         return session.edit
 
     def resize(self, width: int) -> None:
-        """Gives the dock this width, as dragging its edge does."""
+        """Gives the dock this width, as a user does by dragging its edge."""
         self.viewer.window._qt_window.resizeDocks([self.frame], [width], Qt.Orientation.Horizontal)
         self.wait(lambda: abs(self.dock.width() - width) < 20)
 
@@ -51,7 +56,7 @@ class Docked:
         self.qtbot.waitUntil(lambda: bool(happened()), timeout=int(SECONDS * 1000))
 
     def elided(self) -> list[str]:
-        """The visible buttons that are narrower than their text needs."""
+        """The visible buttons whose text is elided."""
         QApplication.processEvents()
         shown = [button for button in self.dock.findChildren(QAbstractButton) if button.isVisibleTo(self.dock)]
         return [f"{button.text()}: {button.width()}" for button in shown if button.width() < button.sizeHint().width()]
@@ -142,6 +147,122 @@ def test_notes_of_the_form_fit_a_narrow_dock(docked: Docked, shelf: Shelf) -> No
     for note in notes:
         docked.wait(lambda: note.geometry().right() <= viewport.width())  # noqa: B023 -- awaited
         docked.wait(lambda: note.height() >= note.heightForWidth(note.width()))  # noqa: B023 -- awaited
+
+
+def test_the_form_of_an_image_is_not_scrolled_sideways(docked: Docked, shelf: Shelf) -> None:
+    """Not in the usual width of a dock, and nothing in it is cut: the last field of a channel is in sight as well."""
+    docked.show()
+    docked.open(shelf.address, "/image")
+    form = docked.dock.form.sections
+    docked.wait(lambda: form.isVisibleTo(docked.dock) and "channel/0/active" in form.editors)
+    viewport, bar = form.viewport(), form.horizontalScrollBar()
+    assert viewport is not None
+    assert bar is not None
+    for width in WIDTHS:
+        docked.resize(width)
+        docked.wait(lambda: bar.maximum() == 0)
+        for id, editor in form.editors.items():
+            right = editor.mapTo(viewport, editor.rect().topRight()).x()
+            assert right < viewport.width(), (width, id)
+            assert editor.width() >= editor.minimumWidth(), (width, id)
+
+
+def test_all_fields_and_json_are_not_scrolled_sideways(docked: Docked, shelf: Shelf) -> None:
+    """In a narrow form the kinds are in the tooltips and in the menu, and lines of JSON are wrapped."""
+    docked.show()
+    edit = docked.open(shelf.address, "/image")
+    edit.edit("/ome/multiscales/0/name", "a very long name of an image " * 4)
+    form = docked.dock.form
+    areas: tuple[tuple[Way, QAbstractScrollArea], ...] = (("fields", form.view), ("json", form.json.text))
+    for way, area in areas:
+        edit.show_way(way)
+        bar = area.horizontalScrollBar()
+        assert bar is not None
+        for width in (*WIDTHS, 450):
+            docked.resize(width)
+            docked.wait(lambda: area.isVisibleTo(docked.dock) and bar.maximum() == 0)  # noqa: B023 -- awaited
+            assert form.view.isColumnHidden(KIND) == (width < 450)
+    place = form.model.place_of("/ome/multiscales/0/name")
+    assert place is not None
+    index = form.model.at(place)
+    assert "text" in index.data(Qt.ItemDataRole.ToolTipRole)
+
+
+def test_the_menu_of_a_field_changes_its_kind(docked: Docked, tmp_path: Path) -> None:
+    """A narrow form has no column of kinds."""
+    place = str(tmp_path / "x.zarr")
+    zarrscope.open(place, "w-").root.attrs.put({"depth": "5"})
+    docked.show()
+    edit = docked.open(place)
+    docked.resize(WIDTHS[0])
+    form = docked.dock.form
+    place_of = form.model.place_of("/depth")
+    assert place_of is not None
+    form.view.setCurrentIndex(form.model.at(place_of, VALUE))
+    form._menu(form.view.rect().center())
+    menu = QApplication.activePopupWidget()
+    assert isinstance(menu, QMenu)
+    kinds = next(action.menu() for action in menu.actions() if action.text() == LABELS["kind"])
+    assert kinds is not None
+    assert [action.text() for action in kinds.actions() if action.isChecked()] == ["text"]
+    next(action for action in kinds.actions() if action.text() == "number").trigger()
+    menu.close()
+    docked.wait(lambda: [field.kind for field in edit.state.fields if field.pointer == "/depth"] == ["number"])
+
+
+def test_the_chunk_map_of_many_axes_fits_and_is_readable_in_both_themes(docked: Docked, tmp_path: Path) -> None:
+    """Its controls continue on further lines, and its dimmed labels stand out from napari's background."""
+    place = str(tmp_path / "five.zarr")
+    with zarrscope.open(place, "w-") as h:
+        h.create_array("/a", shape=(4, 3, 8, 16, 16), dtype="u1", chunks=(1, 1, 2, 8, 8))[...] = 1
+    docked.show()
+    dock = docked.dock
+    dock.open(place, "/a")
+    docked.wait(lambda: dock.session is not None and dock.session.node is not None)
+    docked.resize(WIDTHS[0])
+    dock.show_tab("chunks")
+    chunks = dock.tabs.pages["chunks"]
+    docked.wait(lambda: len(chunks._spins) == 3 and chunks.counts.rowCount() > 2)
+    QApplication.processEvents()
+    for control in (chunks.rows, chunks.columns, *chunks._spins.values(), chunks._refresh):
+        assert control.isVisibleTo(dock)
+        assert control.mapTo(chunks, control.rect().topRight()).x() < chunks.width()
+
+    def is_readable() -> bool:
+        behind = palette_of(docked.viewer.theme).window().color()
+        label = chunks.counts.itemAt(0, QFormLayout.ItemRole.LabelRole).widget()
+        return abs(QColor(label.styleSheet()[-7:]).lightness() - behind.lightness()) > 60
+
+    for theme in ("dark", "light", "dark"):
+        docked.viewer.theme = theme
+        docked.wait(is_readable)
+
+
+def test_a_narrow_description_gives_its_values_more_room(docked: Docked, shelf: Shelf) -> None:
+    docked.show()
+    docked.open(shelf.address, "/image")
+    docked.dock.show_tab("info")
+    info = docked.dock.tabs.pages["info"]
+    docked.resize(WIDTHS[0])
+    docked.wait(lambda: 'td width="88"' in info.text.toHtml())
+    docked.viewer.window._qt_window.resize(1400, 800)
+    docked.resize(600)
+    docked.wait(lambda: 'td width="150"' in info.text.toHtml())
+
+
+def test_labels_and_levels_of_a_narrow_description_are_not_broken(docked: Docked, shelf: Shelf) -> None:
+    """Neither within a word, nor between the number of a level and its shape."""
+    zarrscope.open(shelf.address, "r+").consolidate()
+    docked.show()
+    docked.open(shelf.address, "/")
+    docked.dock.show_tab("info")
+    info = docked.dock.tabs.pages["info"]
+    docked.resize(WIDTHS[0])
+    longest = info.text.fontMetrics().horizontalAdvance("Consolidated")
+    docked.wait(lambda: "Consolidated" in info.text.toPlainText() and info._labels >= longest + 6)
+    assert _unbroken("0: 8 × 4; 1: 4 × 2") == "0: 8 × 4; 1: 4 × 2".replace(" ×", "\xa0×").replace(
+        "× ", "×\xa0"
+    ).replace(": ", ":\xa0")
 
 
 def test_the_dock_opens_where_the_selected_layer_is_from(docked: Docked, shelf: Shelf) -> None:

@@ -1,4 +1,4 @@
-"""Whatever an array holds, napari's dock adds a layer of it or says in one sentence why not, and nothing in between.
+"""For every kind of array, napari's dock adds a layer or shows a sentence with the reason why it cannot.
 
 Errors in Qt's slots fail these tests (pytest-qt catches them), and so does a viewer that cannot be closed.
 """
@@ -67,7 +67,7 @@ class Dock:
         self.wait(lambda: self.widget.session is not None and self.widget.session.hierarchy is not None)
 
     def add(self, path: str) -> str:
-        """Adds the layers of a node; the sentence in the dock once that is over."""
+        """Adds the layers of a node; returns the message in the dock when this is done."""
         session = self.widget.session
         assert session is not None
         self.viewer.layers.clear()
@@ -213,7 +213,7 @@ def test_layers_carry_ranges_names_and_properties(dock: Dock, shelf: Shelf) -> N
 
 
 def test_layers_follow_the_store_as_it_is_opened_anew(dock: Dock, shelf: Shelf) -> None:
-    """Taking as missing what is refused helps the layers that are there already."""
+    """The option that treats denied values as missing also applies to layers that were added before."""
     levels(shelf)
     with miserly(shelf, {f"image/{k}/c/{z}/0/0" for k in range(3) for z in range(4)}) as url:
         dock.widget.open(f"{url}/image")
@@ -263,7 +263,7 @@ def levels(shelf: Shelf) -> None:
 
 
 def failing(shelf: Shelf, plane: int, count: int = 3) -> set[str]:
-    """The keys of one plane, in the `count` coarsest levels."""
+    """The keys of one plane, in the coarsest `count` levels."""
     return {f"image/{k}/c/{plane}/{y}/{x}" for k in range(3 - count, 3) for y in range(4) for x in range(4)}
 
 
@@ -271,8 +271,8 @@ VERSION = tuple(map(int, version("napari").split(".")[:2]))
 
 
 def is_empty(layer: Any) -> bool:
-    """Nothing is drawn, and no value stands under the cursor. napari 0.5 keeps the size of an empty slice, one element,
-    and forgets that it is empty."""
+    """Whether the layer draws nothing and has no value under the cursor. napari 0.5 keeps the size of an empty slice,
+    one element, and forgets that it is empty."""
     holder = getattr(layer, "_slicing_state", layer)
     value = layer.get_value((0, 1, 1))
     if not (holder._slice.empty or holder._slice.image.raw.size == 1):
@@ -310,7 +310,7 @@ def test_a_plane_that_cannot_be_read_is_empty_and_said(slicing: str, dock: Dock,
     assert retry.isVisible()
     with pytest.raises(Unreadable):
         np.asarray(layer.data[0][0])
-    # To a plane that can be read, and back.
+    # Steps to a plane that can be read, and back.
     dims.set_current_step(0, 1)
     dock.wait(lambda: not is_empty(layer) and not retry.isVisible())
     assert "503" not in dock.widget.facts.text()
@@ -328,7 +328,7 @@ def test_a_plane_that_cannot_be_read_is_empty_and_said(slicing: str, dock: Dock,
     shelf.failing.clear()
     retry.click()
     dock.wait(lambda: not is_empty(layer) and not retry.isVisible())
-    # A layer that is hidden, or gone, is not complained of.
+    # No message about a layer that is hidden or was removed.
     for act in (lambda: setattr(layer, "visible", False), lambda: dock.viewer.layers.remove(layer)):
         shelf.failing |= failing(shelf, 2)
         layer.visible = True

@@ -1,4 +1,4 @@
-"""Labels are painted in napari and written back into all levels, where the person has seen what that means."""
+"""Labels painted in napari are written into all levels after the user confirmed it."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_labels_of_a_store_that_cannot_be_written_are_saved_to_a_copy(hand: Hand
     stored = zarrscope.open(str(tmp_path / "copy.zarr"))[f"/labels/{path}/0"]
     np.testing.assert_array_equal(np.asarray(stored), expected)
     assert tuple(layer.scale) == (0.5, 0.1, 0.1)
-    # The layer goes on from the copy, which can be written.
+    # The layer now shows the copy, which can be written.
     layer.data_setitem((np.array([2]), np.array([2]), np.array([3])), 6)
     hand.preview().act.click()
     hand.wait(lambda: "Written" in hand.dock.facts.text())
@@ -197,11 +197,14 @@ def test_a_duplicate_is_painted_apart(hand: Hand) -> None:
     shelf = Shelf()
     labelled_image(shelf)
     layer = hand.add(shelf.address, "/image")
+    layer.visible = True  # napari 0.5.6 reads no plane of a hidden layer, and cannot paint without one
+    hand.wait(lambda: layer.loaded)
     layer.paint((0, 60, 60), 9)
     layers = hand.viewer.layers
     layers.selection.select_only(layer)
     _duplicate_layer(layers)
     copy = layers[f"{layer.name} copy"]
+    hand.wait(lambda: copy.loaded)
     copy.paint((0, 10, 10), 5)
     assert [int(np.asarray(one.data)[0, 60, 60]) for one in (layer, copy)] == [9, 9], "what was painted is duplicated"
     assert [int(np.asarray(one.data)[0, 10, 10]) for one in (layer, copy)] == [1, 5]
@@ -219,7 +222,7 @@ def test_labels_that_napari_made_of_a_layer_are_painted(hand: Hand, tmp_path: Pa
     for name in ("counts", "floats"):
         layers.clear()
         image = hand.add(str(tmp_path / "image.zarr"), f"/{name}")
-        image.projection_mode = "none"  # labels have no other, and napari warns
+        image.projection_mode = "none"  # napari warns, because labels have only this mode
         layers.selection.select_only(image)
         _layer_actions._convert_to_labels(layers)
         made = layers[-1]

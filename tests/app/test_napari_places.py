@@ -1,4 +1,4 @@
-"""Several places in the dock: a root each in one tree, of which one is in front."""
+"""Several hierarchies in the dock: one tree with a root for each; one hierarchy is in front."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from zarrscope_app.presenters.commands import LABELS
 
 
 class Hand:
-    """A person at a dock with two places: "one" and "two"."""
+    """A user at a dock with two hierarchies: "one" and "two"."""
 
     def __init__(self, qtbot: Any, viewer: Any, folder: Path) -> None:
         self.qtbot, self.viewer, self.folder = qtbot, viewer, folder
@@ -33,7 +33,7 @@ class Hand:
         self.qtbot.waitUntil(lambda: bool(happened()), timeout=int(SECONDS * 1000))
 
     def wait_for(self, name: str) -> Session:
-        """The session in front, once it is that of this place and its rows are there."""
+        """Returns the session in front when it is the one of this address and its rows are listed."""
         path = f"/array of {name}"
         self.wait(lambda: self.front.name == f"{name}.zarr" and self.front.hierarchy is not None)
         self.wait(lambda: path in [row.path for row in self.front.tree.rows(0, 0, 9)])
@@ -45,7 +45,7 @@ class Hand:
         return self.dock.session
 
     def rows(self) -> list[str]:
-        """The names of the painted rows."""
+        """The names of the drawn rows."""
         view, model = self.dock.tree.view, self.dock.tree.view.model()
         assert model is not None
         found: list[str] = []
@@ -70,7 +70,7 @@ class Hand:
         view.setCurrentIndex(found[0])
 
     def edit(self, session: Session, path: str) -> None:
-        """Changes an attribute, without saving."""
+        """Changes an attribute without saving it."""
         session.set_writable(True)
         self.wait(lambda: session.state.writable)
         session.select(path)
@@ -79,7 +79,7 @@ class Hand:
         assert session.edit.dirty_paths == {path}
 
     def choose(self, label: str) -> None:
-        """Chooses from the menu of *Browse…*."""
+        """Chooses an entry of the menu of *Browse…*."""
         menu = self.dock.browse.menu()
         assert menu is not None
         next(action for action in menu.actions() if action.text() == LABELS[label]).trigger()

@@ -1,4 +1,4 @@
-"""While a person waits, napari's thread reads no plane, although napari's asynchronous slicing is off."""
+"""The dock reads planes in the background, although napari's asynchronous slicing is off; screenshots wait for them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from contracts.journeys import Shelf, brightness, labelled_image, small_image
 from napari_hand import Hand
 from zarrscope_app.napari.background_planes import MOST_READS
 from zarrscope_app.napari.menu_commands import open_explorer
+from zarrscope_app.napari.planes import watch
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def shelf() -> Shelf:
 
 
 def value(layer: Any, z: int) -> Any:
-    """The value under a cursor at the displayed plane z."""
+    """The value under the cursor in the displayed plane z."""
     found = layer.get_value((z, 5, 5))
     return found[1] if isinstance(found, tuple) else found
 
@@ -38,7 +39,7 @@ def first_layer(hand: Hand, shelf: Shelf) -> Any:
 def test_a_step_returns_before_its_plane_is_read(hand: Hand, shelf: Shelf) -> None:
     layer = first_layer(hand, shelf)
     shelf.hold("chunks")
-    # Read on this thread, the step would never return: nobody else releases the chunks.
+    # If the plane were read on this thread, the step would never return, because only this thread releases the chunks.
     hand.in_loop(lambda: hand.viewer.dims.set_current_step(0, 25))
     assert not layer.loaded
     assert hand.viewer.dims.current_step[0] == 25
@@ -81,6 +82,31 @@ def test_a_screenshot_waits_for_its_plane(hand: Hand, shelf: Shelf) -> None:
     assert abs(int(middle[0]) - brightness(30)) <= 2
 
 
+@pytest.mark.parametrize("slicing", ["sync", "async"])
+def test_a_plane_read_in_the_background_does_not_replace_a_newer_one(hand: Hand, shelf: Shelf, slicing: str) -> None:
+    """A script, or napari's own slicer, steps on while the plane of an earlier step is still read."""
+    from napari.settings import get_settings
+
+    layer = first_layer(hand, shelf)
+    background = watch(hand.viewer).background
+    shelf.hold("image/0/c/25/")
+    hand.in_loop(lambda: hand.viewer.dims.set_current_step(0, 25))
+    assert background.busy
+    get_settings().experimental.async_ = slicing == "async"
+    try:
+        hand.viewer.dims.set_current_step(0, 8)
+        assert not background.busy
+        hand.wait(lambda: layer.loaded and value(layer, 8) == brightness(8))
+        shelf.release()
+        hand.wait(lambda: not background._reads[layer].tickets)  # the earlier plane has arrived, or is not read further
+        assert value(layer, 8) == brightness(8)
+        assert layer.loaded
+    finally:
+        get_settings().experimental.async_ = False
+    hand.in_loop(lambda: hand.viewer.dims.set_current_step(0, 12))
+    hand.wait(lambda: layer.loaded and value(layer, 12) == brightness(12))
+
+
 def test_a_plane_that_fails_is_empty_and_said(hand: Hand, shelf: Shelf) -> None:
     layer = first_layer(hand, shelf)
     shelf.failing |= {f"image/0/c/7/{y}/{x}" for y in range(4) for x in range(4)}
@@ -105,8 +131,10 @@ def test_what_is_painted_while_a_plane_is_read_is_shown(hand: Hand, shelf: Shelf
     hand.wait(lambda: layer.loaded and value(layer, 3) == 9)
 
 
-def test_a_dock_of_the_plugins_menu_reads_so_too(qtbot: Any, make_napari_viewer: Any, shelf: Shelf) -> None:
-    """napari gives such a dock a proxy of the viewer."""
+def test_a_dock_from_the_plugins_menu_reads_planes_in_the_background(
+    qtbot: Any, make_napari_viewer: Any, shelf: Shelf
+) -> None:
+    """napari passes a proxy of the viewer to a dock that is opened from its menu *Plugins*."""
     small_image(shelf)
     viewer = make_napari_viewer(show=True)
     hand = Hand.__new__(Hand)

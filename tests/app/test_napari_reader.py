@@ -1,4 +1,4 @@
-"""The reader is offered for what is Zarr and nothing else, opens all of it, and never one image of many in silence."""
+"""napari's reader claims Zarr only, opens all of it, and asks which image to open where there are several."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from npe2 import PluginManager
 from qtpy.QtCore import QTimer
 
 import zarrscope
-from contracts.http_server import WebServer, web_server
+from contracts.http_server import WebServer, folder_server, serving, web_server
 from contracts.journeys import SECONDS, Shelf, small_image
 from zarrscope.dialects.detection import TABLE
 from zarrscope_app import discovery
@@ -98,7 +99,7 @@ def test_npe2_offers_it_as_claimed(make_napari_viewer: Any, tmp_path: Path) -> N
 
 
 def test_discovery_alone_narrows() -> None:
-    """In a process that never used zarrscope: napari starts, somebody drops a folder."""
+    """In a process that has not used zarrscope yet: napari starts, and the user drops a folder."""
     program = (
         "import sys, tempfile, npe2\n"
         "pm = npe2.PluginManager.instance(); pm.discover()\n"
@@ -120,7 +121,7 @@ def viewer(make_napari_viewer: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator
     def without_rival(self: PluginManager, path: Any) -> Iterator[Any]:
         return (each for each in narrowed(self, path) if each.plugin_name != "napari-ome-zarr")
 
-    # It asks for every folder.
+    # napari asks the reader about every folder.
     monkeypatch.setattr(PluginManager, "iter_compatible_readers", without_rival)
     yield viewer
     for widget in viewer.window._qt_window.findChildren(Explorer):
@@ -137,7 +138,7 @@ def test_a_folder_of_tiffs_opens_without_a_question(viewer: Any, tmp_path: Path)
 def test_every_way_to_a_volume_opens_it(viewer: Any, tmp_path: Path, served: Any) -> None:
     places = [str(volume(tmp_path / f"{dialect}.zarr", dialect)) for dialect in DIALECTS]
     archives = [str(volume(tmp_path / name)) for name in ("a.zip", "b.ozx", "c.zarr.zip")]
-    # napari itself refuses a path that does not exist, such as one into an archive or a draft's node: then as a URL.
+    # napari itself refuses a path that does not exist on disk, such as one inside an archive; the test then uses a URL.
     nodes = [(place, Path(f"{place}/image")) for place in places + archives]
     ways = [str(node) if node.exists() else f"file://localhost{place}::image" for place, node in nodes]
     ways += [f"{places[0]}/image/zarr.json", f"{served(tmp_path)}/v3.zarr/image"]
@@ -149,28 +150,8 @@ def test_every_way_to_a_volume_opens_it(viewer: Any, tmp_path: Path, served: Any
 
 @pytest.fixture
 def served() -> Iterator[Any]:
-    import threading
-    from functools import partial
-    from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-
-    running: list[Any] = []
-
-    class Quiet(SimpleHTTPRequestHandler):
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    def serve(folder: Path) -> str:
-        server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(folder)))
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        running.append((server, thread))
-        return f"http://127.0.0.1:{server.server_address[1]}"
-
-    yield serve
-    for server, thread in running:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with ExitStack() as running:
+        yield lambda folder: running.enter_context(serving(folder_server(folder)))
 
 
 # ---------------------------------------------------------------------- one of many
@@ -268,8 +249,8 @@ def slow() -> Iterator[WebServer]:
 
 
 def person(viewer: Any, qtbot: Any, address: str, waiting: Any) -> Any:
-    """Opens an address as a person does, while the event loop runs, which calls `waiting` every 10 ms. What
-    `viewer.open` returned."""
+    """Opens an address as a user does, while the event loop runs and calls `waiting` every 10 ms. Returns the result of
+    `viewer.open`."""
     opened: list[Any] = []
     timer = QTimer()
     timer.timeout.connect(waiting)
@@ -287,7 +268,7 @@ def test_the_window_goes_on_while_an_address_is_opened(viewer: Any, qtbot: Any, 
     def waiting() -> None:
         bars.extend(bar.desc for bar in progress._all_instances if slow.url in bar.desc)
         if slow.held and len(bars) > 5:
-            slow.gate.set()  # read on this thread, nobody would
+            slow.gate.set()  # read on this thread, the event loop would stand still
 
     layers = person(viewer, qtbot, f"{slow.url}/image", waiting)
     assert [layer.name for layer in layers] == ["signal"]

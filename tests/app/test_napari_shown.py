@@ -1,4 +1,4 @@
-"""How layers are shown goes into the metadata, and into a view for other hosts; nothing is closed over in silence."""
+"""Display settings of layers are saved in the metadata or in a copied view; closing asks about unsaved ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from zarrscope_app.presenters.session.state_text import decode_view
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """Two channels, one of them described, c z y x."""
+    """A c z y x image of two channels, of which the metadata describe one."""
     path = tmp_path / "channels.zarr"
     axes = [{"name": "c", "type": "channel"}, *({"name": name, "type": "space"} for name in "zyx")]
     datasets = [{"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [1, 2, 0.5, 0.5]}]}]
@@ -108,7 +108,7 @@ def test_the_dock_asks_before_it_closes_over_changes(
             assert can_save
 
         def exec(self) -> None:
-            """A person answers at once."""
+            """Answers the question at once."""
 
     monkeypatch.setattr("zarrscope_app.napari.closing.CloseQuestion", Question)
     hand.add(str(place))

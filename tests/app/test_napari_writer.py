@@ -1,4 +1,4 @@
-"""Layers become a new OME-Zarr image that other readers open, or nothing at all."""
+"""napari's writer saves layers as an OME-Zarr image that other readers open; a failure leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_zarr_python_reads_what_is_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", ["0.5", "0.4"])
 def test_napari_ome_zarr_shows_what_is_written(version: str, tmp_path: Path) -> None:
-    """The plug-in that most people have: the same values, positions, limits and colours."""
+    """napari-ome-zarr shows the same values, positions, limits and colours."""
     others = pytest.importorskip("napari_ome_zarr._reader")
     target = str(tmp_path / "new.ome.zarr")
     write_image(plan_image(target, [drawn(*layer) for layer in layers()], version), lambda _: None)
@@ -190,8 +190,8 @@ def test_layers_that_make_no_image_are_refused_before_anything_is_written(tmp_pa
 
 
 def person_saves(viewer: Any, qtbot: Any, target: str, answer: Any) -> list[str]:
-    """Saves all layers as a person does, while the event loop runs; `answer` gets the dialog. Returns the reasons
-    why nothing was saved."""
+    """Saves all layers as a user does, while the event loop runs; `answer` gets the dialog. Returns the reasons why
+    nothing was saved."""
     told: list[str] = []
     ended: list[bool] = []
     timer = QTimer()
@@ -251,7 +251,7 @@ def test_the_window_goes_on_while_an_image_is_written(make_napari_viewer: Any, q
     turned = threading.Event()
 
     class Slow:
-        """Values that nobody gets unless the event loop turns while they are read."""
+        """Values that can be read only while the event loop runs."""
 
         shape, dtype, ndim = (64, 64), np.dtype("u1"), 2
 

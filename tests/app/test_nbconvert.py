@@ -1,4 +1,4 @@
-"""A notebook that nbconvert ran and saved as a page: picture, tree and drawing of chunks, without a kernel."""
+"""A notebook that nbconvert ran and saved as a page shows picture, tree and chunk map without a kernel."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Every action of the Node menu on a real image on disk, by mouse and keyboard: the menu under the right button, the
-form, the plan, the button, and the way back."""
+"""Every action of the Node menu, on an image on disk, by mouse and keyboard: context menu, form, plan, button, undo."""
 
 from __future__ import annotations
 
@@ -46,7 +45,7 @@ def place(demo: Path, tmp_path: Path, robot: QtRobot) -> Path:
 
 
 def choose(robot: QtRobot, path: str, command: str) -> None:
-    """Selects a node by a click and clicks on an entry of the menu under the right button."""
+    """Selects a node by a click, and chooses an entry of its context menu."""
     above = [path[:at] for at in range(1, len(path)) if path[at] == "/"]
     for each in above:
         robot.expand(each)
@@ -64,7 +63,7 @@ def choose(robot: QtRobot, path: str, command: str) -> None:
 
 
 def filled(robot: QtRobot, texts: Mapping[str, str]) -> NodeDialog:
-    """The dialog in front, with these fields typed or chosen, when its plan is ready."""
+    """Returns the open dialog with these fields filled in, when its plan is ready."""
     dialog = robot.window.nodes.dialog
     assert dialog is not None
     robot.wait(lambda: set(texts) <= set(dialog.rows), "the fields")
@@ -90,7 +89,7 @@ def filled(robot: QtRobot, texts: Mapping[str, str]) -> NodeDialog:
 
 
 def ended(robot: QtRobot, title: str) -> QToolButton:
-    """The button that undoes the last action, when the job has said how it ended."""
+    """Returns the button that undoes the last action, when the job has reported its result."""
     bar = robot.window.jobs_bar
 
     def done() -> bool:
@@ -144,7 +143,7 @@ def test_it_is_planned_done_and_undone(
 
 
 def as_values(stored: Mapping[str, bytes | None]) -> dict[str, Any]:
-    """Documents by meaning, because a document that is written again may have other spaces; chunks by bytes."""
+    """Documents as parsed JSON, because writing a document again may change its white space; chunks as bytes."""
     return {key: json.loads(value) if key.endswith(".json") and value else value for key, value in stored.items()}
 
 
@@ -196,7 +195,7 @@ def test_it_is_converted_beside(robot: QtRobot, place: Path, tmp_path: Path) -> 
 
 
 def test_no_line_of_a_form_is_cut_where_the_screen_has_room(robot: QtRobot, place: Path) -> None:
-    """The dialog grows when its notes arrive: the form scrolls only if the screen is too small."""
+    """The dialog grows when its notes arrive; the form scrolls only if the screen is too small for it."""
     robot.window.run("build-levels")
     dialog = robot.window.nodes.dialog
     assert dialog is not None

@@ -1,4 +1,4 @@
-"""The notebook's widget in the kernel: what it sends, how Python reads and sets it, how long it lives."""
+"""The notebook's widget in the kernel: its messages, its Python attributes, and when it is closed."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ from zarrscope_app.jupyter import Explorer, kernel, parts, pictures
 from zarrscope_app.jupyter import widget as widgets
 from zarrscope_app.jupyter.kernel import KernelCells, KernelMailbox
 from zarrscope_app.presenters import Forgetful, Session
+from zarrscope_app.presenters.image import colormaps
 
 SECONDS = 120.0
 SIDE = 512
@@ -41,7 +42,7 @@ SIDE = 512
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Three channels of noise, 6 planes of 512 × 512; beside it a plain array."""
+    """An image of three channels of noise, 6 planes of 512 × 512, beside a plain array."""
     folder = tmp_path_factory.mktemp("notebook") / "cells.zarr"
     hierarchy = zarrscope.open(str(folder), "w-")
     axes = [{"name": "c", "type": "channel"}, *({"name": n, "type": "space", "unit": "micrometer"} for n in "zyx")]
@@ -56,7 +57,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 class Line:
-    """The comm of a widget: everything that passes, as the wire has it."""
+    """The comm of a widget; records all messages in the form in which they are sent."""
 
     def __init__(self, widget: Explorer) -> None:
         self.sent: list[tuple[dict[str, Any], list[bytes]]] = []
@@ -69,22 +70,22 @@ class Line:
 
     @property
     def told(self) -> int:
-        """Bytes of JSON."""
+        """The number of bytes of JSON."""
         return sum(len(json.dumps(data)) for data, _ in self.sent)
 
     @property
     def pictures(self) -> int:
-        """Bytes of pictures."""
+        """The number of bytes of pictures."""
         return sum(len(each) for _, buffers in self.sent for each in buffers)
 
     @property
     def parts(self) -> set[str]:
-        """Names of the traits that were sent."""
+        """The names of the traits that were sent."""
         return {name for data, _ in self.sent for name in data.get("state", ())}
 
 
 class Seat:
-    """A widget, and somebody before it."""
+    """A widget and its user."""
 
     def __init__(self, place: str, path: str = "/image", **options: Any) -> None:
         self.mailbox = Mailbox()
@@ -97,7 +98,7 @@ class Seat:
         self.mailbox.run_until(lambda: bool(happened()), SECONDS)
 
     def look(self, kinds: tuple[str, ...] = ("png", "webp")) -> Line:
-        """A browser shows it, 512 × 512 pixels; all is there when it returns."""
+        """A browser displays the widget at 512 × 512 pixels; returns when everything was sent."""
         line = Line(self.widget)
         self.send("hello", [*kinds])
         self.until(lambda: self.widget.session.slice.state.kind == "image")
@@ -155,6 +156,27 @@ def test_nothing_is_sent_again(seat: Seat) -> None:
     seat.rest(lambda: line.pictures > 0)
     kinds = {row[4] for data, _ in line.sent for row in data.get("content", {}).get("tiles", ())}
     assert kinds == {"png"}, "another browser gets all of it, as it can read it"
+
+
+def test_colour_maps_are_imported_for_an_image_only(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Importing them takes longer than listing the first rows, which wait for the same thread."""
+    asked: list[str] = []
+
+    def titles() -> tuple[str, ...]:
+        asked.append("titles")
+        return ("viridis",)
+
+    monkeypatch.setattr(colormaps, "titles", titles)
+    seat = Seat(place, path="/")
+    try:
+        seat.until(lambda: seat.widget.tree.get("count") == 3 and seat.widget.image)
+        assert seat.widget.image["colormaps"] == []
+        assert asked == []
+        seat.widget.path = "/image"
+        seat.until(lambda: seat.widget.channels)
+        assert seat.widget.image["colormaps"] == ["viridis"]
+    finally:
+        seat.widget.close()
 
 
 def test_a_move_of_the_cursor_takes_200_bytes(seat: Seat) -> None:
@@ -316,7 +338,7 @@ def test_one_that_was_shown_is_let_go_by_close(place: str) -> None:
         gc.collect()
         return widget() is None
 
-    mailbox.run_until(gone, SECONDS)  # a job that began before the end still holds it
+    mailbox.run_until(gone, SECONDS)  # a job that began earlier still refers to it
 
 
 class Notebook:

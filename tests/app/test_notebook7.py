@@ -1,4 +1,4 @@
-"""The notebook in a real Notebook 7, in Chromium: click, expand, drag, edit, restart, two widgets, a dark theme."""
+"""The notebook's widget in Notebook 7, in Chromium: click, expand, drag, edit, restart, two widgets, dark theme."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_person_explores_and_edits_in_notebook_7(tmp_path: Path) -> None:
     errors: list[str] = []
     cells = [CELL.format(place=str(image)), CELL.format(place=str(image)).replace("editable=True", "path='/image'")]
     with served(tmp_path, cells, page="notebooks") as url, opened_page(url, errors) as page:
-        errors.clear()  # Notebook's own plug-ins complain before any cell runs
+        errors.clear()  # plug-ins of Notebook 7 log errors before any cell runs
         run_first_cell(page)
         _explore(page)
         _drag(page)
@@ -39,16 +39,16 @@ def test_a_person_explores_and_edits_in_notebook_7(tmp_path: Path) -> None:
         _dark(page)
         assert not errors
         _restart(page)
-    assert not [text for text in errors if "404" not in text]  # Notebook asks for the kernel that ended
+    assert not [text for text in errors if "404" not in text]  # Notebook still asks for the kernel that ended
 
 
 def _explore(page: Any) -> None:
     choose_the_image(page)
-    until_middle(page, [120, 0, 200])  # the plane in the middle of the stack comes first
+    until_middle(page, [120, 0, 200])  # the picture begins with the middle plane of the stack
 
 
 def _drag(page: Any) -> None:
-    """The mouse drags the slider to its end, and the upper limit of the contrast to the left."""
+    """Drags the slider to its end, and the upper limit of the contrast to the left."""
     box = page.locator(".zs input[data-axis=z]").bounding_box()
     y = box["y"] + box["height"] / 2
     page.mouse.move(box["x"] + box["width"] * 4 / 7, y)
@@ -79,7 +79,7 @@ def _edit(page: Any, image: Path) -> None:
 
 
 def _second_widget(page: Any) -> None:
-    """The widget of the next cell has a slider of its own."""
+    """The widget of the next cell has its own slider."""
     page.locator(".jp-CodeCell .cm-content").nth(1).click()
     page.keyboard.press("Shift+Enter")
     second = page.locator(".zs").nth(1)
@@ -105,7 +105,7 @@ def _dark(page: Any) -> None:
 
 
 def _restart(page: Any) -> None:
-    """After the kernel was restarted the widget says so, and starting again works."""
+    """After a restart of the kernel the widget reports it, and its button starts it again."""
     page.evaluate("() => void window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
     page.wait_for_selector(".zs >> nth=0 >> text=/kernel/i", timeout=PATIENCE)
     wait_for_kernel(page)

@@ -1,4 +1,6 @@
-"""The notebook's form in a browser: columns with headings, a row on one line in a narrow cell, no colour as none."""
+"""The form for metadata in the notebook, in a browser: it has column headings, keeps each row on one line in a narrow
+cell, and shows that a colour is missing.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ const model = { get: (name) => held[name], set() {}, save_changes() {}, on() {},
 const made = await import(URL.createObjectURL(new Blob([%(esm)s], { type: "text/javascript" })));
 await made.default.render({ model, el: document.getElementById("el") });
 </script>"""
-# The middles of the cells of each row of channels.
+# The vertical centres of the cells of each row of channels.
 ROWS = """() => [...document.querySelectorAll('.zs-columns')].find((g) => g.querySelectorAll('.hd').length === 5)
   .querySelectorAll('.zs-field').values().map((row) => [...row.querySelectorAll('.lb, .zs-cell')].map((cell) => {
     const b = cell.getBoundingClientRect(); return [b.left, b.right, (b.top + b.bottom) / 2]; })).toArray()"""
@@ -36,7 +38,7 @@ ROWS = """() => [...document.querySelectorAll('.zs-columns')].find((g) => g.quer
 
 @pytest.fixture
 def image(tmp_path: Path) -> str:
-    """Two channels: the first has neither name nor colour, the second has both."""
+    """An image of two channels: the first has neither name nor colour, the second has both."""
     axes = [{"name": "c", "type": "channel"}, *({"name": n, "type": "space"} for n in "yx")]
     scale = [{"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [1, 1, 1]}]}]
     window = {"start": 0, "end": 65535, "min": 0, "max": 65535}
@@ -49,7 +51,7 @@ def image(tmp_path: Path) -> str:
 
 
 def page_of(url: str, width: int) -> str:
-    """The widget with its form as a page of its own, without a kernel."""
+    """Shows the widget with its form in a page without a kernel."""
     post = Mailbox()
     widget = Explorer(url, editable=True, settings=Forgetful(), post=post)
     try:
@@ -96,5 +98,34 @@ def test_channels_have_headings_and_stand_on_one_line(image: str, tmp_path: Path
             assert swatches.nth(1).input_value() == "#00ff00"
             named = page.locator(".zs-columns input[type=checkbox]").last.get_attribute("aria-label")
             assert "1" in (named or ""), "a field is named with its channel"
+        finally:
+            browser.close()
+
+
+def test_a_tree_that_covers_the_picture_goes_when_a_node_is_chosen(image: str, tmp_path: Path) -> None:
+    from playwright.sync_api import sync_playwright
+
+    html = tmp_path / "page.html"
+    html.write_text(page_of(image, 500), encoding="utf-8")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=machine.chromium(), args=FLAGS)
+        try:
+            page = browser.new_page(viewport={"width": 540, "height": 700})
+            page.goto(html.as_uri())
+            page.wait_for_selector(".zs[data-narrow='1'][data-side='']")
+            rows = page.locator(".zs-row")
+            for place in ("a chosen node", "a click beside it"):
+                page.locator(".zs-head button").first.click()
+                page.wait_for_selector(".zs[data-side='1'] .zs-row")
+                if place == "a chosen node":
+                    rows.last.locator(".nm").click()
+                else:
+                    page.mouse.click(450, 300)
+                page.wait_for_selector(".zs[data-side='']")
+            page.evaluate("() => { document.getElementById('el').style.width = '1000px'; }")
+            page.wait_for_selector(".zs[data-narrow=''][data-side='1'] .zs-row")
+            rows.last.locator(".nm").click()
+            page.wait_for_timeout(100)
+            assert page.locator(".zs[data-side='1']").count() == 1, "beside the picture the tree stays"
         finally:
             browser.close()

@@ -1,4 +1,4 @@
-"""Several places in the notebook's widget: a root each in one tree, of which one is in front."""
+"""Several hierarchies in the notebook's widget: one tree with a root for each; one hierarchy is in front."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SIDE = 64
 
 @pytest.fixture
 def places(tmp_path: Path) -> list[str]:
-    """Two hierarchies alike but for their values: 20 in "one", 180 in "two"."""
+    """Two hierarchies that differ only in their values: 20 in "one", 180 in "two"."""
     for name, value in (("one", 20), ("two", 180)):
         with zarrscope.open(str(tmp_path / f"{name}.zarr"), mode="w-") as h:
             array = h.create_array("/volume", shape=(5, SIDE, SIDE), dtype="uint8", chunks=(1, 32, 32))
@@ -42,7 +42,7 @@ def places(tmp_path: Path) -> list[str]:
 
 
 class Seat:
-    """A person at a widget with both places, of which the first is in front."""
+    """A user at a widget with both hierarchies, of which the first is in front."""
 
     def __init__(self, places: list[str], **options: Any) -> None:
         self.mailbox = Mailbox()
@@ -66,7 +66,7 @@ class Seat:
         self.mailbox.run_until(lambda: bool(happened()), SECONDS)
 
     def rest(self) -> None:
-        """Runs everything that has been posted, and that this posts."""
+        """Runs all posted calls, including those that they post."""
         while self.mailbox.run():
             pass
 
@@ -75,7 +75,7 @@ class Seat:
         return [row["name"] for row in self.widget.tree["rows"]]
 
     def id_of(self, path: str, *, place: int) -> int:
-        """The id of a row of the first (0) or the second (1) place."""
+        """The id of a row of the first (0) or the second (1) hierarchy."""
         self.rest()
         return int([row["id"] for row in self.widget.tree["rows"] if row["path"] == path][place])
 
@@ -106,7 +106,7 @@ BOTH = ["one.zarr", "group", "volume", "two.zarr", "group", "volume"]
 
 
 def test_a_place_that_is_added_is_filtered_at_once(seat: Seat, tmp_path: Path) -> None:
-    """Not only with the next letter that is typed."""
+    """The filter applies to a new hierarchy at once, not only after the next typed letter."""
     seat.send("tree.filter", "vol")
     seat.until(lambda: seat.rows() == ["one.zarr", "volume", "two.zarr", "volume"])
     with zarrscope.open(str(tmp_path / "three.zarr"), mode="w-") as h:
@@ -159,7 +159,8 @@ def test_tiles_of_the_former_place_are_dropped_and_the_part_on_show_comes_again(
 
 
 def test_a_gesture_for_the_former_place_changes_nothing(seat: Seat, places: list[str]) -> None:
-    """The kernel was busy: the person edits what they see, while another place has come to the front."""
+    """The kernel was busy: the user edits the hierarchy that the browser still shows, while another one has come to the
+    front."""
     widget = seat.widget
     for place in (1, 0):
         seat.send("go", seat.id_of("/volume", place=place))

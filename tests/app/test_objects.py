@@ -1,4 +1,4 @@
-"""Arguments that a program may show: addresses, open hierarchies, and objects of other packages."""
+"""Addresses, open hierarchies and objects of other packages as the target of a session and of `explore`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A disk that is full, and a home that cannot be written: each a small file system in a mount namespace of its own."""
+"""A full disk and a read-only home, each a small file system in its own mount namespace."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_the_window_needs_no_home(home: Path, data: Path) -> None:
 def test_the_problems_say_that_settings_are_not_kept(
     home: str, data: Path, tmp_path: Path, mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One sentence, which is not counted as a problem of the hierarchy and stays after a refresh."""
+    """A single message, which is not counted among the problems of the hierarchy and remains after a refresh."""
     place = tmp_path / "state"
     if home == "nobody's":
         monkeypatch.setattr(settings, "folder", lambda: Path("~nobody-of-this-name").expanduser())
@@ -206,7 +206,7 @@ def test_the_problems_say_that_settings_are_not_kept(
         session.reload()
         mailbox.run_until(lambda: session.state.status is SessionStatus.READY, 60)
     workspace.close_all()
-    if home != "read-only":  # which is only played
+    if home != "read-only":  # which is only simulated
         settings_here.store("words", "x")
         assert settings_here.load("words") is None
     assert settings.FileSettings(tmp_path / "new" / "folder").unwritable() == ""
@@ -245,7 +245,7 @@ def test_plug_ins_need_no_home(host: str, home_is: str, home: Path, data: Path, 
     pytest.importorskip("anywidget" if host == "notebook" else "napari")
     command = [sys.executable, "-c", NOTEBOOK if host == "notebook" else NAPARI, str(data)]
     given = {**environment(home), "QT_QPA_PLATFORM": "offscreen"}
-    if host == "napari":  # napari itself ends if it cannot write its own settings
+    if host == "napari":  # napari itself exits if it cannot write its own settings
         given |= {"NAPARI_CONFIG": str(tmp_path / "napari.yaml"), "XDG_CACHE_HOME": str(tmp_path / "cache")}
     if home_is == "read-only":
         command = within(home, *command, how=READ_ONLY)

@@ -1,4 +1,4 @@
-"""Viewers in a browser: links, and the server on loopback that lets them read what lies here."""
+"""*Open in* a viewer in the browser: its links, and the loopback server that gives it access to local files."""
 
 from __future__ import annotations
 

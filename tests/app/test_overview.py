@@ -1,10 +1,12 @@
-"""Plates, wells and series as they are laid out: places, thumbnails, one contrast, what fails, how one is opened."""
+"""The overview of plates, wells and series: positions, thumbnails, common contrast, failures, opening one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -18,9 +20,13 @@ from qt_robot import QtRobot
 from viewer import Viewer
 from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope.nodes.opening import open as open_hierarchy
+from zarrscope.runtime.threads import Background, Mailbox
+from zarrscope.view.image import Image
 from zarrscope_app.presenters.image import overview
 from zarrscope_app.presenters.image.overview import OverviewPresenter
+from zarrscope_app.presenters.node_details import read_details
 from zarrscope_app.presenters.session.actions import perform
+from zarrscope_app.qt import overview as overviews
 
 QTest: Any = QtTest.QTest  # PyQt6 declares its static functions as methods
 WELLS = {"A/1": (0, 0, 100), "A/3": (0, 2, 200), "B/2": (1, 1, 50)}
@@ -68,7 +74,7 @@ class OverviewViewer(Viewer):
         return found
 
     def whole(self) -> dict[str, Any]:
-        """Cells by name, once all have come."""
+        """The cells by name, when all have arrived."""
         self.until(lambda: bool(self.overview.state.cells) and not self.overview.state.loading)
         return {cell.name: cell for cell in self.overview.state.cells}
 
@@ -114,12 +120,17 @@ def test_wells_stand_where_the_plate_has_them(shelf: Shelf, view: Any) -> None:
     )
 
 
-def test_thumbnails_are_of_the_coarsest_level_in_one_contrast(shelf: Shelf, view: Any) -> None:
+@pytest.mark.parametrize(("least", "level"), [(16, 1), (17, 0), (64, 0)])
+def test_thumbnails_are_of_the_coarsest_level_that_is_large_enough_in_one_contrast(
+    shelf: Shelf, view: Any, least: int, level: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The levels have 32 and 16 pixels along a side."""
+    monkeypatch.setattr(overview, "LEAST_SIDE", least)
     plate(shelf)
     viewer = view("/plate")
     shelf.read.clear()
     cells = viewer.whole()
-    assert all("/1/c/" in key for key in shelf.read if not key.startswith("plate/A/1/0/0"))
+    assert all(f"/{level}/c/" in key for key in shelf.read if not key.startswith("plate/A/1/0/0"))
     found = {cell.path.removeprefix("/plate/"): int(cell.rgb.max()) for cell in cells.values() if cell.rgb is not None}
     assert found["A/3"] == 255
     assert abs(found["A/1"] - 128) <= 1, "half as bright as the brightest"
@@ -145,6 +156,9 @@ def test_fields_of_a_well_and_images_of_a_series(shelf: Shelf, view: Any) -> Non
     series = view("/series")
     assert [cell.path for cell in series.whole().values()] == [f"/series/{i}" for i in range(3)]
     assert "/series/2" in series.overview.text()
+    series.session.set_tab("image")
+    series.until(lambda: not series.session.state.selecting and series.session.slice.image is not None)
+    assert series.session.status_text.startswith("image 0"), "a bare 0 says nothing"
     assert view("/series/0").session.state.tab == "image"
 
 
@@ -153,7 +167,7 @@ def test_what_cannot_be_shown_says_why(shelf: Shelf, view: Any, monkeypatch: pyt
     for key in list(shelf.list()):
         if key.startswith("plate/A/1/0/") or key == "plate/A/1/1/zarr.json":
             shelf.erase(key)
-    shelf.failing = {f"plate/B/2/{i}/1/c/0/0" for i in (0, 1)}
+    shelf.failing = {f"plate/B/2/{i}/0/c/0/0" for i in (0, 1)}
     viewer = view("/plate")
     viewer.whole()
     cells = {cell.path: cell for cell in viewer.overview.state.cells}
@@ -179,9 +193,59 @@ def test_leaving_stops_reading(shelf: Shelf, view: Any) -> None:
     assert not viewer.overview.state.cells
 
 
+def test_thumbnails_of_a_plate_are_kept_while_one_of_its_wells_is_displayed(
+    shelf: Shelf, view: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plate(shelf)
+    viewer = view("/plate")
+    before = viewer.whole()
+    read: list[str] = []
+    thumbnail = overview._thumbnail
+
+    def counted(image: Image) -> Any:
+        read.append(image.path)
+        return thumbnail(image)
+
+    monkeypatch.setattr(overview, "_thumbnail", counted)
+
+    def go(path: str) -> dict[str, Any]:
+        viewer.session.select(path)
+        viewer.until(lambda: viewer.session.state.path == path and not viewer.session.state.selecting)
+        found: dict[str, Any] = viewer.whole()
+        return found
+
+    go("/plate/A/1")
+    assert len(read) == 2, "the fields of the well"
+    again = go("/plate")
+    assert len(read) == 2
+    assert {name: cell.rgb is before[name].rgb for name, cell in again.items()} == dict.fromkeys(before, True)
+    go("/plate/A/1")
+    viewer.overview.forget()
+    read.clear()
+    assert len(go("/plate")) == len(read) == 3
+
+
+def test_a_local_plate_is_read_by_no_more_threads_than_cores(tmp_path: Path) -> None:
+    place = tmp_path / "plate.zarr"
+    hierarchy = open_hierarchy(place, "w-")
+    stated = {
+        "rows": [{"name": "A"}],
+        "columns": [{"name": str(n)} for n in range(9)],
+        "wells": [{"path": f"A/{n}", "rowIndex": 0, "columnIndex": n} for n in range(9)],
+    }
+    hierarchy.create_group("/plate", {"ome": {"version": "0.5", "plate": stated}})
+    mailbox = Mailbox()
+    background = Background(decode_threads=3)
+    found = OverviewPresenter(background.owner(mailbox), Mock())
+    found.show_node(read_details(open_hierarchy(place), "/plate"))
+    assert len(found._tickets) == 3
+    assert found.state.loading == 9
+
+
 # ---------------------------------------------------------------------- in the window
 def test_a_plate_of_too_many_wells(shelf: Shelf, robot: QtRobot, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few are asked for at a time, those in sight are drawn, and the title says how many are laid out."""
+    """Only a few thumbnails are requested at a time; the visible ones are drawn, and the title states how many wells
+    there are."""
     monkeypatch.setattr(overview, "MAX_CELLS", 1000)
     rows, columns = 40, 50
     stated = {
@@ -257,7 +321,7 @@ def test_a_plate_fits_a_small_window_and_is_zoomed(shelf: Shelf, robot: QtRobot)
 
 
 def turn(grid: Any, angle: int) -> None:
-    """Ctrl and the wheel over the middle of the grid."""
+    """Turns the wheel with Ctrl over the middle of the grid."""
     at = QPointF(grid.visibleRegion().boundingRect().center())
     event = QWheelEvent(
         at, QPointF(grid.mapToGlobal(at.toPoint())), QPoint(), QPoint(0, angle), Qt.MouseButton.NoButton,
@@ -344,20 +408,20 @@ def test_a_thumbnail_that_arrives_paints_its_own_cell_only(shelf: Shelf, robot: 
     robot.wait(lambda: set(drawn) == everything, "all anew")
 
 
-def test_a_thumbnail_is_scaled_once(shelf: Shelf, robot: QtRobot) -> None:
+def test_a_thumbnail_is_scaled_once(shelf: Shelf, robot: QtRobot, monkeypatch: pytest.MonkeyPatch) -> None:
     plate(shelf)
     robot.open(shelf.address)
     robot.session.select("/plate")
     grid = robot.window.overview.grid
     robot.wait(lambda: grid.isVisible() and len(grid._images) == 3 and not grid._state.loading, "the thumbnails")
-    scaled: list[object] = []
-    scale = grid._scaled
-    grid._scaled = lambda rgb, size: scaled.append(rgb) or scale(rgb, size)  # type: ignore[method-assign, func-returns-value]  # counted
+    scaled = Mock(wraps=grid._scaled)
+    monkeypatch.setattr(grid, "_scaled", scaled)
+    monkeypatch.setattr(overviews, "_KEPT_PIXELS", 1)  # the visible ones are kept nevertheless
     grid.repaint()
-    assert not scaled
+    scaled.assert_not_called()
     grid.zoom_by(1.5)
     grid.repaint()
-    assert len(scaled) == len({id(rgb) for rgb in scaled}) == 3
+    assert len({id(call.args[0]) for call in scaled.call_args_list}) == scaled.call_count == 3
 
 
 def test_a_wider_contrast_draws_few_thumbnails_at_a_time(

@@ -1,4 +1,4 @@
-"""Every form of address that people paste opens in every host, and unknown ones are refused by name in every host."""
+"""Every host opens every form of address that people paste, and names an address that it does not know."""
 
 from __future__ import annotations
 
@@ -35,12 +35,13 @@ REFUSED = [
     ("https://neuroglancer-demo.appspot.com/#!gs://bucket/state.json", "Neuroglancer"),
     ("https://fileglancer.int.janelia.org/browse/groups_x/a/b.zarr", "Fileglancer"),
 ]
-"""(text, the word that says which part is not understood)."""
+"""The text, and the part of it that the message calls unknown."""
 
 
 @pytest.fixture
 def pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[str, str]]]:
-    """(text, path of the node in the place that it names), for each form; most lead to one hierarchy."""
+    """For each form of address, the pasted text and the path of the node that it names; most name the same
+    hierarchy."""
     data = tmp_path / "my data"
     data.mkdir()
     values: dict[str, bytes] = {}

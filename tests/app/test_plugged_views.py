@@ -1,4 +1,4 @@
-"""A view that another package adds: one file and one entry point for all hosts; a widget is one function more."""
+"""A view of another package: one file and one entry point for all hosts, and one function for its own widget."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_it_is_a_row_like_the_others(install: Install, opened: Callable[[str], S
     assert (titles(session)["Sizes"], presenter.bytes, session.state.tab) == (False, None, "info")
     session.select("/a")
     mailbox.run_until(lambda: session.node is not None, SECONDS)
-    assert session.state.tab == "sizes"  # chosen once, it stays in front where it fits
+    assert session.state.tab == "sizes"  # once chosen, the tab stays selected on other nodes to which it applies
     assert not session.problems.items
 
 
@@ -98,7 +98,7 @@ def test_a_broken_one_is_one_sentence_and_the_others_work(
     [problem] = [item for item in session.problems.items if said in item.headline]
     assert [item.headline for item in session.problems.items] == [problem.headline]
     assert titles(session)["Sizes"]
-    elsewhere = ("Overview", "Problems")  # of collections; with the number of problems in its title
+    elsewhere = ("Overview", "Problems")  # the tabs of collections; the title contains the number of problems
     assert all(titles(session)[title] for title in TITLES.values() if not title.startswith(elsewhere))
 
 

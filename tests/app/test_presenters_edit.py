@@ -1,4 +1,4 @@
-"""The form: every act on every kind of field, undone and redone, and merges that keep both sides' work."""
+"""The form: every edit of every kind of field, with undo and redo, and merges that keep both users' edits."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ VALUES: tuple[Any, ...] = (
 
 @pytest.mark.parametrize("value", VALUES, ids=json.dumps)
 def test_no_kind_is_offered_that_drops_content(value: Any) -> None:
-    """Each offered kind keeps the content of a value, as text; `spelled` gives None for the other kinds."""
+    """Every type that is offered keeps the content of a value, as text; `spelled` gives None for the others."""
     from zarrscope_app.presenters.form.field_tree import kind_of, kinds_of, spelled
     from zarrscope_app.presenters.form.view_models import KINDS
 
@@ -171,7 +171,7 @@ def test_no_kind_is_offered_that_drops_content(value: Any) -> None:
 
 
 def held(value: Any) -> set[str]:
-    """Every scalar in a value, as a text; truth values as 1 and 0; null and "" hold nothing."""
+    """Every scalar in a value, as text; booleans as 1 and 0; null and "" contain nothing."""
     if isinstance(value, dict):
         return {x for k, v in value.items() for x in (f"{k}:", *held(v))}
     if isinstance(value, list):
@@ -338,14 +338,14 @@ def test_what_json_forbids_is_warned_of_in_the_review_and_saved_when_that_is_con
     assert (edit.state.status, edit.state.can_save) == (EditStatus.FAILED, True)
     assert "Save again to write it nevertheless" in edit.state.sentence
     assert shelf.get("g/zarr.json") == before
-    edit.edit("/name", "other")  # something else than what was asked about: asked again
+    edit.edit("/name", "other")  # the edit differs from the one that was confirmed: the question is asked again
     edit.save()
     mailbox.run_until(lambda: edit.state.status is not EditStatus.SAVING)
     assert shelf.get("g/zarr.json") == before
     edit.save()
     mailbox.run_until(lambda: edit.state.status is EditStatus.CLEAN)
     assert f'"scale": {value}'.encode() in (shelf.get("g/zarr.json") or b"")
-    edit.edit("/name", "third")  # the fault that is stored already needs no confirmation
+    edit.edit("/name", "third")  # a fault that is stored already needs no confirmation
     assert not edit.diff().unified.startswith("!")
     edit.save()
     mailbox.run_until(lambda: edit.state.status is EditStatus.CLEAN)

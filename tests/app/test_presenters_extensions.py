@@ -1,4 +1,4 @@
-"""The presenters' sentences about extensions, and about places that hold more than one format."""
+"""The presenters' sentences about extensions, and about nodes that have documents of more than one format."""
 
 from __future__ import annotations
 

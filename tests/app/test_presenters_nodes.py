@@ -1,4 +1,4 @@
-"""Renaming, moving, copying and erasing as a person meets them: a plan first, then a job, then the tree anew."""
+"""Renaming, moving, copying and erasing: a plan, then a job, then the updated tree."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def planned(session: Session, mailbox: Mailbox, act: str, path: str) -> None:
 
 
 def cancel_midway(session: Session, begun: threading.Event, cancelled: threading.Event) -> None:
-    """Carries out what is planned, and cancels it once it has `begun`; it waits until that is `cancelled`."""
+    """Runs the planned action and cancels it once it has `begun`; the action waits until it is `cancelled`."""
     session.nodes.carry_out()
     assert begun.wait(30)
     session.jobs.cancel(session.jobs.items[-1].id)
@@ -74,7 +74,7 @@ def test_a_plan_is_shown_and_nothing_done_until_it_is_carried_out(
     mailbox.run_until(lambda: not session.nodes.state.planning)
     assert session.nodes.state.sentence == strings.NEW_PLACE
     assert not session.nodes.state.ready
-    session.nodes.set_target("/deep/a")
+    session.nodes.set_field("to", "/deep/a")
     mailbox.run_until(lambda: session.nodes.state.ready)
     state = session.nodes.state
     assert state.title == "Move a"
@@ -131,7 +131,7 @@ def test_what_may_not_be_is_said_in_a_sentence(place: Path, workspace: Workspace
         ("copy", "/g", "/g", strings.NEW_PLACE),
     ):
         session.nodes.begin(act, path)
-        session.nodes.set_target(to)
+        session.nodes.set_field("to", to)
         mailbox.run_until(lambda: not session.nodes.state.planning)
         assert part in session.nodes.state.sentence
         assert not session.nodes.state.ready
@@ -147,11 +147,11 @@ def test_unsaved_changes_and_read_only_places_come_first(place: Path, workspace:
     mailbox.run_until(lambda: bool(session.edit.state.fields))
     session.edit.edit("/who", "me")
     session.nodes.begin("move", "/g")
-    session.nodes.set_target("/h")
+    session.nodes.set_field("to", "/h")
     mailbox.run_until(lambda: not session.nodes.state.planning)
     assert session.nodes.state.sentence == strings.SAVE_FIRST
     session.edit.revert()
-    session.nodes.set_target("/h2")
+    session.nodes.set_field("to", "/h2")
     mailbox.run_until(lambda: session.nodes.state.ready)
     session.nodes.cancel()
     assert not session.nodes.state.act
@@ -176,7 +176,7 @@ def test_a_group_that_goes_along_is_told_in_the_plan_and_at_the_end(
     session = opened(workspace, mailbox, tmp_path / "y", "/p/a")
     session.nodes.begin(act, "/p/a")
     if act == "move":
-        session.nodes.set_target("/b")
+        session.nodes.set_field("to", "/b")
     mailbox.run_until(lambda: session.nodes.state.ready)
     assert "/p, a group without its own document, vanishes as well" in session.nodes.state.sentence
     carried_out(session, mailbox)
@@ -186,7 +186,7 @@ def test_a_group_that_goes_along_is_told_in_the_plan_and_at_the_end(
 
 # ---------------------------------------------------------------------------------------------- undo
 def filled(session: Session, mailbox: Mailbox, act: str, path: str, **given: str) -> None:
-    """Fills in the form of an act and carries it out."""
+    """Fills in the form of an action and runs it."""
     session.nodes.begin(act, path)
     for id, text in given.items():
         session.nodes.set_field(id, text)
@@ -521,7 +521,7 @@ def test_after_an_undo_is_cancelled_everything_can_still_be_undone(
 
     if begun:
         monkeypatch.setattr(session.jobs, "run", held)
-    else:  # no thread is left to begin it
+    else:  # no thread is free to begin it
         monkeypatch.setattr(session.jobs._owner, "fetch", lambda work, done: later.append((work, done)))
     session.nodes.undo()
     assert not begun or working.wait(30)

@@ -1,4 +1,4 @@
-"""A picture and a table of the same array agree: one index, labels, colours, NaN, and values saved just now."""
+"""The picture and the table of one array agree on index, labels, colours, NaN and values that were just saved."""
 
 from __future__ import annotations
 

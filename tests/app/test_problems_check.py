@@ -1,4 +1,4 @@
-"""The Problems tab: it claims no more than was looked at, and a check can be stopped and goes on where it was."""
+"""The Problems tab states how much was checked; a check can be stopped and resumed."""
 
 from __future__ import annotations
 

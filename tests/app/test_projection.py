@@ -1,4 +1,4 @@
-"""Projections along an axis: the right numbers, the cost first, any range; and which two axes are shown."""
+"""Projections along an axis: values, estimated cost, ranges; and the choice of the two displayed axes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DATA = np.random.default_rng(3).integers(1, 250, (7, 20, 30)).astype("u1")
 
 class PlaneViewer(Viewer):
     def plane(self) -> np.ndarray:
-        """The drawn values, of limits 0 to 255 in white."""
+        """The drawn values of a grey picture with the limits 0 and 255."""
         height, width = self.slice.frame.shape
         self.slice.set_levels(0, 0, 255)
         self.slice.fit((height, width))

@@ -1,4 +1,4 @@
-"""The Node menu of the window: F2 in the tree, and the dialog that shows a plan before it is carried out."""
+"""The Node menu of the window: F2 in the tree, and the dialog that shows a plan before it runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Edits that were not saved outlive a session that ends by itself, and no other; private, and without secrets."""
+"""Unsaved edits are kept when a session ends by itself, in a private file without secrets; sessions that a user closes
+keep none.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,7 @@ def begin(shelf: Shelf, settings: FileSettings) -> Iterator[Callable[..., tuple[
 
 @pytest.fixture
 def another_process(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """Whatever was kept before is of a process that ended."""
+    """Files that are there already belong to a process that has ended."""
     return lambda: monkeypatch.setattr(rescue, "_runs", lambda *_: False)
 
 
@@ -92,7 +94,7 @@ def test_what_was_not_saved_is_offered_and_put_back(
     first.edit.edit("/note", "after")
     first.edit.remove("/list")
     first.edit.edit("/kept", "no number")
-    mailbox.run_until(lambda: len(files(settings)) == 1)  # a crash would find it
+    mailbox.run_until(lambda: len(files(settings)) == 1)  # after a crash it would be found
     first.select("/h")
     mailbox.run_until(lambda: first.edit.field("/note") is not None and first.edit.state.path == "/h")
     first.edit.edit("/note", "too")
@@ -248,7 +250,7 @@ def test_the_terminal_hangs_up_and_the_next_offers_what_was_typed(how: str, tmp_
     environment = {**os.environ, "XDG_STATE_HOME": str(state), "TERM": "xterm-256color"}
 
     class Its:
-        """`zarrscope tui` in a terminal of its own, which it is controlled by."""
+        """`zarrscope tui` in a terminal that is its controlling terminal."""
 
         def __init__(self) -> None:
             self.process, self.mine = pty.fork()

@@ -1,4 +1,4 @@
-"""Reviewing says how many bytes are written; a text that is edited keeps its line ends, and every character."""
+"""The review says how many bytes are written; editing a text keeps its line endings and all other characters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two images at one place: linked in index and zoom by their units, and one laid over the other."""
+"""Two images of the same place: index and zoom linked by physical units, and one image drawn over the other."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FINE, COARSE = "/fine", "/coarse"
 def multiscale(
     hierarchy: Any, path: str, shape: tuple[int, ...], size: Any, start: Any, units: Any, levels: int
 ) -> None:
-    """An OME-Zarr image of three axes whose values are its z."""
+    """An OME-Zarr image of three axes in which each value is its z."""
     datasets = []
     for level in range(levels):
         across = tuple(n >> level if i else n for i, n in enumerate(shape))
@@ -43,7 +43,7 @@ def multiscale(
 
 @pytest.fixture
 def shelf() -> Shelf:
-    """The same specimen twice: once in nanometres, once with voxels of 2 x 2 x 2 in micrometres, a little beside it."""
+    """The same specimen twice: in nanometres, and in micrometres with voxels of 2 x 2 x 2 and an offset."""
     made = Shelf()
     hierarchy = open_hierarchy(made, "a")
     hierarchy.create_group(FINE)
@@ -69,7 +69,7 @@ class Sight:
         self.mailbox.run_until(happened, 20)
 
     def answer(self, picture: SlicePresenter) -> None:
-        """As a host: shows what it is asked to, and tells so."""
+        """Does what a host does: shows the requested view, and reports it."""
         if (rect := picture.take_rect()) is not None:
             picture.viewport(rect, picture.painted_pixels)
 

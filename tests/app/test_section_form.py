@@ -1,4 +1,4 @@
-"""The meaning of attributes as sections of fields: a pixel size of a pyramid in few gestures, in every host."""
+"""The form by meaning: a pixel size of a pyramid is changed in few gestures in every host."""
 
 from __future__ import annotations
 
@@ -316,7 +316,7 @@ def test_in_the_window_errors_stand_beside_their_field(qtbot: Any, place: str) -
     qtbot.waitUntil(lambda: z.text() == "4", timeout=SECONDS * 1000)
     end = time.monotonic() + SECONDS
     while "is not a pixel size" not in form._notes["pixels/0"].text() and time.monotonic() < end:
-        z = form.editors["size/0"]  # opening it for writing may draw the form anew while somebody types
+        z = form.editors["size/0"]  # opening the hierarchy for writing may rebuild the form while the user types
         z.setFocus()
         z.selectAll()
         qtbot.keyClicks(z, "-4")
@@ -379,3 +379,22 @@ def test_in_the_notebook(place: str, mailbox: Mailbox) -> None:
     finally:
         widget.session.edit.revert()
         widget.close()
+
+
+@pytest.mark.needs("qt")
+def test_a_section_of_notes_alone_is_shown_in_the_window(qtbot: Any) -> None:
+    """The transformations of a scene have no fields: the form was not made anew for them, and failed."""
+    from zarrscope_app.presenters.form.view_models import EditState, FormRow, FormSection
+    from zarrscope_app.qt.section_form import SectionFormWidget
+
+    form = SectionFormWidget()
+    qtbot.addWidget(form)
+    form.show()
+    notes = FormSection("transformation", "Transformations", (), ("system physical: y, x",))
+    form.show_state(EditState(way="image", sections=(notes,)))
+    assert form._notes["transformation"].text() == "system physical: y, x"
+    named = FormSection("name", "Name", (FormRow("name", (Field("/name", "name", "text", "a", "a", 0),)),))
+    form.show_state(EditState(way="image", sections=(named,)))
+    form.show_state(EditState(way="image", sections=(named, notes)))
+    assert form._notes["transformation"].isVisible()
+    assert list(form.editors) == ["/name"]

@@ -1,4 +1,4 @@
-"""Sections beside images: labels, plates, wells, CF, names of dimensions, N5. And junk in all of them."""
+"""Sections of labels, plates, wells, CF, dimension names and N5, with valid and with malformed metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several images edited at once: one form, one review, one undo, all saved or none."""
+"""Several images are edited at once, with one form, review and undo: either all are saved or none."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def test_fields_that_follow_a_waiting_text_show_it_read_only(
     mailbox.run_until(lambda: fields(s)["x"].text == "0.108", SECONDS)
     assert [fields(s)[axis].differs for axis in "yx"] == ["", ""]
     assert not any(field.changed for field in fields(s).values()), "nothing was edited"
-    typed(s, "channel 0 contrast from", "250")  # is refused later, and hinders no other text
+    typed(s, "channel 0 contrast from", "250")  # is refused later, and does not delay other texts
     typed(s, "z", "2")
     mailbox.run_until(lambda: fields(s)["z"].text == "2" and fields(s)["x"].text == "0.108", SECONDS)
     typed(s, "channel 0 contrast from", "5")
@@ -265,7 +265,8 @@ def test_fields_that_follow_a_waiting_text_show_it_read_only(
 def test_no_text_is_lost_when_open_for_writing_comes_during_an_action(
     session: Callable[..., Session], mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two actions at once start from the same documents, and the later result replaces that of the earlier."""
+    """If two actions ran at once, both would start from the same documents, and the later result would replace the
+    earlier one."""
     release, running, most = threading.Event(), [0], [0]
 
     def counted(real: Callable[..., Any], first: bool) -> Callable[..., Any]:
@@ -324,7 +325,7 @@ def test_a_pattern_chooses_and_what_has_no_fields_is_left_out(
     open_name(s, "*.zarr")
     mailbox.run_until(lambda: len(s.edit.several) == 4 and bool(s.edit.state.sections), SECONDS)
     assert "3 nodes at once" in s.edit.state.sentence
-    assert "1 more without such fields" in s.edit.state.sentence
+    assert "1 other selected node has no such fields." in s.edit.state.sentence
     assert s.edit.state.title == "Attributes of 3"
     open_name(s, "nothing*")
     mailbox.run_until(lambda: "No node matches" in s.state.sentence, SECONDS)
@@ -381,7 +382,7 @@ def test_in_the_window(qtbot: Any, place: Path) -> None:
 
 @pytest.mark.needs("qt", "display")
 def test_a_pattern_is_typed_and_the_keys_are_in_the_form(qtbot: Any, place: Path) -> None:
-    """A pattern, then a size: no gesture in between."""
+    """A pattern and then a size are typed without another gesture in between."""
     from qtpy.QtCore import Qt
 
     from qt_robot import window_on
@@ -395,3 +396,26 @@ def test_a_pattern_is_typed_and_the_keys_are_in_the_form(qtbot: Any, place: Path
     qtbot.waitUntil(lambda: len(session.edit.several) > 1 and bool(session.edit.state.sections), timeout=wait)
     form = window.form.sections
     qtbot.waitUntil(lambda: any(editor.hasFocus() for editor in form.editors.values()), timeout=wait)
+
+
+@pytest.mark.needs("qt", "display")
+def test_a_selection_stays_while_the_form_before_it_reports(qtbot: Any, place: Path) -> None:
+    """The form of the node that was selected before may change just then, as when its document has been read."""
+    from qt_robot import window_on
+
+    window, session = window_on(qtbot, str(place), writable=True)
+    tree, wait = window.tree, SECONDS * 1000
+    qtbot.waitUntil(lambda: session.node is not None and not session.state.selecting, timeout=wait)
+
+    def listed() -> bool:
+        id = session.tree.find("/c.zarr")
+        return id is not None and tree.model is not None and tree.model.index_of(id).isValid()
+
+    qtbot.waitUntil(listed, timeout=wait)
+    tree.view.selectAll()
+    session.edit.changed.emit()
+    assert set(PATHS) < set(tree.together)
+    qtbot.waitUntil(lambda: set(PATHS) < set(session.edit.several), timeout=wait)
+    selection = tree.view.selectionModel()
+    assert selection is not None
+    assert len(selection.selectedRows()) > 3

@@ -1,4 +1,4 @@
-"""Several hierarchies in one tree: each has a root of its own, and going to a row brings its hierarchy to the front."""
+"""Several hierarchies in one tree: each has a root, and selecting a row brings its hierarchy to the front."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def robot(qtbot: Any, places: list[str]) -> Iterator[QtRobot]:
 
 
 def shown(robot: QtRobot) -> list[tuple[str, list[str]]]:
-    """(root, its children) as the view shows them."""
+    """The root and its children as the view shows them."""
     view, model = robot.window.tree.view, robot.window.tree.model
     assert model is not None
 

@@ -1,4 +1,4 @@
-"""The cost of a gesture: chunks read, chunks decoded, tiles drawn. Counted with gates, never timed."""
+"""The cost of a gesture in chunks read, chunks decoded and tiles drawn. They are counted; nothing is timed."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ DATA = (np.add.outer(np.arange(SIDE), 3 * np.arange(SIDE)) % 251).astype("u1")
 
 
 class Window(Viewer):
-    """A session on one array, with a cache and threads of its own: one decodes."""
+    """A session on one array, with its own cache and threads, of which one decodes."""
 
     def turn(self) -> None:
-        """All that was posted has run, and what that posted."""
+        """Runs all posted calls, including those that they post."""
         while self.mailbox.run():
             pass
 
     def settle(self) -> None:
-        """The picture is whole and sharp; what is fetched ahead has come."""
+        """Waits until the picture is complete at its level, and prefetching has finished."""
         self.turn()
         self.until(lambda: self.slice.frame.loading == 0 and self.slice._tiles.settled)
         self.turn()
-        for _ in range(3):  # fetching leads to decoding leads to posting
+        for _ in range(3):  # a fetch posts a decode, which posts a call
             for pool in (self.background.file_pool, self.background.decode_pool):
                 reached = threading.Event()
                 pool.put(99, reached.set)
@@ -176,7 +176,7 @@ def test_scrubbing_decodes_in_vain_at_most_two_chunks(
             assert begun.acquire(timeout=20)
         reached = threading.Event()
         view.background.file_pool.put(1, reached.set)
-        assert reached.wait(20)  # the plane's bytes are here: nothing but the decoding is held back
+        assert reached.wait(20)  # the bytes of the plane have arrived: only the decoding is held back
     go_on.set()
     view.until(lambda: view.slice.frame.loading == 0)
     assert view.slice.picture(128, 128)[0, 0, 0] == order[-1]
@@ -187,7 +187,7 @@ def test_scrubbing_decodes_in_vain_at_most_two_chunks(
 
 # ---------------------------------------------------------------------- contrast
 class Drawing:
-    """Which pictures workers drew: (coarse, pixels), in order."""
+    """Records which pictures the workers drew, as (coarse, pixels)."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.drawn: list[tuple[bool, int]] = []
@@ -226,7 +226,7 @@ def test_a_contrast_drag_draws_coarsely_first_and_sharply_once(
 
     view.background.decode_pool.put(0, busy)
     assert begun.wait(20)
-    for hi in range(254, 100, -1):  # the worker has no time for any of these …
+    for hi in range(254, 100, -1):  # the worker is busy and draws none of these …
         view.slice.set_levels(0, 0, hi)
         view.turn()
     go_on.set()

@@ -1,4 +1,4 @@
-"""The picture in three dimensions: every voxel on the way counts, from any side; what is read, and what is not."""
+"""The picture in three dimensions: every voxel along a ray counts, from every side; and which chunks are read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SCALE = (3.0, 1.0, 1.0)
 
 
 def seen_from(volume: np.ndarray, scale: Any, azimuth: float, elevation: float, side: int = 400) -> np.ndarray:
-    """The picture, 0 where there is no volume, and the units of length of a pixel are those of its sphere."""
+    """The picture, with 0 outside the volume; a pixel has the size that it has on the sphere around the volume."""
     view = sight(volume.shape, scale, azimuth, elevation)
     sheared = shear(np.ascontiguousarray(volume.transpose(view.along, *view.across)), view)
     onto = warp(sheared, view, (side, side), 2 * radius(volume.shape, scale) / side)
@@ -55,7 +55,7 @@ def test_no_voxel_is_passed_by_however_it_is_turned(azimuth: float, elevation: f
         away = (np.array(at) - (np.array(DATA.shape) - 1) / 2) * SCALE
         right, down, _ = turn(azimuth, elevation) @ away
         per_pixel = 2 * radius(DATA.shape, SCALE) / 400
-        # Half a voxel each way, which is as far as the nearest one may be.
+        # Half a voxel in each direction: the largest distance to the nearest voxel.
         assert abs((columns.mean() - 199.5) * per_pixel - right) <= sum(SCALE) / 2
         assert abs((rows.mean() - 199.5) * per_pixel - down) <= sum(SCALE) / 2
 

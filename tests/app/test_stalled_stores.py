@@ -1,4 +1,4 @@
-"""A store that does not answer: every host says which request it waits for, and Esc, Stop and F5 end the wait."""
+"""A store that does not answer: every host names the pending request, and Esc, Stop and F5 end the wait."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECONDS = 60.0
 
 @pytest.fixture
 def server() -> Iterator[WebServer]:
-    """Four planes of four chunks, on a server whose gate can be closed."""
+    """A server with four planes of four chunks, and a gate that can be closed."""
     values: dict[str, bytes] = {}
     with zarrscope.open(values, "w-") as h:
         h.create_array("/a", shape=(4, 32, 32), dtype="u1", chunks=(1, 16, 16))[...] = 100
@@ -36,7 +36,7 @@ def place(server: WebServer) -> str:
 
 @pytest.fixture
 def session(place: str, mailbox: Mailbox, server: WebServer) -> Iterator[Session]:
-    """The picture of plane 0."""
+    """A session that shows plane 0."""
     made = Session(place, mailbox, path="/a")
     made.slice.changed.connect(lambda: made.slice.fit((32, 32)))
     mailbox.run_until(lambda: bool(made.slice.frame.tiles) and not made.slice.frame.loading, SECONDS)
@@ -100,8 +100,8 @@ def test_a_refresh_in_a_stall_cancels_and_asks_anew(session: Session, server: We
 def test_moving_the_picture_in_a_stall_does_not_begin_the_wait_anew(
     place: str, server: WebServer, mailbox: Mailbox
 ) -> None:
-    """Whatever asks for the same chunks once more: a notebook whose lines got another height asked every second, so
-    that the wait was hardly told, and Esc found nothing to stop."""
+    """Repeated requests for the same chunks do not restart the wait. In a notebook whose lines changed their height,
+    requests were repeated every second, so that the wait was hardly reported and Esc found nothing to stop."""
     session = Session(place, mailbox, path="/a")
     shown = session.slice
 
@@ -187,7 +187,8 @@ def test_the_terminal_says_it_and_escape_stops_it(place: str, server: WebServer)
 
 
 def test_the_terminal_says_whole_what_an_opening_waits_for(place: str, server: WebServer) -> None:
-    """At 80 columns the note on the terminal's colours would cut off the host, and the key that stops it."""
+    """At 80 columns, the note on the terminal's colours would cut off the host's name and the key that stops the
+    wait."""
     from zarrscope_app.presenters.strings_terminal import colors_note
     from zarrscope_app.tui.app import Explorer
     from zarrscope_app.tui.terminal import Terminal

@@ -1,4 +1,4 @@
-"""The modules that a command imports: counted, as they decide how long its start takes. No test here measures time."""
+"""The modules that each command imports, because they decide how long it takes to start. Nothing is timed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,11 +16,12 @@ import pytest
 from click.shell_completion import ShellComplete
 
 import zarrscope
+from zarrscope_app import qt
 from zarrscope_app.cli import cli
 from zarrscope_app.cli.verbs import SECTIONS, VERBS
 
 HEAVY = frozenset("asyncio concurrent fsspec multiprocessing numcodecs obstore psygnal rich textual".split())
-"""Packages that no verb needs which shows the metadata of a folder."""
+"""Packages that a verb does not need to show the metadata of a folder."""
 
 
 CHANGING = frozenset(
@@ -29,7 +31,7 @@ CHANGING = frozenset(
     stores.sftp stores.local.write stores.local.changes stores.local.locks stores.local.temporaries
     stores.local.removal stores.local.replace stores.local.rename stores.local.exchange""".split()
 )
-"""Modules of the engine that are needed neither to open or list a folder nor to read a plane without shards."""
+"""Modules of the engine that are not needed to open or list a folder, or to read a plane without shards."""
 
 
 @pytest.fixture(scope="module")
@@ -102,8 +104,8 @@ def test_reading_a_plane_imports_no_names_for_annotations_only(plane: tuple[set[
 
 
 def test_reading_a_plane_imports_no_more_modules_than_it_needs(plane: tuple[set[str], set[str]]) -> None:
-    """A new module on this path costs every start a quarter of a millisecond: join it to another, import it when it is
-    needed, or raise the number."""
+    """Every further module on this path costs each start 0.25 ms: join it to another, import it later, or raise the
+    number."""
     assert len([name for name in plane[1] if name.startswith("zarrscope")]) <= 97
 
 
@@ -128,7 +130,7 @@ def test_reading_a_plane_compiles_no_annotations_of_named_tuples(store: Path) ->
 
 
 def of_verbs(modules: set[str]) -> set[str]:
-    """Those that hold verbs."""
+    """The modules that contain verbs."""
     return {f"zarrscope_app.cli.{verb.module}" for verb in VERBS.values()} & modules
 
 
@@ -229,7 +231,7 @@ def test_the_terminal_starts_without_the_jobs_on_whole_hierarchies() -> None:
     jobs = {"check.hierarchy", "check.diff", "convert.planning", "convert.copying", "convert.rebuilding"}
     assert not {f"zarrscope.{name}" for name in jobs} & modules
     assert not {"concurrent.futures.process", "dask", "fsspec", "multiprocessing", "numcodecs", "obstore"} & modules
-    # Modules that a later action may need: links to other viewers, logins, colour maps, actions on nodes.
+    # Modules that only a later action needs: links to other viewers, logins, colour maps, actions on nodes.
     assert not {"http.server", "configparser", "cmap", "zarrscope_app.presenters.nodes.table"} & modules
 
 
@@ -244,3 +246,33 @@ def test_a_picture_with_plain_colours_imports_neither_masked_arrays_nor_colour_m
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240, check=True)
     assert not {"numpy.ma", "cmap"} & set(done.stdout.split())
+
+
+def test_the_window_takes_its_names_from_the_binding_of_qt() -> None:
+    """qtpy's modules make every enumeration of Qt, which took a quarter of the time until the first painting."""
+    pytest.importorskip("PyQt6")
+    code = "import sys, zarrscope_app.qt.window; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=240, check=True,
+        env=os.environ | {"QT_API": "pyqt6"},
+    )  # fmt: skip
+    modules = set(done.stdout.split())
+    assert "PyQt6.QtWidgets" in modules
+    assert not {name for name in modules if name.startswith("qtpy.Qt")}
+
+
+def test_only_the_toolkit_of_the_window_names_modules_of_qtpy() -> None:
+    folder = Path(qt.__file__).parent
+    naming = {
+        path.parent.name for path in folder.rglob("*.py") if re.search(r"(from|import) qtpy\.", path.read_text("utf-8"))
+    }
+    assert naming == {"toolkit"}
+
+
+@pytest.mark.parametrize("name", ["core", "gui", "widgets", "svg"])
+def test_the_names_of_the_toolkit_are_those_of_qtpy(name: str) -> None:
+    ours = import_module(f"zarrscope_app.qt.toolkit.{name}")
+    theirs = import_module(f"qtpy.Qt{name.title()}")
+    shared = {each for each in vars(ours) if each[0] in "QS" and each in vars(theirs)}
+    assert "QSvgRenderer" in shared or len(shared) > 50
+    assert all(getattr(ours, each) is getattr(theirs, each) for each in shared)

@@ -1,4 +1,6 @@
-"""A view as one text: told by any host, shown by all of them, refused in words where it is none or does not fit."""
+"""A copied view is one text: every host writes it, opens it, and says why it refuses one that is malformed or does not
+fit.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +18,7 @@ import pytest
 
 import zarrscope
 from contracts.journeys import Shelf, labelled_image, small_image
+from viewer import without_frame
 from zarrscope.errors import Refused
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app import cli
@@ -54,7 +57,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def shown(session: Session) -> None:
-    """Changes the view as a person does before copying it."""
+    """Changes the view, as a user does before copying it."""
     picture = session.slice
     picture.set_index("z", 3)
     picture.set_levels(0, 100, 3000)
@@ -76,13 +79,6 @@ def text(place: str, mailbox: Mailbox) -> str:
     text = workspace.view_text()
     workspace.close_all()
     return text
-
-
-def told(text: str) -> dict[str, Any]:
-    """Without the part of the plane: hosts show it in a frame of another form."""
-    view = decode_view(text)
-    view["slice"].pop("rect", None)
-    return view
 
 
 def drawn(url: str, text: str) -> np.ndarray[Any, Any]:
@@ -110,7 +106,8 @@ def test_the_text_tells_all_of_a_view_in_one_word(place: str, text: str) -> None
 
 def test_a_round_trip_through_the_presenter_and_other_axes(place: str, text: str, mailbox: Mailbox) -> None:
     workspace = Workspace(mailbox, Forgetful())
-    session = workspace.restore("\n ".join(text[i : i + 60] for i in range(0, len(text), 60)))  # as mail breaks it
+    # as an e-mail program breaks it into lines
+    session = workspace.restore("\n ".join(text[i : i + 60] for i in range(0, len(text), 60)))
     mailbox.run_until(lambda: settled(session)() and session.slice.state.locked)
     rect = session.slice.take_rect()
     assert rect is not None
@@ -196,7 +193,7 @@ def test_through_the_window(text: str, qtbot: Any) -> None:
     window.run("copy-view")
     clipboard = QGuiApplication.clipboard()
     assert clipboard is not None
-    assert told(clipboard.text()) == told(text)
+    assert without_frame(clipboard.text()) == without_frame(text)
     session.slice.set_index("z", 0)
     window.run("paste-view")
     assert session.slice.index[1] == 3
@@ -205,7 +202,7 @@ def test_through_the_window(text: str, qtbot: Any) -> None:
     window.workspace.add_bookmark()
     (bookmark,) = window.workspace.bookmarks
     assert bookmark.label == "two channels.zarr · z 3"
-    assert told(bookmark.text) == told(text)
+    assert without_frame(bookmark.text) == without_frame(text)
     menu = window.menus.menus["bookmarks"]
     menu.aboutToShow.emit()
     assert bookmark.label in [action.text() for action in menu.actions()]
@@ -215,7 +212,7 @@ def test_through_the_window(text: str, qtbot: Any) -> None:
 
 def test_through_the_terminal(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("textual")
-    assert told(asyncio.run(copied_in_the_terminal(text, monkeypatch))) == told(text)
+    assert without_frame(asyncio.run(copied_in_the_terminal(text, monkeypatch))) == without_frame(text)
 
 
 async def copied_in_the_terminal(text: str, monkeypatch: pytest.MonkeyPatch) -> str:
@@ -250,7 +247,7 @@ def test_through_the_notebook(text: str) -> None:
     try:
         mailbox.run_until(lambda: settled(widget.session)() and widget.session.slice.state.locked)
         widget.session.slice.hover(20.5, 30.5)
-        mailbox.run_until(lambda: told(widget.state) == told(text))
+        mailbox.run_until(lambda: without_frame(widget.state) == without_frame(text))
         view["slice"]["index"]["z"] = 1
         widget.state = encode_view(view)
         mailbox.run_until(lambda: widget.index.get("z") == 1)
@@ -259,8 +256,9 @@ def test_through_the_notebook(text: str) -> None:
 
 
 def seen(text: str) -> dict[str, Any]:
-    """Node, indices, axes, level, contrast and colours of a view; where a host has its cursor is its own affair."""
-    view = told(text)
+    """The node, indices, axes, level, contrast and colours of a view, without the position of the cursor, which may
+    differ."""
+    view = without_frame(text)
     view["slice"].pop("crosshair", None)
     return view
 
@@ -269,7 +267,7 @@ def seen(text: str) -> dict[str, Any]:
 def test_one_text_goes_through_every_host(
     place: str, text: str, qtbot: Any, make_napari_viewer: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From the window to napari, the terminal, a notebook and a picture without any of them."""
+    """One copied view passes from the window to napari, the terminal, a notebook, and a picture without a host."""
     pytest.importorskip("textual")
     pytest.importorskip("anywidget")
     from napari_hand import Hand

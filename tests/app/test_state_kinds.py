@@ -1,4 +1,4 @@
-"""Ten kinds of views, each opened in every host, which returns the same view: node, plane, axes, contrast, colours."""
+"""Ten kinds of views: every host opens each and copies the same view: node, plane, axes, contrast, colours."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import zarrscope
+from viewer import without_frame
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import Forgetful, Session, SessionStatus, Workspace
 from zarrscope_app.presenters.session.painted import painted
@@ -42,7 +43,7 @@ SECONDS = 60
 
 
 def multiscale(hierarchy: Any, path: str, values: np.ndarray[Any, Any], axes: str, more: dict[str, Any]) -> None:
-    """An OME-Zarr image of two levels, the coarser one half as high and wide."""
+    """An OME-Zarr image of two levels; the coarser one has half the height and width."""
     told = [{"name": n, "type": {"t": "time", "c": "channel"}.get(n, "space")} for n in axes]
     datasets = []
     for level in (0, 1):
@@ -81,7 +82,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def is_ready(session: Session) -> bool:
-    """Whether the node that the session was asked for is shown, and the label images of the view have come."""
+    """Whether the requested node is shown and the label images of the view have been loaded."""
     still = session.state.status is SessionStatus.READY and not session.state.selecting and session.labels_known
     return still and session.slice.state.kind == "image"
 
@@ -92,7 +93,7 @@ def has_limits(session: Session) -> bool:
 
 @pytest.fixture(scope="module")
 def texts(place: str) -> dict[str, str]:
-    """Each view as a host tells it, which knows the whole of it."""
+    """Each view as a text that a host returned with all its members."""
     found, mailbox = {}, Mailbox()
     for kind, (path, told) in KINDS.items():
         workspace = Workspace(mailbox, Forgetful())
@@ -107,15 +108,8 @@ def texts(place: str) -> dict[str, str]:
     return found
 
 
-def seen(text: str) -> dict[str, Any]:
-    """A view without the part of the plane, which each host shows in a frame of another form."""
-    view = decode_view(text)
-    view["slice"].pop("rect", None)
-    return view
-
-
 def part(whole: Any, asked: Any) -> Any:
-    """The members of a view that were asked for."""
+    """The members of a view that were requested."""
     if isinstance(asked, dict):
         return {name: part(whole.get(name), member) for name, member in asked.items()}
     if isinstance(asked, list) and asked and isinstance(asked[0], dict):
@@ -130,10 +124,10 @@ def test_a_view_tells_all_that_was_asked_for(texts: dict[str, str]) -> None:
 
 
 def check(texts: dict[str, str], opened: Callable[[str], str]) -> None:
-    """Opens each view after another one of another kind, in one host, and compares the view that the host returns."""
-    found = {kind: seen(opened(text)) for kind, text in texts.items()}
+    """Opens each view after one of another kind, in one host, and compares it with the view that the host returns."""
+    found = {kind: without_frame(opened(text)) for kind, text in texts.items()}
     for kind, text in texts.items():
-        assert found[kind] == seen(text), kind
+        assert found[kind] == without_frame(text), kind
 
 
 @pytest.mark.needs("qt", "display")
@@ -205,7 +199,7 @@ def test_the_terminal_returns_each_view(texts: dict[str, str], monkeypatch: pyte
 
 
 async def in_the_terminal(texts: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Text → the view that the terminal copies after the text was pasted there."""
+    """For each text, the view that the terminal copies after the text was pasted there."""
     from zarrscope_app.tui.app import Explorer
 
     app = Explorer(decode_view(texts["crosshair"])["url"], settings=Forgetful())

@@ -1,4 +1,4 @@
-"""Three planes through one point: what each shows, that a click in one moves all, and that they are drawn alike."""
+"""Three orthogonal planes through one point: a click in one moves all three, and they share the display settings."""
 
 from __future__ import annotations
 

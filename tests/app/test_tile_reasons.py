@@ -1,4 +1,4 @@
-"""Each state of a tile looks different without colours, and the place says why, with the key."""
+"""Each state of a tile is visible without colours, and the probe names the reason and the key."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def shelf() -> Shelf:
 
 
 def quarters(shelf: Shelf) -> None:
-    """Four chunks: stored, not stored, not readable, broken."""
+    """Four chunks: one stored, one not stored, one that cannot be read, one broken."""
     array = open_hierarchy(shelf, "a").create_array(
         "/a", shape=(SIDE, SIDE), dtype="u1", chunks=(CHUNK, CHUNK), fill_value=3
     )
@@ -65,7 +65,8 @@ def test_a_place_says_why_it_looks_as_it_does(robot: QtRobot, shelf: Shelf) -> N
 
 
 def test_the_reason_stands_beside_the_number_of_failed_tiles(robot: QtRobot, shelf: Shelf) -> None:
-    """Without hovering over the tile: in the status bar as long as no pixel is read out there, and as its tooltip."""
+    """Without hovering over the tile, the reason is in the status bar while no pixel is read out there, and in its
+    tooltip."""
     quarters(shelf)
     picture = shown(robot, shelf)
     robot.wait(lambda: picture._tiles.settled and "503" in picture.broken, "the failure")
@@ -109,7 +110,7 @@ def test_a_chunk_that_is_not_here_yet_says_so(robot: QtRobot, shelf: Shelf) -> N
 def test_what_failed_is_read_again(robot: QtRobot, shelf: Shelf) -> None:
     quarters(shelf)
     picture = shown(robot, shelf)
-    # Nothing may be under way: it would fail after the rest was read again.
+    # No read may be pending: it would fail after the others were repeated.
     robot.wait(lambda: picture._tiles.settled and "503" in picture.why(60, 10), "the failure")
     shelf.failing = set()
     robot.window.run("retry-tiles")

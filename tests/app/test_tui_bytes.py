@@ -1,4 +1,4 @@
-"""The bytes sent to the terminal: only for changed cells, with the same screen as Textual makes."""
+"""The bytes sent to the terminal cover only changed cells and give the same screen as Textual's own."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ COLORS += [f"38;5;{front};48;5;{back}" for front in (16, 17, 18) for back in (16
 
 
 def screen(read: ScreenChanges) -> list[list[tuple[str, tuple[str, str, str]]]]:
-    """The cells that the screen must show, with half blocks turned one way and blanks without a foreground."""
+    """The cells that the screen must show, with half blocks in one orientation and blanks without a foreground
+    colour."""
     rows = []
     for row in read._rows:
         cells = []
@@ -43,7 +44,7 @@ def screen(read: ScreenChanges) -> list[list[tuple[str, tuple[str, str, str]]]]:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_what_is_written_makes_the_same_screen(seed: int) -> None:
-    """A terminal that gets the changes shows what one shows that gets all that Textual writes."""
+    """A terminal that receives only the changes shows the same as one that receives everything that Textual writes."""
     chance = random.Random(seed)
     meant, shown = ScreenChanges(), ScreenChanges()
     for _ in range(12):
@@ -60,7 +61,7 @@ def test_what_is_written_makes_the_same_screen(seed: int) -> None:
 
 @pytest.mark.parametrize("encoding", ["ISO-8859-1", "ascii", "no-such-encoding"])
 def test_without_unicode_signs_are_ascii_and_no_column_shifts(encoding: str) -> None:
-    """The locale may say Latin-1 while the terminal shows UTF-8: a sign's byte would then be no character at all."""
+    """The locale may be Latin-1 while the terminal expects UTF-8; a byte of Latin-1 would then be invalid."""
     changes = ScreenChanges(encoding=encoding)
     changes.feed("\x1b[1;1Hv3 · 16 µm × 2 ▸ caf\u00e9 │")
     shown = changes.changes()
@@ -69,7 +70,7 @@ def test_without_unicode_signs_are_ascii_and_no_column_shifts(encoding: str) -> 
 
 @pytest.mark.parametrize(("encoding", "font"), [("ISO-8859-1", ""), ("utf-8", "cp437")])
 def test_scrollbars_and_corners_are_signs_that_the_terminal_has(encoding: str, font: str) -> None:
-    """The ends of Textual's scrollbars are eighths of blocks, which neither an old font nor Latin-1 has."""
+    """Textual draws the ends of its scrollbars with eighths of blocks, which old fonts and Latin-1 do not have."""
     changes = ScreenChanges(encoding=encoding, font=font)
     changes.feed("\x1b[1;1H╭─▁▂▃▄▅▆▇█▏▎▍▌▋▊▉")
     shown = changes.changes()
@@ -80,7 +81,7 @@ def test_scrollbars_and_corners_are_signs_that_the_terminal_has(encoding: str, f
 
 # ---------------------------------------------------------------------- how often
 class Sink:
-    """Textual's driver as far as it writes, on a clock that the test turns."""
+    """The writing part of Textual's driver, on a clock that the test controls."""
 
     def __init__(self) -> None:
         self.written: list[tuple[float, str]] = []
@@ -98,7 +99,7 @@ class Sink:
     def flush(self) -> None: ...
 
     def turn(self, seconds: float) -> None:
-        """Lets time pass; planned calls are made in time."""
+        """Advances the clock, and makes the calls that are due."""
         end = self.now + seconds
         while self.planned and min(self.planned, key=itemgetter(0))[0] <= end:
             due = min(self.planned, key=itemgetter(0))
@@ -112,7 +113,7 @@ class Sink:
 def test_a_screen_is_written_ten_times_a_second_on_a_slow_link(
     slow: bool, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Frames that come faster melt into one; the last one is always written."""
+    """Frames that come faster are merged; the last one is always written."""
     made: Any = sparing(cast("type[Driver]", Sink), Abilities(slow=slow))
     driver = made()
     monkeypatch.setattr("zarrscope_app.tui.driver.time", SimpleNamespace(monotonic=lambda: driver.now))
@@ -162,8 +163,8 @@ def small(volume: str, request: pytest.FixtureRequest) -> Iterator[Terminal]:
 
 
 def bytes_of(terminal: Terminal, *keys: str) -> int:
-    """All that is written for some keys. What is still missing when it stops for a while makes it too small, never too
-    large: a limit holds however busy the machine is."""
+    """The number of bytes written for some keys. On a busy machine it may be too small, because writing can pause, but
+    never too large; a limit therefore always holds."""
     terminal.written_until_quiet(1.0)
     written = 0
     for key in keys:

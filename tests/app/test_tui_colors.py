@@ -1,4 +1,6 @@
-"""The abilities of a terminal are found from its answers and environment; pictures in few colours; `zarrscope show`."""
+"""The abilities of a terminal, found from its answers and the environment; pictures in few colours; `zarrscope
+show`.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +105,7 @@ def test_256_colours_are_those_of_the_palette() -> None:
     cube = {0, 95, 135, 175, 215, 255}
     assert all({*pixel} <= cube or len({*pixel}) == 1 for pixel in found.tolist())
     near = np.abs(dithered_256(np.full((64, 64, 3), (150, 40, 200), np.uint8)).mean(axis=(0, 1)) - (150, 40, 200))
-    assert (near < 20).all()  # on the whole it is the colour that was meant
+    assert (near < 20).all()  # on average the colour is the right one
 
 
 def test_greys_have_more_levels_than_the_cube() -> None:
@@ -128,7 +130,7 @@ def test_each_line_is_as_wide_as_its_cells(colors: Any, signs: str) -> None:
 
 
 def test_the_numbers_of_colours_are_right() -> None:
-    """Of a pixel of the palette: its own number."""
+    """Each pixel with a colour of the palette is sent as the number of that colour."""
     red = np.full((2, 1, 3), (255, 0, 0), np.uint8)
     assert text_of(cells_of(red, Look("256"))[0], "256") == "\x1b[48;5;196m \x1b[0m"
     grey = np.full((2, 1, 3), 118, np.uint8)
@@ -148,7 +150,7 @@ def test_a_steadied_picture_is_near_and_changes_less() -> None:
 
 @pytest.mark.parametrize("tolerance", [0, 5, 20])
 def test_no_pixel_is_sent_beyond_its_tolerance(tolerance: int) -> None:
-    """The sequences of a steadied picture are read as a terminal reads them, and compared with the picture."""
+    """The escape sequences of a reduced picture are read as a terminal reads them, and compared with the picture."""
     chance = np.random.default_rng(tolerance)
     wanted = chance.integers(0, 256, (12, 50, 3), np.uint8)
     wanted[:6] = wanted[:6, :1]  # runs
@@ -189,7 +191,7 @@ def test_noise_of_the_background_is_not_drawn_out_into_streaks() -> None:
 
 
 def test_a_steadied_picture_takes_few_bytes() -> None:
-    """Of noise that differs by little a step sends less than half of what exact colours send."""
+    """For noise that differs little from plane to plane, a step sends less than half the bytes of exact colours."""
     chance = np.random.default_rng(3)
     smooth = np.repeat(np.repeat(chance.integers(0, 200, (9, 14, 3)), 4, axis=0), 4, axis=1)
     exact, near = 0, 0

@@ -1,12 +1,11 @@
-"""The explorer in the terminal: plates, lines, commands, nodes, exports, an editor, bookmarks, mouse, search."""
+"""The explorer in the terminal: plates, line plots, commands, nodes, exports, an editor, bookmarks, mouse, search."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +16,7 @@ import pytest
 from textual import events
 
 import zarrscope
-from terminal_hand import Screen
+from terminal_hand import Screen, explore
 from zarrscope_app.presenters.commands import COMMANDS, OFFERS
 from zarrscope_app.tui import picture as pictures
 from zarrscope_app.tui.app import Explorer
@@ -33,20 +32,9 @@ AXES = [{"name": n, "type": "space"} for n in "yx"]
 SCALE = [{"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [1, 1]}]}]
 
 
-def explore(url: str, steps: Callable[[Screen], Coroutine[Any, Any, None]], **options: Any) -> None:
-    async def run() -> None:
-        app = Explorer(url, **options)
-        async with app.run_test(size=(80, 24)) as pilot:
-            screen = Screen(app, pilot)
-            await screen.ready()
-            await steps(screen)
-
-    asyncio.run(run())
-
-
 @pytest.fixture
 def place(tmp_path: Path) -> str:
-    """A group with a plane, a line and two groups; the root has a note."""
+    """A group with a plane, a line and two groups; the root has an attribute "note"."""
     url = str(tmp_path / "place.zarr")
     with zarrscope.open(url, mode="w-") as h:
         h["/"].attrs["note"] = "before"
@@ -102,6 +90,32 @@ def test_a_plate_is_laid_out_and_opens_its_wells(plate: str) -> None:
     explore(plate, steps)
 
 
+def test_the_cursor_begins_at_the_first_image_and_returns_to_the_one_that_was_opened(tmp_path: Path) -> None:
+    wells = [{"path": f"{row}/{column}", "rowIndex": "ABCDEFGH".index(row), "columnIndex": column - 1}
+             for row, column in (("G", 3), ("H", 2))]  # fmt: skip
+    plate = {"version": "0.5", "rows": [{"name": n} for n in "ABCDEFGH"], "columns": [{"name": n} for n in "123"],
+             "wells": wells}  # fmt: skip
+    with zarrscope.open(str(tmp_path / "plate.zarr"), mode="w-") as h:
+        h["/"].attrs["ome"] = {"version": "0.5", "plate": plate}
+        for well in wells:
+            h.create_group(f"/{well['path']}", {"ome": {"version": "0.5", "well": {"images": [{"path": "0"}]}}})
+
+    async def steps(screen: Screen) -> None:
+        pane = screen.app.part("overview", PlateLines)
+        await screen.until(lambda: pane.state.cells and pane.size, "the plate is shown")
+        assert pane.at == (6, 2)
+        await screen.until(lambda: pane.scroll_offset.y > 0, "its row is scrolled into sight")
+        await screen.press("tab", "down", "left", "enter")
+        await screen.until(lambda: screen.session.state.path == "/H/2", "the well is open")
+        await screen.ready()
+        assert pane.at == (0, 0), "the cursor of the well is another one"
+        screen.session.select("/")
+        await screen.until(lambda: screen.session.state.path == "/" and pane.state.kind == "plate", "the plate again")
+        assert pane.at == (7, 1)
+
+    explore(str(tmp_path / "plate.zarr"), steps)
+
+
 def test_an_array_of_one_axis_is_drawn_as_a_line(place: str) -> None:
     async def steps(screen: Screen) -> None:
         picture = screen.app.picture
@@ -116,10 +130,11 @@ def test_an_array_of_one_axis_is_drawn_as_a_line(place: str) -> None:
 
 
 def test_after_steps_over_a_slow_link_the_true_colours_come(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While planes pass, colours may differ, which saves bytes; at rest no pixel differs visibly."""
+    """During quick steps, colours may be approximate to save bytes; at rest no pixel differs visibly."""
     chance = np.random.default_rng(5)
     with zarrscope.open(place, mode="r+") as h:
-        planes = chance.integers(0, 240, (1, 32, 32)) + chance.integers(0, 15, (5, 1, 1))  # alike, but not equal
+        # almost the same, but not equal
+        planes = chance.integers(0, 240, (1, 32, 32)) + chance.integers(0, 15, (5, 1, 1))
         h["/plane"][...] = planes.astype(np.uint8)
     rest, seen = pictures.REST_SECONDS, []
     monkeypatch.setattr(pictures, "REST_SECONDS", 3600.0)
@@ -128,7 +143,7 @@ def test_after_steps_over_a_slow_link_the_true_colours_come(place: str, monkeypa
         picture = screen.app.picture
 
         def off() -> int:
-            """How far the most different pixel is from its true colour; -1 if the picture is not complete."""
+            """The largest difference of a pixel from its true colour; -1 if the picture is not complete."""
             frame = screen.session.slice.frame
             true = screen.session.slice.picture(*picture.pixels).astype(int)
             complete = frame.tiles and not frame.loading and not picture._stale and picture._steady is not None
@@ -151,7 +166,7 @@ def test_after_steps_over_a_slow_link_the_true_colours_come(place: str, monkeypa
 
 
 def test_a_single_step_over_a_slow_link_is_sent_once(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A plane that does not pass comes in its true colours at once; a second frame would double the bytes."""
+    """A single step sends its plane in exact colours at once; a second frame would double the bytes."""
     noise = np.random.default_rng(5).integers(0, 255, (5, 32, 32))
     with zarrscope.open(place, mode="r+") as h:
         h["/plane"][...] = noise.astype(np.uint8)
@@ -237,7 +252,8 @@ def test_a_view_is_bookmarked_and_found_again(place: str) -> None:
 
 @pytest.mark.parametrize("keys", [("escape", "escape"), ("enter", "enter"), ("escape", "question_mark", "escape")])
 def test_two_keys_at_once_on_a_sheet(place: str, keys: tuple[str, ...]) -> None:
-    """They arrive in one packet: the second one finds the sheet closed, and ends nothing."""
+    """Both keys arrive in one packet: the second one comes after the dialog was closed, and must not end the
+    application."""
 
     async def steps(screen: Screen) -> None:
         await screen.press("question_mark")
@@ -263,7 +279,7 @@ def test_a_node_is_moved_after_its_plan_was_seen(place: str) -> None:
         await screen.press("ctrl+u", "slash", *"beta", "slash", *"gamma")
         await screen.until(lambda: screen.session.nodes.state.ready, "it is planned")
         assert "/beta/gamma" in screen.sheet()
-        assert Path(place, "alpha").exists()  # nothing is done before it is answered
+        assert Path(place, "alpha").exists()  # nothing is done before the question is answered
         await screen.press("enter")
         await screen.until(lambda: Path(place, "beta/gamma/zarr.json").exists(), "it is moved")
         await screen.until(lambda: not Path(place, "alpha").exists(), "it is not where it was")
@@ -330,7 +346,7 @@ path.write_text(path.read_text().replace("before", {text!r}))
 
 @pytest.fixture
 def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """An $EDITOR that puts a text in place of "before"; the terminal is not given away to it."""
+    """An $EDITOR that replaces "before" by a text; it does not take over the terminal."""
 
     def make(text: str) -> None:
         script = tmp_path / "editor.py"
@@ -361,7 +377,7 @@ def test_attributes_are_edited_in_an_editor(place: str, editor: Callable[[str], 
 
 
 def test_the_cursor_returns_to_a_field_that_was_removed(place: str) -> None:
-    """Also if it was painted in between, as happens to keys of one packet on a busy machine."""
+    """Also if the form was drawn in between, as happens with keys of one packet on a busy machine."""
 
     async def steps(screen: Screen) -> None:
         await screen.press("e")
@@ -431,7 +447,8 @@ def test_the_keys_of_the_tabs_are_named_where_there_is_room(place: str) -> None:
 
 
 def test_channels_in_a_second_line_are_whole_and_clicked_there(tmp_path: Path) -> None:
-    """Labels that need more than one line at 80 x 24: none is broken, and a click means the one beneath the mouse."""
+    """Labels that need more than one line at 80 x 24 are not broken, and a click acts on the label beneath the
+    mouse."""
     labels = [f"a stain of the number {number}" for number in range(5)]
     axes = [{"name": "c", "type": "channel"}, {"name": "y", "type": "space"}, {"name": "x", "type": "space"}]
     scale = [{"type": "scale", "scale": [1, 1, 1]}]

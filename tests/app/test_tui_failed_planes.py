@@ -1,4 +1,4 @@
-"""A plane that cannot be read says why, in the middle of the picture, and is read again by a key."""
+"""A plane that cannot be read shows the reason in the middle of the picture; a key reads it again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def volume(shelf: Shelf) -> list[str]:
 
 
 def told(screen: Screen) -> str:
-    """The text of the picture, without the signs of pixels."""
+    """The text of the picture, without the characters that draw pixels."""
     lines = screen.app.part("picture", PictureWidget)._lines
     return " ".join("".join(s.text for s in line if s.text.isascii()).strip() for line in lines).strip()
 

@@ -1,10 +1,9 @@
-"""Panes of lines in the terminal: nothing is cut without a sign, and every problem can be read whole."""
+"""Panes of lines in the terminal: a cut line ends in an ellipsis, and every problem can be read in full."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Coroutine
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,21 +11,11 @@ from rich.cells import cell_len
 from textual.widgets import Static
 
 import zarrscope
-from terminal_hand import Screen
-from zarrscope_app.tui.app import Explorer
+from terminal_hand import Screen, explore
 from zarrscope_app.tui.lines import FormLines, InfoLines, Lines, ProblemLines, _fold
 from zarrscope_app.tui.sheet import Sheet
-
-
-def explore(url: str, steps: Callable[[Screen], Coroutine[Any, Any, None]], **options: Any) -> None:
-    async def run() -> None:
-        app = Explorer(url, **options)
-        async with app.run_test(size=(80, 24)) as pilot:
-            screen = Screen(app, pilot)
-            await screen.ready()
-            await steps(screen)
-
-    asyncio.run(run())
+from zarrscope_app.tui.table import TableLines
+from zarrscope_app.tui.tabs import Controls
 
 
 @pytest.fixture
@@ -43,7 +32,7 @@ def place(tmp_path: Path) -> str:
 
 
 def painted(lines: Lines) -> list[str]:
-    """The lines of a pane, as far as the scrollbar does not cover them."""
+    """The lines of a pane, without the column of the scrollbar."""
     shown = lines.scrollable_content_region
     return [lines.render_line(y).crop(0, shown.width).text for y in range(shown.height)]
 
@@ -86,23 +75,32 @@ def test_the_problem_under_the_cursor_is_read_whole(place: str) -> None:
         await screen.until(lambda: problems.size.width, "it is shown")
         screen.app.keyboard.focus(problems)
         (item,) = (item for item in screen.session.problems.items if item.path == "/broken")
+        screen.session.report(zarrscope.Unreadable("Another problem, so that the cursor can be elsewhere."))
+        await screen.until(lambda: len(screen.session.problems.items) == 2, "there are two")
+        await screen.pilot.pause()
+        assert problems.item() == screen.session.problems.items[0], "the cursor is on no line of the text above"
         await screen.press("end")
         while problems.item() != item:
             await screen.press("up")
         await screen.pilot.pause()
         whole = " ".join(" ".join(painted(problems)).split())
         assert f"{item.path} {item.headline}" in whole or item.headline in whole
-        await screen.press("home")
+        for key in ("up", "down"):
+            if problems.item() == item:
+                await screen.press(key)
         await screen.pilot.pause()
         (line,) = (line for line in painted(problems) if "/broken" in line and line.startswith("! "))
         assert line.rstrip().endswith("…"), "one line while the cursor is elsewhere"
+        await screen.press("home")
+        await screen.pilot.pause()
+        assert problems.session.problems.sentence.split()[0] in painted(problems)[0], "the text above is in sight"
 
     explore(place, steps)
 
 
 def test_a_shape_is_not_broken_and_wide_characters_are_counted_twice() -> None:
     told = [text for text, _ in _fold("  Levels  0: 1 × 2 × 3 × 32 × 48; 1: 1 × 2 × 3 × 16 × 24", 40)]
-    assert told == ["  Levels  0: 1 × 2 × 3 × 32 × 48; 1:", "    1 × 2 × 3 × 16 × 24"]
+    assert told == ["  Levels  0: 1 × 2 × 3 × 32 × 48;", "    1: 1 × 2 × 3 × 16 × 24"]
     wide = "漢" * 50
     folded = [text for text, _ in _fold(wide, 20)]
     assert max(map(cell_len, folded)) <= 20
@@ -125,3 +123,52 @@ def test_enter_on_a_field_asks_to_open_for_writing(place: str) -> None:
         await screen.until(lambda: screen.session.state.writable, "it is open for writing")
 
     explore(place, steps)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "across", "told"),
+    [
+        ("uint8", (2, 3, 40), 9, "y down, x across · columns 0–8 of 40 · dim_0 0"),
+        ("int64", (3, 2), 2, "y down, x across"),
+        ("float64", (3, 2), 2, "y down, x across"),
+        ("string", (3,), 1, "x down"),
+    ],
+)
+def test_the_table_uses_the_room_and_says_which_columns_it_shows(
+    tmp_path: Path, dtype: str, shape: tuple[int, ...], across: int, told: str
+) -> None:
+    with zarrscope.open(str(tmp_path / "a.zarr"), mode="w-") as h:
+        a = h.create_array("/a", shape=shape, dtype=dtype, chunks=shape)
+        a[...] = "a name of thirty characters ..." if dtype == "string" else 1 / 3 if dtype == "float64" else 123
+
+    async def steps(screen: Screen) -> None:
+        screen.session.select("/a")
+        await screen.ready()
+        screen.session.set_tab("values")
+        table = screen.app.query_one("#values", TableLines)
+        await screen.until(lambda: table.size.width, "it is shown")
+        await screen.until(lambda: "…" not in painted(table)[1], "the values are there, and none is cut")
+        assert len(painted(table)[1].split('"' if dtype == "string" else None)) - 1 == across + (dtype == "string")
+        await screen.until(lambda: told in str(screen.app.query_one("#status", Static).content), "the part is named")
+
+    explore(str(tmp_path / "a.zarr"), steps)
+
+
+def test_of_many_channels_those_that_are_shown_stay_and_few_layouts_are_tried() -> None:
+    """The labels are laid out at every step of a slider, so they must not be tried with each number of channels."""
+    shown = {0, 1999}
+    channels = [SimpleNamespace(visible=number in shown) for number in range(2000)]
+    controls: Any = SimpleNamespace(_width=80, session=SimpleNamespace(slice=SimpleNamespace(state=None)))
+    controls.session.slice.state = SimpleNamespace(channels=channels)
+    tried: list[int] = []
+
+    def lines(widths: list[int], left: set[int]) -> int:
+        tried.append(len(left))
+        return Controls._lines(controls, widths, left)
+
+    controls._lines = lines
+    left = Controls._left_out(controls, [10] * 2000, 6)
+    assert not left & shown
+    assert lines([10] * 2000, left) == 6
+    assert lines([10] * 2000, left - {min(left)}) == 7, "no more than necessary is left out"
+    assert len(tried) < 20

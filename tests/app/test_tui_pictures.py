@@ -1,5 +1,4 @@
-"""The terminal's screens as pictures, the same on every machine. `--snapshot-update` makes them anew: then look at
-them."""
+"""Snapshots of the terminal's screens. `--snapshot-update` makes them again; look at them afterwards."""
 
 from __future__ import annotations
 
@@ -29,7 +28,7 @@ Before = Callable[[Pilot[Any]], Awaitable[None]]
 
 
 class Sample(Shelf):
-    """A shelf whose name is on the pictures."""
+    """A store in memory whose name appears in the snapshots."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,7 +43,7 @@ def shelf() -> Sample:
 
 
 def two_channels(shelf: Shelf) -> None:
-    """Rings in green about the middle, stripes in magenta across: whatever is swapped, turned or cut is seen."""
+    """Green rings around the centre, magenta stripes across: swapped, rotated or cut pictures are noticed."""
     y, x = np.mgrid[:96, :128]
     rings = 127 + 127 * np.cos(np.hypot(y - 40, x - 50) / 4)
     stripes = np.where((x + y) % 32 < 16, 2 * x, 0)
@@ -67,7 +66,7 @@ def _session(pilot: Pilot[Any]) -> Session:
 
 
 async def settled(pilot: Pilot[Any]) -> None:
-    """Nothing is under way: so for some turns, since what came may ask for more."""
+    """Waits until nothing has been pending for several turns, because results may cause further requests."""
     session = _session(pilot)
     quiet = count()
     async with asyncio.timeout(SECONDS):

@@ -22,7 +22,7 @@ from zarrscope_app.tui.sheet import Sheet
 
 @pytest.fixture
 def places(tmp_path: Path) -> list[str]:
-    """Three hierarchies alike, but for a value and an attribute of the second."""
+    """Three hierarchies that are equal except for a value and an attribute of the second."""
     for number, name in enumerate(("one", "two", "three")):
         with zarrscope.open(str(tmp_path / f"{name}.zarr"), mode="w-") as h:
             h["/"].attrs["note"] = "before"

@@ -1,8 +1,7 @@
-"""The dialogs of the terminal at the usual and at a small size: the line with their keys stays in sight."""
+"""The dialogs of the terminal at the usual and at a small size always show the line with their keys."""
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable, Coroutine
 from functools import partial
@@ -12,11 +11,11 @@ from typing import Any
 import pytest
 from textual.containers import VerticalScroll
 
+import terminal_hand
 import zarrscope
 from terminal_hand import Screen
 from zarrscope_app.presenters import EditStatus
 from zarrscope_app.presenters.commands import COMMANDS, LABELS, TERMINAL_KEYS, key_sheet, terminal_keys
-from zarrscope_app.tui.app import Explorer
 from zarrscope_app.tui.conflict import ConflictSheet
 from zarrscope_app.tui.keys import KEYS
 from zarrscope_app.tui.picker import Picker
@@ -33,15 +32,11 @@ def place(tmp_path: Path) -> str:
 
 
 def explore(place: str, size: tuple[int, int], steps: Callable[[Screen], Coroutine[Any, Any, None]]) -> None:
-    async def run() -> None:
-        app = Explorer(place, writable=True)
-        async with app.run_test(size=size) as pilot:
-            screen = Screen(app, pilot)
-            await screen.ready()
-            await screen.until(lambda: app.session.edit.state.fields, "the form is there")
-            await steps(screen)
+    async def after_form(screen: Screen) -> None:
+        await screen.until(lambda: screen.session.edit.state.fields, "the form is there")
+        await steps(screen)
 
-    asyncio.run(run())
+    terminal_hand.explore(place, after_form, size, writable=True)
 
 
 def edit_all(screen: Screen) -> None:
@@ -50,7 +45,7 @@ def edit_all(screen: Screen) -> None:
 
 
 async def foot_in_sight(screen: Screen, *words: str) -> None:
-    """Waits for a sheet; the line of its keys is on the screen as a whole, and not among what scrolls."""
+    """Waits for a dialog; the line of its keys is completely visible and does not scroll."""
     await screen.until(lambda: isinstance(screen.top, Sheet), "a dialog")
     await screen.pilot.pause()
     foot = screen.top.query_one(".foot")
@@ -91,7 +86,7 @@ def test_a_conflict_opens_its_dialog_which_shows_its_keys(place: str, size: tupl
         assert isinstance(screen.top, ConflictSheet)
         for _ in range(20):
             await screen.press("down")
-        await foot_in_sight(screen, "⏎ merge", "▸ /field 21")  # field 7 is no dispute
+        await foot_in_sight(screen, "⏎ merge", "▸ /field 21")  # field 7 has no conflict
         await screen.until(lambda: "Theirs 7" in _words(screen).partition("▸ /field 21")[2], "both sides are in sight")
         await screen.press("escape")
         await screen.pilot.pause(0.2)
@@ -160,7 +155,7 @@ def test_every_other_dialog_shows_its_keys(place: str, size: tuple[int, int]) ->
 
 # ---------------------------------------------------------------------- the list of keys
 def test_keys_are_listed_as_they_are_typed() -> None:
-    """A capital letter only where Shift is needed: N, which is another key than n."""
+    """A capital letter is displayed only for a key with Shift: N is another key than n."""
     listed = {key for keys, _ in key_sheet(*TERMINAL_KEYS) for key in keys.split(" · ")}
     assert {"e", "w", "q", "a", "v", "x"} <= listed
     assert {key for key in listed if len(key) == 1 and key.isupper()} == {"N"}

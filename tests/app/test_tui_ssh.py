@@ -1,4 +1,4 @@
-"""The terminal over a real sshd: keys in, screen out, another size, and a link that is cut."""
+"""The terminal application over a real sshd: keys, screen, change of size, broken connection."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def ended(pid: int) -> bool:
 
 
 def test_keys_go_in_and_a_screen_in_colour_comes_out(far: Terminal) -> None:
-    """sshd hands on TERM, and no COLORTERM: that makes 256 colours."""
+    """sshd passes on TERM but not COLORTERM, so the application uses 256 colours."""
     far.sees("q quit")
     far.sees("3-D")
     far.press("\x1b[B\r")

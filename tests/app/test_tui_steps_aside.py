@@ -1,4 +1,4 @@
-"""When the terminal is not the application's: before it starts, in the shell after Ctrl+Z, behind pixels."""
+"""The terminal before the application is imported, in the shell after Ctrl+Z, and under the terminal's own graphics."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ import fcntl, os, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
 """
-"""A shell that this is the terminal of: only such a one has jobs."""
+"""A shell whose controlling terminal this is: only such a shell has job control."""
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def start() -> Iterator[Callable[..., Terminal]]:
 
 @pytest.fixture
 def opened(start: Callable[..., Terminal], volume: str) -> Callable[..., Terminal]:
-    """Opens the array in a terminal and gives the keys to its picture."""
+    """Opens the array in a terminal, and gives the keyboard focus to its picture."""
 
     def opened(**how: Any) -> Terminal:
         terminal = start("-m", "zarrscope_app", "tui", f"{volume}/plane", TERM="xterm-256color", **how)
@@ -72,7 +72,7 @@ def test_ctrl_z_leads_to_the_shell_and_fg_back(start: Callable[..., Terminal], v
     shell.sees("Values")
     shell.press("\x1a")
     shell.wait(lambda written: "$ " in written.partition("Stopped")[2], "the shell says that it is stopped")
-    assert "\x1b[?1049l" in shell.written  # its screen was given back
+    assert "\x1b[?1049l" in shell.written  # the former screen was restored
     shell.press("echo $((6 * 7))\r")
     shell.wait(lambda written: "42" in written, "the shell works")
     shell.press("fg\r")
@@ -80,7 +80,7 @@ def test_ctrl_z_leads_to_the_shell_and_fg_back(start: Callable[..., Terminal], v
     shell.sees("q quit")
     shell.wait(lambda written: "Values" in written and "plane" in written, "all of the screen is drawn again")
     shell.press("q")
-    # Keys that are pressed before the shell has its terminal again are dropped with those of the application.
+    # Keys that are pressed before the shell controls its terminal again are lost, with those meant for the application.
     shell.wait(lambda written: "$ " in written.partition("\x1b[?1049l")[2], "the shell asks again")
     shell.press("exit 7\r")
     assert shell.ended() == 7
@@ -148,7 +148,8 @@ def test_something_is_on_the_screen_before_the_application_is_imported(failed: T
 def test_the_first_screen_begins_with_the_name_that_stays(
     start: Callable[..., Terminal], place: str, name: str
 ) -> None:
-    """The head of the application begins so, too; the address stands beside the note that it is opened."""
+    """The title of the first screen is that of the application; the address appears in the note that it is being
+    opened."""
     terminal = start("-c", FAILING, place)
     assert terminal.ended() == 1
     first, _, _ = terminal.written.partition("\x1b[?1049l")

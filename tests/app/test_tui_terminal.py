@@ -1,4 +1,4 @@
-"""The terminal application in a real (pseudo-)terminal: however it ends, the terminal is as it was before."""
+"""The terminal application in a pseudo-terminal: after every way of ending, the terminal is in its former state."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def attributes_of(volume: str) -> Any:
 def test_keys_in_one_packet_are_applied_in_order(
     start: Callable[..., Terminal], volume: str, keys: str, after: Any
 ) -> None:
-    """All of it in one write, from the form to the saving."""
+    """All keys, from the form to saving, arrive in one write."""
     terminal = start("-m", "zarrscope_app", "tui", "--write", f"{volume}/plane")
     terminal.sees("q quit")
     terminal.sees("Values")
@@ -168,9 +168,9 @@ def test_on_a_terminal_that_cannot_place_a_cursor_it_says_so(
 
 def test_without_true_colour_the_picture_is_dithered_and_says_so(start: Callable[..., Terminal], volume: str) -> None:
     terminal = explore(start, volume)
-    terminal.sees("256 colours")
     terminal.press("\x1b[B\r")
     terminal.wait(lambda written: re.search(r"\x1b\[[0-9;]*[34]8;5;2[345]\d", written), "greys of the palette")
+    terminal.sees("256 colours")
     assert "38;2;" not in terminal.written
     assert "48;2;" not in terminal.written
 

@@ -1,4 +1,4 @@
-"""Several windows and hosts in one process: one Background, one cache, each with its own thread to be called on."""
+"""Several windows and hosts in one process share one Background and one cache; each is called on its own thread."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def shelf() -> Iterator[Shelf]:
 
 
 def show(shelf: Shelf, mailbox: Mailbox) -> Session:
-    """A window on plane 5, whole; its callbacks must come on the thread that runs the mailbox."""
+    """A window that shows all of plane 5; its callbacks must come on the thread that runs the mailbox."""
     me = threading.get_ident()
     session = Session(shelf.address, mailbox, path="/image")
 
@@ -72,7 +72,7 @@ def test_two_hosts_on_two_threads(shelf: Shelf) -> None:
         try:
             session = show(shelf, Mailbox())
             pictures[name] = session.slice.picture(*PIXELS)
-            both.wait()  # the last one that closes takes the chunks with it
+            both.wait()  # closing the last one frees the chunks too
             session.close()
         except BaseException as fault:
             both.abort()

@@ -1,4 +1,4 @@
-"""Texts typed beside a picture: indices, positions, contrast limits; accepted, or refused with a sentence."""
+"""Text typed beside a picture, as an index, a position or contrast limits, is accepted or refused with a sentence."""
 
 from __future__ import annotations
 
@@ -169,8 +169,8 @@ def test_limits_suit_the_values_by_whatever_way_they_are_set(
     suited: tuple[float, float],
     typed: tuple[float, float],
 ) -> None:
-    """The window of a drag has no digits that mean nothing, and a typed one keeps them; a wide window of integers has
-    no fractions at all, neither shown nor in the saved view."""
+    """A window set by dragging has no insignificant digits, a typed one keeps its digits, and a wide window of integers
+    has no fractions, displayed or saved."""
     small_image(shelf)
     floats(shelf)
     picture = show(path)
@@ -236,21 +236,23 @@ def test_typing_in_the_window(shelf: Shelf, robot: QtRobot) -> None:
     labelled_image(shelf)
     robot.open(shelf.address)
     robot.session.select("/image")
+    robot.wait(lambda: robot.session.state.path == "/image" and not robot.session.state.selecting, "the image")
     robot.wait(lambda: robot.window.image.sliders.slider("z") is not None, "the slider of z")
     row = robot.window.image.sliders._rows["z"]
+    robot.wait(row.index.isVisible, "the tab with the picture: a hidden field takes no keys")
     typed_into(row.index, "4")
-    assert robot.session.slice.index[0] == 4
+    robot.wait(lambda: robot.session.slice.index[0] == 4, "the typed index")
     typed_into(row.index, "400")
     assert robot.session.slice.index[0] == 4
     assert row.index.text() == "400", "it stands there to be mended"
     robot.wait(lambda: robot.sees("there is no 400."), "the sentence")
     typed_into(row.position, "1 µm")
-    assert robot.session.slice.index[0] == 2
+    robot.wait(lambda: robot.session.slice.index[0] == 2, "the typed position")
     robot.wait(lambda: row.index.text() == "2", "the field follows")
     QTest.keyClick(row.index, Qt.Key.Key_Up)
-    assert robot.session.slice.index[0] == 3
+    robot.wait(lambda: robot.session.slice.index[0] == 3, "one step up")
     limits = robot.window.channels._rows[0].limits
     typed_into(limits["hi"], "77")
-    assert robot.session.slice.state.channels[0].hi == 77
+    robot.wait(lambda: robot.session.slice.state.channels[0].hi == 77, "the typed limit")
     typed_into(limits["lo"], "1000")
     robot.wait(lambda: robot.sees("must be less than the upper one, 77"), "the sentence")

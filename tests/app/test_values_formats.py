@@ -1,4 +1,4 @@
-"""Numbers as they are, with a power of ten, or as their bits: exact in each form."""
+"""Number formats of the table: plain, with a power of ten, or as bits; each shows the exact value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder on a web server that is no hierarchy but holds some: the same as on this machine, in verbs and hosts."""
+"""A web folder that contains hierarchies behaves in verbs and hosts as the same folder on this machine does."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import zarrscope
+from contracts import http_server
 from zarrscope.errors import Denied
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.cli import run
@@ -37,10 +38,7 @@ def serving(folder: Path, denied: str = "", page: bytes = b"", together: str = "
     asked: list[str] = []
     all_there, came = threading.Event(), count(1)
 
-    class Handler(SimpleHTTPRequestHandler):
-        def log_message(self, *_: object) -> None:
-            pass
-
+    class Handler(http_server.QuietFolder):
         def do_GET(self) -> None:
             asked.append(self.path)
             if together and re.search(together, self.path):
@@ -68,19 +66,13 @@ def serving(folder: Path, denied: str = "", page: bytes = b"", together: str = "
         request_queue_size = 128  # the usual 5 let further connections wait for a second
 
     server = Server(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield Served(folder, f"http://127.0.0.1:{server.server_port}", asked)
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(20)
+    with http_server.serving(server) as url:
+        yield Served(folder, url, asked)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Three hierarchies, one of them two levels down, beside an empty folder and one of notes."""
+    """Three hierarchies, one of them two levels down, beside an empty folder and a folder of notes."""
     made = tmp_path / "data"
     for name, dialect in (("a.zarr", "v3"), ("b.zarr", "v2"), ("deep/er/c.zarr", "v3")):
         array = zarrscope.open(made / name, "w-", dialect=dialect).create_array("/img", shape=(2,), dtype="u1")
@@ -103,7 +95,7 @@ def test_a_web_folder_is_printed_as_a_local_one(
             told.append(
                 (code, capsys.readouterr().out.replace(folder.as_uri(), "<here>").replace(served.url, "<here>"))
             )
-    if verb[0] != "check":  # which counts what lies beside the nodes where it can list
+    if verb[0] != "check":  # which counts the other entries beside the nodes if it can list them
         assert told[1] == told[2] == told[0]
         assert "c.zarr" in told[0][1] or verb[0] == "ls"
     assert {code for code, _ in told} == {0}
@@ -166,7 +158,7 @@ def test_a_page_full_of_links_costs_a_bounded_number_of_requests(tmp_path: Path)
 
 
 def test_a_group_whose_index_names_what_its_metadata_name_is_listed(tmp_path: Path, mailbox: Mailbox) -> None:
-    """An image names its levels itself. It is not called unlistable where the index was read."""
+    """An image names its levels itself. If the index was read, the group is not called unlistable."""
     with zarrscope.open(tmp_path / "x.zarr", "w-") as h:
         axes = [{"name": name, "type": "space"} for name in "yx"]
         scale = [{"type": "scale", "scale": [1, 1]}]
@@ -199,7 +191,7 @@ def plain(tmp_path: Path) -> Path:
 
 
 def test_plain_folders_are_searched_side_by_side(plain: Path) -> None:
-    """One after the other, the first eight indexes of folders would never be requested together."""
+    """In sequence, the indexes of the first eight folders would never be requested at the same time."""
     with serving(plain, together=r"^/p\d+/$", number=8) as served, zarrscope.open(served.url) as h:
         found = [(child.name, child.kind) for child in h.root.children()]
         assert sorted(found) == [(f"p{i:02}", "group") for i in range(40)]

@@ -1,4 +1,4 @@
-"""How much work the window does for a gesture: paintings, snapshots and measured rows are counted, nothing is timed."""
+"""The work that the window does for a gesture: counts of paintings, snapshots and measured rows. Nothing is timed."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -16,7 +17,8 @@ from qtpy.QtWidgets import QApplication
 import zarrscope
 from qt_robot import QtRobot
 from zarrscope.runtime.threads import JobResult
-from zarrscope_app.presenters.image import tile_manager
+from zarrscope_app.presenters import EditStatus
+from zarrscope_app.presenters.image import composition, navigation, tile_manager
 from zarrscope_app.presenters.nodes import presenter as nodes
 from zarrscope_app.presenters.session import session as sessions
 from zarrscope_app.presenters.session.view_models import facts_of
@@ -81,7 +83,7 @@ def test_what_changes_no_pixel_does_not_paint_the_picture(robot: QtRobot) -> Non
 
 
 def test_painted_tiles_wait_for_the_others_of_their_layer(robot: QtRobot, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The jobs are run one after the other when all have been submitted, as on a busy machine."""
+    """The jobs run one after the other when all of them have been submitted, as on a busy machine."""
     picture = robot.session.slice
     jobs: list[Any] = []
     owner = picture._tiles._owner
@@ -134,6 +136,34 @@ def test_a_step_of_a_slider_makes_few_states_and_enables_no_command(
     assert robot.session.status_text == robot.session.state.status_text
 
 
+def test_the_status_is_written_once_in_each_pass_of_the_event_loop(
+    robot: QtRobot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = Mock(wraps=robot.window.image.zoom_text)
+    monkeypatch.setattr(robot.window.image, "zoom_text", written)
+    for signal in 3 * (robot.session.slice.painted, robot.session.slice.probed):
+        signal.emit()
+    assert not written.called
+    for _ in range(5):
+        QApplication.processEvents()
+    assert written.call_count == 1
+
+
+def test_a_step_of_a_slider_describes_only_the_axis_that_moved(robot: QtRobot, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = robot.session.slice.state
+    made = Mock(wraps=composition.axis_view)
+    monkeypatch.setattr(navigation, "axis_view", made)
+    robot.session.slice.set_index("z", 3)
+    after = robot.session.slice.state
+    assert [call.args[1] for call in made.call_args_list] == [0]
+    assert after.axes[0].index == 3
+    assert after.axes[1] is before.axes[1]
+    assert after.levels is before.levels
+    assert after.channels[0] is before.channels[0]
+    robot.session.slice.set_levels(0, 3.0, 7.0)
+    assert (robot.session.slice.state.channels[0].lo, robot.session.slice.state.channels[0].hi) == (3.0, 7.0)
+
+
 def test_the_width_of_the_kinds_is_measured_from_two_rows(robot: QtRobot, monkeypatch: pytest.MonkeyPatch) -> None:
     view = robot.window.tree.view
     robot.wait(lambda: len(robot.rows()) > MANY, "all rows")
@@ -169,31 +199,41 @@ def test_painting_the_tree_does_not_ask_which_node_may_be_renamed(robot: QtRobot
 def test_going_to_a_node_does_not_read_the_rows_of_its_group_again(
     robot: QtRobot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A plate may have 384 wells, in which one walks from one to the next."""
+    """A plate may have 384 wells, and users step from one to the next."""
     robot.wait(lambda: len(robot.rows()) > MANY, "all rows")
     model = robot.window.tree.model
     assert model is not None
-    synced: list[int] = []
-    sync = model._sync
-    monkeypatch.setattr(model, "_sync", lambda id: synced.append(id) or sync(id))  # type: ignore[func-returns-value]  # counted
+    synced = Mock(wraps=model._sync)
+    monkeypatch.setattr(model, "_sync", synced)
     here = robot.session.tree.find("/stack")
     assert here is not None
     assert model.include(here).isValid()
-    assert not synced
+    synced.assert_not_called()
 
 
 def test_the_layout_of_the_tree_does_not_ask_the_presenter_which_rows_unfold(
     robot: QtRobot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     robot.wait(lambda: len(robot.rows()) > MANY, "all rows")
-    asked: list[int] = []
-    expandable = robot.session.tree.expandable
-    monkeypatch.setattr(robot.session.tree, "expandable", lambda id: asked.append(id) or expandable(id))  # type: ignore[func-returns-value]  # counted
+    asked = Mock(wraps=robot.session.tree.expandable)
+    monkeypatch.setattr(robot.session.tree, "expandable", asked)
     model, view = robot.window.tree.model, robot.window.tree.view
     assert model is not None
     model.layoutChanged.emit()
     view.viewport().repaint()
-    assert not asked
+    asked.assert_not_called()
+
+
+def test_painting_the_tree_looks_for_the_index_of_its_group_once(
+    robot: QtRobot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    robot.wait(lambda: len(robot.rows()) > MANY, "all rows")
+    model, view = robot.window.tree.model, robot.window.tree.view
+    assert model is not None
+    looked_for = Mock(wraps=model.index_of)
+    monkeypatch.setattr(model, "index_of", looked_for)
+    view.viewport().repaint()
+    assert looked_for.call_count <= 4
 
 
 def test_tabs_that_stay_as_they_are_are_not_laid_out_again(robot: QtRobot, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -207,10 +247,15 @@ def test_tabs_that_stay_as_they_are_are_not_laid_out_again(robot: QtRobot, monke
 
 
 def test_actions_on_nodes_are_imported_by_a_worker(qtbot: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """They need much of the engine, which a window would import while it shows a hierarchy."""
+    """These modules need much of the engine; imported on the window's thread they would delay it."""
     threads: list[int] = []
     act = nodes._act
-    monkeypatch.setattr(nodes, "_act", lambda id: threads.append(threading.get_ident()) or act(id))  # type: ignore[func-returns-value]  # counted
+
+    def noted(id: str) -> Any:
+        threads.append(threading.get_ident())
+        return act(id)
+
+    monkeypatch.setattr(nodes, "_act", noted)
     zarrscope.open(tmp_path / "x.zarr", "w-").close()
     robot = QtRobot(qtbot)
     robot.open(str(tmp_path / "x.zarr"))
@@ -220,3 +265,26 @@ def test_actions_on_nodes_are_imported_by_a_worker(qtbot: Any, tmp_path: Path, m
 
 def test_the_folder_of_icons_is_listed_once() -> None:
     assert icons.names() is icons.names()
+
+
+def test_tabs_behind_are_not_made_until_they_are_shown(robot: QtRobot, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most nodes are seen without their form or their description: a plate has 384 wells."""
+    window, session = robot.window, robot.session
+    sections = Mock(wraps=session.edit._one.sections.sections)
+    monkeypatch.setattr(session.edit._one.sections, "sections", sections)
+    measured = Mock(wraps=session.metadata.measure)
+    monkeypatch.setattr(session.metadata, "measure", measured)
+    written = [Mock(wraps=paint) for paint in (window.form.model.show_fields, window.info.text.setHtml)]
+    monkeypatch.setattr(window.form.model, "show_fields", written[0])
+    monkeypatch.setattr(window.info.text, "setHtml", written[1])
+    session.select("/n2")
+    robot.wait(lambda: session.state.path == "/n2" and not session.state.selecting, "the node")
+    robot.wait(lambda: session.edit.brief.status is EditStatus.READ_ONLY, "its document")
+    for _ in range(20):
+        QApplication.processEvents()
+    assert not any(each.called for each in (sections, measured, *written))
+    session.set_tab("attributes")
+    robot.wait(lambda: written[0].called and sections.called, "the form")
+    session.set_tab("info")
+    robot.wait(lambda: written[1].called and measured.called, "the description")
+    assert "n2" in window.info.text.toPlainText()

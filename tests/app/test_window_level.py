@@ -1,4 +1,4 @@
-"""The contrast by dragging with the right button: sideways the width of the window, upwards its level."""
+"""Dragging with the right button changes the contrast: sideways its width, upwards its centre."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Work with a picture in the window: play, smooth pixels, parts of complex values, export of a region and
-of a node, a bookmark chosen from its menu, a copied node, an address for Fiji."""
+"""The picture in the window: play, smoothing, complex parts, export of a region and a node, bookmarks, copied nodes, an
+address for Fiji.
+"""
 
 from __future__ import annotations
 
@@ -153,3 +154,17 @@ def test_the_address_for_fiji_and_a_view_are_on_the_clipboard(robot: QtRobot, pl
     robot.session.slice.set_index("z", 0)
     robot.window.run("paste-view")
     robot.wait(lambda: robot.session.slice.index[0] == 3, "the pasted view")
+
+
+def test_the_panel_of_channels_is_wide_enough_for_long_numbers(robot: QtRobot) -> None:
+    """Limits of int32 were cut at the right edge, like the buttons beneath: Qt lays a row out a turn of the event loop
+    after its texts have changed, and the panel measured it before."""
+    panel = robot.window.channels
+    inside, viewport = panel.widget(), panel.viewport()
+    assert inside is not None
+    assert viewport is not None
+    robot.wait(lambda: 0 < inside.width() <= viewport.width(), "the panel")
+    for field in panel._rows[0].limits.values():
+        field.show_text("-2147483648" * 2)
+    robot.wait(lambda: inside.width() > 300, "wider rows")
+    robot.wait(lambda: inside.width() <= viewport.width(), "a panel without cut numbers")

@@ -28,7 +28,8 @@ SIZES = {"smoke": (64, 128, 128), "small": (64, 256, 256), "full": (256, 768, 76
 
 
 def measure(size: str = "small", rounds: int = 1) -> dict[str, dict[int, float]]:
-    """Job → number of workers → seconds, the median of `rounds`. Raises AssertionError for a wrong value."""
+    """Returns, for each job and number of workers, the median of `rounds` times in seconds. Raises AssertionError for a
+    wrong value."""
     folder = Path(tempfile.mkdtemp(prefix="zarrscope-cluster-"))
     try:
         return _measured(folder, SIZES[size], rounds)

@@ -1,4 +1,4 @@
-"""A server with the interface of S3 that answers late.
+"""A server with the interface of S3 that delays its answers.
 
     with Bucket(folder) as bucket:
         bucket.delay(0.03)
@@ -29,7 +29,7 @@ _ABOUT = '<LastModified>2026-11-02T10:00:00.000Z</LastModified><ETag>"a"</ETag><
 
 
 class Bucket(Slow):
-    """The bucket, from the parent's side: the folder's name is its name."""
+    """The bucket as seen by the parent process; its name is that of the folder."""
 
     module = "bench.distant"
 
@@ -43,14 +43,14 @@ class Bucket(Slow):
 
 
 class Objects(Files):
-    """The files, and what was put since."""
+    """The objects of the bucket: the files of the folder, and values that were put since."""
 
     def head(self, status: int, length: int, extra: str = "", value: bytes | None = None) -> bytes:
         tag = f'ETag: "{hashlib.md5(value[:4096]).hexdigest()}"\r\n' if value else ""
         return head(status, length, f"{extra}{tag}Last-Modified: Mon, 02 Nov 2026 10:00:00 GMT\r\n")
 
     def listed(self, path: str) -> bytes | None:
-        """The answer to ListObjectsV2, for a path with its query; None for another request."""
+        """The answer to a ListObjectsV2 request, given as a path with its query; None for other requests."""
         parts = urlsplit(path)
         asked = dict(parse_qsl(parts.query))
         if asked.get("list-type") != "2":
@@ -62,13 +62,13 @@ class Objects(Files):
         return f'<?xml version="1.0"?><ListBucketResult>{told}</ListBucketResult>'.encode()
 
     def put(self, path: str, value: bytes) -> list[bytes | memoryview]:
-        """Keeps a value, and answers."""
+        """Stores a value, and answers."""
         self._contents[path] = value
         return [self.head(200, 0, value=value or b"-")]
 
 
 class BucketConnection(Connection):
-    """Requests with bodies, too."""
+    """A connection that also accepts requests with bodies."""
 
     _files: Objects
 

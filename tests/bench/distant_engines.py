@@ -1,4 +1,4 @@
-"""The engines that read and write buckets and databases, each as its documentation says; see engines.py.
+"""The engines that read and write buckets and databases, used as their documentation says; see engines.py.
 
 An address is that of zarrscope: s3://bucket/store?endpoint=…; sqlite:///path, lmdb:///path.
 """
@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 from bench.engines import TensorStore, Zarr2, Zarr3
 
 AT_ONCE = 128
-"""Requests at once, where an engine can be told."""
+"""The number of concurrent requests, for engines with such a setting."""
 
 
 def _told(address: str) -> tuple[str, str, str]:
@@ -26,7 +26,7 @@ def _told(address: str) -> tuple[str, str, str]:
 
 
 class TensorStoreS3(TensorStore):
-    """Allowed 128 requests at once."""
+    """tensorstore with 128 concurrent requests."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -93,18 +93,19 @@ class Zarr3Fsspec(_Zarr3Bucket):
 
 @dataclass(frozen=True)
 class _Values:
-    """Where an array's values lie: the client, and what its document says."""
+    """The location of an array's values: the client, and the array's metadata."""
 
     client: Any
     shape: tuple[int, ...]
     pieces: tuple[int, ...]
-    """The shape of what lies under one key."""
+    """The shape of the values that one key stores."""
     separator: str
     prefix: str
 
 
 class Wire:
-    """No reader: fetches the document of an array, then the values that a selection crosses, and decodes nothing."""
+    """The client alone: fetches the document of an array and then the values that a selection crosses, without
+    decoding."""
 
     packages: ClassVar = ("obstore",)
 
@@ -150,7 +151,7 @@ class Wire:
 
 
 class Zarr2Database(Zarr2):
-    """Of zarr-python 2.18: SQLite and LMDB."""
+    """zarr-python 2.18 with its SQLite and LMDB stores."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The readers and writers that are compared, each in a process of its own, timed inside it.
+"""The readers and writers that are compared; each runs and is timed in its own process.
 
     python -m bench.engines NAME        answers one JSON line for each on stdin (peers.py asks)
 
@@ -63,7 +63,7 @@ class Before(Zarrscope):
 
 
 class Viewer(Zarrscope):
-    """As the viewers read: through the loader of chunks and its bounded cache, empty at first."""
+    """Reads as the viewers do: through the chunk loader and its bounded cache, which is empty at first."""
 
     def open(self, path: str, node: str, **options: Any) -> Any:
         from zarrscope.view.loader import ChunkLoader
@@ -118,7 +118,7 @@ class TensorStore:
         array.write(values).result()
 
     def children(self, path: str) -> list[tuple[str, str]]:
-        """It has no groups: keys are listed, and the documents of v3 read, side by side."""
+        """tensorstore has no groups: this lists keys, and reads the documents of v3 concurrently."""
         store = self.library.KvStore.open(f"file://{path}/").result()
         kinds: dict[str, str] = {}
         documents = {}
@@ -134,13 +134,13 @@ class TensorStore:
 
 
 class TensorStore128(TensorStore):
-    """For remote stores: 128 requests at once."""
+    """tensorstore with 128 concurrent requests, for remote stores."""
 
     requests = 128
 
 
 class TensorStoreCaching(TensorStore):
-    """Told to keep 1 GiB of decoded chunks, as our viewers do; empty at first."""
+    """tensorstore with a cache of 1 GiB of decoded chunks, as zarrscope's viewers have; empty at first."""
 
     cache = 1 << 30
 
@@ -197,7 +197,7 @@ class Zarrs(Zarr3):
         self.library.config.set({"codec_pipeline.path": "zarrs.ZarrsCodecPipeline"})
 
     def read(self, array: Any, selection: Selection) -> Any:
-        """With slices only: selections with integers it leaves to zarr-python's own pipeline."""
+        """Uses slices only, because zarrs leaves selections with integers to zarr-python's own pipeline."""
         slices = tuple(slice(i, i + 1) if isinstance(i, int) else i for i in selection)
         return array[slices][tuple(0 if isinstance(i, int) else slice(None) for i in selection)]
 
@@ -239,7 +239,7 @@ class Zarr2:
 
 
 class Scan:
-    """Lists the names of a folder, without knowing Zarr: the least that a listing costs."""
+    """Lists the names in a folder without reading metadata: the lower bound for every listing."""
 
     def names(self, path: str) -> int:
         with os.scandir(path) as entries:
@@ -273,7 +273,7 @@ ENGINES: dict[str, Callable[[], Any]] = {
     "zarr 2.18": Zarr2,
     "limit": _limit,
     "scandir": Scan,
-    # Twins of zarrscope in processes of their own, for ways to the same values.
+    # Variants of zarrscope in separate processes, for other settings or ways to read the same values.
     **dict.fromkeys(("zarrscope, folder", "zarrscope, SFTP", "zarrscope, HTTP"), Zarrscope),
     "tensorstore, S3": _distant("TensorStoreS3"),
     "zarr 3, obstore": _distant("Zarr3Obstore"),
@@ -285,7 +285,8 @@ ENGINES: dict[str, Callable[[], Any]] = {
 
 # ------------------------------------------------------------------------------------------------- selections
 def _plane(axis: int) -> Callable[[random.Random, tuple[int, ...]], Selection]:
-    """One index along `axis` and all axes before the last three; everything along the others."""
+    """A selection of one index along `axis` and along all axes before the last three, and of all elements of the
+    others."""
 
     def choose(chance: random.Random, shape: tuple[int, ...]) -> Selection:
         fixed = {*range(len(shape) - 3), len(shape) + axis}
@@ -295,7 +296,8 @@ def _plane(axis: int) -> Callable[[random.Random, tuple[int, ...]], Selection]:
 
 
 def _region(chance: random.Random, shape: tuple[int, ...]) -> Selection:
-    """64 along each of the last three axes; of flatter arrays a piece of about as many elements."""
+    """A selection of 64 elements along each of the last three axes; for flatter arrays, a part of about as many
+    elements."""
     edge = {1: 1 << 18, 2: 512}.get(len(shape), 64)
     chosen: list[Any] = []
     for i, n in enumerate(shape):
@@ -312,7 +314,7 @@ CASES: dict[str, tuple[int, Callable[[random.Random, tuple[int, ...]], Selection
     "region 64^3": (12, _region),
     "element": (20, lambda chance, shape: tuple(chance.randrange(n) for n in shape)),
 }
-"""How many selections a round reads, and how each is chosen. Every engine gets the same ones."""
+"""The number of selections in a round, and how each is chosen. All engines get the same selections."""
 
 
 def selections(case: str, shape: tuple[int, ...], seed: int) -> Iterator[Selection]:
@@ -324,7 +326,7 @@ def selections(case: str, shape: tuple[int, ...], seed: int) -> Iterator[Selecti
 
 # ------------------------------------------------------------------------------------------------- serving
 class Server:
-    """Every method with a name that peers.py asks for answers with something JSON can hold."""
+    """Answers requests of peers.py: the name of a method, whose result must be JSON."""
 
     def __init__(self, engine: Any) -> None:
         self.engine = engine
@@ -335,7 +337,7 @@ class Server:
         return {"shape": list(self.array.shape)}
 
     def check(self, case: str, picture: str, shape: list[int], seed: int = 0) -> dict[str, Any]:
-        """Whether the case gives the values that are known; the first `shape` of the picture's elements."""
+        """Whether the engine reads the expected values: the first `shape` of the picture's elements."""
         volume = np.load(picture, mmap_mode="r").reshape(-1)[: int(np.prod(shape))].reshape(shape)
         for selection in selections(case, tuple(shape), seed):
             found = np.asarray(self.engine.read(self.array, selection))
@@ -344,7 +346,8 @@ class Server:
         return {}
 
     def read(self, case: str, seed: int, count: int | None = None) -> dict[str, Any]:
-        """Seconds for one selection, the mean over those of a round; `cpu` all threads' of this process."""
+        """Seconds for one selection, as the mean of a round; with `cpu`, the processor time of all threads of this
+        process."""
         chosen = list(selections(case, tuple(self.array.shape), seed))[:count]
         seconds = 0.0
         cpu = time.process_time()
@@ -356,7 +359,7 @@ class Server:
         return {"seconds": seconds / len(chosen), "cpu": (time.process_time() - cpu) / len(chosen)}
 
     def walk(self, start: int, stop: int) -> dict[str, Any]:
-        """Seconds of each plane, from one to the next along the third axis from the end: a slider that is moved."""
+        """Seconds for each plane while stepping along the third axis from the end, as with a slider."""
         seconds = []
         front = (0,) * (len(self.array.shape) - 3)
         for z in range(start, stop):

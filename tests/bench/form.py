@@ -1,4 +1,4 @@
-"""The form of a large document in a window: whether any act of a person on it ever holds the window up.
+"""The form of a large document in a window: the longest time for which an edit blocks the event loop.
 
     python tests/bench/form.py [--megabytes 5]     needs a display, or Xvfb
 
@@ -30,14 +30,14 @@ from bench.heartbeat import Gaps, Heart, beat_in_qt
 
 ITEMS = 25_000
 AFTER = 20
-"""Beats that are counted after a stage's work has come."""
+"""The number of beats that are counted after the result of a stage has arrived."""
 PATIENCE = 120.0
 TURNS = 20
-"""Pages that are turned one after the other."""
+"""The number of pages that are turned one after the other."""
 
 
 def make(folder: Path, megabytes: float) -> Path:
-    """A group with one image, whose attributes are so large in all."""
+    """Makes a group with one image, whose attributes have this total size."""
     import zarrscope
 
     numbers = [round(0.37 * i, 3) for i in range(ITEMS)]
@@ -56,14 +56,14 @@ def make(folder: Path, megabytes: float) -> Path:
 
 @dataclass(frozen=True)
 class Stage:
-    """Acts one after the other, each until its work has come."""
+    """A sequence of edits; each waits until the result of the one before has arrived."""
 
     name: str
     acts: tuple[tuple[Callable[[], object], Callable[[], bool]], ...]
 
 
 def measure(place: Path) -> Iterator[Gaps]:
-    """The gaps of each stage, in a window that is shown."""
+    """The gaps between beats during each stage, in a visible window."""
     from qtpy.QtWidgets import QApplication
 
     from zarrscope_app.presenters import Forgetful
@@ -162,7 +162,7 @@ def _filled(window: Any) -> bool:
 
 
 def _type(window: Any) -> None:
-    """Another name, in the second line of the text."""
+    """Types another name into the second line of the text."""
     from qtpy.QtGui import QTextCursor
 
     text = window.form.json.text
@@ -174,7 +174,7 @@ def _type(window: Any) -> None:
 
 
 def _meanwhile(place: Path) -> None:
-    """Another writer changes the same field, in a process of its own."""
+    """Another process changes the same field."""
     program = (
         "import sys, zarrscope\n"
         "with zarrscope.open(sys.argv[1], 'r+') as h:\n"

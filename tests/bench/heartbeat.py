@@ -1,6 +1,5 @@
-"""How long a host keeps a person waiting: a 5 ms heartbeat on its event loop while gestures go on, drawing included,
-and chunks are decoded all the time: the finest level is asked for again and again, as if by another window, and the
-cache is too small to keep it.
+"""The longest time for which a host's event loop is blocked during gestures: a timer of 5 ms measures it, drawing
+included, while another view requests chunks of the finest level that the cache is too small to keep.
 
     python tests/bench/heartbeat.py qt [URL] [--beats 1000]        under Xvfb: xvfb-run -a -s "-screen 0 1600x1000x24" …
     python tests/bench/heartbeat.py tui [URL] [--size 80x24]
@@ -31,9 +30,9 @@ from typing import Any
 
 INTERVAL = 0.005
 LOAD_CACHE = 64 << 20
-"""Bytes of decoded chunks that may be kept under load, and at most a quarter of the finest level."""
+"""The size of the cache under load in bytes; at most a quarter of the finest level."""
 MOST_WORK = 16.0
-"""Milliseconds of own work that at most one beat of a hundred may need: a frame of a usual screen."""
+"""The processor time in ms that at most one beat of a hundred may take: one frame of an ordinary screen."""
 GESTURE_EVERY = 0.016
 """Seconds between two gestures: a mouse or a held key at about 60 a second."""
 
@@ -48,11 +47,11 @@ class Gaps:
     p99: float
     max: float
     work_p99: float
-    """The computing time of the host's own thread between two beats: what is left of a gap on a machine that does
-    nothing else. A gap far above it is another process' doing, or a wait."""
+    """The processor time of the host's own thread between two beats: the gap on an otherwise idle machine. A gap far
+    above it is due to another process or to waiting."""
     work_max: float
     late: int = 0
-    """The beats with more own work than `MOST_WORK`."""
+    """The beats that took more than `MOST_WORK`."""
     decoded: float = 0.0
     """MiB decoded a second meanwhile by the load; 0 without one."""
 
@@ -63,11 +62,12 @@ class Gaps:
 
 
 LOOP_SECONDS = 0.0175
-"""Computing time of `slowness`'s loop on the machine on which the limits were chosen: 2 cores, Python 3.11."""
+"""The computing time of `slowness`'s loop on the machine for which the limits were chosen: 2 cores, Python 3.11."""
 
 
 def slowness() -> float:
-    """How many times as long as there a fixed piece of Python takes now; never below 1."""
+    """The ratio of the present computing time of a fixed piece of Python to its time on the reference machine; at least
+    1."""
     taken = []
     for _ in range(5):
         began = time.thread_time()
@@ -77,7 +77,7 @@ def slowness() -> float:
 
 
 class Heart:
-    """Collects the times of beats; `gesture` is called beside them, every 16 ms."""
+    """Records the times of beats; every 16 ms it also calls `gesture`."""
 
     def __init__(self, beats: int, gestures: Iterator[None]) -> None:
         self.wanted = beats
@@ -88,7 +88,7 @@ class Heart:
         self._next_gesture = 0.0
 
     def beat(self) -> bool:
-        """One beat; False when there are enough."""
+        """Records one beat; returns False when there are enough."""
         now, worked = time.perf_counter(), time.thread_time()
         if self._last is not None:
             self.gaps.append((now - self._last[0]) * 1000)
@@ -107,11 +107,11 @@ class Heart:
 
 
 class Load:
-    """Asks for all chunks of an image's finest level over and over, on a thread of its own: what another window would
-    be, were somebody to play a film in it. `stop()` gives the MiB decoded a second."""
+    """Requests all chunks of an image's finest level repeatedly on its own thread, as another window that plays a film
+    would. `stop()` returns the MiB decoded a second."""
 
     QUEUED = 32
-    """So many chunks wait at any time: threads that decode never run out."""
+    """The number of chunks that are always pending, so that decoding threads never idle."""
 
     def __init__(self, image: Any) -> None:
         from zarrscope.runtime.threads import Mailbox, shared
@@ -169,7 +169,7 @@ def demo(folder: Path) -> str:
 
 # ------------------------------------------------------------------------------------------------- Qt
 def qt(url: str, beats: int = 1000, loaded: bool = True) -> Gaps:
-    """The window, shown, its image in front: slider, pan, wheel and contrast by turns."""
+    """Measures the window with an image in front: slider, pan, wheel and contrast in turn."""
     from qtpy.QtCore import QEventLoop
     from qtpy.QtWidgets import QApplication
 
@@ -205,8 +205,8 @@ def qt(url: str, beats: int = 1000, loaded: bool = True) -> Gaps:
 
 
 def beat_in_qt(beat: Callable[[], bool]) -> None:
-    """Runs Qt's loop and calls `beat` at each interval, until it gives False."""
-    from qtpy.QtCore import QEventLoop, Qt, QTimer
+    """Runs Qt's event loop and calls `beat` at each interval, until it returns False."""
+    from zarrscope_app.qt.toolkit.core import QEventLoop, Qt, QTimer
 
     loop, timer = QEventLoop(), QTimer()
     timer.setTimerType(Qt.TimerType.PreciseTimer)
@@ -222,7 +222,7 @@ def _qt_gestures(window: Any, session: Any) -> Iterator[None]:
     from qtpy.QtWidgets import QApplication
 
     canvas = window.image.canvas
-    # a scene's view takes its mouse through its viewport
+    # a QGraphicsView gets mouse events through its viewport
     target = canvas.viewport() if hasattr(canvas, "viewport") else canvas
     middle = QPointF(target.width() / 2, target.height() / 2)
     left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
@@ -254,7 +254,7 @@ def _qt_gestures(window: Any, session: Any) -> Iterator[None]:
 
 
 def _ways(session: Any) -> dict[str, Iterator[int]]:
-    """The positions that each slider goes through."""
+    """The positions to which each slider moves."""
     sliders = [axis for axis in session.slice.state.axes if axis.role == "slider"]
     return {axis.name: there_and_back(axis.length) for axis in sliders}
 
@@ -271,8 +271,8 @@ def _sliders_and_contrast(session: Any, ways: dict[str, Iterator[int]]) -> Itera
 
 # ------------------------------------------------------------------------------------------------- Textual
 def tui(url: str, beats: int = 1000, size: tuple[int, int] = (80, 24), loaded: bool = True) -> Gaps:
-    """The terminal application in a pseudo-terminal of true colour, in a process of its own: sliders and contrast by
-    turns. What it writes is read and dropped here."""
+    """Measures the terminal application in a pseudo-terminal with true colour, in its own process: sliders and contrast
+    in turn. Its output is read and dropped."""
     with tempfile.TemporaryDirectory(prefix="zarrscope-bench-") as folder:
         told = Path(folder) / "told.json"
         command = [sys.executable, __file__, "tui-inside", url, "--beats", str(beats), "--tell", str(told)]
@@ -316,7 +316,7 @@ def terminal(
 
 
 def drain(child: subprocess.Popen[bytes], mine: int, seconds: float = 120.0) -> bytes:
-    """Reads what a process writes to its terminal until it ends; the last of it."""
+    """Reads the output of a process until it ends; returns the last part."""
     import select
 
     end, last = time.monotonic() + seconds, b""

@@ -1,4 +1,4 @@
-"""A web server that answers late, and counts: HTTP/1.1 with ranges and kept connections, in a process of its own.
+"""A web server that delays and counts its answers: HTTP/1.1 with ranges and kept connections, in its own process.
 
     with Slow(folder) as server:
         server.delay(0.05)               every request is answered after 50 ms, however many there are
@@ -31,7 +31,7 @@ RANGE = re.compile(r"^range:\s*(\S+)", re.I | re.M)
 
 
 class Slow:
-    """The server, from the parent's side."""
+    """The server as seen by the parent process."""
 
     module = "bench.latency"
 
@@ -69,7 +69,7 @@ class Files:
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
         self.seconds: float | None = 0.0
-        """None: in waves."""
+        """The delay of each answer; None: answers are sent in waves."""
         self._held: list[tuple[str, Callable[[], None]]] = []
         self._release: asyncio.TimerHandle | None = None
         self._contents: dict[str, bytes | None] = {}
@@ -85,7 +85,7 @@ class Files:
         return self.counts
 
     def in_turn(self, path: str, answer: Callable[[], None]) -> None:
-        """Calls `answer` when a request that comes now may be answered."""
+        """Calls `answer` when its delay is over."""
         self.counts["requests"] += 1
         loop = asyncio.get_running_loop()
         if self.seconds is not None:
@@ -103,7 +103,7 @@ class Files:
             answer()
 
     def answer(self, method: str, path: str, asked: str | None) -> list[bytes | memoryview]:
-        """Head and body."""
+        """Sends the head and the body of an answer."""
         value = self._value(path)
         if value is None:
             self.counts["absent"] += 1
@@ -120,7 +120,7 @@ class Files:
         return [first, memoryview(value)[start:stop]]
 
     def head(self, status: int, length: int, extra: str = "", value: bytes | None = None) -> bytes:
-        """The head of an answer, which may say more of the value."""
+        """The head of an answer, with further headers for the value."""
         return head(status, length, extra)
 
     def _value(self, path: str) -> bytes | None:
@@ -145,7 +145,7 @@ def head(status: int, length: int, extra: str = "") -> bytes:
 
 
 class Connection(asyncio.Protocol):
-    """Requests one after the other. A protocol costs half of what a stream does."""
+    """A connection that answers one request after the other. A protocol costs half as much as a stream."""
 
     def __init__(self, files: Files) -> None:
         self._files = files

@@ -1,4 +1,4 @@
-"""The decode limit: what a full read would take if finding, fetching and planning cost nothing.
+"""The decode limit: the time of a full read if locating, fetching and planning took no time.
 
 All encoded chunks of a form are in memory, and are decoded into one array that is there already, each by the library
 that is quickest for its codec, on as many threads as this process has cores. `Limit` looks like the other engines.
@@ -22,7 +22,7 @@ from bench.engines import CORES
 from bench.volumes import FORMS, Form, Shape
 
 Decoder = Callable[[Any, Any], Any]
-"""(encoded, buffer) -> None when it was decoded into the buffer, else the decoded bytes."""
+"""A function (encoded, buffer) that returns None if it decoded into the buffer, else the decoded bytes."""
 
 
 def decoders(compression: str) -> list[Decoder]:
@@ -31,7 +31,7 @@ def decoders(compression: str) -> list[Decoder]:
     if compression.startswith("blosc"):
         from numcodecs import blosc
 
-        blosc.use_threads = False  # the threads are ours
+        blosc.use_threads = False  # zarrscope's threads are used instead
         return [lambda data, out: _done(blosc.decompress(data, out))]
     if compression == "gzip":
         import deflate
@@ -55,7 +55,7 @@ def _done(_: object) -> None:
 
 
 class Loaded:
-    """A form's encoded chunks, where each belongs, and the array they are decoded into."""
+    """The encoded chunks of one layout, with the position of each, and the array that they are decoded into."""
 
     def __init__(self, path: str) -> None:
         self.form = next(form for form in FORMS.values() if form.folder == Path(path).name)
@@ -76,7 +76,7 @@ class Limit:
         return loaded
 
     def read(self, loaded: Loaded, selection: Any) -> NDArray[np.uint16]:
-        """Every selection is everything."""
+        """Decodes all chunks, whatever the selection is."""
         assert loaded.decoder is not None
         self._decode(loaded, loaded.decoder)
         return loaded.out
@@ -120,7 +120,8 @@ def _work(loaded: Loaded, decoder: Decoder, todo: deque[tuple[tuple[slice, ...],
 
 # ------------------------------------------------------------------------------------------------- stored chunks
 def _pieces(form: Form, path: Path) -> tuple[Shape, list[tuple[tuple[slice, ...], bytes]]]:
-    """The array's shape, and each encoded chunk with its place. Chunks of these forms all lie wholly inside."""
+    """The array's shape, and each encoded chunk with its position. All chunks of these layouts lie completely inside
+    the array."""
     volume = np.load(path.parent / "picture.npy", mmap_mode="r").shape
     shape = form.reshape((volume[0] // form.part, *volume[1:]))
     chunks = form.chunks(shape)
@@ -142,7 +143,7 @@ def _pieces(form: Form, path: Path) -> tuple[Shape, list[tuple[tuple[slice, ...]
 
 
 def key(form: Form, index: Shape) -> str:
-    """Where a chunk is stored."""
+    """The key of a chunk."""
     numbers = [str(i) for i in index]
     if form.dialect == "v2":
         return f"{form.node}/{'/'.join(numbers)}" if form.node else ".".join(numbers)

@@ -1,4 +1,4 @@
-"""Listing a group of 2,000 children with their kinds, and what it asks of the store.
+"""Listing a group of 2,000 children with their kinds: time and requests to the store.
 
 tensorstore has no groups: it lists keys, and reads the documents of v3. zarr-python 2.18 lists names by kind. The
 drafts keep documents apart from chunks, so one list_dir must do; requests are counted by a wrapper around the store.
@@ -76,7 +76,7 @@ def measure(settings: Settings) -> Iterator[Row]:
 
 
 def counted(path: Path, children: int) -> tuple[int, str]:
-    """How many requests of the store listing takes, and which."""
+    """The requests that a listing sends to the store: their number and kinds."""
     import zarrscope
     from zarrscope.stores.address import open_store
     from zarrscope.stores.wrappers import Counting
@@ -92,7 +92,7 @@ def counted(path: Path, children: int) -> tuple[int, str]:
 
 
 def tree(volumes: Volumes, dialect: str, children: int) -> Path:
-    """A hierarchy whose root has `children` children, half of them arrays. The names of both kinds mix."""
+    """Makes a hierarchy whose root has `children` children, half of them arrays, in mixed order."""
 
     def make(path: Path) -> None:
         if dialect.startswith("draft"):

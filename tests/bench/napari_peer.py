@@ -1,5 +1,5 @@
-"""napari with zarrscope and with napari-ome-zarr on the same volume: first picture, slider step, memory, requests;
-and on a plate.
+"""napari with zarrscope and with napari-ome-zarr on the same volume and on a plate: first picture, slider step, memory,
+requests.
 
     python tests/bench/run.py --only viewing --cases napari
     python tests/bench/napari_peer.py ENGINE PATH [--planes 64]        one engine, one JSON line; needs a display
@@ -100,7 +100,7 @@ def plate(settings: Settings) -> Row:
 
 
 def _told(settings: Settings, engine: str, place: str, planes: int, unable: dict[str, str]) -> dict[str, Any] | None:
-    """The figures that a process of its own measured; None if it could not, for the reason in `unable`."""
+    """The figures that another process measured; None if it could not, with the reason in `unable`."""
     from bench.viewing import run, screen
 
     command = [*screen(), sys.executable, __file__, engine, place, "--planes", str(planes)]
@@ -115,7 +115,7 @@ def _told(settings: Settings, engine: str, place: str, planes: int, unable: dict
 
 # ------------------------------------------------------------------------------------------------- one process
 class Bench:
-    """A viewer, shown and empty; counts what it draws."""
+    """A visible, empty napari viewer that counts its paintings."""
 
     def __init__(self) -> None:
         import napari
@@ -140,7 +140,7 @@ class Bench:
             self.application.processEvents()
 
     def drawn(self, act: Callable[[], Any]) -> float:
-        """Seconds from `act` to a drawing in which every layer is loaded."""
+        """Seconds from `act` to a painting in which all layers are loaded."""
         before, began = self.draws, time.perf_counter()
         act()
         self.canvas.update()
@@ -153,7 +153,7 @@ class Bench:
         return seconds, seconds
 
     def open_in_dock(self, path: str) -> tuple[float, float]:
-        """(seconds to the first layer on the screen, to all of them)."""
+        """The seconds to the first visible layer and to all of them."""
         from zarrscope_app.napari.dock import Explorer
         from zarrscope_app.presenters.layers.presenter import plan
 

@@ -1,4 +1,4 @@
-"""Engines in processes of their own, asked in turn: every round asks each of them once, in an order of its own.
+"""Runs engines in separate processes; each round measures every engine once, in random order.
 
     with Peers(["zarrscope", "tensorstore"]) as peers:
         figures, unable = peers.rounds(7, lambda peer, round: peer.ask("read", case="full", seed=round)["seconds"])
@@ -35,15 +35,15 @@ ELSEWHERE = {"zarr 2.18": machine.zarr2, "zarr 2.18, database": machine.zarr2, B
 
 
 class Unable(Exception):
-    """An engine cannot do what was asked, or is not installed."""
+    """An engine cannot do a task, or is not installed."""
 
 
 class WrongValues(Exception):
-    """An engine read something else than what was written."""
+    """An engine read values that differ from those that were written."""
 
 
 class Peer:
-    """One engine's process. `ask` raises Unable with the engine's own words."""
+    """The process of one engine. `ask` raises Unable with the engine's message."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -86,13 +86,15 @@ class Peer:
 
 
 def environment() -> dict[str, str]:
-    """For processes that import from this folder."""
+    """For processes that import from this folder. They keep the bytecode of modules, as an installed program does:
+    where a variable forbids it, each start compiles every module again, which takes longer than all the rest."""
     path = os.pathsep.join(filter(None, (str(TESTS), os.environ.get("PYTHONPATH"))))
-    return {**os.environ, "PYTHONPATH": path, "PYTHONNOUSERSITE": "1"}
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {**kept, "PYTHONPATH": path, "PYTHONNOUSERSITE": "1"}
 
 
 class Peers:
-    """Those of `names` that are installed; `missing` says why the others are not here."""
+    """The engines of `names` that are installed; `missing` gives the reasons for the others."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.missing: dict[str, str] = {}
@@ -117,7 +119,8 @@ class Peers:
         prepare: Callable[[Peer], object] = lambda peer: None,
         names: Sequence[str] | None = None,
     ) -> tuple[dict[str, list[float]], dict[str, str]]:
-        """(figures by engine, why others have none). `prepare` runs once per engine, untimed; it opens and checks."""
+        """The figures by engine, and the reasons why others have none. `prepare` runs once per engine, untimed; it
+        opens and checks."""
         figures: dict[str, list[float]] = {}
         unable: dict[str, str] = {}
         for name, peer in self.all.items():

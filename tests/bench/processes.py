@@ -61,7 +61,7 @@ print(sum(int(plane.sum(dtype="u8")) for plane in values))
 STARTED = ("v3 zstd 64^3", "v2 blosc-lz4 64^3", "v3 shards zstd 32^3")
 READ_WHOLE = ("v3 zstd 64^3", "v2 blosc-lz4 64^3", "v3 gzip 128^3", "v3 shards zstd 32^3")
 LARGER = 4
-"""The factor by which the volume is deeper on which memory is measured, so that growth with the volume shows."""
+"""The factor by which the volume for measuring memory is deeper, so that growth with the volume is visible."""
 
 
 def program(engine: str, form: Form, template: str, selection: str) -> str:
@@ -71,7 +71,7 @@ def program(engine: str, form: Form, template: str, selection: str) -> str:
 
 
 def run(engine: str, code: str, path: Path) -> tuple[float, list[str]]:
-    """(seconds until its first line, all lines). Raises Unable."""
+    """Returns the seconds until the first line of its output, and all lines. Raises Unable."""
     python = ELSEWHERE[engine]() if engine in ELSEWHERE else Path(sys.executable)
     if python is None:
         raise Unable("its environment is not here")
@@ -111,7 +111,7 @@ def cold(settings: Settings) -> Iterator[Row]:
 
 
 def memory(settings: Settings) -> Iterator[Row]:
-    """The peak of a full read."""
+    """The peak of memory during a full read."""
     if not sys.platform.startswith("linux"):
         return
     shape: Shape = (settings.shape[0] * LARGER, *settings.shape[1:])
@@ -136,7 +136,8 @@ def memory(settings: Settings) -> Iterator[Row]:
 def _in_turn(
     form: Form, settings: Settings, rounds: int, measure: Callable[[str], float]
 ) -> tuple[dict[str, list[float]], dict[str, str]]:
-    """Like Peers.rounds, with a new process each time. The first run, which compiles modules, counts only if quick."""
+    """Like Peers.rounds, but with a new process each time. The first run, which compiles modules, counts only in a
+    quick run."""
     figures: dict[str, list[float]] = {}
     unable: dict[str, str] = {}
     for engine in (*PROGRAMS, *([BEFORE] if before() else [])):

@@ -1,4 +1,4 @@
-"""Reading without a cache from local files that the system has in memory: every form, every kind of selection.
+"""Reading without zarrscope's cache from local files in the page cache: every layout, every kind of selection.
 
 A case without a goal in numbers is held to the fastest peer.
 """
@@ -20,7 +20,7 @@ READS = {
     "zarr 3": ("v2", "v3"),
     "zarr 2.18": ("v2", "draft-2020"),
 }
-"""The dialects that peers know at all; zarrscope and the limit know every form."""
+"""The dialects that the peers can read; zarrscope and the limit read all layouts."""
 FULL = {"blosc-lz4": 0.7, "gzip": 0.65, "raw": 0.75, "zstd": 0.9, "blosc-zstd": 0.9}
 SHARDS = {name for name, form in FORMS.items() if form.shards is not None}
 TINY = {name for name in FORMS if "tiny" in name}

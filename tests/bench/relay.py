@@ -1,4 +1,4 @@
-"""A distant machine: what is sent to a port of this one, and what comes back, arrives later.
+"""A relay that delays the traffic to a port of this machine, as a distant machine would.
 
     with relay(port, 0.03) as far:
         connect("127.0.0.1", far)         a round trip takes 30 ms, as many as there are at once

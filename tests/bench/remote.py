@@ -1,4 +1,4 @@
-"""Over HTTP with 30 and 50 ms a request: a plane of 128 chunks, and the round trips to a first picture.
+"""HTTP with a delay of 30 and 50 ms a request: a plane of 128 chunks, and the round trips to a first picture.
 
 Each round opens the array anew, so that nobody knows a shard's index beforehand; connections stay open, and opening is
 not timed. tensorstore as it comes, and allowed 128 requests at once. Round trips are counted by the server: it holds
@@ -25,7 +25,7 @@ from bench.volumes import FORMS, Form, Shape, Volumes
 
 ENGINES = ("zarrscope", "tensorstore", "tensorstore-128")
 PLANES = {"v3 zstd 64^3": 1.0, "v2 blosc-lz4 64^3": 1.0, "v3 shards zstd 32^3": 0.6}
-"""The most of the better tensorstore."""
+"""The largest allowed ratio to the faster tensorstore."""
 DELAYS = (0.03, 0.05)
 WIDE: Shape = (64, 512, 1024)
 """A plane crosses 128 chunks of 64^3, or 512 of 32^3 in two shards."""
@@ -79,7 +79,7 @@ def _plane(settings: Settings, volumes: Volumes, server: Slow, peers: Peers, for
 
 # ------------------------------------------------------------------------------------------------- a first picture
 def pictures(settings: Settings) -> Iterator[Row]:
-    """Round trips from a URL that nothing is known of to a first picture, as the viewers show it."""
+    """The round trips from an unknown URL to a first picture, as the viewers show it."""
     volumes = Volumes(settings.folder, settings.shape)
     for name, (sharded, most) in PICTURES.items():
         case = "round trips to a first picture"

@@ -1,4 +1,4 @@
-"""The figures as text: a line per row while they come, the table for the docs, and the file that keeps them.
+"""Writes the figures: a line per row during the run, the table for the docs, and the file of results.
 
 The file of results holds the newest row of each (group, case, form), so that groups can be measured one at a time.
 """
@@ -21,7 +21,7 @@ from bench.volumes import FORMS
 PAGE = Path(__file__).resolve().parents[2] / "resources" / "docs" / "performance.md"
 MARKED = re.compile(r"(<!-- measured: bench -->\n).*?(<!-- end -->)", re.S)
 NOTE = 70
-"""Longer notes are for the screen, not for the table."""
+"""Longer notes are printed, but not put into the table."""
 FACTORS = {"s": (1e3, "ms")}
 ORDER = ("http", "stores", "cold", "warm", "listing", "write", "memory", "cluster")
 """Of the groups in the second table; others, those of viewers, come first."""
@@ -52,7 +52,7 @@ def judgement(held: Held, unit: str) -> str:
 
 
 def line(row: Row) -> str:
-    """Goals first, then every engine's median."""
+    """One line: the goals, then the median of every engine."""
     medians = {name: statistics.median(figures) for name, figures in row.figures.items() if figures}
     shown = ", ".join(f"{name} {number(value, row.unit)}" for name, value in medians.items())
     judged = "; ".join(judgement(held, row.unit) for held in row.held())
@@ -78,7 +78,7 @@ def store(path: Path, about: Mapping[str, Any], rows: Iterable[Row]) -> None:
 
 
 def merged(old: Sequence[Row], new: Sequence[Row]) -> list[Row]:
-    """In the order of the old ones, each replaced by its newer self; then what was not there."""
+    """The old rows in their order, each replaced by its new version, and then the new ones."""
     rows = {row.key: row for row in old}
     rows.update({row.key: row for row in new})
     return list(rows.values())
@@ -129,7 +129,7 @@ def _order(group: str) -> int:
 
 
 def _versions(versions: Mapping[str, Mapping[str, str]]) -> str:
-    """Each engine's own version, and of the zarr-pythons also that of the numcodecs they decode with."""
+    """The version of each engine, and for zarr-python also the version of numcodecs."""
     shown: dict[str, None] = {}
     for engine, packages in versions.items():
         own = engine.partition(" ")[0]
@@ -140,7 +140,8 @@ def _versions(versions: Mapping[str, Mapping[str, str]]) -> str:
 
 
 def _reading(rows: Sequence[Row]) -> str:
-    """A line per form, a column per case: ours to the fastest peer, and of a full read to the decode limit."""
+    """A row for each layout and a column for each case: zarrscope's ratio to the fastest peer and, for full reads, to
+    the decode limit."""
     cases = [case for case in CASES if any(row.case == case for row in rows)]
     found = {(row.form, row.case): row for row in rows}
     heads = [part for case in cases for part in ((case, "to the limit") if case == "full" else (case,))]
@@ -160,7 +161,8 @@ LETTERS = {"tensorstore": "T", "zarrs": "S", "zarr 3": "3", "zarr 2.18": "2"}
 
 
 def _cell(row: Row) -> str:
-    """Ours, its ratio to the fastest peer with quartiles, who that is, and the goal where that is not 1."""
+    """zarrscope's figure, its ratio to the fastest peer with quartiles, that peer's name, and the goal unless it
+    is 1."""
     held = [each for each in row.held() if each.peer != LIMIT]
     text = number(statistics.median(row.figures[OURS]), row.unit) if OURS in row.figures else "cannot"
     for each in held:
@@ -197,7 +199,7 @@ def _others(rows: Sequence[Row]) -> str:
 
 
 def into_docs(about: Mapping[str, Any], rows: Sequence[Row]) -> None:
-    """Writes the table between its markers. Raises ValueError where the page has none."""
+    """Writes the table between its markers. Raises ValueError if the page has none."""
     text = PAGE.read_text(encoding="utf-8")
     if not MARKED.search(text):
         raise ValueError(f"{PAGE.name} has no '<!-- measured: bench -->' … '<!-- end -->'")

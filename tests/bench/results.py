@@ -1,4 +1,4 @@
-"""The results of a benchmark: rows of figures by engine, each beside the goals it is held to.
+"""The results of a benchmark: rows of figures by engine, with the goals for each.
 
 A Row holds one figure per engine and round, all rounds interleaved. A Goal is a ratio to another engine of the same
 rounds, or a bound on the figure itself. Ratios are taken round by round, so that what slows the machine down for a
@@ -16,9 +16,9 @@ OURS = "zarrscope"
 BEFORE = "before"
 """Zarrscope of another checkout: run.py --before."""
 LIMIT = "limit"
-"""The engine that only decodes: what no reader can go below."""
+"""The engine that only decodes: a lower bound for every reader."""
 WIRE = "limit, S3"
-"""The client that only fetches: what no reader of a bucket can go below."""
+"""The client that only fetches: a lower bound for every reader of a bucket."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Held:
-    """One goal and what came of it. `peer`: the engine it was compared with, None for a bound on the figure."""
+    """A goal and its outcome. `peer`: the engine it was compared with; None for a bound on the figure itself."""
 
     goal: Goal
     spread: Spread
@@ -82,11 +82,11 @@ class Row:
         return min(peers, key=lambda name: statistics.median(self.figures[name]), default=None)
 
     def ratio(self, to: str) -> Spread:
-        """Ours to that engine, round by round."""
+        """The ratio of zarrscope's figure to that engine's, for each round."""
         return Spread.over([a / b for a, b in zip(self.figures[OURS], self.figures[to], strict=True)])
 
     def held(self) -> list[Held]:
-        """Each goal that can be judged: those on engines that are not here, or cannot do it, are left out."""
+        """The goals that can be judged, without those on engines that are missing or cannot do the task."""
         judged = []
         for goal in self.goals:
             if OURS not in self.figures:

@@ -1,4 +1,4 @@
-"""All benchmarks, one command: zarrscope and its peers in turn, values checked, goals beside the figures.
+"""Runs all benchmarks: zarrscope and its peers in turn; checks the values and prints goals beside figures.
 
     python tests/bench/run.py                          everything, about a quarter of an hour on two cores
     python tests/bench/run.py --only raw,shards        some groups; --list names them
@@ -52,7 +52,7 @@ GROUPS: dict[str, Group] = {
 
 
 def groups() -> dict[str, Group]:
-    """All groups; those of the viewers and of clusters import more, when they are asked for."""
+    """All groups of benchmarks; those of viewers and clusters import more when they run."""
 
     def viewers(settings: Settings) -> Iterator[Row]:
         from bench import viewing
@@ -68,7 +68,7 @@ def groups() -> dict[str, Group]:
 
 
 def cluster(settings: Settings) -> Iterator[Row]:
-    """Work on a local cluster of Dask: with two workers, compared with one."""
+    """A local Dask cluster: two workers compared with one."""
     from bench.cluster import measure
 
     if not settings.wants("", "Dask"):

@@ -18,9 +18,10 @@ class Settings:
     rounds: int = 7
     quick: bool = False
     clock: str = "seconds"
-    """Or "cpu": what all threads of the engine's process computed, for a machine that others use too; reading only."""
+    """With "cpu", reading is measured as the processor time of all threads of the engine's process, for a machine that
+    others use too."""
     forms: Sequence[str] = ()
-    """Parts of names; none: all forms."""
+    """Parts of the names of layouts; if empty, all layouts are read."""
     cases: Sequence[str] = ()
     versions: dict[str, dict[str, str]] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
@@ -33,7 +34,7 @@ class Settings:
         return _one_of(self.forms, form) and _one_of(self.cases, case)
 
     def note_engines(self, peers: Peers) -> None:
-        """Their versions, and who is not here: for the head of the table."""
+        """The versions of all engines, and the names of missing ones, for the head of the table."""
         self.versions.update({name: peer.versions for name, peer in peers.all.items()})
         self.missing.update(peers.missing)
 

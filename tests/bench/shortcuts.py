@@ -1,4 +1,4 @@
-"""The gain of the native shortcuts: the same reads and writes with them and with ZARRSCOPE_NATIVE=0, side by side.
+"""The gain of the native shortcuts: the same reads and writes with and without ZARRSCOPE_NATIVE=0.
 
     python tests/bench/shortcuts.py                  prints the table
     python tests/bench/shortcuts.py --docs           and writes it into performance.md
@@ -42,11 +42,11 @@ READ = (
 )
 WRITTEN = ("v3 zstd 64^3", "v2 blosc-lz4 64^3", "v3 shards zstd 32^3")
 GOAL = 1.3
-"""Without the shortcuts a case takes at most so much longer."""
+"""The largest allowed ratio of the time without the shortcuts to that with them."""
 
 
 def least(act: Callable[[], object], rounds: int, times: int = 1) -> float:
-    """Milliseconds of computing of one of `times`."""
+    """The smallest of `times`, in milliseconds of processor time."""
     found = float("inf")
     for _ in range(rounds):
         began = time.process_time()
@@ -103,7 +103,7 @@ def told(folder: Path, rounds: int, native: bool) -> dict[str, float]:
 
 
 def measured(folder: Path, rounds: int, turns: int) -> tuple[dict[str, float], dict[str, float]]:
-    """(with the shortcuts, without): the least of all turns."""
+    """The smallest times of all rounds, with and without the shortcuts."""
     best: tuple[dict[str, float], dict[str, float]] = ({}, {})
     for _ in range(turns):
         for found, native in zip(best, (True, False), strict=True):

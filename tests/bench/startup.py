@@ -1,4 +1,5 @@
-"""How long from the command to something: each measured in a process of its own, the best and the median of a few.
+"""Times from the command to the first output or window, each in its own process: the best and the median of several
+runs.
 
     python tests/bench/startup.py [--runs 5] [--json]
 
@@ -63,7 +64,8 @@ def measure(volume: str, runs: int = 5) -> dict[str, dict[str, float]]:
 
 
 def first_screen(volume: str, environment: dict[str, str], sign: bytes) -> tuple[float, float]:
-    """(seconds, of them computing) from the start of the process until `sign` is on its screen, 80 x 24."""
+    """The seconds from the start of the process until `sign` is on its screen of 80 x 24, and its processor time until
+    then."""
     began = time.perf_counter()
     with terminal((80, 24), [sys.executable, "-m", "zarrscope_app", "tui", volume], environment) as (child, mine):
         written = b""

@@ -1,4 +1,4 @@
-"""Stores beside one another: a bucket of S3 at 30 ms, an archive on a web server, ssh://, a long listing, databases.
+"""Kinds of stores compared: S3 at 30 ms, an archive on a web server, ssh://, a long listing, databases.
 
 Round trips are what costs here, so chunks are small: 128 of 64 KiB to 128 KiB. The bucket answers each request after
 30 ms, however many there are; ssh://, SFTP and HTTP go through a relay with round trips of 30 ms. Each round opens the
@@ -54,7 +54,7 @@ def _check(peer: Peer, volumes: Volumes, form: Form) -> None:
 
 # ------------------------------------------------------------------------------------------------- a bucket
 def bucket(settings: Settings) -> Iterator[Row]:
-    """Opening an array, a plane of it, and both, over S3."""
+    """Over S3: opening an array, reading a plane of it, and both."""
     volumes = _flat(settings)
     wanted = [FORMS[name] for name in IN_BUCKETS if settings.wants(name, "over S3")]
     for form in wanted:
@@ -130,8 +130,7 @@ def _ways(
     ways: dict[str, tuple[str, dict[str, Any]]],
     ready: Callable[[bool], object],
 ) -> tuple[dict[str, list[float]], dict[str, str]]:
-    """Seconds for a plane by each way: zarrscope with an address and options. `ready(False)` before what is not
-    timed."""
+    """Seconds for a plane by each way of access. `ready(False)` is called before the parts that are not timed."""
     with Peers([*ways]) as peers:
         settings.note_engines(peers)
 
@@ -153,7 +152,7 @@ def _ways(
 
 
 def archive(settings: Settings) -> Iterator[Row]:
-    """A plane of an archive on a web server, beside the folder that is in it."""
+    """A plane of an archive on a web server, compared with the folder that the archive contains."""
     volumes = _flat(settings)
     for name in ("v3 zstd 64^3", "v3 shards zstd 32^3"):
         case = "plane of a .zip over HTTP, 30 ms"
@@ -189,7 +188,7 @@ def _pack(folder: Path, path: Path) -> None:
 
 
 def far(settings: Settings) -> Iterator[Row]:
-    """A plane by ssh://, SFTP and HTTP, over round trips of 30 ms."""
+    """A plane by ssh://, SFTP and HTTP, with round trips of 30 ms."""
     volumes, case = _flat(settings), "plane over ssh://, 30 ms"
     forms = [FORMS[name] for name in ("v3 zstd 64^3", "v3 shards zstd 32^3") if settings.wants(name, case)]
     if not forms or (reason := servers.missing("sshd")) is not None:

@@ -1,4 +1,4 @@
-"""The measurement of clusters runs, and its values are right; how long it took says nothing here."""
+"""The measurement of clusters runs and gives correct values; its times are not checked."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""napari hardly waits inside our callbacks. This test has a loose limit, because the machine may be
-busy; callbacks.py measures."""
+"""napari waits only briefly inside zarrscope's callbacks. The limit is loose because the machine may be busy;
+callbacks.py gives exact figures.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The heartbeat runs, and no gesture holds the window up for long. The true figures are made by heartbeat.py itself."""
+"""The heartbeat benchmark runs, and no gesture blocks the window for long. heartbeat.py gives exact figures."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ def test_the_window_never_blocks(qapp: Any, tmp_path: Path) -> None:
 
 @pytest.mark.alone
 def test_panning_a_very_large_plane_leaves_time_for_frames(tmp_path: Path) -> None:
-    """100,000 x 100,000 pixels. Only the computing of the window's own thread counts: gaps between beats contain what
-    other processes do as well. A process of its own, because what another window leaves behind is cleared away in one
-    of its beats. Limits and runs are those of the test below: about one run of ten has a single beat of 35 to 70 ms, in
-    which neither the garbage collector nor an import was at work; a machine shared with others gives such beats."""
+    """A plane of 100,000 x 100,000 pixels. Only the processor time of the window's own thread counts, because gaps
+    between beats also contain the time of other processes. It runs in a process of its own, because objects of an
+    earlier window would be freed in one of its beats. Limits and runs are those of the test below: about one run of ten
+    has a single beat of 35 to 70 ms, in which neither the garbage collector nor an import was at work; a shared machine
+    has such beats."""
     place = str(window.wide(Settings(tmp_path)))
     too_slow = []
     for _ in range(RUNS):
@@ -43,8 +44,8 @@ def test_panning_a_very_large_plane_leaves_time_for_frames(tmp_path: Path) -> No
 
 @pytest.mark.alone
 def test_no_act_on_a_document_of_5_megabytes_holds_the_window_up(qapp: Any, tmp_path: Path) -> None:
-    """Own computing, as above, in units of this machine's speed. What another process adds differs from run to run, but
-    the window always needs the same: one run of three within the limits is enough."""
+    """Processor time as above, in units of this machine's speed. Other processes affect single runs, but the window
+    always needs the same: one run of three within the limits suffices."""
     too_slow = []
     for run in range(RUNS):
         folder = tmp_path / str(run)
@@ -63,11 +64,14 @@ def _too_slow(stages: list[heartbeat.Gaps], slowness: float) -> list[str]:
     """The limits that a run exceeds."""
     first, *others = stages
     limits = {
-        # The parts of the window are made, and modules loaded: 25 to 47 ms when alone.
+        # Opening makes the window's widgets and imports modules, which takes 25 to 47 ms on an idle machine.
         "own work at opening": (first.work_max, 100),
         "own work of an act": (max(stage.work_max for stage in others), 50),
-        "beats over 16 ms, of 100": (100 * sum(s.late for s in stages) / sum(s.beats for s in stages), 2),
-        # A gap above this would mean that a worker keeps Python's lock, as the search for huge numbers in a text did.
+        "beats later than 16 ms, in percent": (
+            100 * sum(s.late for s in stages) / sum(s.beats for s in stages),
+            2,
+        ),
+        # A larger gap would mean that a worker keeps Python's lock, as the search for huge numbers in a text once did.
         "gap": (max(stage.max for stage in stages), 400),
     }
     return [f"{name}: {told:.1f}" for name, (told, most) in limits.items() if told > most * slowness]

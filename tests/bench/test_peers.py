@@ -1,4 +1,4 @@
-"""Every benchmark runs on a small volume, once, and everybody reads the values that were written. Nothing is timed.
+"""Every benchmark runs once on a small volume, and every engine reads the values that were written. Nothing is timed.
 
 The figures themselves are made by run.py, on a machine that does nothing else.
 """
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.timeout(300)
 
 
 def done(row: Row) -> Row:
-    """A row in which nothing went wrong: whoever read other values than those written has raised before."""
+    """A complete row. An engine that read wrong values would have raised before."""
     assert OURS not in row.unable, row
     assert all(len(figures) == 1 for figures in row.figures.values())
     assert report.line(row)
@@ -166,7 +166,7 @@ def test_a_goal_is_judged_by_the_median_of_the_rounds() -> None:
     assert (first.peer, first.spread, first.holds) == ("quick", Spread(0.5, 0.5, 1.0), True)
     assert (second.peer, second.holds) == ("quick", True)
     assert (third.peer, third.spread.median, third.holds) == ("slow", 0.5, False)
-    assert (bound.peer, bound.spread.median, bound.holds) == (None, 2.0, True)  # nobody measured the limit
+    assert (bound.peer, bound.spread.median, bound.holds) == (None, 2.0, True)  # no engine measured the limit
 
 
 def test_a_new_row_takes_the_place_of_the_old_one(tmp_path: Path) -> None:

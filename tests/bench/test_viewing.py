@@ -1,4 +1,4 @@
-"""The viewers' benchmarks run, the values are those written, and what is counted is as promised. Nothing is timed.
+"""The viewers' benchmarks run on correct values, and their counts stay within limits. Nothing is timed.
 
 The figures are made by run.py on a machine that does nothing else; what gestures cost is proved in tests/app/
 test_slice_costs.py, with gates.

@@ -1,4 +1,4 @@
-"""The window's benchmarks run, and tell every figure that is promised. Nothing is timed."""
+"""The window's benchmarks run and report all their figures. Nothing is timed."""
 
 from __future__ import annotations
 

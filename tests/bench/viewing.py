@@ -1,4 +1,4 @@
-"""As a viewer would: stepping, scrubbing, panning, fetching ahead, the heartbeat of the hosts, napari, memory.
+"""Reading as viewers do: stepping, scrubbing, panning, prefetching, the hosts' event loops, napari, memory.
 
     python tests/bench/run.py --only viewing           as part of all benchmarks
     python tests/bench/viewing.py [--quick]            by itself, without the peers' table
@@ -71,8 +71,8 @@ def demo(settings: Settings) -> Path:
 
 # ------------------------------------------------------------------------------------------------- stepping
 def steps(settings: Settings) -> Iterator[Row]:
-    """The median step of a walk along z, by form. Each round begins with an empty cache; the steps that decode are in
-    the walk, and in its mean."""
+    """The median step of a walk along z, for each layout. Each round begins with an empty cache; steps that decode are
+    part of the walk and of its mean."""
     volumes = Volumes(settings.folder, settings.shape)
     forms = [FORMS[name] for name in STEPPED if settings.wants(name, "z step")]
     if not forms:
@@ -120,7 +120,7 @@ def _steps(settings: Settings, peers: Peers, volumes: Volumes, form: Any) -> Ite
 
 # ------------------------------------------------------------------------------------------------- one window
 class Window:
-    """A session without a host; its cache and its threads are its own."""
+    """A session without a host, with its own cache and threads."""
 
     def __init__(self, url: str, path: str | None) -> None:
         from zarrscope.runtime.threads import Background, Mailbox
@@ -137,7 +137,7 @@ class Window:
         self.show(0.0, 0.0, 8)
 
     def show(self, y: float, x: float, side: int) -> None:
-        """A square of the plane, pixel by pixel; returns when it is there."""
+        """Shows a square of the plane at one pixel per element; returns when it is complete."""
         self.slice.viewport((y, x, y + side, x + side), (side, side))
         self.rest()
 
@@ -149,7 +149,7 @@ class Window:
         return bool(frame.tiles) and frame.loading == 0
 
     def rest(self) -> None:
-        """The picture is whole, and nothing is under way."""
+        """Waits until the picture is complete and nothing is pending."""
         self.until(self.whole)
         for _ in range(3):
             for pool in (self.background.file_pool, self.background.decode_pool):
@@ -163,7 +163,8 @@ class Window:
 
 
 def deep(settings: Settings) -> Path:
-    """The picture in chunks of 4 x 128 x 128: a plane is some chunks, and the next ones are others."""
+    """The picture in chunks of 4 x 128 x 128: a plane crosses several chunks, and the plane after the fourth needs
+    others."""
     volumes = Volumes(settings.folder, settings.shape)
 
     def make(part: Path) -> None:
@@ -180,7 +181,8 @@ def deep(settings: Settings) -> Path:
 
 # ------------------------------------------------------------------------------------------------- scrubbing
 def scrubbing(settings: Settings) -> Iterator[Row]:
-    """From the last of thirty moves to its picture, whole and drawn, against one move to the same plane from rest."""
+    """The time from the last of thirty moves to its complete picture, compared with one move to the same plane from
+    rest."""
     from zarrscope.nodes.stored_array import StoredArray
 
     url = str(deep(settings))
@@ -223,7 +225,7 @@ def scrubbing(settings: Settings) -> Iterator[Row]:
 
 
 def _pause(window: Window, seconds: float) -> None:
-    """Lets the window work, as an event loop does between two gestures."""
+    """Runs the window's posted calls, as an event loop does between two gestures."""
     end = time.perf_counter() + seconds
     try:
         window.mailbox.run_until(lambda: time.perf_counter() >= end, seconds)
@@ -233,7 +235,7 @@ def _pause(window: Window, seconds: float) -> None:
 
 # ------------------------------------------------------------------------------------------------- panning
 def panning(settings: Settings) -> Row:
-    """Chunks read that no viewport showed, and chunks read twice, while a pyramid is panned: counted as they are
+    """Chunks that no viewport showed, and chunks that were read twice, while a pyramid is panned; counted when they are
     decoded."""
     import zarrscope
     from zarrscope.nodes.stored_array import StoredArray
@@ -277,8 +279,7 @@ def panning(settings: Settings) -> Row:
 
 # ------------------------------------------------------------------------------------------------- fetching ahead
 def ahead(settings: Settings) -> Row:
-    """p99 of the wait for a visible chunk, from asking to having it, while hundreds of others are fetched ahead, and
-    while none are."""
+    """The 99th percentile of the wait for a visible chunk, with and without hundreds of prefetch requests."""
     import zarrscope
     from zarrscope.runtime.threads import Background, Mailbox
     from zarrscope.view.loader import ChunkLoader
@@ -289,7 +290,7 @@ def ahead(settings: Settings) -> Row:
     array: Any = zarrscope.open(deep(settings))["/a"]
     grid = [tuple(index) for index in _grid(array.chunk_grid_shape)]
     background = Background()
-    loader = ChunkLoader(background, limit=4 << 20)  # nothing stays until it is asked for again
+    loader = ChunkLoader(background, limit=4 << 20)  # no chunk stays in the cache until it is requested again
     mailbox = Mailbox()
     owner = background.owner(mailbox)
     chosen = random.Random(1).sample(grid, len(grid) // 2)
@@ -313,7 +314,7 @@ def ahead(settings: Settings) -> Row:
     chance = random.Random(1)
     for _ in range(settings.rounds):
         found: dict[str, list[float]] = {name: [] for name in figures}
-        for _ in range(2 if settings.quick else 20):  # by turns: what else the machine does meets both
+        for _ in range(2 if settings.quick else 20):  # alternating, so that other load affects both
             for name in chance.sample([*figures], 2):
                 found[name] += waits(name == OURS)
         for name, seconds in found.items():
@@ -323,7 +324,7 @@ def ahead(settings: Settings) -> Row:
 
 
 class Ahead:
-    """Another window: it always has some dozens of chunks to be fetched ahead."""
+    """Another window, which always has some dozens of chunks to prefetch."""
 
     def __init__(self, loader: Any, array: Any, indices: list[tuple[int, ...]]) -> None:
         from zarrscope.runtime.threads import Mailbox
@@ -369,7 +370,7 @@ def _idle(mailbox: Any, seconds: float) -> None:
 
 # ------------------------------------------------------------------------------------------------- hosts
 def heartbeats(settings: Settings) -> Iterator[Row]:
-    """Gaps of a host's event loop while chunks are decoded all the time. heartbeat.py says how."""
+    """Gaps of a host's event loop while chunks are decoded continuously, as heartbeat.py describes."""
     hosts = {"Qt": [*screen(), sys.executable, str(BENCH / "heartbeat.py"), "qt"]}
     hosts["Textual"] = [sys.executable, str(BENCH / "heartbeat.py"), "tui"]
     beats = 100 if settings.quick else 1000
@@ -404,7 +405,7 @@ def run(command: list[str], seconds: float = 300.0) -> str:
 
 # ------------------------------------------------------------------------------------------------- closing
 def closing(settings: Settings) -> Row:
-    """Resident memory after a session that filled the cache was closed, over what it was after a first small one."""
+    """Resident memory after closing a session that filled the cache, minus that after closing a small one."""
     figures: list[float] = []
     kept = 0.0
     for _ in range(1 if settings.quick else 3):
@@ -446,7 +447,7 @@ def _closing(url: str) -> None:
 
 
 def resident() -> float:
-    """MiB of this process that are in memory."""
+    """The resident memory of this process in MiB."""
     gc.collect()
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 

@@ -1,4 +1,4 @@
-"""The volumes that are read: one picture in many forms, made once in a folder that is kept.
+"""The volumes that are read: one picture in many layouts, made once and kept in a folder.
 
     Volumes(folder, shape).need(FORMS["zstd 64"])      -> the path of the store, made now if it is not there
 
@@ -30,7 +30,7 @@ Compression = Literal["blosc-lz4", "blosc-zstd", "zstd", "gzip", "raw"]
 
 @dataclass(frozen=True)
 class Form:
-    """One way to store the picture. `reshape` gives the array's shape from the volume's; `chunks` likewise."""
+    """One layout of the picture. `reshape` gives the array's shape from the volume's, `chunks` the chunk shape."""
 
     name: str
     compression: Compression
@@ -56,7 +56,7 @@ def cube(edge: int) -> Callable[[Shape], Shape]:
 
 
 def quarters(shape: Shape) -> Shape:
-    """Four shards, in a multiple of 32."""
+    """The shape of four shards, in multiples of 32."""
     return (shape[0], *(max(32, n // 2) for n in shape[1:]))
 
 
@@ -104,7 +104,7 @@ FORMS: dict[str, Form] = {
 
 
 class Volumes:
-    """The folder where the volumes are. What is half made is made anew."""
+    """The folder of the volumes. An incomplete one is made again."""
 
     def __init__(self, folder: Path, shape: Shape = FULL) -> None:
         self.shape = shape
@@ -118,7 +118,7 @@ class Volumes:
         return _whole(path, lambda part: _save(part, picture(self.shape)))
 
     def expected(self, form: Form) -> NDArray[np.uint16]:
-        """The values that a full read must give."""
+        """The values of a full read."""
         volume: NDArray[np.uint16] = np.load(self.picture, mmap_mode="r")
         return volume[: self.shape[0] // form.part].reshape(self.shape_of(form))
 
@@ -126,11 +126,11 @@ class Volumes:
         return form.reshape((self.shape[0] // form.part, *self.shape[1:]))
 
     def need(self, form: Form) -> Path:
-        """The store of this form."""
+        """The path of the store with this layout, which is made if it is missing."""
         return _whole(self.folder / form.folder, lambda part: write(form, part, self.expected(form)))
 
     def need_as(self, name: str, make: Callable[[Path], object]) -> Path:
-        """Anything else that is made once."""
+        """The path of another thing that is made once."""
         return _whole(self.folder / name, make)
 
 
@@ -204,7 +204,7 @@ def write(form: Form, path: Path, values: NDArray[np.uint16]) -> None:
 
 
 def compressors(compression: Compression, dialect: str = "v3") -> Any:
-    """As zarr-python takes them."""
+    """The compressors as zarr-python takes them."""
     if dialect == "v2":
         import numcodecs
 
@@ -224,7 +224,7 @@ def compressors(compression: Compression, dialect: str = "v3") -> Any:
 
 
 def codecs(compression: Compression) -> list[dict[str, Any]]:
-    """As documents of v3 spell them; zarrscope and tensorstore take them so."""
+    """The codecs as v3 documents spell them, for zarrscope and tensorstore."""
     blosc = {"clevel": 5, "blocksize": 0, "typesize": 2}
     settings: dict[str, list[dict[str, Any]]] = {
         "blosc-lz4": [{"name": "blosc", "configuration": {**blosc, "cname": "lz4", "shuffle": "shuffle"}}],

@@ -1,4 +1,4 @@
-"""The window as a person uses it: how soon it is there, and whether a gesture ever holds it up.
+"""The window: time until it is shown, and the longest block of its event loop during gestures.
 
     python tests/bench/run.py --only window                        all of it; --quick only tries it
     python tests/bench/window.py start PLACE                       one start, one JSON line; needs a display
@@ -44,7 +44,7 @@ SILX = "silx, in memory"
 PEER = "napari-ome-zarr"
 WIDE = 100_000
 STARTED = "ZARRSCOPE_BENCH_STARTED"
-"""The clock when the command was given, for the process that is timed."""
+"""The clock at the start of the command, for the process that is timed."""
 WALKS = ("slider", "pan", "plate", "list", "three")
 
 
@@ -149,7 +149,7 @@ def measure(settings: Settings) -> Iterator[Row]:
 
 
 def ask(arguments: list[str]) -> dict[str, Any]:
-    """The result of this program with these arguments, in a process of its own."""
+    """Runs this program with these arguments in a process of its own, and returns its result."""
     from bench.viewing import run, screen
 
     os.environ[STARTED] = repr(time.time())
@@ -161,7 +161,8 @@ def ask(arguments: list[str]) -> dict[str, Any]:
 
 
 def starts(settings: Settings, place: Path) -> Iterator[Row]:
-    """The display's own start is in the first figure where it has to be started, too."""
+    """The times of a second start: the first one, which is not counted, compiles modules and starts the display."""
+    ask(["start", str(place)])
     told = [ask(["start", str(place)]) for _ in range(1 if settings.quick else 5)]
     for case, most in (("first window", 1.5), ("coarse picture after it", 0.3), ("sharp after it", 0.0)):
         figures = {OURS: [each[case] for each in told]}
@@ -186,7 +187,7 @@ def _walk(settings: Settings, walk: str, place: Path) -> Iterator[Row]:
 
 
 def beside(settings: Settings, place: Path, told: list[dict[str, Any]]) -> Iterator[Row]:
-    """One step of the slider to its sharp picture, drawn, beside the others."""
+    """One step of the slider to its sharp, drawn picture, for zarrscope and its peers."""
     figures = {OURS: [each["sharp"] for each in told]}
     unable: dict[str, str] = {}
     from bench import napari_peer
@@ -211,17 +212,18 @@ def beside(settings: Settings, place: Path, told: list[dict[str, Any]]) -> Itera
 
 # ------------------------------------------------------------------------------------------------- one process
 class Desk:
-    """The window in a process of its own, with a place open."""
+    """The window in a process of its own, with an open hierarchy."""
 
     def __init__(self, place: str) -> None:
-        from qtpy.QtCore import QEvent, QObject
-        from qtpy.QtWidgets import QApplication
-
-        from zarrscope_app.presenters import Forgetful
-        from zarrscope_app.process import own_process, tune_interpreter
-        from zarrscope_app.qt.window import Window
+        from zarrscope_app.process import own_process, tune_interpreter, uncollected
 
         own_process()
+        with uncollected():  # as the application's main
+            from zarrscope_app.presenters import Forgetful
+            from zarrscope_app.qt.toolkit.core import QEvent, QObject
+            from zarrscope_app.qt.toolkit.widgets import QApplication
+            from zarrscope_app.qt.window import Window
+
         self.application: Any = QApplication.instance() or QApplication(sys.argv[:1])
         self.window = Window(Forgetful())
         self.window.resize(1200, 800)
@@ -255,13 +257,19 @@ class Desk:
             self.painted.append((time.time(), drawn, drawn and frame.loading == 0))
 
     def until(self, happened: Callable[[], bool], seconds: float = 60.0) -> None:
-        from qtpy.QtCore import QEventLoop
+        from zarrscope_app.qt.toolkit.core import QEventLoop, QTimer
 
+        # It sleeps while nothing happens, as the application does: a loop that asks for events all the time would
+        # take Python's lock from the workers, and a core.
+        flags = QEventLoop.ProcessEventsFlag
+        waker = QTimer()
+        waker.start(5)
         end = time.monotonic() + seconds
         while not happened():
             if time.monotonic() > end:
                 raise RuntimeError("the picture did not come")
-            self.application.processEvents(QEventLoop.ProcessEventsFlag.AllEvents, 5)
+            self.application.processEvents(flags.AllEvents | flags.WaitForMoreEvents)
+        waker.stop()
 
     def rest(self) -> None:
         self.until(lambda: self.session.state.status.value == "ready" and not self.session.state.selecting)
@@ -276,7 +284,7 @@ class Desk:
 
 
 def start(place: str) -> dict[str, Any]:
-    """Seconds to the first window, from there to a picture, and to the whole one."""
+    """Seconds to the first window, from there to a picture, and to the complete picture."""
     began = float(os.environ[STARTED])
     desk = Desk(place)
     desk.until(lambda: bool(desk.painted) and desk.painted[-1][2])
@@ -289,14 +297,14 @@ def start(place: str) -> dict[str, Any]:
 
 
 def walk(name: str, place: str, beats: int) -> dict[str, Any]:
-    """The heartbeat while a person does one thing over and over."""
+    """The heartbeat while one gesture is repeated."""
     from dataclasses import asdict
 
     from bench.viewing import resident
     from zarrscope.view.loader import shared
 
     desk = Desk(place)
-    if name != "list":  # there it is the listing that counts
+    if name != "list":  # in this host the listing counts
         desk.rest()
     if name == "three":
         desk.window.run("three-views")
@@ -314,7 +322,7 @@ def walk(name: str, place: str, beats: int) -> dict[str, Any]:
 
 
 def _is_whole_since(desk: Desk, seen: int) -> bool:
-    """Whether a whole picture was drawn after the first `seen` paintings, and nothing more is loading."""
+    """Whether a complete picture was drawn after the first `seen` paintings, and nothing is loading any more."""
     return any(whole for _, _, whole in desk.painted[seen:]) and desk.session.slice.frame.loading == 0
 
 
@@ -387,7 +395,7 @@ GESTURES: dict[str, Callable[[Desk], Iterator[None]]] = {
 
 
 def silx(place: str) -> dict[str, Any]:
-    """A step of silx' stack view to its picture: the values are in memory."""
+    """A step of silx's stack view to its picture, with the values in memory."""
     import numpy as np
     from qtpy.QtWidgets import QApplication
 

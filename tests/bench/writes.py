@@ -17,7 +17,7 @@ from bench.volumes import Volumes, codecs, quarters
 
 ENGINES = ("zarrscope", "tensorstore", "zarrs", "zarr 3", "zarr 2.18")
 READERS = ("tensorstore", "zarr 3", "zarrscope")
-"""The engines that read back; the first that is not the writer does."""
+"""The engines that read the values back: the first one that is not the writer."""
 FORMS: dict[str, dict[str, Any]] = {
     "v3 zstd 64^3": {"compression": "zstd", "edge": 64},
     "v3 blosc-lz4 64^3": {"compression": "blosc-lz4", "edge": 64},

@@ -1,4 +1,4 @@
-"""Every remote store's promises about missing and denied values (core/zarrscope/stores/store.py, "absence is known").
+"""The contract of remote stores about missing and denied values (core/zarrscope/stores/store.py, "absence is known").
 
 Subclass, give `serving(answer)`: a context that opens a store over VALUES on a server which answers, of the keys that
 `answer` names, as it says. Each backend translates its service's words; the rules are the same.

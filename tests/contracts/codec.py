@@ -25,7 +25,7 @@ LITTLE = ("bytes", {"endian": "little"})
 BIG = ("bytes", {"endian": "big"})
 OBJECT = DataType("object", np.dtype(object), 0)
 MEMORY = 32 << 20
-"""Far above what the small chunks here need, far below what a lying length could ask for."""
+"""Far above the needs of the small chunks here, and far below a false length in a header."""
 
 Named = tuple[str, dict[str, Any]]
 
@@ -55,7 +55,7 @@ class Example:
 
 
 def numbers(dtype: str, shape: tuple[int, ...] = (6, 4, 10)) -> np.ndarray:
-    """Some numbers of any dtype: smooth, as images are, with every bit pattern among them for raw types."""
+    """Numbers of any dtype: smooth as in images, and arbitrary bit patterns for raw types."""
     rng = np.random.default_rng(7)
     kind = np.dtype(dtype)
     if kind.kind in "fc":
@@ -96,7 +96,8 @@ def shard(shape: list[int], codecs: list[Named], index: list[Named] | None = Non
 
 
 def compressed(name: str, *settings: dict[str, Any]) -> list[Example]:
-    """Examples of a bytes→bytes codec: alone, and inside another whose decoded size it must then guess."""
+    """Examples for a bytes→bytes codec: alone, and inside another codec, in which case it does not know its decoded
+    size."""
     made = []
     for configuration in settings or ({},):
         made += [

@@ -1,4 +1,6 @@
-"""Processes that count up one value, each by a store of its own: with conflicts told, no count is lost."""
+"""Processes that each increment one stored number through a store of their own: conflicts are reported, so no increment
+is lost.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +25,8 @@ store.close()
 
 
 def count_up(opening: str, *arguments: str, times: int) -> bytes:
-    """Each process adds one to the value at "n" `times` times. The value that must be there then, where it was 0.
-
-    `opening`: the lines that make `store`, of `sys.argv[2:]`, which are the arguments.
-    """
+    """Starts processes that each add one to the value at "n" `times` times, and returns the final value expected from
+    0. `opening`: the lines of code that make `store`; the arguments are in `sys.argv[2:]`."""
     command = [sys.executable, "-c", _COUNTS.format(opening=opening), str(times), *arguments]
     running = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(PROCESSES)]
     for each in running:

@@ -200,7 +200,7 @@ def listed(keys: Iterator[str] | list[str], prefix: str) -> list[Entry]:
 
 
 def a_plain_array(dialect: Dialect, path: str = "/g/a", shape: tuple[int, ...] = (10, 7)) -> ArrayMetadata:
-    """An array that every dialect can hold: no fill value but zero, one compressor."""
+    """An array that every dialect can store: with the fill value zero and one compressor."""
     dtype = data_type("uint16")
     codecs = (CodecSpec("bytes", Configuration({"endian": "little"})), CodecSpec("gzip", Configuration({"level": 1})))
     return dialect.adapt(
@@ -439,7 +439,7 @@ JUNK: list[Any] = [None, True, -1, 0, 1.5, 10**30, "x", "", "NaN", [], [None], [
 
 
 def mutations(value: Any, depth: int = 0) -> Iterator[Any]:
-    """The document with one member taken out, renamed or of another type; to three levels."""
+    """Yields the document with one member removed, renamed or replaced by another type, down to three levels."""
     if isinstance(value, dict):
         for name in value:
             rest = {key: each for key, each in value.items() if key != name}
@@ -461,7 +461,7 @@ def mutations(value: Any, depth: int = 0) -> Iterator[Any]:
 
 
 def fault(dialect: Dialect, path: str, documents: Documents) -> ZarrscopeError | None:
-    """The first error of a node, in the order in which a hierarchy asks; any other exception is a failure."""
+    """The first error of a node in the order in which a hierarchy parses it; any other exception fails the test."""
     try:
         detect({key: value for key, value in documents.items() if "/" not in key})
         node = dialect.parse(path, own(dialect, path, documents))
@@ -517,19 +517,19 @@ def test_junk_is_a_named_error(dialect: Dialect, junk: bytes) -> None:
     path = array_path(dialect)
     key = next(key for key in dialect.documents(path) if key in TEMPLATES[dialect.name])
     error = fault(dialect, path, {key: junk})
-    if error is None:  # N5 takes any object for the attributes of a group, one with a number of 5000 digits, too
+    if error is None:  # N5 accepts any object as the attributes of a group, also with a number of 5000 digits
         assert dialect.name == "n5"
         assert junk.startswith(b'{"shape"')
     else:
         assert error.key == key
-    assert dialect.claimed(path, {key: junk}) in (None, "array", "group")
+    assert dialect.stated_kind(path, {key: junk}) in (None, "array", "group")
     assert dialect.consolidated({}) is None
 
 
 @every
 def test_without_documents_no_kind_is_claimed(dialect: Dialect) -> None:
-    assert dialect.claimed(array_path(dialect), {}) is None
-    assert dialect.claimed(array_path(dialect), {"another/document": b"{}"}) is None
+    assert dialect.stated_kind(array_path(dialect), {}) is None
+    assert dialect.stated_kind(array_path(dialect), {"another/document": b"{}"}) is None
 
 
 @every

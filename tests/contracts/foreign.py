@@ -1,4 +1,4 @@
-"""Arrays that zarrscope writes and others open, and the reverse: one table of arrays, from the registered schemas.
+"""One table of arrays, made from the registered schemas, that zarrscope writes and others read, and the reverse.
 
 `settings` gives each codec that can be written with every setting that its schema tells apart: each value of an
 enumeration, the ends and the default of a range, both of a flag. `types` are data types with fill values, `layouts`
@@ -35,17 +35,17 @@ Named = tuple[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Case:
-    """One array: its name among all, and what `create_array` is told."""
+    """One array: its unique name, and the arguments of `create_array`."""
 
     name: str
     values: Any
     options: dict[str, Any]
     about: str = ""
-    """The codec, or what else the case is about."""
+    """The codec, or another subject, that the case tests."""
 
 
 def _varied(schema: Any) -> Iterator[Any]:
-    """Values that tell a member's settings apart."""
+    """Several values for a member, so that its settings can be distinguished."""
     if "enum" in schema:
         yield from schema["enum"]
     elif schema.get("type") == "boolean":
@@ -60,7 +60,7 @@ BASE: dict[str, dict[str, Any]] = {
     "numcodecs.blosc": {"cname": "zstd", "clevel": 5, "shuffle": 1, "blocksize": 0},
 }
 VALUES: dict[tuple[str, str], list[Any]] = {
-    # the lowest levels are a matter of speed, and the whole range of integers one of patience
+    # the lowest levels only change speed, and the whole range of integers would take too long
     ("zstd", "level"): [-131072, -7, 0, 1, 3, 19, 22],
     ("blosc", "typesize"): [1, 2, 4, 8, 255],
     ("blosc", "blocksize"): [0, 128, 4096],
@@ -89,7 +89,6 @@ VALUES: dict[tuple[str, str], list[Any]] = {
     **{("numcodecs.pcodec", m): [] for m in SCHEMAS["numcodecs.pcodec"].members if m != "level"},
 }
 """The values to try of a member whose schema leaves too much open, or that only examples can set."""
-COSTLY = 1 << 16
 
 
 def tiled(values: Any) -> Any:
@@ -101,7 +100,7 @@ def tiled(values: Any) -> Any:
 
 @cache
 def settings() -> tuple[Case, ...]:
-    """Every codec that is written, with each setting alone changed."""
+    """Every codec that zarrscope writes, with each setting varied separately."""
     cases: dict[str, Case] = {}
     for name, row in CODECS.items():
         if not row.writes or not row.installed:
@@ -173,7 +172,7 @@ def _values_of(dtype: str) -> Any:
 
 @cache
 def types() -> tuple[Case, ...]:
-    """Data types × fill values: three chunks, of which the second is not stored."""
+    """Data types with fill values: three chunks, of which the second is not stored."""
     return tuple(
         Case(
             f"{dtype.strip('?[]').replace('[', '-') or 'bool'}-{i}",
@@ -234,7 +233,7 @@ def layouts() -> tuple[Case, ...]:
 
 
 def written(place: Path, dialect: str, cases: tuple[Case, ...]) -> dict[str, Case]:
-    """The cases that the dialect has words for, stored at `place` by their names."""
+    """Writes the cases that the dialect can express into `place`, named after them."""
     hierarchy = zarrscope.open(place, "a", dialect=dialect)
     done = {}
     for case in cases:
@@ -320,8 +319,8 @@ def _unpacked(told: Any) -> Any:
 
 @dataclass(frozen=True)
 class Job:
-    """The work of another implementation with arrays: "look" gives their values, "rewrite" writes each backwards along
-    its first axis and gives what it then reads."""
+    """Work on arrays for another implementation: "look" returns their values, "rewrite" writes each array reversed
+    along its first axis and returns what it then reads."""
 
     place: Path
     act: str
@@ -331,8 +330,8 @@ class Job:
 
 
 def done_by(python: Path, jobs: Sequence[Job]) -> list[dict[str, Any]]:
-    """For each job, the values of each array, or what was raised, as text. One process does them all: importing such
-    libraries takes longer than most of the work."""
+    """For each job, the values of each array or the text of its error. One process does all jobs, because importing
+    these libraries takes longer than most of the work."""
     done = subprocess.run(
         [str(python), "-c", _CHILD],
         input=json.dumps([[str(job.place), job.act, job.driver, job.names] for job in jobs]),
@@ -443,7 +442,8 @@ LACKING: dict[tuple[str, str], dict[str, str]] = {
         "type struct": "tensorstore reads one field at a time",
     },
 }
-"""(dialect, reader) → codecs and data types that it has not, and why: no array with one of them is read."""
+"""(dialect, reader) → codecs and data types that the reader does not support, with the reason: arrays with one of them
+are skipped."""
 _DELTA_OF_3_3 = (
     {"numcodecs.delta-1": "from 3.3 on it hands numcodecs native elements, which takes their bytes for big-endian ones"}
     if _ZARR >= (3, 3)
@@ -481,7 +481,7 @@ SINGLE: dict[tuple[str, str], dict[str, str]] = {
         "zstd-11": "tensorstore knows no checksum of zstd in v2",
     },
 }
-"""(dialect, reader) → names of single cases that it does not read, and why."""
+"""(dialect, reader) → names of single cases that the reader does not read, with the reason."""
 _UNSIGNED = "numcodecs takes the offset from unsigned numbers, which numpy 2 does not let it"
 _ISNAN = "zarr-python 3.0 asks of raw bytes whether they are NaN"
 UNWRITTEN_BY: dict[tuple[str, str], dict[str, str]] = {
@@ -500,7 +500,8 @@ UNWRITTEN_BY: dict[tuple[str, str], dict[str, str]] = {
         "numcodecs.zfpy-0": "numcodecs 0.16 cannot write zfp in the mode of its configuration",
     },
 }
-"""(dialect, reader) → codecs, data types and names of cases that it reads and does not write, and why."""
+"""(dialect, reader) → codecs, data types and names of cases that the reader reads but does not write, with the
+reason."""
 
 
 def ingredients(case: Case) -> set[str]:
@@ -517,7 +518,7 @@ def ingredients(case: Case) -> set[str]:
 
 
 def exempt(dialect: str, reader: str, case: Case, *, writing: bool = False) -> str | None:
-    """Why this reader need not read the case, or with `writing` write it; None where it must."""
+    """The reason why this reader need not read the case (with `writing`, write it); None if it must."""
     lacking = LACKING.get((dialect, reader), {})
     if writing:
         lacking = {**lacking, **UNWRITTEN_BY.get((dialect, reader), {})}
@@ -526,7 +527,7 @@ def exempt(dialect: str, reader: str, case: Case, *, writing: bool = False) -> s
 
 
 def unwritten(dialect: str, case: Case) -> str | None:
-    """Why zarrscope itself has no words for the case in a dialect, or the library no encoder."""
+    """The reason why zarrscope cannot express a case in a dialect, or a library has no encoder for it."""
     names = ingredients(case)
     if '"snappy"' in json.dumps(case.options.get("codecs")):
         return "the blosc library has no snappy"
@@ -544,7 +545,7 @@ def unwritten(dialect: str, case: Case) -> str | None:
 
 
 def alike(ours: Any, theirs: Any) -> bool:
-    """Whether two readings are one, whatever type each gives to text and bytes."""
+    """Whether two results are equal, whatever types represent text and bytes."""
     ours = np.asarray(ours)
     if ours.dtype.kind == "O" or theirs.dtype.kind == "O":
         return ours.shape == theirs.shape and all(

@@ -1,4 +1,4 @@
-"""A web server on this machine that does whatever web servers do wrong, on purpose and by accident.
+"""A web server on this machine with the faults of real web servers, accidental and malicious.
 
 `BEHAVIOURS` names each way; `hostile(name)` runs a server that answers every request for DOCUMENTS and CHUNKS so, or
 only for keys that `only` picks. A behaviour writes raw bytes: nothing is between it and the client.
@@ -17,9 +17,10 @@ from urllib.parse import unquote, urlsplit
 
 PAGE = b"<!DOCTYPE html>\n<html><body>Welcome</body></html>"
 LOGIN = b"<html><body><form action=login>user, password</form></body></html>"
-BOMB = gzip.compress(gzip.compress(bytes(1 << 26)) * 4)  # unpacks once to 256 KiB of what unpacks to 256 MiB
+# decompresses once to 256 KiB of data that decompress to 256 MiB
+BOMB = gzip.compress(gzip.compress(bytes(1 << 26)) * 4)
 ZEROS = gzip.compress(bytes(1 << 27))
-"""128 KiB that unpack to 128 MiB."""
+"""128 KiB that decompress to 128 MiB."""
 
 
 @dataclass
@@ -28,11 +29,11 @@ class Ask:
 
     key: str
     span: str | None
-    """Its Range."""
+    """The Range header of the request."""
     value: bytes | None
-    """The answer of a server without faults."""
+    """The answer that a correct server would give."""
     count: int
-    """How often this key was asked for."""
+    """The number of requests for this key so far."""
     write: Callable[[bytes], Awaitable[None]]
     stop: asyncio.Event
 
@@ -74,11 +75,11 @@ class Ask:
 
 
 class Hangup(Exception):
-    """The connection ends here, without a word."""
+    """Ends the connection without an answer."""
 
 
 class Reset(Exception):
-    """… with a reset."""
+    """Resets the connection."""
 
 
 Behaviour = Callable[[Ask], Awaitable[None]]
@@ -149,7 +150,7 @@ async def gzip_cut_short(ask: Ask) -> None:
 
 @behaviour
 async def gzip_of_parts(ask: Ask) -> None:
-    """As some caches do: a part of the compressed value."""
+    """Some caches do this: the answer is a part of the compressed value."""
     packed = gzip.compress(ask.value or b"")
     if ask.span is None:
         await ask.answer("200 OK", packed, "Content-Encoding: gzip")
@@ -304,7 +305,7 @@ status("expired address", "403 Forbidden", "Content-Type: application/xml",
 
 @behaviour
 async def denied_where_it_is(ask: Ask) -> None:
-    """403 for what is there, 404 for what is not."""
+    """403 for existing keys, 404 for missing ones."""
     await ask.answer(*("404 Not Found", b"") if ask.value is None else ("403 Forbidden", b""))
 
 
@@ -361,7 +362,7 @@ async def a_page_in_parts(ask: Ask) -> None:
 
 @behaviour
 async def a_login_instead(ask: Ask) -> None:
-    """Only for what is there."""
+    """A login page for existing keys only."""
     if ask.value is None:
         await ask.answer("404 Not Found", b"")
     else:
@@ -370,7 +371,7 @@ async def a_login_instead(ask: Ask) -> None:
 
 @behaviour
 async def all_is_text_html(ask: Ask) -> None:
-    """A server that calls every value a page."""
+    """A server that gives every value the content type of a page."""
     if ask.value is None:
         await ask.answer("404 Not Found", PAGE, "Content-Type: text/html")
     else:
@@ -427,7 +428,7 @@ async def parts_in_an_envelope(ask: Ask) -> None:
 
 @behaviour
 async def a_part_of_the_whole(ask: Ask) -> None:
-    """206 to those who asked for everything."""
+    """206 with a part to requests for whole values."""
     if ask.span is None:
         await ask.answer("206 Partial Content", b"012", "Content-Range: bytes 0-2/10")
     else:
@@ -436,7 +437,7 @@ async def a_part_of_the_whole(ask: Ask) -> None:
 
 @behaviour
 async def no_part_pleases(ask: Ask) -> None:
-    """416 for every part."""
+    """416 to every request for a part."""
     if ask.span is None:
         await ask.honest()
     else:
@@ -459,7 +460,8 @@ async def a_thousand_cookies(ask: Ask) -> None:
 # ------------------------------------------------------------------------------------------- the server
 @dataclass
 class Hostile:
-    """A running server. `act` answers requests for keys that `only` picks; the rest is answered honestly."""
+    """A running server. `act` answers requests for the keys that `only` selects; other requests get a correct
+    answer."""
 
     values: Mapping[str, bytes]
     act: Behaviour
@@ -468,14 +470,14 @@ class Hostile:
     asked: list[str] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
     sent: int = 0
-    """Bytes that were written to all clients."""
+    """The number of bytes written to all clients."""
 
 
 @contextmanager
 def hostile(
     act: str | Behaviour, values: Mapping[str, bytes], only: Callable[[str], bool] = lambda key: True
 ) -> Iterator[Hostile]:
-    """Runs until it is left; every connection then ends."""
+    """Runs the server during the `with` block; then every connection ends."""
     state = Hostile(values, BEHAVIOURS[act] if isinstance(act, str) else act, only)
     loop = asyncio.new_event_loop()
     stop = asyncio.Event()

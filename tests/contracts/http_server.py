@@ -1,13 +1,16 @@
-"""A web server on this machine for tests: ranges or none, a gate, faults on demand, and a record of what was asked."""
+"""A web server for tests, with or without ranges; it can hold requests, fail on demand, and records them."""
 
 from __future__ import annotations
 
+import hashlib
 import socket
 import struct
 import threading
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
+from http.server import BaseHTTPRequestHandler, HTTPServer, SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -23,6 +26,8 @@ class WebServer:
     def __init__(self, values: MutableMapping[str, bytes]) -> None:
         self.values = values
         self.ranges = True
+        self.tags = False
+        """Whether answers state e-tags."""
         self.faults: dict[str, list[int | str]] = {}
         self.redirects: dict[str, str] = {}
         self.asked: list[tuple[str, str | None]] = []
@@ -62,6 +67,31 @@ class WebServer:
     def wait_closed(self, count: int, timeout: float = 20.0) -> bool:
         with self.changed:
             return self.changed.wait_for(lambda: self.closed_early >= count, timeout)
+
+
+@contextmanager
+def serving(server: HTTPServer, name: str = "web-server") -> Iterator[str]:
+    """Runs a server on a thread of its own, and yields the server's address."""
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, name=name)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class QuietFolder(SimpleHTTPRequestHandler):
+    """Serves a folder as `python -m http.server` does, without its log."""
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def folder_server(folder: Path) -> HTTPServer:
+    """Python's own web server of a folder; see `serving`."""
+    return ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietFolder, directory=str(folder)))
 
 
 @contextmanager
@@ -111,15 +141,15 @@ def web_server(values: MutableMapping[str, bytes] | None = None) -> Iterator[Web
             if value is None:
                 self.answer(404, b"<html>no such page</html>", {})
                 return
-            status, headers = 200, {}
+            status, headers = 200, {"ETag": f'"{hashlib.md5(value).hexdigest()}"'} if state.tags else {}
             if span and state.ranges:
                 first, _, last = span.removeprefix("bytes=").partition("-")
                 start = int(first) if first else max(0, len(value) - int(last))
                 stop = min(len(value), int(last) + 1) if first and last else len(value)
                 if start >= len(value):
-                    self.answer(416, b"", {"Content-Range": f"bytes */{len(value)}"})
+                    self.answer(416, b"", {**headers, "Content-Range": f"bytes */{len(value)}"})
                     return
-                status, headers = 206, {"Content-Range": f"bytes {start}-{stop - 1}/{len(value)}"}
+                status, headers = 206, {**headers, "Content-Range": f"bytes {start}-{stop - 1}/{len(value)}"}
                 value = value[start:stop]
             self.answer(status, value, headers, short=fault == SHORT)
 

@@ -1,4 +1,4 @@
-"""The journeys a person makes, spoken to a robot: every host supplies one and gets the same suite.
+"""The journeys: what users do from opening to saving, as tests that every host runs with a robot of its own.
 
 How to run them for a host (tests/app/test_journeys_<host>.py):
 
@@ -50,21 +50,21 @@ _numbers = count(1)
 
 
 class Shelf(memory.MemoryStore):
-    """A store in memory that can be slow and broken on demand. `address` opens it."""
+    """A store in memory that can be made slow or faulty. `address` opens it."""
 
     def __init__(self) -> None:
         super().__init__(name=f"shelf-{next(_numbers)}")
         memory._named[self.url.removeprefix("memory://")] = self
         self.address = self.url
         self.read: list[str] = []
-        """Keys of chunks that were answered, in order."""
+        """The keys of the chunks that were read, in order."""
         self.failing: set[str] = set()
-        """Keys, and prefixes for listings, that cannot be read."""
+        """The keys, and for listings the prefixes, that cannot be read."""
         self._open = threading.Condition()
         self._held = ""
 
     def hold(self, what: str) -> None:
-        """ "chunks", "listings" or what chunks' keys begin with: no answer until `release`."""
+        """Holds back answers for "chunks", "listings" or keys of chunks with this prefix until `release`."""
         self._held = what
 
     def release(self) -> None:
@@ -73,7 +73,7 @@ class Shelf(memory.MemoryStore):
             self._open.notify_all()
 
     def _wait(self, what: str, cancelled: Callable[[], bool], key: str = "") -> bool:
-        """Waits at the gate. False when the request was given up meanwhile."""
+        """Waits at the gate. Returns False if the request was cancelled meanwhile."""
         with self._open:
             while self._held and (self._held == what or key.startswith(self._held)):
                 if cancelled():
@@ -157,7 +157,8 @@ def labelled_image(shelf: Shelf) -> Hierarchy:
 
 
 def tree_of_all_kinds(shelf: Shelf) -> Hierarchy:
-    """Names that sort naturally, a nested group, an empty one, an array that cannot be decoded, one of strings."""
+    """Makes a hierarchy of names in natural order, a nested group, an empty group, an array that cannot be decoded, and
+    an array of strings."""
     hierarchy = open_hierarchy(shelf, "a")
     hierarchy.create_group("/many", {"comment": "three of them", "scale": 0.50, "list": [1, 2, 3], "ok": True})
     for name in ("img10", "img2", "img1"):
@@ -174,17 +175,17 @@ def tree_of_all_kinds(shelf: Shelf) -> Hierarchy:
 
 
 DEMAND = "https://example.com/zarr/mirrored"
-"""The name of an extension that nobody knows."""
+"""The name of an extension that no program knows."""
 
 
 ENCODING = "https://example.com/zarr/encoding"
-"""The name of a metadata encoding that nobody knows."""
+"""The name of a metadata encoding that no program knows."""
 PRICE = "https://example.com/zarr/price"
-"""The name of a data type that nobody knows."""
+"""The name of a data type that no program knows."""
 
 
 def guarded_group(shelf: Shelf) -> Hierarchy:
-    """A group "/guarded" that demands an extension nobody knows, with an array "inside" beneath it."""
+    """Makes a group "/guarded" with a required extension that no program knows, and an array "inside" beneath it."""
     hierarchy = open_hierarchy(shelf, "a")
     hierarchy.create_array("/guarded/inside", shape=(4, 6), dtype="int16", chunks=(2, 3))[...] = 5
     key = "guarded/zarr.json"
@@ -195,7 +196,7 @@ def guarded_group(shelf: Shelf) -> Hierarchy:
 
 
 def array_with_fallback(shelf: Shelf) -> Hierarchy:
-    """An array "/priced" whose data type nobody knows, and whose document offers int16 in its place."""
+    """Makes an array "/priced" of an unknown data type, whose document offers int16 as a fallback."""
     hierarchy = open_hierarchy(shelf, "a")
     hierarchy.create_array("/priced", shape=(4, 6), dtype="int16", chunks=(2, 3))[...] = 5
     document = json.loads(shelf.get("priced/zarr.json") or b"")
@@ -206,7 +207,8 @@ def array_with_fallback(shelf: Shelf) -> Hierarchy:
 
 @contextmanager
 def miserly(shelf: Shelf, missing: set[str]) -> Iterator[str]:
-    """The address of a web server that has all of `shelf` but `missing`, and answers 403 of what it lacks."""
+    """The address of a web server that serves `shelf` without the keys in `missing`, and answers 403 to requests for
+    absent keys."""
 
     async def act(ask: Ask) -> None:
         if ask.value is None:
@@ -221,7 +223,8 @@ def miserly(shelf: Shelf, missing: set[str]) -> Iterator[str]:
 
 # ---------------------------------------------------------------------- the robot
 class Robot(abc.ABC):
-    """The actions that a journey needs of a host. `wait` has a time limit; all else returns at once or after `wait`."""
+    """The actions that journeys need from a host. `wait` has a time limit; the other methods return at once or after
+    `wait`."""
 
     session: Session
     """The session that the host shows after `open`."""
@@ -236,28 +239,28 @@ class Robot(abc.ABC):
 
     @abc.abstractmethod
     def wait(self, happened: Callable[[], bool], what: str = "") -> None:
-        """Runs the host's loop until `happened()`. Fails after SECONDS, saying `what` did not happen."""
+        """Runs the host's event loop until `happened()`. Fails after SECONDS with `what` in the message."""
 
     # -------------------------------------------------- tree
     @abc.abstractmethod
     def rows(self) -> list[str]:
-        """The names in the tree as shown, from top to bottom, without the root."""
+        """The displayed names of the tree from top to bottom, without the root."""
 
     @abc.abstractmethod
     def expand(self, path: str) -> None:
-        """Opens a row that is shown."""
+        """Expands a visible row."""
 
     @abc.abstractmethod
     def select(self, path: str) -> None:
-        """Clicks a row that is shown."""
+        """Clicks a visible row."""
 
     @abc.abstractmethod
     def cancel(self, path: str) -> None:
-        """Stops what a row is loading."""
+        """Cancels the listing of a row."""
 
     @abc.abstractmethod
     def retry_row(self, path: str) -> None:
-        """The row's retry."""
+        """Uses the row's retry button or key."""
 
     @abc.abstractmethod
     def type_name(self, text: str) -> None:
@@ -265,46 +268,47 @@ class Robot(abc.ABC):
 
     @abc.abstractmethod
     def take(self, offer: str) -> None:
-        """Uses what the host offers for the selected node: a command of SessionState.offers."""
+        """Runs a command that the host offers for the selected node, one of SessionState.offers."""
 
     @abc.abstractmethod
     def show_info(self) -> None:
-        """Brings what is told about the selected node to the front, its documents too."""
+        """Shows the Info of the selected node, including its documents."""
 
     # -------------------------------------------------- picture
     @abc.abstractmethod
     def slide(self, axis: str, indices: Sequence[int]) -> None:
-        """Moves a slider through these indices as fast as the host can, its loop turning once between any two."""
+        """Moves a slider through these indices as fast as the host allows; the event loop runs once between two of
+        them."""
 
     @abc.abstractmethod
     def picture(self) -> np.ndarray:
-        """The pixels of the image area, uint8 (h, w, 3); the plane covers the middle of it."""
+        """The pixels of the image area as uint8 (h, w, 3); the plane covers its centre."""
 
     @abc.abstractmethod
     def hover(self, y: float, x: float) -> None:
-        """Moves the cursor to a place of the plane (level-0 coordinates)."""
+        """Moves the cursor to a position in the plane, in coordinates of level 0."""
 
     @abc.abstractmethod
     def retry_picture(self) -> None:
-        """Clicks a failed tile, or presses what the host offers to read failed tiles again."""
+        """Clicks a failed tile, or uses the host's command to read failed tiles again."""
 
     # -------------------------------------------------- form
     @abc.abstractmethod
     def edit(self, pointer: str, text: str) -> None:
-        """Types a text into a field of the attributes form and leaves it."""
+        """Types a text into a field of the attributes form, and leaves the field."""
 
     @abc.abstractmethod
     def write_text(self, text: str) -> None:
-        """Puts a text in place of the JSON text that the form shows, and leaves the editor, however it ends."""
+        """Replaces the JSON text in the form, and leaves the editor whether the text is accepted or not."""
 
     @abc.abstractmethod
     def offers_of(self, pointer: str) -> set[str]:
-        """The actions that the host offers for a field: "rename", "remove", and the kinds that it may be given."""
+        """The actions that the host offers for a field: "rename", "remove", and the types it can get."""
 
     @abc.abstractmethod
     def try_field(self, pointer: str, act: str, text: str = "") -> None:
-        """Does all that a person can to "rename" a field to `text`, "retype" it to the kind `text`, or "remove" it:
-        the gesture itself, whether it is offered or not."""
+        """Attempts to "rename" a field to `text`, "retype" it to the type `text`, or "remove" it by the gesture itself,
+        also if the host does not offer the action."""
 
     @abc.abstractmethod
     def save(self) -> None: ...
@@ -314,21 +318,21 @@ class Robot(abc.ABC):
 
     @abc.abstractmethod
     def review(self) -> str:
-        """Opens the review of changes; the text of the diff as shown."""
+        """Opens the review of changes; returns the displayed diff."""
 
     @abc.abstractmethod
     def resolve(self, whose: str) -> None:
-        """Answers the question of a conflict: "mine" or "theirs"."""
+        """Answers the question about a conflict with "mine" or "theirs"."""
 
     # -------------------------------------------------- words
     @abc.abstractmethod
     def sees(self, text: str) -> bool:
-        """Whether this text stands anywhere in the window now (also as a tool tip, or in an error bar)."""
+        """Whether this text is displayed anywhere in the window, including tooltips and error bars."""
 
 
 # ---------------------------------------------------------------------- the journeys
 class Journeys:
-    """Subclass it in a test module and give it a `robot` fixture."""
+    """Subclass it in a test module and define a `robot` fixture."""
 
     @pytest.fixture
     def shelf(self) -> Iterator[Shelf]:
@@ -344,7 +348,7 @@ class Journeys:
         )
 
     def go(self, robot: Robot, path: str) -> None:
-        """To a node by way of the tree."""
+        """Selects a node by clicking through the tree."""
         tree = robot.session.tree
         above = path.rsplit("/", 1)[0]
         robot.wait(
@@ -359,12 +363,13 @@ class Journeys:
         )
 
     def whole(self, robot: Robot) -> None:
-        """The picture is complete."""
+        """Whether the picture is complete."""
         picture = robot.session.slice
         robot.wait(lambda: bool(picture.frame.tiles) and picture.frame.loading == 0, "a whole picture")
 
     def shows(self, robot: Robot, value: int) -> bool:
-        """The middle of the image area has this brightness, within what colour tables and terminals lose."""
+        """Whether the centre of the image area has this brightness, within the errors of colour tables and
+        terminals."""
         picture = robot.picture()
         if not picture.size:
             return False
@@ -663,7 +668,7 @@ class Journeys:
             robot.session.close()
 
     def look(self, robot: Robot) -> None:
-        """The picture of the selected node is asked for."""
+        """Requests the picture of the selected node."""
         self.whole(robot)
 
     def test_a_listing_that_fails_can_be_retried(self, robot: Robot, shelf: Shelf) -> None:

@@ -1,4 +1,4 @@
-"""A person who looks at planes of an array in a session without a host, and waits for what comes."""
+"""Opens a session without a host, steps through the planes of an array, and waits for each picture."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PLANES, SIDE, CHUNK = 12, 32, 16
 
 
 def fill(store: Any) -> None:
-    """A hierarchy with the array /a, whose plane z is z + 1 everywhere, and a group /more with an array within."""
+    """Makes the array /a, in which all values of plane z are z + 1, and a group /more that contains an array."""
     with zarrscope.open(store, "w-") as h:
         h.create_array("/more/inside", shape=(4,), dtype="u1")
         array = h.create_array("/a", shape=(PLANES, SIDE, SIDE), dtype="u1", chunks=(1, CHUNK, CHUNK))
@@ -24,7 +24,7 @@ def fill(store: Any) -> None:
 
 
 class Looking:
-    """`asked`: how often the session began to ask for credentials."""
+    """A session and its picture. `asked`: the number of times the session asked for credentials."""
 
     def __init__(self, session: Session, mailbox: Mailbox) -> None:
         self.session, self.mailbox, self.picture = session, mailbox, session.slice
@@ -55,7 +55,7 @@ class Looking:
         self.picture.move(0, z)
 
     def shows(self, z: int) -> None:
-        """Waits for plane z, and reads a pixel of it."""
+        """Waits for plane z, and checks the value of a pixel."""
         picture = self.picture
         self.until(self.whole)
         assert picture.index[0] == z
@@ -64,14 +64,14 @@ class Looking:
         assert [value for _, value in picture.probe.values] == [str(z + 1)], picture.probe
 
     def whole(self) -> bool:
-        """Whether the picture is there, and nothing of it failed."""
+        """Whether the picture is complete, without a failed tile."""
         ready = self.session.state.status is SessionStatus.READY and self.session.node is not None
         tiles = self.picture.frame.tiles
         whole = ready and bool(tiles) and self.picture._is_whole()
         return whole and not any(tile.state is TileState.FAILED for tile in tiles)
 
     def failed(self) -> bool:
-        """Whether the picture is there, and all of it failed."""
+        """Whether all tiles of the picture failed."""
         tiles = self.picture.frame.tiles
         return bool(tiles) and all(tile.state is TileState.FAILED for tile in tiles)
 

@@ -1,4 +1,4 @@
-"""Hostile names: nodes side by side whose names something might take for one another, for paths or for documents.
+"""Hostile names: sibling nodes whose names resemble one another, paths, or the names of documents.
 
 `planted` makes them as others may have: documents and chunks are put where the dialect says, whether or not zarrscope
 would give a node that name. `Plot.owners` tells which node each key belongs to, learnt from what each planting stored.
@@ -49,16 +49,16 @@ DOCUMENTS = [
 ]
 OTHERS = ["*", "?", "-x", "--yes", "<a>", '"', "'", "$HOME", "[0]", "{}", "null", "x" * 200, "\u00e9" * 100]
 HOSTILE = [*SEPARATORS, *DOTS, *SPACES, *PERCENTS, *CONTROLS, *FORMS, *CASES, *DOCUMENTS, *OTHERS]
-"""Every name once; no two are the same text."""
+"""All names; no two are the same text."""
 
 
 class _Taken(Exception):
-    """Another node has such a key, or a folder of that name."""
+    """Another node has this key, or a folder of this name."""
 
 
 class Plot:
-    """A hierarchy of hostile siblings. /NAME are arrays and groups by turns; a group holds an array "in" and, of
-    another's name, a group. Attributes and values say whose they are."""
+    """A hierarchy of siblings with hostile names. /NAME are arrays and groups in turn; a group contains an array "in"
+    and a group with the name of another node. Attributes and values tell the nodes apart."""
 
     def __init__(self, dialect: str, store: Store, names: list[str]) -> None:
         made = MemoryStore()
@@ -67,9 +67,9 @@ class Plot:
         self.dialect = self.hierarchy.dialect
         self.owners: dict[str, str] = dict.fromkeys(made.list(), "/")
         self.nodes: dict[str, str] = {}
-        """Their kinds by path."""
+        """The kind of each node, by path."""
         self.refused: list[str] = []
-        """Names that another leaves no place for: a file and a folder cannot have the same name."""
+        """Names that cannot exist beside another, because a file and a folder cannot have the same name."""
         self.values: dict[str, int] = {}
         for i, name in enumerate(names):
             before = self.nodes, self.values, self.owners
@@ -118,11 +118,11 @@ class Plot:
 
     # ------------------------------------------------------------------ the promises
     def owned(self, path: str) -> set[str]:
-        """The keys of the node and of all beneath it."""
+        """The keys of the node and of all nodes beneath it."""
         return {key for key, owner in self.owners.items() if f"{owner}/".startswith(f"{path}/")}
 
     def shown(self, hierarchy: Hierarchy, path: str) -> str | None:
-        """The fault of the node that opens at `path`; None if it is the one that was created there."""
+        """The error in the node that opens at `path`; None if it is the one that was created there."""
         try:
             node = hierarchy[path]
         except ZarrscopeError as error:

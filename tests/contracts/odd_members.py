@@ -1,4 +1,4 @@
-"""One member of an array's document is odd, whichever it is, in whichever dialect: the node opens all the same.
+"""Documents of arrays with one malformed member, for every member and dialect: the node still opens.
 
 Each member of the templates of dialect.py, at any depth, is replaced by each of `ODD`, or left out. And each document
 of a family of nodes is replaced by each of `NO_OBJECT`: if its key, or another document, shows the kind of the node,
@@ -29,7 +29,7 @@ SMALL = {(10000, 1000): [4, 6], (1000, 10000): [6, 4], (1000, 100): [2, 3], (100
 
 
 def small(value: Any) -> Any:
-    """The template of an array that can be read in no time."""
+    """The template, changed to an array that is read quickly."""
     if isinstance(value, dict):
         return {name: small(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -79,7 +79,7 @@ def with_odd(document: Any, pointer: str, odd: Any) -> Any:
 
 
 def cases(dialect: Dialect) -> Iterator[tuple[str, Any, MemoryStore]]:
-    """(pointer, what stands there, the store) of each."""
+    """For each case: the pointer, the malformed value, and the store."""
     whole = documents(dialect)
     key = key_of(dialect)
     member, holder = dialect.attributes_at(array_path(dialect), "array")
@@ -103,7 +103,7 @@ NODES: tuple[tuple[str, Kind], ...] = (("/", "group"), ("/g", "group"), ("/g/a",
 
 
 def family(dialect: Dialect) -> MemoryStore:
-    """A group /g with an array /g/a, each with an attribute x, as the root has where it can."""
+    """A group /g with an array /g/a. Each has an attribute x, as has the root if it can have attributes."""
     store = MemoryStore()
     h = zarrscope.open(store, "w-", dialect=dialect.name)
     h.root.attrs["x"] = 1
@@ -113,7 +113,8 @@ def family(dialect: Dialect) -> MemoryStore:
 
 
 def documents_that_are_no_object(dialect: Dialect) -> Iterator[tuple[str, Kind, str, bytes, MemoryStore]]:
-    """(path, kind, key, what stands there, the store): one document of one node is no JSON object, or not even JSON."""
+    """For each case: the path, kind and key of the document, its text, and the store. The document of one node is not a
+    JSON object, or not JSON."""
     whole = family(dialect)
     for path, kind in NODES:
         for key in dialect.documents(path, kind):

@@ -1,4 +1,4 @@
-"""The promises of the operations of every dialect's hierarchy, run over all of DIALECTS that can be written.
+"""The contract of creating, moving, copying and erasing nodes, for every dialect that can be written.
 
 Create, store, resize, erase, exist, move, copy: see zarrscope.nodes. What a dialect alone does
 (implicit groups, names, codecs) is told apart by what the dialect says of itself, and by the tables here.
@@ -35,7 +35,7 @@ NAMES = [dialect.name for dialect in DIALECTS if dialect.name != "v1"]
 every = pytest.mark.parametrize("name", NAMES)
 
 IMPLICIT = ("n5", "draft-2022-05", "draft-2020", "draft-2019-06", "draft-2019-05")
-"""A group may be there without a document of its own."""
+"""Dialects in which a group can exist without a document."""
 SHARDED = ("v3", "draft-2022-05", "draft-2020")
 CASE_BLIND = ("draft-2019-06", "draft-2019-05")
 BAD_NAMES = {
@@ -89,7 +89,7 @@ WHOLE = {"/g": "group", "/g/a": "array", "/g/in": "group", "/g/in/b": "array", "
 
 
 def is_whole(hierarchy: Hierarchy, path: str, like: str = "/g") -> bool:
-    """The example's node `like` is at `path`, with all values and attributes."""
+    """Whether the example's node `like` is at `path`, with all its values and attributes."""
     if like == "/g":
         inner = [("a", VALUES), ("in/b", VALUES + 1)]
         try:
@@ -136,7 +136,7 @@ def test_existence_is_asked_in_the_order_of_the_dialect(name: str) -> None:
             hierarchy[path]
     documents = hierarchy.dialect.documents("/g", "array"), hierarchy.dialect.documents("/g", "group")
     if set(documents[0]) & set(documents[1]) and name != "v2":
-        return  # one document: it cannot be both
+        return  # both would need the same document
     theirs, beside = (next(iter(hierarchy.dialect.documents(path, "array"))) for path in ("/g/a", "/g"))
     hierarchy.store.set(beside, hierarchy.store.get(theirs) or b"", expect=ABSENT)
     assert zarrscope.open(hierarchy.store)["/g"].kind == "array", "an array's document comes first"
@@ -201,7 +201,7 @@ def test_names_that_differ_in_case_only_lie_side_by_side_where_the_text_lets_the
 
 @every
 def test_no_array_is_made_over_what_others_left(name: str) -> None:
-    """Chunks without an array would become the values of the next one there."""
+    """Chunks that were left without an array would become values of the next array there."""
     hierarchy = example(name)
     keys = [key for key in hierarchy.dialect.documents("/other") if hierarchy.store.get(key)]
     hierarchy.store.erase_values(keys)
@@ -316,7 +316,7 @@ STRANGE: dict[str, dict[str, Any]] = {
     "draft-2019-06": {"compressor": {"codec": "http://example.org/mystery", "configuration": {"a": 1}}},
     "draft-2019-05": {"chunk_codecs": [{"codec": "http://example.org/mystery", "a": 1}]},
 }
-"""A codec that nobody has here, as each dialect names it."""
+"""A codec that is not installed, as each dialect names it."""
 
 
 @every
@@ -367,7 +367,7 @@ _DRAFT_KEYS = {
 
 
 def erasures(name: str, path: str, kind: str) -> list[tuple[str, str]]:
-    """The calls that erase an array, a group, or an implicit group from a store (reference.md A.2-A.10)."""
+    """The requests that erase an array, a group, or an implicit group from a store (reference.md A.2-A.10)."""
     if name in _DRAFT_KEYS:
         meta, data, suffix = _DRAFT_KEYS[name]
         own = [] if kind == "implicit" else [("erase", f"{meta}/{path}.{kind}{suffix}")]
@@ -455,7 +455,7 @@ def test_moving_takes_everything_and_leaves_nothing(name: str, path: str, to: st
 
 
 def _moved_keys(hierarchy: Hierarchy, path: str, to: str, keys: Any) -> dict[str, str]:
-    """Old key → new key of all that belongs to the node, told from the dialect's words on erasing."""
+    """Maps each key of the node to its new key, according to the dialect's `erase`."""
     before, after = (hierarchy.dialect.erase(where, "group") for where in (path, to))
     found = {old: new for old, new in zip(before.keys, after.keys, strict=True) if old in keys}
     for old, new in zip(before.prefixes, after.prefixes, strict=True):
@@ -574,7 +574,7 @@ def test_another_dialect_is_told_to_be_converted(name: str) -> None:
 def test_whatever_stops_a_move_the_node_is_whole_at_one_place(
     name: str, path: str, way: str, place: Callable[[], Store]
 ) -> None:
-    """Every operation that changes anything fails, and all after it: as if the process had been killed there."""
+    """From the nth changing request on, every one fails, as if the process had been killed there."""
     stopped = 0
     for k in range(200):
         store = place()
@@ -607,7 +607,7 @@ def test_whatever_stops_a_move_the_node_is_whole_at_one_place(
             assert path not in left
             break
         if at_old and path in left and "/new/place" not in right:
-            # it can be tried again, whatever the first attempt left behind
+            # it can be tried again, whatever the first attempt left in the store
             moving.move(zarrscope.open(store, "r+"), path, "/new/place", zarrscope.open(other, "r+"), replace=True)
             assert is_whole(zarrscope.open(other), "/new/place", path)
     else:
@@ -634,7 +634,7 @@ def test_a_cancelled_copy_leaves_nothing(name: str, place: Callable[[], Store]) 
 
 @every
 def test_a_chunk_is_never_decoded_on_its_way(name: str) -> None:
-    """Chunks that no codec could read go along as they are."""
+    """Chunks that no codec can read are moved unchanged."""
     hierarchy = example(name)
     array = hierarchy["/other"]
     assert isinstance(array, Array)

@@ -1,4 +1,4 @@
-"""One place for each kind of store in the registry, as the tests of faults and races use them.
+"""One address for each kind of store in the registry, for the tests of faults and races.
 
 A place holds VALUES (contracts.faults); `opened()` gives a store of its own over it, as another program would have one.
 Services run on loopback, started when a test first needs one and ended with the module.
@@ -31,25 +31,38 @@ from zarrscope.stores.registry import STORES, Mode
 from zarrscope.stores.store import Store
 
 NEAR = [sys.executable, "-c", "import os, sys; os.execvp('sh', ['sh', '-c', sys.argv[-1]])"]
-"""In place of ssh: runs the command here."""
+"""Used in place of ssh: runs the remote command on this machine."""
 COMMAND = f"exec {sys.executable} -m zarrscope_app serve --stdio"
 _numbers = count()
 
 
 @dataclass
 class Place:
-    """Where a store's values lie."""
+    """The location of a store's values, and how a store over them is opened."""
 
     opened: Callable[..., Store]
-    """A store over it; takes `mode` and the settings of network.Network."""
+    """Opens a store over it; takes `mode` and the settings of network.Network."""
     wire: Wire | None = None
-    """The connection between it and its server, if it is reached over a network."""
+    """The relay between store and server, if the store uses a network."""
     address: str = ""
     options: dict[str, Any] = field(default_factory=dict)
+    replaced: Callable[[Mapping[str, bytes]], object] | None = None
+    """Stores other values instead of all present ones, if a store cannot do that."""
+
+    def rewrite(self, values: Mapping[str, bytes]) -> None:
+        """Stores `values` instead of all present values, as another program would."""
+        if self.replaced is not None:
+            self.replaced(values)
+            return
+        store = self.opened("a")
+        store.erase_values([*store.list()])
+        for key, value in values.items():
+            store.set(key, value)
+        store.close()
 
 
 class Services:
-    """The servers of a module, each started once."""
+    """The servers of a test module, each started once."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -86,11 +99,11 @@ class Services:
 
 
 Kind = Callable[[Path, Services, Mapping[str, bytes]], AbstractContextManager[Place]]
-"""Makes a place in a folder, with the servers that it needs, holding values."""
+"""Makes a place with these values in a folder, with the servers that it needs."""
 
 
 def _of_address(address: str, values: Mapping[str, bytes], options: Mapping[str, Any] | None = None) -> Place:
-    """A place that anybody opens by its address."""
+    """A place that `zarrscope.open` opens by its address."""
     options = dict(options or {})
 
     def opened(mode: Mode = "a", **settings: Any) -> Store:
@@ -128,7 +141,7 @@ def given(where: Path, services: Services, values: Mapping[str, bytes]) -> Itera
 
 
 def database(scheme: str, package: str | None = None) -> Kind:
-    """A database in one file, read by a `package` where Python has none of its own for it."""
+    """A database in one file, read by `package` if Python has no module for it."""
 
     @contextmanager
     def kind(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
@@ -141,7 +154,7 @@ def database(scheme: str, package: str | None = None) -> Kind:
 
 @contextmanager
 def redis(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
-    """A Redis server where one is installed, else one that plays it in this process, without a wire."""
+    """A Redis server if one is installed, else a fake one in this process, without a network."""
     pytest.importorskip("redis")
     if servers.missing("redis") is None:
         url = services.get("redis", servers.redis)
@@ -164,18 +177,27 @@ def redis(where: Path, services: Services, values: Mapping[str, bytes]) -> Itera
 @contextmanager
 def web(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
     served = {f"x/{key}": value for key, value in values.items()}
+
+    def replace(values: Mapping[str, bytes]) -> None:
+        served.clear()
+        served.update({f"x/{key}": value for key, value in values.items()})
+
     with web_server(served) as server, wire(int(server.url.rpartition(":")[2])) as cable:
         address = f"http://127.0.0.1:{cable.port}/x"
-        yield Place(lambda mode="r", **settings: open_store(address, "r", settings), cable, address)
+        yield Place(lambda mode="r", **settings: open_store(address, "r", settings), cable, address, replaced=replace)
 
 
 @contextmanager
 def references(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
-    refs = {key: "base64:" + base64.b64encode(value).decode() for key, value in values.items()}
     file = where / "x.json"
-    file.write_text(json.dumps({"version": 1, "refs": refs}))
+
+    def write(values: Mapping[str, bytes]) -> None:
+        refs = {key: "base64:" + base64.b64encode(value).decode() for key, value in values.items()}
+        file.write_text(json.dumps({"version": 1, "refs": refs}))
+
+    write(values)
     address = f"reference://::{file.as_uri()}"
-    yield Place(lambda mode="r", **settings: open_store(address, "r", settings), address=address)
+    yield Place(lambda mode="r", **settings: open_store(address, "r", settings), address=address, replaced=write)
 
 
 @contextmanager
@@ -220,7 +242,7 @@ def azure(where: Path, services: Services, values: Mapping[str, bytes]) -> Itera
 
 @contextmanager
 def ssh(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterator[Place]:
-    """A far side that OpenSSH's server starts where one is installed, else this machine's shell."""
+    """A remote side that OpenSSH's server starts if it is installed, else this machine's shell."""
     program = services.sshd if servers.missing("sshd") is None else NEAR
     options = {"ssh": program, "command": f"{COMMAND} # place {next(_numbers)}"}
     address = f"ssh://127.0.0.1{where}/x.zarr"
@@ -229,7 +251,7 @@ def ssh(where: Path, services: Services, values: Mapping[str, bytes]) -> Iterato
         times = {"timeout": settings["timeout"]} if "timeout" in settings else {}
         return open_store(address, mode, {**options, **times})
 
-    held = opened()  # a far side takes long to start
+    held = opened()  # a remote side takes long to start
     for key, value in values.items():
         held.set(key, value)
     yield Place(opened, address=address, options=options)
@@ -254,7 +276,7 @@ PLACES: dict[str, Kind] = {
     "redis": redis, "http": web, "reference": references, "s3": s3, "gs": google, "abfs": azure,
     "ssh": ssh, "sftp": sftp,
 }  # fmt: skip
-"""For each kind of the table of stores (zarrscope.stores.registry), one."""
+"""A place for each kind of store in the table (zarrscope.stores.registry)."""
 WRITABLE = [name for name, kind in STORES.items() if "write" in kind.abilities]
 
 __all__ = ["PLACES", "SETTINGS", "WRITABLE", "Place", "Services"]

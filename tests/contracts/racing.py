@@ -1,4 +1,4 @@
-"""Programs that all write one document at the same moment, each in a process of its own with a store of its own."""
+"""Processes that write one document at the same moment, each with a store of its own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _stores: dict[str, Store] = {}
 
 
 class Writers:
-    """So many processes."""
+    """Processes that write to one store."""
 
     def __init__(self, pool: Any, count: int) -> None:
         self._pool, self._count = pool, count
@@ -26,7 +26,7 @@ class Writers:
     def race(
         self, address: str, options: Mapping[str, Any], key: str, values: list[bytes], version: Version
     ) -> list[Version | None]:
-        """The answers to all that stored a value in place of `version`: the new version, None for a conflict."""
+        """Lets all processes store a value in place of `version`; returns each new version, or None for a conflict."""
         assert len(values) == self._count
         asked = [(address, dict(options), key, value, version) for value in values]
         found: list[Version | None] = self._pool.map_async(_write, asked, chunksize=1).get(100)
@@ -35,7 +35,7 @@ class Writers:
 
 @contextmanager
 def writers(count: int) -> Iterator[Writers]:
-    context = multiprocessing.get_context("spawn")  # threads of this process hold locks, which a fork would copy
+    context = multiprocessing.get_context("spawn")  # a fork would copy locks that threads of this process hold
     with context.Pool(count, _begin, [context.Barrier(count)]) as pool:
         yield Writers(pool, count)
 

@@ -1,4 +1,4 @@
-"""Answers of services over HTTP, given by hostile_http: values as buckets send them, and errors in their words."""
+"""Answers of cloud services over HTTP, as hostile_http.py gives them: values and errors of buckets."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def fault(code: str) -> bytes:
 
 
 async def well(ask: Ask) -> None:
-    """As buckets answer: with a tag and a time."""
+    """A correct answer of a bucket, with a tag and a time."""
     if ask.value is None:
         await ask.answer("404 Not Found", b"<Error><Code>NoSuchKey</Code></Error>", XML)
     elif ask.span is None:
@@ -40,7 +40,7 @@ async def well(ask: Ask) -> None:
 
 
 def answered(line: str, body: bytes = b"", *headers: str, times: int = 1 << 30) -> Behaviour:
-    """Answers so, and `well` after that many times."""
+    """Answers as given, this number of times, then with `well`."""
 
     async def act(ask: Ask) -> None:
         if ask.count <= times:
@@ -63,7 +63,7 @@ def bucket(kind: str, server: str) -> tuple[str, dict[str, Any]]:
 
 
 def archived(values: Mapping[str, bytes]) -> bytes:
-    """An archive of the values, whose directory and tail are read without them."""
+    """Adds an archive of the values, whose directory and end are read before any value."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
         for key, value in values.items():
@@ -73,13 +73,13 @@ def archived(values: Mapping[str, bytes]) -> bytes:
 
 
 def referring(values: Mapping[str, bytes], server: str) -> bytes:
-    """A reference file of kerchunk, whose values are the files of a web server."""
+    """A reference file of kerchunk that refers to files of a web server."""
     refs = {key: [f"{server}/bucket/x/{key}", 0, len(value)] for key, value in values.items()}
     return json.dumps({"version": 1, "refs": refs}).encode()
 
 
 def referring_in_parquet(values: Mapping[str, bytes], server: str) -> dict[str, bytes]:
-    """The same in parquet, as the files of a folder: the values are the chunks a/0, a/1 … of an array."""
+    """The same in parquet, as files of a folder; the values are the chunks a/0, a/1 … of an array."""
     pyarrow = pytest.importorskip("pyarrow")
     table = pytest.importorskip("pyarrow.parquet")
     array = {
@@ -97,11 +97,11 @@ def referring_in_parquet(values: Mapping[str, bytes], server: str) -> dict[str, 
 
 
 CONTAINERS = {"archive": "x.zip", "ozx": "x.ozx", "references": "x.json", "references in parquet": "x.parq"}
-"""The files by which values of a web server are found, apart from their own addresses."""
+"""The files that a client reads to find the values of a web server."""
 
 
 def container(kind: str, values: Mapping[str, bytes], server: str) -> dict[str, bytes]:
-    """The file or the files of a container of the values, by key beneath the address of `bucket`."""
+    """The file or files of a container of the values, by key relative to the address of `bucket`."""
     name = CONTAINERS[kind]
     if kind in ("archive", "ozx"):
         return {name: archived(values)}

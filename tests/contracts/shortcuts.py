@@ -1,4 +1,4 @@
-"""Proof of the native shortcuts, by any interpreter that can import zarrscope: `python tests/contracts/shortcuts.py`.
+"""Checks the native shortcuts with any interpreter that can import zarrscope: `python tests/contracts/shortcuts.py`.
 
 Each is compared with the plain way beside it and, where there is one, with the public functions of numcodecs: what one
 writes the other reads, and damage is refused alike. Prints which shortcuts were used and with what they were proved.
@@ -45,12 +45,12 @@ PLACES: dict[str, tuple[tuple[Any, str], ...]] = {
     "renameat2": ((linux, "exchange"), (exchange, "exchange")),
     "O_PATH": ((linux, "real_path"),),
 }
-"""Shortcut → where it is asked for."""
+"""For each shortcut, the function that looks it up."""
 
 
 @contextmanager
 def without(*names: str) -> Iterator[None]:
-    """As if these could not be used here."""
+    """Turns these shortcuts off."""
     before = [(module, at, getattr(module, at)) for name in names for module, at in PLACES[name]]
     for module, at, _ in before:
         setattr(module, at, lambda: None)
@@ -62,7 +62,7 @@ def without(*names: str) -> Iterator[None]:
 
 
 def chunks() -> Iterator[NDArray[Any]]:
-    """Empty, tiny, easy, hard and large ones."""
+    """Chunks that are empty, tiny, large, easy or hard to compress."""
     random = np.random.default_rng(5)
     for shape, most in (((1,), 2), ((7, 5), 3), ((16, 16, 16), 90), ((64, 64, 32), 9), ((64, 64, 32), 1 << 16)):
         values = random.integers(0, most, shape)
@@ -77,7 +77,7 @@ def pipeline(chunk: NDArray[Any], *codecs: tuple[str, dict[str, Any]]) -> CodecP
 
 
 def answer(made: CodecPipeline, data: bytes) -> Any:
-    """The chunk, or that it is refused."""
+    """The decoded chunk, or that decoding was refused."""
     try:
         return made.decode(data)
     except BadChunk:
@@ -85,7 +85,7 @@ def answer(made: CodecPipeline, data: bytes) -> Any:
 
 
 def prove_codec(name: str, how: dict[str, Any], theirs: Callable[[bytes, int], bytes], *shortcuts: str) -> int:
-    """Both ways decode what either encodes, alike, whole and damaged; numcodecs decodes both and is decoded."""
+    """Both implementations decode the other's output, intact and damaged, with the same result, as numcodecs does."""
     done = 0
     for chunk in chunks():
         if name == "blosc":
@@ -133,7 +133,7 @@ def prove_codecs() -> dict[str, int]:
 
 
 def prove_files(folder: Path) -> int:
-    """Arrays written and read, whole and in parts, with each shortcut alone left out, and all of them."""
+    """Arrays are written and read, whole and in parts, without each shortcut in turn and without all of them."""
     done, values = 0, np.arange(48**3, dtype="<u2").reshape(48, 48, 48)
     everyone = tuple(PLACES)
     for number, left_out in enumerate([(), everyone, *((name,) for name in everyone)]):

@@ -15,8 +15,8 @@ READ_ONLY = 'mount -t tmpfs -o size="$1" none "$2" && mount -o remount,ro "$2" &
 def within(
     place: Path, *command: str, size: str = "256k", how: str = MOUNT, users: tuple[str, ...] = ("--map-root-user",)
 ) -> list[str]:
-    """The command, with a small file system at `place` that no other process sees. Without `users`, which takes root,
-    it may change to other users, as a server does."""
+    """Returns a command that runs `command` with a small file system at `place`, which no other process sees. Without
+    `users`, which needs root, the command may switch to other users, as a server does."""
     return ["unshare", "--mount", *users, "sh", "-c", how, "sh", size, str(place), *command]
 
 

@@ -309,7 +309,7 @@ class Writing(Reading):
         assert sorted(store.list()) == sorted(VALUES)
 
     def test_names_that_differ_in_case_are_two_or_the_second_is_refused(self, store: Store) -> None:
-        """Where the backend takes both for one (Windows, macOS), nothing may reach the value of the other."""
+        """If the backend takes both names for one (Windows, macOS), no operation may change the other's value."""
         found = store.get_versioned("a/b")
         assert found is not None
         acts: list[Any] = [
@@ -392,7 +392,7 @@ class Writing(Reading):
 
         def work(i: int) -> None:
             for key in ("a/b", ""):
-                with store.lock(key), store.lock(key):  # one's own turn may be taken again
+                with store.lock(key), store.lock(key):  # a lock may be taken again by its own thread
                     inside[key].append(i)
                     most.append(len(inside[key]))
                     store.set("a/b", b"%d" % i)
@@ -510,7 +510,7 @@ BYTES = st.binary(max_size=40)
 
 
 def machine(empty: Any, examples: int = 25) -> Any:
-    """A test case that drives a store that `empty()` gives, and a dict, through the same operations."""
+    """Makes a test case that applies the same operations to a store from `empty()` and to a dict."""
 
     class StoreMachine(RuleBasedStateMachine):
         store: Store

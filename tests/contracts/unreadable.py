@@ -1,4 +1,4 @@
-"""Values that are there and cannot be read: for each kind of store in the registry, every way that can be forced here.
+"""Values that exist but cannot be read: for each kind of store, every cause that can be forced on this machine.
 
 Each row of `KINDS` yields a `Faulty`: a store over VALUES (absence.py), and what happens to it. A fault is a context in
 which one key, or the whole service, cannot be read; before and after it everything is honest.
@@ -37,14 +37,14 @@ Fault = Callable[[str], AbstractContextManager[None]]
 
 @dataclass
 class Faulty:
-    """A store over VALUES, and the ways in which a key of it can be made unreadable."""
+    """A store over VALUES, and the ways to make one of its keys unreadable."""
 
     opened: Callable[[], Store]
     faults: Mapping[str, Fault] = field(default_factory=dict)
     names_key: bool = True
-    """Whether an error can name the key; otherwise the whole file or service failed."""
+    """Whether the error names the key; otherwise the whole file or service failed."""
     whole_only: tuple[str, ...] = ()
-    """Faults that only a whole value shows: it alone has a checksum, or enough bytes."""
+    """Faults that are detected only when a whole value is read, because of its checksum or its length."""
 
 
 Kind = Callable[[Path, Services, pytest.MonkeyPatch], AbstractContextManager[Faulty]]
@@ -53,7 +53,7 @@ QUICK: dict[str, Any] = {"attempts": 1, "pause": 0, "timeout": 0.5, "patience": 
 
 # ---------------------------------------------------------------------- on this machine
 def _failing(patch: pytest.MonkeyPatch, path: Path, code: int) -> AbstractContextManager[None]:
-    """Opening this file fails as the system says by `code`."""
+    """Opening this file fails with the system's error `code`."""
 
     @contextmanager
     def failing() -> Iterator[None]:
@@ -80,7 +80,7 @@ def _within(folder: int, name: Any, path: Path) -> bool:
 
 @contextmanager
 def _unread(patch: pytest.MonkeyPatch, path: Path) -> Iterator[None]:
-    """The file opens, and its disk fails."""
+    """The file opens, but reading it fails as on a faulty disk."""
     inode = path.stat().st_ino
 
     def reading(real: Any) -> Any:
@@ -142,13 +142,13 @@ def archive(where: Path, services: Services, patch: pytest.MonkeyPatch) -> Itera
         file.write_bytes(whole)
 
     def changed(key: str) -> AbstractContextManager[None]:
-        """One bit of the value, so that its checksum does not fit."""
+        """Changes one bit of the value, so that its checksum is wrong."""
         with zipfile.ZipFile(file) as zipped:
             at = zipped.getinfo(key).header_offset + 30 + len(key)
         return stored(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
 
     def entry(key: str, offset: int, to: bytes) -> AbstractContextManager[None]:
-        """Another number in the directory of the archive."""
+        """Changes a number in the directory of the archive."""
         at = whole.index(b"PK\1\2", 0)
         while whole[at + 46 : at + 46 + len(key)] != key.encode() or whole[at + 28] != len(key):
             at = whole.index(b"PK\1\2", at + 4)
@@ -167,7 +167,7 @@ def archive(where: Path, services: Services, patch: pytest.MonkeyPatch) -> Itera
 
 
 class _Failing(dict[str, Any]):
-    """A mapping of which some values cannot be had."""
+    """A mapping that raises an error for some of its values."""
 
     failing: dict[str, Any]
 
@@ -200,7 +200,7 @@ def mapping(where: Path, services: Services, patch: pytest.MonkeyPatch) -> Itera
 
 
 def _failing_with(failing: dict[str, Exception], error: Exception) -> Fault:
-    """Makes every reading of a key raise this error, by a store that looks into `failing`."""
+    """Raises this error whenever a key is read through a store that looks it up in `failing`."""
 
     @contextmanager
     def of(key: str) -> Iterator[None]:
@@ -213,7 +213,7 @@ def _failing_with(failing: dict[str, Exception], error: Exception) -> Fault:
 
 @contextmanager
 def file_system(where: Path, services: Services, patch: pytest.MonkeyPatch) -> Iterator[Faulty]:
-    """A file system of fsspec that somebody hands over."""
+    """A file system of fsspec that a program passes to zarrscope."""
     from fsspec.implementations.local import LocalFileSystem
     from fsspec.mapping import FSMap
 
@@ -248,7 +248,7 @@ def file_system(where: Path, services: Services, patch: pytest.MonkeyPatch) -> I
 
 @contextmanager
 def zarr_python(where: Path, services: Services, patch: pytest.MonkeyPatch) -> Iterator[Faulty]:
-    """A store of zarr-python that somebody hands over."""
+    """A store of zarr-python that a program passes to zarrscope."""
     from zarr.core.buffer import default_buffer_prototype
     from zarr.storage import MemoryStore
 
@@ -291,7 +291,7 @@ def database(scheme: str) -> Kind:
     def kind(where: Path, services: Services, patch: pytest.MonkeyPatch) -> Iterator[Faulty]:
         with PLACES[scheme](where, services, VALUES):
             found = [each for each in where.rglob("*") if each.is_file() and "lock" not in each.name]
-            # Python's own dbm keeps values and their places apart; the values have no checksum.
+            # Python's own dbm stores values and their positions in separate files; the values have no checksum.
             file = next((each for each in found if each.suffix == ".dir"), None) or max(found, key=_size)
 
             def damaged(key: str) -> AbstractContextManager[None]:
@@ -341,7 +341,7 @@ def redis(where: Path, services: Services, patch: pytest.MonkeyPatch) -> Iterato
 
 # ---------------------------------------------------------------------- services
 async def _cut(ask: Ask) -> None:
-    """Before the first byte, so that no part of the value came either."""
+    """Ends the connection before the first byte, so that no part of the value arrives."""
     value = ask.value or b""
     await ask.answer("200 OK", b"", f"Content-Length: {len(value)}", *tags(value), length=False)
     raise Hangup
@@ -374,7 +374,7 @@ ANSWERS: dict[str, Any] = {
 
 
 def service(kind: str) -> Kind:
-    """An HTTP server that plays the service."""
+    """An HTTP server that gives the service's answers."""
 
     @contextmanager
     def of(where: Path, services: Services, patch: pytest.MonkeyPatch) -> Iterator[Faulty]:
@@ -402,7 +402,7 @@ def _answering(server: Any, act: Any, meant: Callable[[str, str], bool]) -> Faul
 
 @contextmanager
 def archive_on_the_web(where: Path, services: Services, patch: pytest.MonkeyPatch) -> Iterator[Faulty]:
-    """All parts of the archive have one address, so a fault is one of all keys."""
+    """All parts of the archive have one address, so a fault affects all keys."""
     with zipfile.ZipFile(where / "x.zip", "w") as zipped:
         for key, value in VALUES.items():
             zipped.writestr(key, value)
@@ -413,7 +413,7 @@ def archive_on_the_web(where: Path, services: Services, patch: pytest.MonkeyPatc
 
 @contextmanager
 def references(where: Path, services: Services, patch: pytest.MonkeyPatch) -> Iterator[Faulty]:
-    """Values in the file itself, and values that lie on a web server."""
+    """Some values are in the reference file itself, others on a web server."""
     with hostile(well, {f"x/{key}": value for key, value in VALUES.items()}) as server:
         refs: dict[str, Any] = {key: [f"{server.url}/x/{key}"] for key in VALUES}
         file = where / "x.json"
@@ -429,7 +429,7 @@ def references(where: Path, services: Services, patch: pytest.MonkeyPatch) -> It
 
         @contextmanager
         def gone(key: str) -> Iterator[None]:
-            """The file of references says that it is there."""
+            """The value is missing, although the reference file lists it."""
             written(**{key: [f"{server.url}/x/nowhere"]})
             yield
             written()
@@ -456,7 +456,7 @@ def ssh(where: Path, services: Services, patch: pytest.MonkeyPatch) -> Iterator[
 
     @contextmanager
     def no_connection(key: str) -> Iterator[None]:
-        """The far side is gone, and no new one starts."""
+        """The remote side has ended, and no new one can be started."""
         from zarrscope.stores.ssh import client
 
         broken.touch()
@@ -523,7 +523,8 @@ KINDS: dict[str, tuple[Kind, tuple[str, ...]]] = {
     "ssh": (ssh, ("dangling link", "no connection")),
     "sftp": (sftp, ("dangling link", "refused", "silent")),
 }
-"""How each kind of store in the registry is made to fail, and the names of the ways. Variants have longer names."""
+"""For each kind of store in the registry, how it is made to fail and the names of these ways. Variants have longer
+names."""
 WITHOUT = {"memory": "a dict of this process: nothing can keep it from answering"}
 
 __all__ = ["ANSWERS", "KINDS", "QUICK", "WITHOUT", "Faulty"]

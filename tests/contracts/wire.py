@@ -1,4 +1,4 @@
-"""A wire between a client and a server on this machine that tests can hold, cut and slow down."""
+"""A relay between a client and a server on this machine that tests can hold, cut and slow down."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ T = TypeVar("T")
 
 
 class Wire:
-    """Passes bytes on between what connects to `port` and the server behind it."""
+    """Passes bytes between clients of `port` and the server behind it."""
 
     def __init__(self, to: int) -> None:
         self.to = to
         self.connected = 0
-        """Connections that were ever made."""
+        """The number of connections made so far."""
         self._flows = threading.Event()
         self._flows.set()
         self._refuses = False
@@ -33,7 +33,7 @@ class Wire:
         self._threads[0].start()
 
     def hold(self) -> None:
-        """From now on nothing passes, and nothing breaks: a server that is silent."""
+        """Stops passing bytes without closing connections, as a server that no longer answers."""
         self._flows.clear()
 
     def release(self) -> None:
@@ -56,7 +56,7 @@ class Wire:
         self._refuses = True
         self.release()
         with suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)  # wakes who accepts
+            self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts connections
         self._listener.close()
         self.cut()
         for thread in self._threads:
@@ -101,7 +101,8 @@ def _reset(end: socket.socket) -> None:
 
 
 def eventually(ask: Callable[[], T]) -> T:
-    """The result of `ask` once the store answers again; calls with short time limits may fail on a busy machine."""
+    """The result of `ask` as soon as the store answers again; calls with short time limits may fail on a busy
+    machine."""
     end = time.monotonic() + 60
     while True:
         try:

@@ -1,4 +1,4 @@
-"""zarr-python 2.18, which lives in an environment of its own: what it reads, told by a child process."""
+"""zarr-python 2.18 in an environment of its own: a child process reads stores with it and returns the values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ print(json.dumps(found))
 
 
 def told(python: Path, code: str, *arguments: str | Path, stdin: str = "") -> Any:
-    """The JSON that `code` prints. Its drafts and their shards are switched on."""
+    """The JSON that `code` prints in a process with zarr-python 2.18, with its support for drafts and their shards
+    switched on."""
     done = subprocess.run(
         [str(python), "-W", "ignore", "-c", code, *map(str, arguments)],
         input=stdin,
@@ -55,5 +56,5 @@ def told(python: Path, code: str, *arguments: str | Path, stdin: str = "") -> An
 
 
 def read(python: Path, place: Path, dialect: str) -> dict[str, tuple[Any, dict[str, Any]]]:
-    """Values (None of a group) and attributes of every node beneath the root, by path."""
+    """The values (None for a group) and attributes of every node beneath the root, by path."""
     return {path: (values, attributes) for path, (values, attributes) in told(python, _READ, place, dialect).items()}

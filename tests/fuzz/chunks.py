@@ -1,4 +1,4 @@
-"""A fuzzer of chunk bytes: whatever lies under a key, the outcome is elements or a BadChunk that names its codec.
+"""A fuzzer of chunk bytes: the outcome is always elements or a BadChunk that names its codec.
 
 Starts from what every codec's examples (contracts/codec.py) encode to, shards, N5 blocks and nested lists among them,
 and breaks it: bits flipped, numbers at the front made huge, pieces cut, doubled, swapped with those of another chunk.
@@ -30,11 +30,11 @@ LARGE: list[list[Named]] = [
     [("blosc", {"cname": "lz4", "typesize": 2, "blocksize": 4096})],
     [("blosc", {"cname": "zstd", "shuffle": "bitshuffle", "typesize": 2, "blocksize": 4096}), ("crc32c", {})],
 ]
-"""The elements of chunks that are so large that a part of them is decoded alone."""
+"""The number of elements from which a part of a chunk is decoded alone."""
 
 
 def broken_bytes(r: random.Random, data: bytes, others: Callable[[], bytes]) -> bytes:
-    """`data` with one to four faults; `others` gives bytes to mix in."""
+    """`data` with one to four faults; `others` are bytes to mix in."""
     out = bytearray(data)
     for _ in range(r.choice((1, 1, 1, 2, 4))):
         at = r.randrange(min(len(out), r.choice((24, 64, 1 << 20))) + 1)
@@ -66,7 +66,8 @@ def broken_bytes(r: random.Random, data: bytes, others: Callable[[], bytes]) -> 
 
 
 def checked(r: random.Random, pipeline: CodecPipeline, data: bytes) -> bytes:
-    """In half of the cases `data` under a right CRC-32C, where the pipeline ends with one or a shard's index does."""
+    """In half of the cases gives `data` a correct CRC-32C, if the pipeline ends with one or the shard's index has
+    one."""
     last, shard = pipeline.codecs[-1].name, shard_of(pipeline)
     if len(data) < 4 or r.random() < 0.5 or (last != "crc32c" and shard is None):
         return data
@@ -81,7 +82,7 @@ def checked(r: random.Random, pipeline: CodecPipeline, data: bytes) -> bytes:
 
 
 class ChunkFuzzer:
-    """`step` raises whatever is neither elements of the right shape nor a BadChunk that names its codec."""
+    """`step` raises an error unless the outcome is elements of the right shape or a BadChunk that names its codec."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(f"chunks {seed}")
@@ -114,7 +115,7 @@ class ChunkFuzzer:
         self._many(pipeline, data, damaged)
 
     def _part(self, pipeline: CodecPipeline, data: bytes) -> None:
-        """Only what a random plane or row of the chunk needs."""
+        """Decodes the part of the chunk that a random plane or row needs."""
         r = self.random
         selection = tuple(
             slice(0, n, 1) if r.random() < 0.5 else slice(at, at + 1, 1)
@@ -140,7 +141,7 @@ class ChunkFuzzer:
         return np.empty(size, np.uint8)
 
     def _many(self, pipeline: CodecPipeline, good: bytes, bad: bytes) -> None:
-        """The damaged chunk among others that are whole."""
+        """Decodes the damaged chunk together with intact ones."""
         if not pipeline.decodes_many:
             return
         chunks = [good] * self.random.randrange(3) + [bad] + [good] * self.random.randrange(3)
@@ -158,7 +159,7 @@ class ChunkFuzzer:
             raise AssertionError("the error does not name its codec") from error
 
     def _index(self, pipeline: CodecPipeline, data: bytes) -> None:
-        """The way of an array that reads single inner chunks: the index first, then byte ranges."""
+        """Reads single inner chunks as an array does: the index first, then byte ranges."""
         shard = shard_of(pipeline)
         if shard is None:
             return

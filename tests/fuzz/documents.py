@@ -1,4 +1,4 @@
-"""A fuzzer of metadata documents: whatever lies in them, the outcome is a node or a ZarrscopeError.
+"""A fuzzer of metadata documents: the outcome is always a node or a ZarrscopeError.
 
     python tests/fuzz/documents.py --count 1000000 --seed 5      at length, by hand; a failure is printed with its input
 
@@ -43,7 +43,7 @@ JUNK: list[Callable[[random.Random], Any]] = [
 
 
 def more_documents() -> list[dict[str, bytes]]:
-    """The templates, and what each dialect writes of a sharded or plain array."""
+    """The templates, and the documents that each dialect writes for sharded and plain arrays."""
     found = [dict(documents) for documents in TEMPLATES.values()]
     index = [{"name": "bytes", "configuration": {"endian": "little"}}]
     inner = [*index, {"name": "zstd", "configuration": {"level": 3, "checksum": False}}]
@@ -67,7 +67,7 @@ class Fuzzer:
         self.nodes = self.refusals = 0
 
     def broken(self, value: Any, depth: int = 0) -> Any:
-        """The value with one part of it, at any depth, replaced."""
+        """The value with one of its parts, at any depth, replaced."""
         r = self.random
         if isinstance(value, dict) and value and depth < 8 and r.random() < 0.85:
             out = dict(value)
@@ -109,7 +109,7 @@ class Fuzzer:
         return data
 
     def step(self) -> None:
-        """One input: raises whatever is neither a node nor a ZarrscopeError."""
+        """Tries one input. Raises an error if the outcome is neither a node nor a ZarrscopeError."""
         documents = dict(self.random.choice(self.starts))
         key = self.random.choice([*documents])
         value = json.loads(documents[key])
@@ -146,7 +146,7 @@ class Fuzzer:
 
 
 def run(count: int, seed: int) -> Fuzzer:
-    """`count` inputs. Raises the first failure, with the seed that shows it again in `__notes__`."""
+    """Tries `count` inputs. Raises the first failure, with the seed that reproduces it in `__notes__`."""
     fuzzer = Fuzzer(seed)
     for i in range(count):
         state = fuzzer.random.getstate()

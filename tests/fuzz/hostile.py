@@ -1,4 +1,4 @@
-"""Stores that want to take all time and all memory: made by the hundred, and every verb of the command line on each.
+"""Generates stores that try to exhaust time and memory, and runs every verb of the command line on each.
 
     python tests/fuzz/hostile.py [--stores 500] [--seed 1] [--only KIND] [--verb VERB] [--each 3]
 
@@ -40,9 +40,9 @@ from zarrscope.stores.local.store import LocalStore
 SECONDS = 20.0
 BYTES = 1408 << 20
 GRACE = 3
-"""A process is ended after this multiple of the processor time that it may take; until then the excess is measured."""
+"""A process is killed after this multiple of its allowed processor time; until then the excess is measured."""
 PATIENCE = 600
-"""Seconds on the clock after which a process is ended that takes no processor time either."""
+"""A process that uses no processor time is killed after this number of seconds."""
 WRITES = ("v3", "v2", "n5", "draft-2022-05", "draft-2020", "draft-2019-06", "draft-2019-05")
 DIALECTS = (*WRITES, "v1")
 VERBS: dict[str, list[str]] = {
@@ -61,7 +61,7 @@ VERBS: dict[str, list[str]] = {
 
 
 class Case(NamedTuple):
-    """`ndim`: what a selection of the array needs."""
+    """One store. `ndim`: the number of axes of its array, for selections."""
 
     place: Path
     dialect: str
@@ -80,7 +80,7 @@ def kind(make: Kind) -> Kind:
 
 # ---------------------------------------------------------------------------------------------- building
 def base(root: Path, dialect: str, **options: Any) -> Case:
-    """A group with one array of 2-byte numbers; v1 has but one array."""
+    """A group with one array of 2-byte numbers; v1 has only the array."""
     if dialect == "v1":
         for key, value in TEMPLATES["v1"].items():
             put(root / key, value)
@@ -95,7 +95,7 @@ def base(root: Path, dialect: str, **options: Any) -> Case:
 
 
 def put(path: Path, value: bytes, size: int | None = None) -> None:
-    """A file of these bytes, and nothing behind them up to `size`."""
+    """Writes a sparse file that begins with these bytes and has this `size`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(path, "wb") as file:
         file.write(value)
@@ -117,7 +117,7 @@ def members_of(case: Case) -> tuple[Path, dict[str, Any]]:
 
 
 def attributes_in(case: Case, text: str) -> None:
-    """JSON text as the attribute "x" of the array."""
+    """Writes JSON text as the attribute "x" of the array."""
     if case.dialect == "v1":
         put(case.place / "attrs", f'{{"x": {text}}}'.encode())
         return
@@ -170,7 +170,7 @@ def padded_document(root: Path, dialect: str, chance: random.Random) -> Case:
 
 @kind
 def long_values(root: Path, dialect: str, chance: random.Random) -> Case:
-    """Attributes of 15 MiB of something small."""
+    """Attributes of 15 MiB that consist of many small values."""
     case = base(root, dialect)
     small = chance.choice(
         [
@@ -246,7 +246,7 @@ def long_text(root: Path, dialect: str, chance: random.Random) -> Case:
 
 @kind
 def long_lists(root: Path, dialect: str, chance: random.Random) -> Case:
-    """One member of the document is a list of very many."""
+    """A member of the document that is a very long list."""
     case = base(root, dialect)
     path, whole = members_of(case)
     member = chance.choice([*whole, "dimension_names", "extensions", "storage_transformers"])
@@ -258,7 +258,7 @@ def long_lists(root: Path, dialect: str, chance: random.Random) -> Case:
 
 @kind
 def huge_numbers(root: Path, dialect: str, chance: random.Random) -> Case:
-    """Shapes and chunk shapes that no array has."""
+    """Shapes and chunk shapes with impossibly large numbers."""
     case = base(root, dialect)
     path, whole = members_of(case)
     numbers = [0, 1, -1, 2**31, 2**40, 2**62, 2**63 - 1, 2**63, 2**64, 10**18, 10**30, 7]
@@ -287,7 +287,7 @@ def grid_is_plain(whole: dict[str, Any]) -> bool:
 
 @kind
 def huge_valid(root: Path, dialect: str, chance: random.Random) -> Case:
-    """Arrays of very many chunks, or very large ones, that nothing forbids."""
+    """Valid arrays of very many chunks, or of very large ones."""
     if dialect == "v1":
         return huge_numbers(root, dialect, chance)
     side = chance.choice([10**6, 10**7, 2**40, 2**62])
@@ -330,7 +330,7 @@ def hollow_chunk(root: Path, dialect: str, chance: random.Random) -> Case:
 
 @kind
 def bomb(root: Path, dialect: str, chance: random.Random) -> Case:
-    """Zeros, tightly packed, more of them than the chunk has."""
+    """Compressed zeros that decompress to more than a chunk."""
     codec = chance.choice(["gzip", "zstd", "bz2", "lzma", "zlib"])
     number = {"gzip": 1, "zstd": 2, "bz2": 4, "lzma": 5, "zlib": 6}[codec]
     large = chance.random() < 0.4
@@ -355,7 +355,7 @@ _zeros: dict[str, bytes] = {}
 
 
 def zeros(codec: str, size: int) -> bytes:
-    """So many zeros, packed."""
+    """This number of zeros, compressed."""
     if codec not in _zeros:
         import bz2
         import lzma
@@ -385,7 +385,7 @@ def zeros(codec: str, size: int) -> bytes:
 
 @kind
 def lying_header(root: Path, dialect: str, chance: random.Random) -> Case:
-    """Compressed chunks whose headers claim sizes."""
+    """Compressed chunks whose headers state false sizes."""
     number = chance.randrange(1, len(CODECS))
     case = coded(root, dialect if dialect != "v1" else "v3", chance, CODECS[number])
     for path in chunks_of(case):
@@ -399,7 +399,7 @@ def lying_header(root: Path, dialect: str, chance: random.Random) -> Case:
 
 @kind
 def items(root: Path, dialect: str, chance: random.Random) -> Case:
-    """Texts and bytes whose lengths are the data's own claim."""
+    """Texts and bytes whose data state false lengths."""
     dialect = chance.choice(["v3", "v2"])
     # numbers of elements up to what one chunk may hold
     count = chance.choice([100, 10**6, 2 * 10**7, 10**8])
@@ -437,7 +437,7 @@ def items(root: Path, dialect: str, chance: random.Random) -> Case:
         put(name, head, 4 + 4 * count)
     elif way == "lengths":
         put(name, head + struct.pack("<I", 0xFFFFFFFF) * 100, 1 << 30)
-    elif way == "wide" and count == 100:  # one letter beyond the others makes four bytes of each
+    elif way == "wide" and count == 100:  # a single letter outside Latin-1 makes each character take four bytes
         item = b"a" * (9 << 20) + "🙂".encode()
         put(name, head + (struct.pack("<I", len(item)) + item) * 20 + bytes(4 * 80))
     elif way == "json":
@@ -449,7 +449,7 @@ def items(root: Path, dialect: str, chance: random.Random) -> Case:
 
 @kind
 def shard(root: Path, dialect: str, chance: random.Random) -> Case:
-    """Shards of very many inner chunks, and indexes that claim."""
+    """Shards of very many inner chunks, and indexes with false entries."""
     grid = chance.choice([2, 64, 1024, 4096])
     case = Case(root, "v3", "/a", 2)
     codecs = chance.choice(CODECS[:3])
@@ -512,7 +512,7 @@ def many_nodes(root: Path, dialect: str, chance: random.Random) -> Case:
 
 @kind
 def copies(root: Path, dialect: str, chance: random.Random) -> Case:
-    """A consolidated copy of nodes that are not there, or of nothing that is one."""
+    """Consolidated metadata of nodes that do not exist, or malformed ones."""
     dialect = chance.choice(["v3", "v2"])
     case = base(root, dialect)
     _, whole = members_of(case)
@@ -534,7 +534,7 @@ def copies(root: Path, dialect: str, chance: random.Random) -> Case:
 
 @kind
 def images(root: Path, dialect: str, chance: random.Random) -> Case:
-    """OME-Zarr metadata of very many of something."""
+    """OME-Zarr metadata with very many items of one kind."""
     dialect = chance.choice(["v3", "v2"])
     case = base(root, dialect)
     many = chance.choice([1_000, 100_000])
@@ -587,7 +587,7 @@ def images(root: Path, dialect: str, chance: random.Random) -> Case:
 
 @kind
 def archive(root: Path, dialect: str, chance: random.Random) -> Case:
-    """A zip file whose members are bombs, or very many."""
+    """A zip file with very many members, or with members that decompress to far more."""
     case = base(root / "unpacked", dialect if dialect != "v1" else "v2")
     place = root / "packed.zip"
     way = chance.choice(["bomb", "many", "document"])
@@ -613,11 +613,11 @@ class Outcome(NamedTuple):
     seconds: float
     bytes: int
     fault: str
-    """"" where it ended as it may."""
+    """ "" if it ended in an allowed way."""
 
 
 def attempt(case: Case, verb: str, out: Path) -> Outcome:
-    """One verb in a process of its own."""
+    """Runs one verb in a process of its own."""
     place = {
         "store": str(case.place), "array": case.array, "out": str(out), "other": "v2" if case.dialect == "v3" else "v3",
         "small": ",".join(["0:2"] * case.ndim), "shape": ",".join(["3"] * case.ndim),
@@ -665,7 +665,7 @@ def attempt(case: Case, verb: str, out: Path) -> Outcome:
         fault = f"not done after {PATIENCE} s, of which {seconds:.1f} s of processor time; {peak / 2**20:,.0f} MiB"
     elif os.WIFSIGNALED(status) and seconds > SECONDS:
         fault = f"not done after {seconds:.1f} s"
-    elif os.WIFSIGNALED(status):  # 9 that nobody here sent: the system ran out of memory
+    elif os.WIFSIGNALED(status):  # signal 9 that this script did not send: the system had no memory left
         fault = f"signal {os.WTERMSIG(status)}, {peak / 2**20:,.0f} MiB"
     elif os.WEXITSTATUS(status) not in (0, 1, 2, 3) or "Traceback" in said or "inside zarrscope" in said:
         fault = f"exit {os.WEXITSTATUS(status)}: {said[-1500:]}"
@@ -677,7 +677,7 @@ def attempt(case: Case, verb: str, out: Path) -> Outcome:
 
 
 def stores(count: int, seed: int, only: str | None = None) -> Iterator[tuple[str, str, random.Random]]:
-    """(kind, dialect, chance) of each, kinds and dialects in turn."""
+    """Yields (kind, dialect, random generator) for each store; kinds and dialects alternate."""
     kinds = [only] if only else list(KINDS)
     for n in range(count):
         yield kinds[n % len(kinds)], DIALECTS[(n // len(kinds) + n) % len(DIALECTS)], random.Random(f"{seed} {n}")
@@ -693,7 +693,8 @@ def run(
     first: int = 0,
     tell: Any = print,
 ) -> dict[str, Any]:
-    """Makes and tries stores `first` to `count`, `each` verbs at random of each: the count of tries, every fault."""
+    """Makes the stores `first` to `count`, and tries `each` random verbs on each. Returns the number of tries and all
+    faults."""
     for module in ("", ".attributes", ".check", ".compare", ".convert", ".look", ".nodes", ".picture"):
         importlib.import_module(f"zarrscope_app.cli{module}")  # for the processes that are forked
     faults: list[str] = []
@@ -722,7 +723,7 @@ def run(
 
 
 def made(name: str, dialect: str, chance: random.Random, root: Path) -> Case:
-    """The store, made by a process of its own: threads that writing starts do not survive the forks that follow."""
+    """Makes the store in a process of its own, because threads that writing starts would be lost in later forks."""
     told = root.parent / "case"
     child = os.fork()
     if child == 0:

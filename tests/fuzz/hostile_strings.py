@@ -1,4 +1,4 @@
-"""Hostile strings, and stores that hold them wherever a document, a name or a link can hold a string (strings.py)."""
+"""Hostile strings, and stores that contain them in documents, names and links (see strings.py)."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ TAG = re.compile(r"q[0-9]{4}z")
 
 
 def hostile(count: int, seed: int) -> list[str]:
-    """So many strings, each with a tag at its start: every payload, every single character, then mixtures."""
+    """This number of strings, each with a tag at its start: every payload, every single character, then mixtures."""
     r = random.Random(f"strings {seed}")
     bodies = [*PAYLOADS, *(f"a{c}b" for c in _single)]
     while len(bodies) < count:
@@ -90,7 +90,7 @@ def hostile(count: int, seed: int) -> list[str]:
 
 
 class Strings:
-    """Hands out the strings in turn."""
+    """Returns the strings one after the other."""
 
     def __init__(self, strings: list[str]) -> None:
         self.all = strings
@@ -101,14 +101,14 @@ class Strings:
         return self.all[self._next % len(self.all)]
 
     def name(self) -> str:
-        """One that a file can be called."""
+        """A string that can be the name of a file."""
         text = self().replace("/", "_")
         return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace").replace("�", "?")[:60]
 
 
 # ---------------------------------------------------------------------- stores
 def positions(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], bool]]:
-    """(place, whether its key is meant) of every string and of every key."""
+    """The path to every string and every key in a value, and whether the key is meant."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield (*path, key), True
@@ -131,7 +131,7 @@ def replaced(value: Any, path: tuple[Any, ...], key: bool, text: str) -> Any:
 
 
 def broken_templates(folder: Path, next_string: Strings, share: float, r: random.Random) -> Iterator[Path]:
-    """A store for each position of each document of each dialect, the string in that position."""
+    """Yields a store for each position of each document of each dialect, with the string in that position."""
     for dialect, documents in TEMPLATES.items():
         for key, data in documents.items():
             for number, (path, is_key) in enumerate(positions(json.loads(data))):
@@ -148,7 +148,7 @@ def broken_templates(folder: Path, next_string: Strings, share: float, r: random
 
 
 def full_v3(store: Path, s: Strings) -> Path:
-    """An image, labels, a plate, strings and what is not understood; strings wherever one can be."""
+    """An image, labels, a plate, string arrays and unknown extensions, with hostile strings in every place."""
 
     def put(path: str, **members: Any) -> None:
         file = store / path / "zarr.json"
@@ -281,7 +281,7 @@ class Report:
         self.failures: list[str] = []
 
     def look(self, host: str, where: str, text: str) -> None:
-        """`text` is what a person sees."""
+        """Checks `text`, which a host displays."""
         self.tried[host] += 1
         self.seen.setdefault(host, set()).update(TAG.findall(text))
         shown = visible_lines(text)

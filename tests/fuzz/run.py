@@ -1,4 +1,4 @@
-"""All fuzzers at length, by hand: documents, chunk bytes and whole stores.
+"""Runs all fuzzers for a long time, by hand: documents, chunk bytes and whole stores.
 
     python tests/fuzz/run.py --inputs 1000000 --jobs 2 [--only chunks] [--seed 7]
 
@@ -53,7 +53,7 @@ def reseed(name: str, steps: Any, seed: int, piece: int) -> None:
 
 
 class Slow(Exception):
-    """An input took too long."""
+    """Processing an input took too long."""
 
 
 def _too_slow(*_: Any) -> None:
@@ -92,7 +92,7 @@ class Run:
         self.peak = 0
 
     def pieces(self, name: str, pieces: list[int]) -> None:
-        """One child process after another until the pieces are through: a dead one costs its piece."""
+        """Runs child processes until all pieces are done; if a process dies, its piece is left out."""
         while pieces:
             command = [
                 sys.executable,

@@ -1,4 +1,4 @@
-"""A fuzzer of whole hierarchies: stores with faults in documents and chunks, opened, walked and read as a person would.
+"""A fuzzer of whole hierarchies: opens, walks and reads stores with faults in documents and chunks.
 
 Starts from one hierarchy in every dialect, and from the stores of the conformance archive if it is there. The only
 outcomes are nodes, values and ZarrscopeErrors.
@@ -26,7 +26,7 @@ from zarrscope.stores.memory import MemoryStore
 from zarrscope.view.image import find_collection, find_images
 
 CHUNK_BYTES = 1 << 20
-"""The most bytes that one chunk may decode to here: the engine's own limit would let each input take a gibibyte."""
+"""The largest decoded size of a chunk here; with the engine's own limit each input might take a gibibyte."""
 STORE_BYTES = 64 << 10
 NODES = 12
 
@@ -42,7 +42,8 @@ PIPELINES: list[list[CodecSpec]] = [
 
 
 def own_stores() -> list[Values]:
-    """A small hierarchy in every dialect that can be written, with every pipeline that it can express, and shards."""
+    """A small hierarchy in every dialect that can be written, with every pipeline that it can express, and with
+    shards."""
     found = []
     for dialect in zarrscope.dialects.DIALECTS:
         for codecs in PIPELINES:
@@ -68,7 +69,7 @@ def own_stores() -> list[Values]:
 
 
 def archived_stores() -> Iterator[Values]:
-    """The small stores of the conformance archive: folders only. Nothing where there is no archive."""
+    """The small stores of the conformance archive that are folders; none if the archive is missing."""
     place = machine.conformance()
     if place is None:
         return
@@ -89,7 +90,7 @@ def archived_stores() -> Iterator[Values]:
 
 
 class StoreFuzzer:
-    """`step` raises whatever is neither nodes and values nor a ZarrscopeError."""
+    """`step` raises an error if the outcome is neither nodes and values nor a ZarrscopeError."""
 
     def __init__(self, seed: int, *, archived: bool = True) -> None:
         self.random = random.Random(f"stores {seed}")

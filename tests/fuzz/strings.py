@@ -1,4 +1,4 @@
-"""A fuzzer of strings: whatever stands in a name, a document or an address, no host obeys it.
+"""A fuzzer of strings: no host interprets a string from a name, a document or an address as markup or control codes.
 
     python tests/fuzz/strings.py --strings 400 --seed 5          at length, by hand; a failure is printed with its place
 
@@ -34,7 +34,7 @@ _T = TypeVar("_T")
 
 
 class FailedCallbacks(logging.Handler):
-    """Counts errors in callbacks: the background logs them and goes on, so that nobody else would."""
+    """Counts errors in callbacks, which the background logs without stopping."""
 
     def __init__(self, report: Report) -> None:
         super().__init__(logging.ERROR)
@@ -45,7 +45,7 @@ class FailedCallbacks(logging.Handler):
 
 
 def children(store: Path) -> list[str]:
-    """Paths of nodes, as another process sees them: this one must fork, and so has no threads."""
+    """The paths of nodes, found by another process, because this one must fork and therefore have no threads."""
     found = []
     for name in ("zarr.json", ".zarray", ".zgroup", "attributes.json"):
         found += [
@@ -57,14 +57,15 @@ def children(store: Path) -> list[str]:
 
 
 def run(count: int, seed: int, share: float, full: int, hosts: tuple[str, ...], rows: int = 20) -> Report:
-    """`share` of all positions of the templates get a store, `full` stores of each kind hold strings everywhere."""
+    """Makes a store for this `share` of all positions of the templates, and `full` stores of each kind with strings
+    everywhere; tries all of them."""
     r = random.Random(f"strings {seed} {share}")
     s = Strings(hostile(count, seed))
     report = Report()
     started = time.monotonic()
 
     def each(host: str, things: list[_T]) -> Iterator[_T]:
-        """The things, and after each a line on stderr: a run of an hour tells how far it is and what it found."""
+        """Yields the items and prints a line to stderr after each, because a run may take an hour."""
         for number, thing in enumerate(things, 1):
             yield thing
             through = len(set().union(*report.seen.values())) if report.seen else 0
@@ -93,7 +94,7 @@ def run(count: int, seed: int, share: float, full: int, hosts: tuple[str, ...], 
         if "tui" in hosts:
             for store in each("tui", [*stores, *small[::4]]):
                 terminal_application(report, store, rows if store in stores else 2)
-        # Threads from here on.
+        # From here on this process has threads.
         if "python" in hosts:
             for store, nodes in each("python", listed):
                 python(report, store, nodes)

@@ -24,14 +24,15 @@ from zarrscope_app.cli.verbs import VERBS
 
 
 def preload() -> None:
-    """Imports what the children need, once. Nothing here starts a thread."""
+    """Imports the modules that the children need, once and without starting a thread."""
     import threading
 
     assert threading.active_count() == 1
 
 
 def in_terminal(call: Callable[[], Any], feed: Callable[[bytes], bytes | None], seconds: float = 60) -> bytes:
-    """The output of `call` in a child process, on a terminal of 60 x 200. `feed` gets it and returns keys to press."""
+    """The output of `call` in a child process on a terminal of 60 x 200. `feed` receives it, and returns keys to
+    press."""
     import fcntl
     import termios
 
@@ -76,7 +77,8 @@ def in_terminal(call: Callable[[], Any], feed: Callable[[bytes], bytes | None], 
 
 
 def command_lines(report: Report, lines: list[list[str]]) -> None:
-    """Verbs one after the other on a terminal. Only line ends and the line of progress may steer it."""
+    """Runs verbs on a terminal. Their output may contain no control sequences except line ends and those of the
+    progress line."""
 
     def run() -> None:
         from zarrscope_app.cli import run
@@ -187,7 +189,7 @@ _KNOWN_SEQUENCE = re.compile(
 
 
 def terminal_application(report: Report, store: Path, rows: int) -> None:
-    """Every row of the tree, every tab, then the diff and the question for a name."""
+    """Shows every row of the tree and every tab, then the diff and the question for a name."""
 
     def run() -> None:
         from zarrscope_app.tui import main

@@ -15,7 +15,7 @@ from fuzz.hostile_strings import Report
 
 _RICH = re.compile(r"<[A-Za-z/!]")
 _OWN_LINKS = {f'<a href="copy:{id}">' for id in ("zarrscope", "zarr", "dask", "tensorstore", "xarray")}
-"""*Copy* beside the snippets of *Open in code*; nothing of a file may stand in a link."""
+"""The button *Copy* beside the snippets of *Open in code*; no text of a file may be in a link."""
 _OWN_TIP = "<span style='white-space:pre-wrap'>"
 
 
@@ -57,7 +57,8 @@ def window(report: Report, stores: Iterator[tuple[Path, list[str]]]) -> None:
             if isinstance(widget, QLabel):
                 text = widget.text()
                 report.look("qt labels", place, text)
-                fixed = "⬚ not stored" in text and not re.search(r"q\d{4}z", text)  # the coloured legend of chunks
+                # the coloured legend of the chunk map
+                fixed = "⬚ not stored" in text and not re.search(r"q\d{4}z", text)
                 if widget.textFormat() != Qt.TextFormat.PlainText and text and not fixed and frame.isAncestorOf(widget):
                     report.fail("qt", place, f"a label that may be HTML: {text[:200]}")
             elif isinstance(widget, QAbstractButton):
@@ -111,7 +112,7 @@ _KNOWN_TAGS: dict[str, tuple[str, ...]] = {
     "path": ("d", "fill", "fill-opacity", "stroke", "stroke-width"),
     "text": ("x", "y", "text-anchor", "font-size", "fill"),
 }
-"""The elements of pages that have attributes besides style and class."""
+"""The elements of pages that may have attributes other than style and class."""
 
 
 class _Tags(HTMLParser):
@@ -150,7 +151,7 @@ _NOT_SHOWN = {
     "address",
     "crumbs",
 }
-"""Members of snapshots that the browser sends back rather than shows, or that a person edits."""
+"""Members of snapshots that the browser sends back or lets the user edit, and does not display."""
 
 
 def strings_of(value: Any, name: str = "") -> Iterator[tuple[str, str]]:

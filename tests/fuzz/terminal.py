@@ -1,4 +1,4 @@
-"""Random keys, in bursts, for the terminal application: over a real pseudo-terminal, and within the process.
+"""A fuzzer of the terminal application: random keys in bursts, in a pseudo-terminal and in this process.
 
     python tests/fuzz/terminal.py --seconds 120 --seed 1     # over a pseudo-terminal
     python tests/fuzz/terminal.py --seconds 120 --inside     # through Textual's Pilot, quicker
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 WAIT = 60.0
 ESCAPE_SECONDS = 0.3
-"""A key that follows Escape sooner is one with Alt."""
+"""A key that follows Escape sooner counts as a key with Alt."""
 PRINTABLE = "".join(chr(c) for c in range(32, 127)) + "äß漢🙂\u200b\u202e"
 MEANT = "evnNxcdu?/[]\\agGjkhl<>+-=0123456789mtrbosy. "
 SEQUENCES = (
@@ -80,7 +80,7 @@ def make_store(folder: Path) -> str:
 
 
 def burst(dice: random.Random) -> list[str]:
-    """Keys as they are written to the terminal at once."""
+    """Keys that are sent to the terminal in one write."""
     keys = []
     for _ in range(dice.choice((1, 2, 2, 3, 5, 8, 20, 60))):
         kind = dice.random()
@@ -101,10 +101,11 @@ def burst(dice: random.Random) -> list[str]:
 
 # ---------------------------------------------------------------------- over a pseudo-terminal
 class Terminal:
-    """The command in a pseudo-terminal, which is read all the time."""
+    """The command in a pseudo-terminal, whose output is read continuously."""
 
     def __init__(self, place: str, *, leads: bool = False, program: Sequence[str] = ("-m", "zarrscope_app")) -> None:
-        """`leads`: the terminal controls the command, which gets SIGHUP when it vanishes."""
+        """With `leads`, this is the controlling terminal of the command, which gets SIGHUP when the terminal
+        vanishes."""
         import fcntl
         import pty
         import termios
@@ -121,7 +122,7 @@ class Terminal:
         self.tail = b""
 
     def size(self, rows: int, columns: int) -> None:
-        """Another size, told as a terminal does."""
+        """Changes the size, as a terminal's window does."""
         import fcntl
         import termios
 
@@ -130,14 +131,14 @@ class Terminal:
             os.killpg(self.process.pid, signal.SIGWINCH)
 
     def drain(self, seconds: float) -> bool:
-        """Read what is written within this time. Whether there was something."""
+        """Reads the output that arrives within this time; returns whether there was any."""
         if not select.select([self.mine], [], [], seconds)[0]:
             return False
         self.tail = (self.tail + os.read(self.mine, 1 << 16))[-200_000:]
         return True
 
     def write(self, text: str) -> None:
-        """All of it, reading meanwhile: a full buffer in both directions would be a deadlock."""
+        """Writes all of it and reads meanwhile, because full buffers in both directions would be a deadlock."""
         data = text.encode()
         while data:
             readable, writable, _ = select.select([self.mine], [self.mine], [], 1.0)
@@ -149,23 +150,23 @@ class Terminal:
                 return
 
     def quiet(self) -> None:
-        """Until nothing has been written for a moment."""
+        """Waits until no output has arrived for a moment."""
         end = time.monotonic() + WAIT
         while self.drain(0.05) and time.monotonic() < end:
             pass
 
     def leave(self) -> int | None:
-        """Ends it as a person would: whatever is on the screen, and whatever has been edited. None: it hangs."""
+        """Ends the application as a user would, from any dialog and with any edits. Returns None if it hangs."""
         end = time.monotonic() + WAIT
         while self.process.poll() is None and time.monotonic() < end:
-            self.write("\x1b")  # leaves an input, and a sheet
+            self.write("\x1b")  # closes an input, and a dialog
             until = time.monotonic() + ESCAPE_SECONDS
             while time.monotonic() < until:
                 self.drain(0.05)
             self.quiet()
             self.write("q")
             self.quiet()
-            self.write("x")  # discards, where it asks
+            self.write("x")  # discards the edits if it asks
             for _ in range(20):
                 if self.process.poll() is not None:
                     break
@@ -184,7 +185,7 @@ class Terminal:
 
 
 def over_a_terminal(seed: int, seconds: float = 0.0, bursts: int = 0) -> Tally:
-    """Sends bursts of keys until the time is over, or until `bursts` were sent."""
+    """Sends bursts of keys until the time has passed, or `bursts` have been sent."""
     dice, tally = random.Random(seed), Tally()
     end = time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as folder:
@@ -214,7 +215,7 @@ def over_a_terminal(seed: int, seconds: float = 0.0, bursts: int = 0) -> Tally:
                         terminal.quiet()
                 status = terminal.leave()
                 if status is None:
-                    terminal.process.send_signal(signal.SIGABRT)  # tells where its threads are
+                    terminal.process.send_signal(signal.SIGABRT)  # prints the stacks of its threads
                     while terminal.drain(1.0):
                         pass
                 if status != 0 or b"Traceback" in terminal.tail:
@@ -227,7 +228,7 @@ def over_a_terminal(seed: int, seconds: float = 0.0, bursts: int = 0) -> Tally:
 
 # ---------------------------------------------------------------------- within the process
 def as_keys(written: str) -> list[Message]:
-    """The events that Textual makes of what a terminal writes."""
+    """The events that Textual makes from a terminal's input."""
     from textual._xterm_parser import XTermParser
 
     parser = XTermParser()
@@ -248,7 +249,7 @@ async def _inside(place: str, dice: random.Random, more: Callable[[], bool], tal
             sent.append(keys)
             tally.keys, tally.bursts = tally.keys + len(keys), tally.bursts + 1
             for event in as_keys("".join(keys)):
-                app.post_message(event)  # in one go: nothing waits between them
+                app.post_message(event)  # in one go: the event loop does not run between them
             if dice.random() < 0.1:
                 rows, columns = dice.choice(SIZES)
                 await pilot.resize_terminal(columns, rows)
@@ -259,7 +260,7 @@ async def _inside(place: str, dice: random.Random, more: Callable[[], bool], tal
 
 
 def inside(seed: int, seconds: float = 0.0, bursts: int = 0) -> Tally:
-    """As `over_a_terminal`, through Textual's Pilot."""
+    """Like `over_a_terminal`, but through Textual's Pilot."""
     dice, tally = random.Random(seed), Tally()
     end = time.monotonic() + seconds
     with tempfile.TemporaryDirectory() as folder:

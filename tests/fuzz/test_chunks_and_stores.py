@@ -1,4 +1,4 @@
-"""Short, fixed pieces of the fuzzers of chunk bytes and of whole stores; run.py runs them at length by hand."""
+"""A short run of the fuzzers of chunk bytes and stores with fixed seeds; run.py runs them for long, by hand."""
 
 import tracemalloc
 

@@ -1,4 +1,4 @@
-"""A short, fixed piece of the fuzzer of metadata documents; documents.py runs it at length by hand."""
+"""A short run of the fuzzer of documents with fixed seeds; documents.py runs it for long, by hand."""
 
 from fuzz.documents import run
 

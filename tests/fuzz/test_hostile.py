@@ -1,4 +1,4 @@
-"""A few hostile stores of each kind that are quickly made; hostile.py tries hundreds, with every verb."""
+"""A few hostile stores of each kind that can be made quickly; hostile.py makes hundreds and runs every verb."""
 
 import sys
 

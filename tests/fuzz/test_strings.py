@@ -1,4 +1,4 @@
-"""A short, fixed piece of the fuzzer of strings; strings.py runs it at length by hand."""
+"""A short run of the fuzzer of strings with fixed seeds; strings.py runs it for long, by hand."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytest.importorskip("pty", reason="pseudo-terminals are POSIX")
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_no_host_obeys_what_stands_in_a_file() -> None:
-    """In a process of its own: it forks, and must have no threads."""
+    """In a process of its own, because it forks and must therefore have no threads."""
     hosts = ["cli", "python"]
     hosts += ["tui"] * (importlib.util.find_spec("textual") is not None)
     hosts += ["qt"] * (importlib.util.find_spec("qtpy") is not None)

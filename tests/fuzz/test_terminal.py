@@ -1,4 +1,4 @@
-"""Short, fixed pieces of the fuzzer of the terminal application; terminal.py runs it at length by hand."""
+"""Short runs of the fuzzer of the terminal application with fixed seeds; terminal.py runs it for long, by hand."""
 
 from __future__ import annotations
 

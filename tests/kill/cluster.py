@@ -1,4 +1,4 @@
-"""Dask's workers killed at random while they write one array together: by hand.
+"""Kills Dask workers at random while they write one array; run by hand.
 
     python tests/kill/cluster.py --rounds 100 [--workers 2] [--seed 7]
 
@@ -43,7 +43,7 @@ def fill(url: str, path: str, start: int, stop: int, value: int) -> int:
 
 
 def one_round(client: distributed.Client, url: str, value: int, chance: random.Random) -> None:
-    """Raises AssertionError when something is not as it was written."""
+    """Raises AssertionError if a stored value differs from the written one."""
     blocks = list(pairwise([*range(0, ROWS, 7), ROWS]))
     written = [client.submit(fill, url, path, *block, value, pure=False) for path in ARRAYS for block in blocks]
     pids = sorted(client.run(os.getpid).values())

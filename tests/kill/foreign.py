@@ -1,4 +1,4 @@
-"""Races with a program that knows nothing of our locks: it stores its document while we save ours.
+"""Races with a program that does not use zarrscope's locks: it stores a document while zarrscope saves the same one.
 
     python tests/kill/foreign.py --races 2000 [--how rename|place] [--ways exchange|rename] [--seed 7]
 
@@ -48,8 +48,8 @@ for line in sys.stdin:
 
 
 def races(count: int, how: str, seed: int, *, exchanges: bool = True, folder: str | None = None) -> Counter[str]:
-    """Runs races and counts their results: "conflict", "earlier" (we stored first) and "lost". `how`: how the other
-    program writes: "rename", "place", or "slow" (in place, half a millisecond after opening)."""
+    """Runs races and counts their results: "conflict", "earlier" (zarrscope stored first) and "lost". `how`: the way
+    the other program writes: "rename", "place", or "slow" (in place, half a millisecond after opening)."""
     chance = random.Random(seed)
     told: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(dir=folder) as place:

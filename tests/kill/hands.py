@@ -1,4 +1,4 @@
-"""Several processes that do something at the same moment, and what they do in tests/core/test_parallel.py."""
+"""Starts several processes that act at the same moment, and the actions for tests/core/test_parallel.py."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ Work = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
 class Hands:
-    """A process for each work, all let go at once. `finish` gives what they gave, or raises what one of them met."""
+    """A process for each work; all start at the same moment. `finish` returns their results, or raises the error of one
+    of them."""
 
     def __init__(self, *works: Work) -> None:
         barrier = self._barrier = _context.Barrier(len(works))
@@ -67,7 +68,8 @@ def _hand(barrier: Any, answer: Connection, work: Callable[..., Any], arguments:
 
 
 def create(barrier: Any, url: str, acts: list[tuple[str, str]]) -> list[str]:
-    """One ("array" or "group", path) after the other, each at the same moment as the others'; "made" or the error."""
+    """Creates each ("array" or "group", path) at the same moment as the other processes; returns "made" or the error
+    for each."""
     h = zarrscope.open(url, "r+")
     told = []
     for kind, path in acts:
@@ -86,7 +88,7 @@ def create(barrier: Any, url: str, acts: list[tuple[str, str]]) -> list[str]:
 
 
 def fill(barrier: Any, url: str, path: str, places: list[Any], times: int, base: int) -> None:
-    """Writes base + 1 … base + times to each of the places of an array, in turn."""
+    """Writes base + 1 … base + times to each of the regions of an array, one after the other."""
     array = zarrscope.open(url, "r+")[path]
     barrier.wait(30)
     for turn in range(1, times + 1):
@@ -95,7 +97,8 @@ def fill(barrier: Any, url: str, path: str, places: list[Any], times: int, base:
 
 
 def watch(barrier: Any, url: str, path: str, places: list[Any], times: int, bases: list[int]) -> int:
-    """Reads until the last values are there; no place may ever hold two values, nor go back. How often it read."""
+    """Reads until the last values are stored. No region may hold two values at a time, or an older one than before.
+    Returns the number of reads."""
     array = zarrscope.open(url, "r")[path]
     seen = [0] * len(places)
     reads = 0
@@ -113,7 +116,7 @@ def watch(barrier: Any, url: str, path: str, places: list[Any], times: int, base
 
 
 def count(barrier: Any, url: str, path: str, name: str, times: int) -> None:
-    """Saves an attribute 1 … times, and raises "shared" by one each time, taking others' saves into account."""
+    """Saves an attribute with 1 … times, and increments "shared" each time, merging the other processes' saves."""
     h = zarrscope.open(url, "r+")
     pointer = h.attributes_pointer(path)
     barrier.wait(30)

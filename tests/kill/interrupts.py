@@ -1,4 +1,4 @@
-"""Interrupts (Ctrl-C) at random microseconds, thousands of times; nothing may be closed twice, kept, locked or wrong.
+"""Sends Ctrl-C at random microseconds, thousands of times: no handle or lock may leak, and no value may be wrong.
 
     python tests/kill/interrupts.py --rounds 5000 [--seed 7] [--dialects v3,v2]
 
@@ -76,7 +76,7 @@ class Sender(threading.Thread):
 
 
 class Neighbour(threading.Thread):
-    """Opens files of its own, writes, reads back and closes them, until it is told to stop."""
+    """Opens its own files, writes, reads and closes them, until it is stopped."""
 
     def __init__(self, folder: Path, number: int, faults: Counter[str]) -> None:
         super().__init__(daemon=True, name=f"neighbour-{number}")
@@ -104,11 +104,11 @@ class Neighbour(threading.Thread):
 
 
 class Written:
-    """An array that the main thread writes, and what each chunk of it may hold."""
+    """An array that the main thread writes, and the values that each chunk may have."""
 
     def __init__(self, array: Any, unit: tuple[int, int]) -> None:
         self.array, self.unit = array, unit
-        """`unit`: what is replaced as a whole."""
+        """`unit`: the part that is replaced as a whole."""
         self.known = np.zeros(array.shape, array.dtype)
         self.wanted = self.known
 
@@ -118,7 +118,7 @@ class Written:
         self.array[where] = value
 
     def settle(self) -> str | None:
-        """Looks at what there is after a write, interrupted or not. What is wrong with it."""
+        """Reads the array after a write that may have been interrupted; returns the faults."""
         found = self.array[...]
         time.sleep(0.001)
         if not np.array_equal(found, self.array[...]):
@@ -132,7 +132,7 @@ class Written:
 
 
 class Place:
-    """One hierarchy, and what can be done with it."""
+    """A hierarchy, and operations on it."""
 
     def __init__(self, folder: Path, dialect: str, dice: random.Random) -> None:
         self.folder, self.dialect, self.dice = folder, dialect, dice
@@ -236,7 +236,7 @@ class Place:
         self.same(zarrscope.open(self.folder / f"{self.dialect}.zarr")["/plain"][at], at)
 
     def final(self) -> Sequence[str]:
-        """Everything once more, without interrupts."""
+        """Repeats all operations without interrupts."""
         told = [each for written in self.written if (each := written.settle())]
         for name, act in self.acts.items():
             try:
@@ -274,7 +274,7 @@ def run(rounds: int, seed: int = 0, dialects: tuple[str, ...] = ("v3", "v2"), sa
         folder = Path(name)
         places = [Place(folder, dialect, dice) for dialect in dialects]
         usual: dict[str, float] = {}
-        for place in places:  # the first time all is imported, and threads begin
+        for place in places:  # the first run imports modules and starts threads
             for _ in range(3):
                 for act, call in place.acts.items():
                     start = time.perf_counter()
@@ -283,7 +283,7 @@ def run(rounds: int, seed: int = 0, dialects: tuple[str, ...] = ("v3", "v2"), sa
                     for written in place.written:
                         written.settle()
         handler = signal.default_int_handler
-        signal.signal(signal.SIGINT, handler)  # a shell starts what runs in the background with SIGINT ignored
+        signal.signal(signal.SIGINT, handler)  # a shell starts background jobs with SIGINT ignored
         sender = Sender()
         threads_before, handles_before = threading.active_count(), handles()
         neighbours = [Neighbour(folder, n, faults) for n in range(3)]
@@ -295,7 +295,7 @@ def run(rounds: int, seed: int = 0, dialects: tuple[str, ...] = ("v3", "v2"), sa
             before, inside, hit = sender.sent, True, False
             delay = dice.random() * usual[act] * 1.2
             try:
-                sender.arm(delay)  # the signal may come before this returns
+                sender.arm(delay)  # the signal may arrive before this returns
                 try:
                     place.acts[act]()
                     inside = False

@@ -1,4 +1,4 @@
-"""The contents of a hierarchy of the kill trials: read by zarrscope, and from its files with numcodecs and json."""
+"""Reads the hierarchy of the kill trials with zarrscope, and independently with numcodecs and json."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ UNFINISHED = re.compile(r"(^|/)(\.zs-[0-9a-f]{16}\.partial|\.nfs[0-9a-f]{24})(/|
 
 
 class Torn(Exception):
-    """A value that nobody wrote."""
+    """A value that no writer wrote."""
 
 
 def values(path: Path, dialect: str) -> dict[str, object]:
-    """Every target's value, read with zarrscope. Raises Torn, ZarrscopeError."""
+    """The value of every target, read by zarrscope. Raises Torn, ZarrscopeError."""
     import zarrscope
     from zarrscope.errors import NotFound
 
@@ -59,7 +59,8 @@ def values(path: Path, dialect: str) -> dict[str, object]:
 
 
 def place_of(h: Any, n: int) -> str:
-    """Where the node that writer `n` moves is whole, document and chunks: "a", "b", or "ab"."""
+    """The place at which the node that writer `n` moves is complete, with document and chunks: "a", "b", or "ab" for
+    both."""
     found = ""
     for place in "ab":
         if f"/own/w{n}-{place}" in h:
@@ -70,17 +71,15 @@ def place_of(h: Any, n: int) -> str:
 
 
 def one(values: Any, target: str) -> int:
-    """The one value that all elements have. Raises Torn."""
+    """The value that all elements have. Raises Torn if they differ."""
     if (values != values.flat[0]).any():
         raise Torn(f"{target} holds {np.unique(values)}")
     return int(values.flat[0])
 
 
 def stored(path: Path, dialect: str) -> dict[str, object]:
-    """The chunks of `whole`, `parts` and `shards` as their files say, and the attributes of `notes`; without zarrscope.
-
-    Every document beneath `path` is parsed, every file is either a document or a chunk that decodes to its exact size.
-    """
+    """The chunks of `whole`, `parts` and `shards` and the attributes of `notes`, read from the files without zarrscope.
+    Parses every document beneath `path`; every other file must be a chunk that decodes to its exact size."""
     found: dict[str, object] = {}
     for file in sorted(path.rglob("*")):
         key = file.relative_to(path).as_posix()
@@ -168,7 +167,7 @@ def _shard(data: bytes, dialect: str) -> Any:
 
 
 def differing(read: dict[str, object], files: dict[str, object]) -> list[str]:
-    """Where the files and zarrscope say different things. What has no file reads as 0."""
+    """The differences between the files and what zarrscope reads. A missing file counts as 0."""
     chunks = ("whole", "parts", "shards", "notes")
     return [
         f"{target}: zarrscope reads {value}, the files hold {files.get(target, 0)}"

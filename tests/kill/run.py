@@ -1,4 +1,4 @@
-"""Writers killed at random, thousands of times; after each kill, nothing may be lost or half-written.
+"""Kills writers at random moments, thousands of times; after each kill, nothing may be lost or half-written.
 
     python tests/kill/run.py --rounds 3000 [--dialects v3,v2] [--writers 3] [--seed 7] [--consolidated] [--zarr2 PYTHON]
 
@@ -39,22 +39,23 @@ from zarrscope.runtime import threads as background
 from zarrscope.stores.local import temporaries as unfinished
 
 LIFE = 150
-"""Rounds that one hierarchy lives."""
+"""The number of rounds that use one hierarchy."""
 STALE_COPY = {"copy-stale", "copy-without-node", "copy-lacks-node"}
-"""The state after a kill between a document and its consolidated copy: `check` reports it, the next edit mends it."""
+"""The state after a kill between writing a document and its consolidated copy: `check` reports it, and the next edit
+mends it."""
 
 
 stop: list[bool] = []
-"""Not empty once somebody pressed Ctrl-C: the round under way is the last."""
+"""Not empty after Ctrl-C: the current round is the last."""
 
 
 class Failed(Exception):
-    """Something was lost, or half-written."""
+    """A value was lost or half-written."""
 
 
 @dataclass
 class Act:
-    """One thing that a writer began, at `begun` of the log's lines; `ended` is when it was done, if it was."""
+    """An operation of a writer: it began at line `begun` of the log, and ended at `ended` if it was completed."""
 
     value: object
     begun: int
@@ -63,14 +64,15 @@ class Act:
 
 
 def acceptable(before: object, acts: list[Act]) -> list[object]:
-    """The values that a target may hold: `before`, or that of an act, unless one that began later was done."""
+    """The values that a target may have: `before`, or that of an operation unless one that began later was
+    completed."""
     done = [act for act in acts if act.outcome == "done"]
     effective = [Act(before, -1, -1.0, "done"), *(act for act in acts if act.outcome in ("", "done"))]
     return [act.value for act in effective if not any(other.begun > act.ended for other in done)]
 
 
 def acts_of(log: bytes) -> dict[str, list[Act]]:
-    """Target → what was begun. Raises Failed for an act that failed in a way it may not."""
+    """The operations on each target. Raises Failed for an operation that failed in a way that is not allowed."""
     by_number: dict[str, Act] = {}
     found: dict[str, list[Act]] = {}
     for line, text in enumerate(log.decode().splitlines()):
@@ -107,7 +109,7 @@ def inspected(path: Path, dialect: str) -> dict[str, Any]:
 
 
 def consolidated(path: Path) -> list[str]:
-    """Makes the consolidated copy anew, and returns the errors that a check then finds."""
+    """Writes the consolidated metadata again, and returns the errors that a check then finds."""
     background._shared = background.Background(1, 1)
     zarrscope.open(path, "r+").consolidate()
     return [str(each) for each in check(zarrscope.open(path)) if each.severity == "error"]
@@ -115,7 +117,7 @@ def consolidated(path: Path) -> list[str]:
 
 @dataclass
 class Trial:
-    """One hierarchy after the other, of one dialect, for a number of rounds."""
+    """Makes hierarchies of one dialect and uses each for a number of rounds."""
 
     dialect: str
     writers: int
@@ -138,7 +140,7 @@ class Trial:
             in_child(lambda: make(self.path, self.dialect, consolidated=self.consolidated))
 
     def end(self) -> None:
-        """Made anew, the consolidated copy agrees; then the hierarchy is done with."""
+        """Checks the hierarchy, after its consolidated metadata were written again, and drops it."""
         if self.consolidated and self.dialect in CONSOLIDATED:
             told = in_child(lambda: consolidated(self.path))
             if told:
@@ -205,7 +207,7 @@ class Trial:
 
 
 class Zarr2:
-    """A process of zarr-python 2.18 that opens the hierarchy and says what it sees."""
+    """A process of zarr-python 2.18 that opens the hierarchy and returns what it reads."""
 
     def __init__(self, python: str) -> None:
         self.process = subprocess.Popen(
@@ -230,7 +232,7 @@ class Zarr2:
             raise Failed(f"zarr 2.18: {made['failed']}")
 
     def agree(self, path: Path, values: dict[str, object]) -> None:
-        """Raises Failed when zarr 2.18 does not open the hierarchy, or sees other values."""
+        """Raises Failed if zarr-python 2.18 does not open the hierarchy, or reads other values."""
         seen = self.ask(act="read", path=str(path))
         if "failed" in seen:
             raise Failed(f"zarr 2.18: {seen['failed']}")
@@ -245,7 +247,8 @@ class Zarr2:
 
 
 def warm(folder: Path) -> None:
-    """Imports here all that the children need, so that they begin at once; starts no thread that forking would lose."""
+    """Imports the modules that the children need, so that they start together; starts no thread, which forking would
+    lose."""
     background._shared = background.Background(1, 1)
     for dialect in ("v3", "v2", "n5"):
         make(folder / dialect, dialect, consolidated=False)
@@ -256,12 +259,12 @@ def warm(folder: Path) -> None:
 
 
 def fork(work: Any) -> int:
-    """Runs `work` in a child; its number. The child never returns."""
+    """Runs `work` in a child process that never returns; returns its process id."""
     child = os.fork()
     if child:
         return child
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    unfinished._draw()  # where there is no fork (tests/systems forces that), nothing draws anew after one
+    unfinished._draw()  # new random names for the child; a simulated system without fork does not draw them itself
     status = 1
     try:
         work()
@@ -275,7 +278,7 @@ def fork(work: Any) -> int:
 
 
 def in_child(work: Any) -> Any:
-    """The result of `work`, run in a child, so that none of its threads stays in the process that forks."""
+    """The result of `work`, run in a child so that none of its threads stays in the forking process."""
     reading, writing = os.pipe()
 
     def tell() -> None:
@@ -302,7 +305,7 @@ def run(
     zarr2: str | None = None,
     say: Any = None,
 ) -> dict[str, Any]:
-    """So many rounds in all, the dialects in turn. Raises Failed."""
+    """Runs this number of rounds, the dialects in turn. Raises Failed."""
     began = time.monotonic()
     judge = Zarr2(zarr2) if zarr2 else None
     with tempfile.TemporaryDirectory(prefix="zarrscope-kill-") as folder:

@@ -1,4 +1,4 @@
-"""Ends the terminal application at random moments, in every way, and measures how long it stays.
+"""Ends the terminal application in every way at random moments, and measures how long it takes to exit.
 
     python tests/kill/terminal.py --rounds 50 --seed 1
 
@@ -29,7 +29,7 @@ from contracts.http_server import WebServer, web_server
 from fuzz.terminal import Terminal, make_store
 
 LIMIT = 15.0
-"""Seconds. The application gives itself 3; the machine may be busy."""
+"""Seconds. The application's own limit is 3; the machine may be busy."""
 READY = 60.0
 WAYS = ("q", "SIGTERM", "SIGHUP", "SIGINT", "vanishes")
 STATES = (
@@ -63,14 +63,14 @@ class Tally:
 
 
 class Held(Terminal):
-    """A terminal whose other end a process of its own holds: its screen."""
+    """A terminal whose other end, its screen, is held by a process of its own."""
 
     def __init__(self, place: str, leads: bool, program: Sequence[str] = ("-m", "zarrscope_app")) -> None:
         super().__init__(place, leads=leads, program=program)
         self.screen = subprocess.Popen(["sleep", "600"], pass_fds=[self.mine])
 
     def vanish(self) -> None:
-        """The screen is killed; nobody else holds the terminal open."""
+        """Kills the process with the screen; no other process holds the terminal open."""
         os.close(self.mine)
         os.close(self.its)
         self.mine = self.its = -1
@@ -89,7 +89,7 @@ class Held(Terminal):
             self.drain(0.1)
 
     def stays(self, reading: bool, pressing: bool) -> float:
-        """How long until it has ended; LIMIT when it has not by then."""
+        """The seconds until it has ended; LIMIT if it has not by then."""
         begun = time.monotonic()
         pressed = begun
         while (stayed := time.monotonic() - begun) < LIMIT:
@@ -99,7 +99,7 @@ class Held(Terminal):
                 time.sleep(0.02)
             if self.process.poll() is not None:
                 break
-            if pressing and time.monotonic() - pressed > 1.0:  # keys that were pressed while it started may be lost
+            if pressing and time.monotonic() - pressed > 1.0:  # keys pressed during its start may be lost
                 pressed = time.monotonic()
                 os.write(self.mine, b"q")
         return stayed
@@ -121,7 +121,7 @@ def place_of(state: str, local: str) -> Iterator[tuple[str, WebServer | None]]:
 
 
 def bring(terminal: Held, state: str, server: WebServer | None, kept: Path, dice: random.Random) -> None:
-    """The application into this state."""
+    """Brings the application into this state."""
     if state == "starts":
         time.sleep(dice.uniform(0, 2))
         return
@@ -139,7 +139,7 @@ def bring(terminal: Held, state: str, server: WebServer | None, kept: Path, dice
         server.wait_held(1, 5.0)  # it may have had the chunks already
     elif state == "shows a sheet":
         terminal.write("?")
-        terminal.await_text(b"sides of a conflict")  # among the first lines of the key sheet
+        terminal.await_text(b"sides of a conflict")  # among the first lines of the dialog of keys
     elif state == "has edits":
         terminal.write("e")
         terminal.await_text(b"members")
@@ -149,7 +149,7 @@ def bring(terminal: Held, state: str, server: WebServer | None, kept: Path, dice
             assert time.monotonic() < end, terminal.tail[-2000:]
             terminal.drain(0.05)
     elif state == "is frozen":
-        for _ in range(400):  # nobody reads what these draw
+        for _ in range(400):  # no program reads what these draw
             os.write(terminal.mine, b"\x1b[B\x1b[A[]")
         time.sleep(1.0)
 
@@ -158,13 +158,13 @@ def codes(way: str, state: str) -> set[int | None]:
     if way == "q":
         return {0}
     number = signal.SIGHUP if way == "vanishes" else getattr(signal, way)
-    # Before Python has handlers, and where there is no terminal to begin with.
+    # Before Python has handlers, and without a terminal.
     early = {-number, -signal.SIGHUP, 1, 2} if state == "starts" else set()
     return {128 + number, *early}
 
 
 def end_once(folder: Path, local: str, way: str, state: str, leads: bool, dice: random.Random) -> tuple[float, str]:
-    """How long it stayed, and what was wrong with it."""
+    """Ends the application once; returns how long it took, and the faults."""
     kept = Path(tempfile.mkdtemp(dir=folder))
     os.environ["XDG_STATE_HOME"] = str(kept)
     stuck = state == "has a stuck thread"
@@ -192,14 +192,14 @@ def end_once(folder: Path, local: str, way: str, state: str, leads: bool, dice: 
 
 
 def run(seed: int, rounds: int) -> Tally:
-    """So many ends, of ways and states in random order."""
+    """Ends it this number of times, in random ways and states."""
     dice, tally = random.Random(seed), Tally()
     cases = [
         (way, state, leads)
         for way in WAYS
         for state in STATES
         for leads in (False, True)
-        if not (way == "q" and state in ("has edits", "is frozen"))  # it asks; and is not asked
+        if not (way == "q" and state in ("has edits", "is frozen"))  # it asks about unsaved edits, and gets no answer
     ]
     with tempfile.TemporaryDirectory() as folder:
         local = make_store(Path(folder))

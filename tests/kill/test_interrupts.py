@@ -1,4 +1,4 @@
-"""A short piece of the trials with interrupts; interrupts.py runs them at length by hand."""
+"""A short run of the trials with interrupts; interrupts.py runs them for long, by hand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="sig
 
 
 def trial(*options: str) -> dict[str, Any]:
-    """In a process of its own: its main thread is struck."""
+    """In a process of its own, because its main thread is interrupted."""
     return run_trial("interrupts.py", *options)
 
 

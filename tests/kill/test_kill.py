@@ -1,4 +1,4 @@
-"""A short piece of the kill trials; run.py runs them at length by hand."""
+"""A short run of the kill trials; run.py runs them for long, by hand."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ pytestmark = pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="t
 
 
 def trial(*options: str) -> dict[str, Any]:
-    """In a process of its own, which has no thread that forking would lose."""
+    """In a process of its own without threads, which forking would lose."""
     return run_trial("run.py", *options)
 
 
 def test_what_may_be_found_after_a_kill() -> None:
-    """The judge itself: it lets nothing lost or out of order pass."""
+    """The function that judges the state accepts no lost value and no wrong order."""
     assert acceptable("old", []) == ["old"]
     assert acceptable("old", [Act("new", 0)]) == ["old", "new"], "under way: the old value or the new"
     assert acceptable("old", [Act("new", 0, 1, "done")]) == ["new"], "done: the old one would be a loss"
@@ -51,7 +51,7 @@ def test_killed_writers_lose_nothing_at_some_length() -> None:
 @pytest.mark.timeout(300)
 @pytest.mark.needs("zarr2")
 def test_a_hierarchy_of_zarr_2_18_opens_there_after_every_kill(zarr2: Path) -> None:
-    """The draft of 2020, made by zarr-python 2.18, edited here, the editors killed."""
+    """A hierarchy in the draft of 2020, made by zarr-python 2.18; zarrscope edits it and is killed."""
     told = trial("--rounds", "40", "--zarr2", str(zarr2), "--seed", "3")
     assert told["done"]["notes"] > 10
     assert told["interrupted"] >= 10

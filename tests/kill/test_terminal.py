@@ -1,4 +1,4 @@
-"""A few ends of the terminal application; terminal.py tries them all, by hand."""
+"""A few ways to end the terminal application; terminal.py tries all of them, by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The writers of the kill trials, until they are killed: saves, chunk writes, resizes, nodes created and erased.
+"""The writers of the kill trials: they save, write chunks, resize, create and erase until they are killed.
 
 Each writer tells a log what it begins ("B number target value") and what it has done ("E number outcome"), one line in
 one append, so that what was begun and what was done is known to the microsecond, however the writer ends. A target is
@@ -24,7 +24,7 @@ ROWS, COLUMNS, BLOCK = 8, 256, 128
 INNER = (2, 32)
 LENGTHS = (40, 64, 90, 128, 200)
 NAMES = ("x", "y")
-"""Nodes that all writers make and erase."""
+"""Nodes that all writers create and erase."""
 CODECS = {
     "v3": [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "zstd", "configuration": {"level": 1}}],
     "v2": [
@@ -42,7 +42,7 @@ WRITTEN = ("v3", "v2", "n5", "draft-2022-05", "draft-2020", "draft-2019-06", "dr
 
 
 def make(path: Path, dialect: str, *, consolidated: bool) -> None:
-    """The hierarchy that the writers share: everything 0, attributes {"w0": 0, …}."""
+    """Makes the hierarchy that the writers share: all values 0, attributes {"w0": 0, …}."""
     h = zarrscope.open(path, "w-", dialect=dialect)
     codecs = CODECS.get(dialect, PLAIN)
     h.create_group("/notes", {"all": 0} | {f"w{n}": 0 for n in range(8)})
@@ -76,7 +76,7 @@ def targets(dialect: str) -> dict[str, object]:
 
 @dataclass
 class Writer:
-    """One process's hands: `number` tells it from the others, `first` is the first value that it may write."""
+    """One process. `number` identifies it; `first` is the smallest value that it may write."""
 
     path: Path
     dialect: str
@@ -86,7 +86,7 @@ class Writer:
     seed: int
 
     def run(self, done: Callable[[], bool]) -> None:
-        """Works until killed, or until `done()`."""
+        """Writes until it is killed, or until `done()`."""
         self.h = zarrscope.open(self.path, "r+")
         self.random = random.Random(self.seed)
         self.value = self.first
@@ -102,7 +102,7 @@ class Writer:
         try:
             outcome = act() or "done"
         except (Conflict, NotFound):
-            outcome = "refused"  # others came first: nothing was changed
+            outcome = "refused"  # another writer was first: nothing was changed
         except ZarrscopeError as error:
             outcome = f"failed: {type(error).__name__}: {error}".replace("\n", " ")
         os.write(self.log, f"E {self.value} {outcome}\n".encode())
@@ -169,5 +169,5 @@ class Writer:
         here = f"/own/w{self.number}-"
         at = place_of(self.h, self.number)
         to = "b" if at == "a" else "a"
-        # A move that was killed may have left a part at the other place.
+        # A killed move may have left parts at the other path.
         self.tell(f"own {self.number}", to, lambda: move(self.h, here + at, here + to, replace=True) and None)

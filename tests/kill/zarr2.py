@@ -1,5 +1,6 @@
-"""Run by a Python with zarr-python 2.18 (ZARR_V3_EXPERIMENTAL_API=1): makes and opens the hierarchies of the kill
-trials in the draft of 2020, one question and one answer of JSON a line."""
+"""Makes and opens the hierarchies of the kill trials in the draft of 2020, with zarr-python 2.18
+(ZARR_V3_EXPERIMENTAL_API=1); one line of JSON for each request and answer.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ ROWS, COLUMNS, BLOCK = 8, 256, 128
 
 
 def make(path: str) -> dict[str, Any]:
-    """Makes the hierarchy of writers.make with zarr 2.18."""
+    """Makes the hierarchy of writers.make with zarr-python 2.18."""
     root = zarr.open_group(zarr.DirectoryStoreV3(path), mode="w", zarr_version=3)
     settings = {"dtype": "<u4", "compressor": GZip(1), "fill_value": 0}
     root.create_group("notes").attrs.update({"all": 0} | {f"w{n}": 0 for n in range(8)})

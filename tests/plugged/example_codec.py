@@ -1,4 +1,4 @@
-"""Two codecs of another package: one of elements, one of bytes. Entry points: the names in the decorators."""
+"""Two codecs of another package: one of elements, one of bytes. Their decorators state the entry points."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ class Add(ArrayToArray):
 
 @codec("example.flip", v2="flip", members={})
 class Flip(BytesToBytes):
-    """Every bit turned over."""
+    """Inverts every bit."""
 
     def __init__(self, settings: Any, decoded: Any) -> None:
         super().__init__(settings, decoded)

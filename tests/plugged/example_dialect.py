@@ -28,8 +28,8 @@ class Renamed(V3):
             error.key = theirs(error.key)
             raise
 
-    def claimed(self, path: Any, documents: Any) -> Any:
-        return super().claimed(path, ours(documents))
+    def stated_kind(self, path: Any, documents: Any) -> Any:
+        return super().stated_kind(path, ours(documents))
 
     def faults(self, documents: Any) -> Any:
         return [(theirs(key), fault) for key, fault in super().faults(ours(documents))]

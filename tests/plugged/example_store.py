@@ -10,7 +10,7 @@ CELLARS: dict[Any, dict[Any, Any]] = {}
 
 
 class Cellar(Store):
-    """A store with nothing but what it must have: get, list, set and erase."""
+    """A store with only the required operations: get, list, set and erase."""
 
     def __init__(self, url: Any) -> None:
         self.url = url

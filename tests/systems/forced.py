@@ -1,4 +1,4 @@
-"""Shows zarrscope another system (table.py): what it imports as os, sys, fcntl, ctypes, … is as there.
+"""Simulates another system (table.py): replaces members of os, sys, fcntl, ctypes and others as zarrscope imports them.
 
 `install(name)` comes before zarrscope is imported. From then on modules of zarrscope, and only these, are given
 stand-ins for those modules: tests, pytest and other libraries keep this machine's. The file system is this machine's as
@@ -40,7 +40,7 @@ from systems.table import System, named
 
 PRODUCT = ("zarrscope", "zarrscope_app", "zarrscope_resources")
 installed: System | None = None
-"""The system that is forced in this process."""
+"""The simulated system of this process."""
 _for_tests: dict[str, Any] = {}
 
 _FAR = 1 << 40
@@ -79,10 +79,8 @@ def _windows_error(number: int, path: object = None) -> OSError:
 
 
 class _Module(types.ModuleType):
-    """A stand-in for a module: what it does not have of its own is the real one's, but for what the system lacks.
-
-    `copied`: it has everything of its own, which tests can take away.
-    """
+    """A stand-in for a module: it passes names on to the real module, except those that the system lacks. `copied`: it
+    has copies of all names, so that tests can delete some."""
 
     def __init__(self, real: Any, lacks: tuple[str, ...] = (), *, copied: bool = False) -> None:
         super().__init__(real.__name__)
@@ -101,7 +99,7 @@ class _Module(types.ModuleType):
 
 
 class _Entry:
-    """An entry of a folder as Windows tells it."""
+    """An entry of a folder, with the members that Windows gives."""
 
     def __init__(self, entry: os.DirEntry[str], folder: str) -> None:
         self._entry = entry
@@ -148,7 +146,7 @@ class _Scan:
 
 
 def _one_bit(found: os.stat_result, **other: int) -> os.stat_result:
-    """A stat as Windows has it: the mode says what it is and whether it may be written."""
+    """A stat as on Windows: the mode states only the type and whether the file may be written."""
     told = {name: getattr(found, name) for name in dir(found) if name.startswith("st_")}
     writable = 0o222 if found.st_mode & stat.S_IWUSR else 0
     usual = 0o555 if stat.S_ISDIR(found.st_mode) else 0o444
@@ -161,7 +159,7 @@ def _one_bit(found: os.stat_result, **other: int) -> os.stat_result:
 
 
 class Files:
-    """The file system as `system` has it: the functions of os, os.path and io.open that take a path or a handle."""
+    """The file system of `system`: the functions of os, os.path and io.open that take a path or a handle."""
 
     def __init__(self, system: System) -> None:
         self.system = system
@@ -171,7 +169,7 @@ class Files:
 
     # ------------------------------------------------------------------ names
     def real(self, path: Any, *, last: bool = True) -> Any:
-        """The path on this machine. `last` False: the name at its end need not be the one that is there."""
+        """The path on this machine. With `last` False, the last name need not exist in this spelling."""
         if isinstance(path, int) or path is None:
             if isinstance(path, int) and self.system.does("folders have no handle"):
                 raise TypeError(f"path should be string, bytes or os.PathLike, not {type(path).__name__}")
@@ -206,7 +204,7 @@ class Files:
         return text
 
     def _known(self, text: str) -> str:
-        """The path with each name spelled as the one that is there."""
+        """The path with each name spelled as the existing one."""
         found = "/" if text.startswith("/") else "."
         names = [name for name in text.split("/") if name]
         for i, name in enumerate(names):
@@ -330,7 +328,7 @@ class Files:
         return _one_bit(found) if self.system.does("modes are one bit") else found
 
     def file(self, path: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
-        """As `open`, which is not os.open: always binary beneath."""
+        """Acts as `open`, not as os.open; the file beneath is always binary."""
         if isinstance(path, int):
             return open(path, mode, *args, **kwargs)
         there = self.real(path)
@@ -366,14 +364,14 @@ class Files:
         self._told(lambda: os.replace(here, there), source)
 
     def _silly(self, path: str) -> None:
-        """Gives an open file that is removed another name until it is closed, as NFS does."""
+        """Renames an open file that is removed, until it is closed, as NFS does."""
         if self.is_open(path) and not os.path.basename(path).startswith(".nfs"):
             name = f".nfs{random.getrandbits(96):024x}"
             with suppress(OSError):
                 os.link(path, os.path.join(os.path.dirname(path), name))
 
     def _told(self, act: Callable[[], Any], path: Any) -> Any:
-        """The act, its error told as Windows tells it."""
+        """Runs the operation, and raises its error as Windows does."""
         if not self.system.does("backslashes"):
             return act()
         try:
@@ -405,7 +403,7 @@ class Files:
 
     def rmdir(self, path: Any) -> None:
         there = self.real(path)
-        if self.system.does("silly rename"):  # the files that were closed meanwhile are gone
+        if self.system.does("silly rename"):  # files that were closed meanwhile are gone
             with suppress(OSError):
                 for name in os.listdir(there):
                     if name.startswith(".nfs") and not self.is_open(os.path.join(there, name)):
@@ -415,7 +413,7 @@ class Files:
         self._told(lambda: os.rmdir(there), path)
 
     def listed(self, path: Any) -> None:
-        """Before a folder is listed: what was silly-renamed and is closed by now is gone."""
+        """Before a folder is listed, removes the renamed files that are closed by now."""
         if self.system.does("silly rename") and not isinstance(path, int):
             with suppress(OSError):
                 for name in os.listdir(path):
@@ -508,7 +506,7 @@ class Files:
         return fcntl.fcntl(handle, command, argument)
 
     def locking(self, handle: int, mode: int, length: int) -> None:
-        """msvcrt.locking, from where the handle stands: who asks twice by two handles waits for himself."""
+        """msvcrt.locking from the handle's position: two handles of one process lock each other out."""
         kind = fcntl.F_UNLCK if mode == _LK_UNLCK else fcntl.F_WRLCK
         at = os.lseek(handle, 0, os.SEEK_CUR)
         try:
@@ -524,7 +522,7 @@ _LK_UNLCK, _LK_LOCK, _LK_NBLCK = 0, 1, 2
 
 
 class _Function:
-    """A C function that the system does not have: every call fails as an unknown system call does."""
+    """A C function that the system lacks: every call fails like an unknown system call."""
 
     argtypes: Any = None
     restype: Any = None
@@ -696,7 +694,7 @@ def stand_ins(system: System) -> tuple[dict[str, types.ModuleType], Files]:
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
-    """Loads a module of zarrscope with builtins of its own: `import` and `open` as on the other system."""
+    """Loads a module of zarrscope with other builtins: `import` and `open` act as on the simulated system."""
 
     builtins: dict[str, Any]
 
@@ -719,12 +717,12 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def builtins_of_tests() -> dict[str, Any]:
-    """The builtins of a test module: it sees os and sys as zarrscope does, all else as this machine has it."""
+    """The builtins of a test module: it gets os and sys as zarrscope does, and this machine's other modules."""
     return _for_tests
 
 
 def install(name: str) -> None:
-    """From now on zarrscope, which is not imported yet, is on the system `name`."""
+    """Lets zarrscope, which must not be imported yet, run on the system `name`."""
     global installed
     assert installed is None, "one system in a process"
     assert not set(PRODUCT) & sys.modules.keys(), "zarrscope is imported already"

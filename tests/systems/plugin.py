@@ -1,4 +1,4 @@
-"""For pytest on a forced system: test modules see it too, in os and sys; `-p systems.plugin`."""
+"""A pytest plug-in (`-p systems.plugin`) that shows the simulated system to test modules too, in os and sys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Full reads by many threads at once, compared element by element; JSON of how many were wrong or failed.
+"""Reads whole arrays by many threads and compares every element; prints the numbers of errors as JSON.
 
 python tests/systems/run.py --system windows      forces a system around it
 python tests/systems/reads.py --reads 1000        on this machine as it is
@@ -37,10 +37,8 @@ SHAPE = (32, 64, 64)
 
 
 def trial(folder: Path, reads: int, threads: int = 4) -> dict[str, int]:
-    """So many reads of everything, and as many of parts, shared among threads and layouts.
-
-    Small as the arrays are, each is read by four threads of the engine's, which take turns as often as they can.
-    """
+    """Reads everything and parts this number of times, shared among threads and layouts. The arrays are small, but four
+    threads of the engine read each, with very frequent thread switches."""
     background._shared = background.Background(4, 4)
     for limit in ("SERIAL_BYTES", "SERIAL_TINY_BYTES", "SERIAL_COPIED_BYTES", "SERIAL_QUICK_BYTES"):
         assert hasattr(reading, limit)

@@ -1,4 +1,4 @@
-"""Whole suites on systems that this machine is not: one line of figures for each.
+"""Runs whole test suites on simulated systems, and prints a line of figures for each.
 
     python tests/systems/run.py [--system windows,macos] [--suites store,read,codec,kill,reads] [--rounds 70]
 
@@ -49,17 +49,17 @@ SHORT_OF = """
     or long_paths or ways_of or full_disk or folder_and_a_file or (a_reader_gives and system)
     or (numpys and files-3 and shards and zstd)
 """
-"""The suites of these that the daily tests run: some seconds."""
+"""The part of these suites that the daily tests run, which takes some seconds."""
 
 
 def environment(system: str) -> dict[str, str]:
-    """That of a process in which zarrscope is on another system."""
+    """The environment variables of a process in which zarrscope runs on another system."""
     path = os.pathsep.join([str(TESTS / "systems" / "site"), str(TESTS)])
     return {**os.environ, "ZARRSCOPE_SYSTEM": system, "PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 
 
 def run_tests(system: str, paths: list[str], *options: str, timeout: float = 3000) -> dict[str, Any]:
-    """How many passed, failed and were skipped; `told` is what pytest said at its end."""
+    """The numbers of passed, failed and skipped tests, with the last lines of pytest."""
     plugins = [
         word for name in ("systems.plugin", "pytest_timeout", "_hypothesis_pytestplugin") for word in ("-p", name)
     ]

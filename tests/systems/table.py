@@ -1,4 +1,4 @@
-"""The differences of other systems: one column each, for forced.py to force and run.py to run whole suites on.
+"""The differences of other systems, one column each: forced.py simulates them, run.py runs whole suites on them.
 
 A name in `lacks` is missing as it is missing there: AttributeError for a function or a constant, ModuleNotFoundError
 for a module. A `behaviour` is one that forced.py imitates, with the error (errno, and winerror on Windows) that the
@@ -39,13 +39,13 @@ BEHAVIOURS = {
 
 @dataclass(frozen=True)
 class System:
-    """One system as the product sees it."""
+    """One system, as zarrscope sees it."""
 
     name: str
     about: str
     platform: str
     lacks: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Module → names it lacks; no names: there is no such module."""
+    """For each module, the names that it lacks; without names, the module itself is missing."""
     behaviours: frozenset[str] = frozenset()
     release: str = ""
     """Of the kernel, where there is os.uname."""

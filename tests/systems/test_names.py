@@ -1,4 +1,4 @@
-"""Names on systems that find them in any case or form, or cannot hold them: nothing is done to another node."""
+"""Systems whose file names ignore case or form, or forbid characters: no operation touches another node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each system in short: a piece of the store contract, of reading and of the kill trials; run.py runs them whole."""
+"""Parts of the store contract, of reading and of the kill trials on each simulated system; run.py runs all of them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_stores_and_reading_hold(system: str) -> None:
 READING = ("test_reading", "test_array", "test_chunks", "test_listing", "test_hierarchy")
 CODECS = ("test_codecs", "test_codecs_contract")
 _SHORTCUTS = "another_libzstd"
-"""Tests of native shortcuts themselves, which a system that shows no library does not have."""
+"""Tests of native shortcuts, which cannot be loaded on such a system."""
 
 
 @pytest.mark.slow
@@ -46,7 +46,7 @@ def test_the_suite_of_reading_holds_on_an_old_linux(name: str) -> None:
 @pytest.mark.parametrize("name", CODECS)
 @pytest.mark.parametrize("system", ["windows", "plain-mount", "old-linux"])
 def test_the_suite_of_codecs_holds_without_what_linux_has(system: str, name: str) -> None:
-    """windows and plain-mount show no library, so each codec takes its slower way."""
+    """On windows and plain-mount no native library can be loaded, so each codec uses its slower implementation."""
     told = run_tests(system, [f"core/{name}.py"], "-k", f"not {_SHORTCUTS}", timeout=280)
     assert not told["failed"], told["told"]
     assert told["passed"] > 100
@@ -54,7 +54,7 @@ def test_the_suite_of_codecs_holds_without_what_linux_has(system: str, name: str
 
 @pytest.mark.parametrize("system", ["windows", "plain-mount"])
 def test_many_reads_at_once_without_reads_at_an_offset(system: str) -> None:
-    """A duplicated handle shares its offset: 5 of 40 were wrong in silence."""
+    """A duplicated handle shares its position: with one, 5 of 40 reads were wrong without an error."""
     told = script(system, "systems/reads.py", "--reads", "60", timeout=110)
     assert (told["reads"], told["wrong"], told["failed"]) == (60, 0, 0), told["told"]
 
@@ -71,7 +71,7 @@ def test_killed_writers_lose_nothing(system: str) -> None:
 
 
 def asked(system: str, code: str, *arguments: str) -> Any:
-    """The JSON that `code` prints when it sees os, sys and the rest as modules of zarrscope see them on the system."""
+    """The JSON that `code` prints, with os, sys and other modules as zarrscope gets them on the system."""
     stood_in = f"""
         import json, sys
         from systems import forced
@@ -93,7 +93,7 @@ def asked(system: str, code: str, *arguments: str) -> Any:
 
 
 def test_windows_is_what_it_is_said_to_be(tmp_path: Path) -> None:
-    """The forced system itself: what it refuses, it refuses with the errors of the real one."""
+    """The simulated system refuses the same operations as the real one, with the same errors."""
     (tmp_path / "a").write_bytes(b"1\r\n2")
     (tmp_path / "b").write_bytes(b"2")
     (tmp_path / "folder").mkdir()
@@ -143,7 +143,7 @@ def test_every_behaviour_belongs_to_a_system() -> None:
 
 
 def test_macos_is_asked_to_write_to_the_disk_itself(tmp_path: Path) -> None:
-    """Its fsync leaves what was written in the disk's own memory."""
+    """Because fsync on macOS leaves written data in the disk's own memory."""
     code = """
         from zarrscope.stores.local import replace as replacing
         from zarrscope.stores.local.store import LocalStore

@@ -1,4 +1,6 @@
-"""Every Python started with this folder first in PYTHONPATH shows zarrscope the system that ZARRSCOPE_SYSTEM names."""
+"""Python imports this at its start if this folder is on PYTHONPATH: it simulates the system that ZARRSCOPE_SYSTEM
+names.
+"""
 
 import os
 import sys

@@ -1,0 +1,179 @@
+"""A newcomer's tasks in the notebook's widget, each with no more gestures than notebook.md says, in Chromium.
+
+A gesture is a click, a double-click, a key with its modifiers, or a text typed in one go. Each task begins in a widget
+that has just opened its place, 900 pixels wide, in a notebook's usual height.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contracts.slides import NAMES, image, mended, plate, stored
+from zarrscope_app.presenters import EditStatus
+from zarrscope_app.presenters.chunks.presenter import ChunksPresenter
+
+pytest.importorskip("anywidget")
+
+from notebook_page import WidgetPage, chromium
+from zarrscope_app.jupyter import explore
+
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(240)]
+GUIDE = Path(__file__).parents[2] / "resources" / "docs" / "notebook.md"
+Open = Callable[[Path], "WidgetPage"]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def opened(browser: Any) -> Iterator[Open]:
+    """Opens a place in a widget, as `explore(place, editable=True)` does, and forgets the bytes of its first state;
+    closes the widgets afterwards."""
+    pages: list[WidgetPage] = []
+
+    def open_place(place: Path) -> WidgetPage:
+        page = WidgetPage(browser, str(place), 900, 420)
+        pages.append(page)
+        page.wait(lambda: not page.session.state.selecting, "the node")
+        if page.session.state.tab == "image":
+            page.until("!!document.querySelector('.zs [data-view=main] canvas')")
+        page.begin()
+        return page
+
+    yield open_place
+    for page in pages:
+        page.close()
+
+
+def ends(page: WidgetPage, task: str) -> None:
+    """Compares the gestures and bytes with those of the guide."""
+    print(f"{task}: {', '.join(page.gestures)}; {page.bytes} bytes")
+    rows = re.findall(r"^\| ([^|]+) \| (\d+) \| ([\d.]+) \|", GUIDE.read_text("utf-8"), re.MULTILINE)
+    count, kilobytes = {name.strip(): (int(count), float(sent)) for name, count, sent in rows}[task]
+    assert len(page.gestures) == count, page.gestures
+    assert page.bytes < kilobytes * 1000, "more is sent than the guide says"
+
+
+def test_a_channel_is_found_by_its_name(opened: Open, tmp_path: Path) -> None:
+    image(tmp_path / "many.zarr", NAMES)
+    page = opened(tmp_path / "many.zarr")
+    at = NAMES.index("CD45")
+    card = page.page.locator(".zs-channel").nth(at)
+    card.scroll_into_view_if_needed()
+    page.gestures.append("scroll")
+    card.locator("button").last.click()
+    page.gestures.append("①")
+    shown = page.session.slice
+    page.wait(lambda: [c.label for c in shown.state.channels if c.visible] == ["CD45"], "the channel alone")
+    ends(page, "Find a channel by its name")
+
+
+def test_three_images_are_mended_saved_and_undone(opened: Open, tmp_path: Path) -> None:
+    """Nothing is written before *Save*."""
+    folder = tmp_path / "slides"
+    for name in "abc":
+        image(folder / f"{name}.zarr", (f"channel {name}", "GFP"))
+    before = stored(folder)
+    page = opened(folder)
+    edit = page.session.edit
+    page.click(".zs-find input")
+    page.type("*.zarr")
+    page.press("Enter")
+    page.wait(lambda: edit.state.title == "Attributes of 3" and len(edit.state.sections) > 1, "the form")
+    page.click(".zs-sections [data-pointer='size/1']", double=True)
+    page.type("0.5")
+    name = ".zs-sections [data-pointer='channel/0/label']"
+    assert page.page.locator(name).get_attribute("placeholder") == "3 values"
+    page.click(name)
+    page.wait(lambda: edit.state.changes == 6 and not edit.state.waits, "the size at both levels")
+    page.type("DAPI")
+    page.press("Enter")
+    page.wait(lambda: edit.state.changes == 9, "the name")
+    assert stored(folder) == before, "nothing is written yet"
+    page.until("!document.querySelector('[data-command=save]').disabled")
+    page.click("[data-command=save]")
+    page.wait(lambda: edit.state.status is EditStatus.CLEAN, "the save")
+    assert mended(folder) == {(0.5, "DAPI")}
+    ends(page, "Correct a pixel size and a channel's name in three images, and save")
+    page.begin()
+    for changes in (3, 9):
+        page.until("!document.querySelector('[data-command=undo]').disabled")
+        page.click("[data-command=undo]")
+        page.wait(partial(lambda count: edit.state.changes == count, changes), "the undo")
+    page.until("!document.querySelector('[data-command=save]').disabled")
+    page.click("[data-command=save]")
+    page.wait(lambda: edit.state.status is EditStatus.CLEAN, "the save")
+    assert stored(folder) == before
+    ends(page, "Undo that, and save")
+
+
+def test_a_missing_chunk_is_found_with_the_reason(opened: Open, tmp_path: Path) -> None:
+    image(tmp_path / "gap.zarr", ("DAPI", "GFP"), planes=3, side=256)
+    (tmp_path / "gap.zarr/0/c/1/2/1/0").unlink()
+    page = opened(tmp_path / "gap.zarr")
+    page.click(".zs [data-view=main] canvas")
+    page.press(",")
+    presenter = page.session.tabs.presenters["chunks"]
+    assert isinstance(presenter, ChunksPresenter)
+    page.wait(lambda: presenter.state.chosen is not None, "the chunk")
+    page.until("/Chunk 1, 2, 1, 0/.test(document.querySelector('.zs-chosen')?.textContent)")
+    assert "Programs leave out a chunk" in page.page.inner_text(".zs-chosen")
+    ends(page, "See which chunk is missing, and why")
+
+
+def test_a_plate_is_walked(opened: Open, tmp_path: Path) -> None:
+    plate(tmp_path / "plate.zarr")
+    page = opened(tmp_path / "plate.zarr")
+    page.click("[data-well='/A/1']")
+    for number in (1, 2, 3):
+        if number > 1:
+            page.press("F8")
+        page.wait(partial(lambda name: page.session.state.path.startswith(name), f"/A/{number}"), "the well")
+        page.wait(lambda: not page.session.state.selecting and not page.session.slice.frame.loading, "its picture")
+    ends(page, "Walk through the first three wells of a plate")
+
+
+def test_what_is_on_the_screen_is_exported(opened: Open, tmp_path: Path) -> None:
+    image(tmp_path / "crop.zarr", ("DAPI",), side=64)
+    page = opened(tmp_path / "crop.zarr")
+    export = page.session.export
+    export.folder = str(tmp_path)
+    page.click(".zs [data-view=main] canvas")
+    page.press("+")
+    page.press("+")
+    page.click(".zs-head button[aria-label*=xport]")
+    page.until("!!document.querySelector('.zs-export select')")
+    page.page.locator(".zs-export select").first.select_option("region")
+    page.gestures.append("region")
+    page.wait(lambda: export.state.ready and export.state.what == "region", "the size")
+    target = Path(export.state.target)
+    page.until("!document.querySelector('[data-command=export-run]').disabled")
+    page.click("[data-command=export-run]")
+    page.wait(target.exists, "the file")
+    ends(page, "Export a crop")
+
+
+def test_a_colleague_sees_the_view(opened: Open, tmp_path: Path) -> None:
+    image(tmp_path / "view.zarr", ("DAPI", "GFP"), planes=4)
+    page = opened(tmp_path / "view.zarr")
+    page.session.slice.set_index("z", 3)
+    page.click(".zs [data-view=main] canvas")
+    page.press("w")
+    page.until("!!document.querySelector('.probe').title.startsWith('zarrscope:')")
+    copied = page.page.locator(".probe").get_attribute("title")
+    page.gestures += ['explore("', "Ctrl+V", '")', "Shift+Enter"]  # in a cell of the other notebook
+    other = explore(copied).wait()
+    try:
+        assert other.index["z"] == 3
+    finally:
+        other.close()
+    ends(page, "Send a colleague the view: copy here, paste there")
