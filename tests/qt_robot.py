@@ -24,6 +24,7 @@ from qtpy.QtWidgets import (
 from contracts.journeys import SECONDS, Robot
 from zarrscope_app.presenters import Forgetful, Session, SlicePresenter, TileState
 from zarrscope_app.presenters.commands import command
+from zarrscope_app.presenters.session.actions import can_undo
 from zarrscope_app.qt.window import Window
 
 QTest: Any = QtTest.QTest  # PyQt6 declares its static functions as methods
@@ -270,13 +271,18 @@ class QtRobot(Robot):
         QApplication.processEvents()
 
     def save(self) -> None:
-        # Menus follow a change one pass of the event loop later.
-        QApplication.processEvents()
-        QTest.keyClick(self.window, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
+        self._ctrl("save", Qt.Key.Key_S, lambda: self.window.form.can_save)
 
     def undo(self) -> None:
+        self._ctrl("undo", Qt.Key.Key_Z, lambda: can_undo(self.session))
+
+    def _ctrl(self, id: str, key: Qt.Key, possible: Callable[[], bool]) -> None:
+        """Presses Ctrl and `key` when the menu entry `id` has followed the last change, which takes a few passes of the
+        event loop: the key of a disabled entry has no effect."""
+        action = self.window.menus.actions[id]
         QApplication.processEvents()
-        QTest.keyClick(self.window, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
+        self.wait(lambda: action.isEnabled() == possible(), f"the menu to follow the change: {id}")
+        QTest.keyClick(self.window, key, Qt.KeyboardModifier.ControlModifier)
 
     def review(self) -> str:
         action = self.window.menus.actions["review"]

@@ -373,6 +373,7 @@ def test_in_the_window(qtbot: Any, place: Path) -> None:
     qtbot.waitUntil(lambda: len(session.edit.dirty_paths) == 3 and session.edit.state.can_save, timeout=wait)
     window.run("review")
     assert window.form.diff.text.toPlainText().count("(edited)") == 3
+    qtbot.waitUntil(window.menus.actions["save"].isEnabled, timeout=wait)
     qtbot.keyClick(window, Qt.Key.Key_S, Qt.KeyboardModifier.ControlModifier)
     qtbot.waitUntil(lambda: session.edit.state.status is EditStatus.CLEAN, timeout=wait)
     assert {scale for levels in first_scales(place) for scale in levels[0][-2:]} == {0.5}
