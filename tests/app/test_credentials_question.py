@@ -144,12 +144,12 @@ def test_a_notebook_gets_the_question_and_gives_the_answer(volume: str, mailbox:
 
     widget = Explorer(volume, settings=Forgetful(), post=mailbox)
     try:
-        mailbox.run_until(lambda: bool(widget.place.get("credentials")))
-        question = widget.place["credentials"]
+        mailbox.run_until(lambda: bool(widget.view["place"].get("credentials")))
+        question = widget.view["place"]["credentials"]
         values = {each["name"]: each["value"] for each in question["fields"]} | {"profile": "lab"}
         widget._receive(widget, {"do": "session.use_credentials", "args": [values]}, [])
         mailbox.run_until(lambda: widget.session.state.status is SessionStatus.READY)
-        mailbox.run_until(lambda: widget.place["credentials"] is None)
+        mailbox.run_until(lambda: widget.view["place"]["credentials"] is None)
     finally:
         widget.close()
 

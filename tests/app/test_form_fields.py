@@ -316,14 +316,14 @@ def test_in_the_notebook(install: Install, place: str, mailbox: Mailbox) -> None
     widget = Explorer(place, path="/g", post=mailbox, editable=True)
     try:
         widget._receive(widget, {"do": "session.set_tab", "args": ["attributes"]})
-        mailbox.run_until(lambda: bool(widget.panel.get("edit", {}).get("fields")), SECONDS)
+        mailbox.run_until(lambda: bool(widget.view["panel"].get("edit", {}).get("sections")), SECONDS)
         widget.session.edit.show_way("fields")
-        mailbox.run_until(lambda: widget.panel["edit"]["way"] == "fields", SECONDS)
-        sent = {field["pointer"]: field for field in widget.panel["edit"]["fields"]}
+        mailbox.run_until(lambda: widget.view["panel"]["edit"]["way"] == "fields", SECONDS)
+        sent = {field["pointer"]: field for field in widget.view["panel"]["edit"]["fields"]}
         assert (sent["/license"]["editor"], sent["/license"]["choices"]) == ("choice", ["CC0-1.0", "CC-BY-4.0"])
         assert (sent[COLOUR]["editor"], sent["/bool"]["editor"]) == ("colour", "check")
         widget._receive(widget, {"do": "edit.edit", "args": ["/license", "MIT"]})
-        mailbox.run_until(lambda: widget.panel["edit"]["sentence"] == "Only Creative Commons here.", SECONDS)
+        mailbox.run_until(lambda: widget.view["panel"]["edit"]["sentence"] == "Only Creative Commons here.", SECONDS)
     finally:
         widget.session.edit.revert()
         widget.close()

@@ -54,7 +54,7 @@ class Browser:
         for row in told.get("tiles", []):
             picture = np.asarray(Image.open(io.BytesIO(next(left))).convert("RGB")) if row[4] else self.tiles[row[0]][1]
             self.tiles[row[0]] = (row, picture)
-        key = (self.widget.place["path"], self.frame["shape"])
+        key = (self.widget.view["place"]["path"], self.frame["shape"])
         if self.frame["shape"][0] and key != self._fitted:
             self._fitted = key
             self.send("viewport", [0, 0, *self.frame["shape"]], PIXELS)
@@ -105,7 +105,7 @@ class Browser:
                 yield from (axis["title"], f"{text} {axis['end_text']}", position)
         elif "edit" in panel:
             yield panel["edit"]["sentence"]
-            for field in panel["edit"]["fields"]:
+            for field in fields_of(panel["edit"]):
                 yield from (field["label"], field["text"], field["error"])
         elif "problems" in panel:
             yield panel["problems_text"]
@@ -115,6 +115,12 @@ class Browser:
             for section in panel["info"]["sections"]:
                 yield from (item["text"] for item in section["items"])
             yield from (text for document in panel["info"]["documents"] for text in document)
+
+
+def fields_of(form: dict[str, Any]) -> list[dict[str, Any]]:
+    """The fields of a form, in sections by meaning or in one list."""
+    rows = [row for section in form.get("sections", ()) for row in section["rows"]]
+    return [*form.get("fields", ()), *(field for row in rows for field in row["fields"])]
 
 
 class JupyterRobot(Robot):
@@ -195,8 +201,7 @@ class JupyterRobot(Robot):
 
     @property
     def fields(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.page.view["panel"].get("edit", {}).get("fields", [])
-        return found
+        return fields_of(self.page.view["panel"].get("edit", {}))
 
     def edit(self, pointer: str, text: str) -> None:
         self.wait(lambda: pointer in [f["pointer"] for f in self.fields], f"the field {pointer}")
@@ -221,8 +226,8 @@ class JupyterRobot(Robot):
         self.page.send("command", "undo")
 
     def review(self) -> str:
-        self.wait(lambda: bool(self.page.view["panel"].get("diff")), "the diff")
-        return str(self.page.view["panel"]["diff"])
+        self.wait(lambda: bool(self.page.view["diff"]), "the diff")
+        return str(self.page.view["diff"])
 
     def resolve(self, whose: str) -> None:
         self.page.send("edit.resolve", whose)

@@ -169,12 +169,12 @@ def test_colour_maps_are_imported_for_an_image_only(place: str, monkeypatch: pyt
     monkeypatch.setattr(colormaps, "titles", titles)
     seat = Seat(place, path="/")
     try:
-        seat.until(lambda: seat.widget.tree.get("count") == 3 and seat.widget.image)
-        assert seat.widget.image["colormaps"] == []
+        seat.until(lambda: seat.widget.view["tree"].get("count") == 3 and seat.widget.view["image"])
+        assert seat.widget.view["image"]["colormaps"] == []
         assert asked == []
         seat.widget.path = "/image"
         seat.until(lambda: seat.widget.channels)
-        assert seat.widget.image["colormaps"] == ["viridis"]
+        assert seat.widget.view["image"]["colormaps"] == ["viridis"]
     finally:
         seat.widget.close()
 
@@ -400,7 +400,7 @@ def test_a_cell_that_runs_again_offers_the_edits_of_before(tmp_path: Path, monke
     first._receive(first, {"do": "edit.edit", "args": ["/note", "after"]})
     second = notebook.run("a", explore)
     assert first._closed
-    mailbox.run_until(lambda: "put-back" in second.place.get("offers", ()), SECONDS)
+    mailbox.run_until(lambda: "put-back" in second.view["place"].get("offers", ()), SECONDS)
     second.session.discard_edits()
     second.close()
 
@@ -449,9 +449,9 @@ def test_two_places_are_compared_from_the_problems(seat: Seat, place: str, tmp_p
         assert problems.comparing
         seat.until(lambda: not problems.comparing)
         assert {each.path for each in problems.items} == found, problems.items
-    seat.until(lambda: "2 differences" in seat.widget.panel.get("problems_text", ""))
-    assert seat.widget.panel["comparing"] is False
-    assert {each["severity"] for each in seat.widget.panel["problems"]} == {"difference"}
+    seat.until(lambda: "2 differences" in seat.widget.view["panel"].get("problems_text", ""))
+    assert seat.widget.view["panel"]["comparing"] is False
+    assert {each["severity"] for each in seat.widget.view["panel"]["problems"]} == {"difference"}
 
 
 def test_a_script_without_an_event_loop_waits_for_the_values(place: str, tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def page_of(url: str, width: int) -> str:
     try:
         post.run_until(lambda: bool(widget.session.edit.state.sections), SECONDS)
         widget.session.set_tab("attributes")
-        post.run_until(lambda: bool(widget.panel.get("edit", {}).get("sections")), SECONDS)
+        post.run_until(lambda: bool(widget.view["panel"].get("edit", {}).get("sections")), SECONDS)
         held: dict[str, Any] = {**widget.get_state(), "height": 560}
         for name in ("_esm", "_css"):
             del held[name]

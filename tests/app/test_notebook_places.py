@@ -72,12 +72,12 @@ class Seat:
 
     def rows(self) -> list[str]:
         self.rest()
-        return [row["name"] for row in self.widget.tree["rows"]]
+        return [row["name"] for row in self.widget.view["tree"]["rows"]]
 
     def id_of(self, path: str, *, place: int) -> int:
         """The id of a row of the first (0) or the second (1) hierarchy."""
         self.rest()
-        return int([row["id"] for row in self.widget.tree["rows"] if row["path"] == path][place])
+        return int([row["id"] for row in self.widget.view["tree"]["rows"] if row["path"] == path][place])
 
     def look(self) -> None:
         """The browser shows the whole plane; returns when its tiles have been sent."""
@@ -120,13 +120,13 @@ def test_two_places_stand_in_one_tree_and_a_click_brings_the_other_to_the_front(
     widget = seat.widget
     assert seat.rows() == BOTH
     assert widget.urls == tuple(places)
-    assert [bool(row.get("elsewhere")) for row in widget.tree["rows"]] == 3 * [False] + 3 * [True]
+    assert [bool(row.get("elsewhere")) for row in widget.view["tree"]["rows"]] == 3 * [False] + 3 * [True]
     seat.send("go", seat.id_of("/volume", place=1))
     assert widget.url == places[1]
-    seat.until(lambda: widget.place["path"] == "/volume" and widget.image.get("kind") == "image")
-    assert widget.place["crumbs"][0][0] == "two.zarr"
-    assert widget.place["several"] is True
-    assert [bool(row.get("elsewhere")) for row in widget.tree["rows"]] == 3 * [True] + 3 * [False]
+    seat.until(lambda: widget.view["place"]["path"] == "/volume" and widget.view["image"].get("kind") == "image")
+    assert widget.view["place"]["crumbs"][0][0] == "two.zarr"
+    assert widget.view["place"]["several"] is True
+    assert [bool(row.get("elsewhere")) for row in widget.view["tree"]["rows"]] == 3 * [True] + 3 * [False]
     assert np.asarray(widget.data).max() == 180
     assert widget.path == "/volume"
     widget.bring(places[0])
@@ -175,7 +175,7 @@ def test_a_gesture_for_the_former_place_changes_nothing(seat: Seat, places: list
     assert not widget.session.edit.dirty_paths
     seat.send("tree.toggle", seat.id_of("/", place=0), turn=turn)
     assert len(seat.rows()) == 4, "a row has its own place"
-    seat.until(lambda: widget.place["turn"] == widget.turn > turn)
+    seat.until(lambda: widget.view["place"]["turn"] == widget.turn > turn)
     seat.send("edit.edit", "/note", "of two", turn=widget.turn)
     assert [*widget.session.edit.dirty_paths] == ["/volume"]
 
@@ -184,7 +184,7 @@ def test_places_are_added_and_closed_in_the_browser(places: list[str], tmp_path:
     seat = Seat(places[:1])
     widget = seat.widget
     try:
-        assert widget.place["several"] is False
+        assert widget.view["place"]["several"] is False
         seat.send("close-place")
         assert widget.urls == (places[0],), "the last one stays"
         seat.send("add", f" {places[1]} ")
@@ -194,12 +194,12 @@ def test_places_are_added_and_closed_in_the_browser(places: list[str], tmp_path:
         assert (widget.url, len(widget.urls)) == (places[0], 2)
         seat.send("add", str(tmp_path / "gone.zarr"))
         gone = widget.session
-        seat.until(lambda: gone.state.status is SessionStatus.FAILED and widget.place["sentence"])
+        seat.until(lambda: gone.state.status is SessionStatus.FAILED and widget.view["place"]["sentence"])
         seat.send("close-place")
         seat.until(lambda: seat.rows() == BOTH)
         assert widget.url == places[1]
         widget.close_place(places[0])
-        seat.until(lambda: seat.rows() == BOTH[3:] and widget.place["several"] is False)
+        seat.until(lambda: seat.rows() == BOTH[3:] and widget.view["place"]["several"] is False)
         assert widget.url == places[1]
         seat.send("add", "not the text of a view but zarrscope-view:!!!")
         with pytest.raises(KeyError):

@@ -193,8 +193,8 @@ def test_in_the_notebook(install: Install, place: str, mailbox: Mailbox, points:
     try:
         mailbox.run_until(lambda: widget.session.node is not None, SECONDS)
         widget._receive(widget, {"do": "session.set_tab", "args": ["sizes"]})
-        mailbox.run_until(lambda: widget.panel.get("blocks") == blocks, SECONDS)
-        assert widget.place["tabs"][-1] == {"id": "sizes", "title": "Sizes", "enabled": True}
+        mailbox.run_until(lambda: widget.view["panel"].get("blocks") == blocks, SECONDS)
+        assert widget.view["place"]["tabs"][-1] == {"id": "sizes", "title": "Sizes", "enabled": True}
     finally:
         widget.close()
 

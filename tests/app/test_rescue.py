@@ -372,8 +372,8 @@ def test_a_notebook_offers_what_its_last_kernel_left(
     first.close()
     another_process()
     second = explorers.Explorer(shelf.address, editable=editable, path="/g", settings=settings, post=mailbox)
-    mailbox.run_until(lambda: bool(second.session.edit.state.fields) and bool(second.place))
-    offered = second.place["offers"]
+    mailbox.run_until(lambda: bool(second.session.edit.state.fields) and bool(second.view["place"]))
+    offered = second.view["place"]["offers"]
     assert offered == (["put-back", "forget"] if editable else [])
     second._receive(second, {"do": "command", "args": ["put-back"]})
     if editable:

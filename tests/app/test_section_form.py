@@ -368,14 +368,14 @@ def test_in_the_notebook(place: str, mailbox: Mailbox) -> None:
     widget = Explorer(place, post=mailbox, editable=True)
     try:
         widget._receive(widget, {"do": "session.set_tab", "args": ["attributes"]})
-        mailbox.run_until(lambda: bool(widget.panel.get("edit", {}).get("sections")), SECONDS)
-        assert widget.panel["ways"] == [["image", "Image"], ["fields", "All fields"], ["json", "JSON"]]
-        json.dumps(widget.panel["edit"])
+        mailbox.run_until(lambda: bool(widget.view["panel"].get("edit", {}).get("sections")), SECONDS)
+        assert widget.view["panel"]["ways"] == [["image", "Image"], ["fields", "All fields"], ["json", "JSON"]]
+        json.dumps(widget.view["panel"]["edit"])
         widget._receive(widget, {"do": "edit.edit", "args": ["size/1", "0.5"]})
-        mailbox.run_until(lambda: widget.panel["edit"]["changes"] > 0, SECONDS)
+        mailbox.run_until(lambda: widget.view["panel"]["edit"]["changes"] > 0, SECONDS)
         assert field(widget.session, "size/2").text == "0.5"
         widget._receive(widget, {"do": "edit.show_way", "args": ["fields"]})
-        mailbox.run_until(lambda: widget.panel["edit"]["way"] == "fields", SECONDS)
+        mailbox.run_until(lambda: widget.view["panel"]["edit"]["way"] == "fields", SECONDS)
     finally:
         widget.session.edit.revert()
         widget.close()

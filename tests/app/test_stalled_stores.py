@@ -248,13 +248,13 @@ def test_the_notebook_says_it_and_a_button_stops_it(place: str, server: WebServe
         mailbox.run_until(lambda: session.slice.state.kind == "image", SECONDS)
         widget._receive(widget, {"do": "viewport", "args": [[0, 0, 32, 32], [32, 32]]})
         mailbox.run_until(lambda: bool(session.slice.frame.tiles) and not session.slice.frame.loading, SECONDS)
-        assert not widget.place["waiting"]
+        assert not widget.view["place"]["waiting"]
         server.gate.clear()
         session.slice.move(0, 1)
-        mailbox.run_until(lambda: widget.place["waiting"] and "Waiting" in widget.status, SECONDS)
+        mailbox.run_until(lambda: widget.view["place"]["waiting"] and "Waiting" in widget.status, SECONDS)
         assert widget.texts["words"]["stop-waiting"] == "Stop"
         widget._receive(widget, {"do": "session.stop_waiting", "args": []})
-        mailbox.run_until(lambda: not widget.place["waiting"] and session.slice.frame.failed > 0, SECONDS)
+        mailbox.run_until(lambda: not widget.view["place"]["waiting"] and session.slice.frame.failed > 0, SECONDS)
     finally:
         server.gate.set()
         widget.close()

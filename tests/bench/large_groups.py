@@ -219,7 +219,8 @@ def notebook(path: str) -> dict[str, Any]:
         tune_interpreter()
         sent = [0]
         explorer = explore(path)
-        explorer.observe(lambda change: sent.__setitem__(0, sent[0] + len(json.dumps(change["new"]))), names=[*PARTS])
+        names = [*PARTS, "changes"]
+        explorer.observe(lambda change: sent.__setitem__(0, sent[0] + len(json.dumps(change["new"]))), names=names)
         seen = watch(explorer.session)
         while seen.beat():
             await asyncio.sleep(INTERVAL)

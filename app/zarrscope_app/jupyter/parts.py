@@ -13,7 +13,7 @@ import numpy as np
 
 from zarrscope_app.jupyter.host import Host
 from zarrscope_app.jupyter.snapshots import plain
-from zarrscope_app.jupyter.views import panel
+from zarrscope_app.jupyter.views import diff, panel
 
 ROW_FIELDS = ("id", "path", "name", "kind", "icon", "detail", "badge", "expandable", "expanded", "depth", "sentence",
               "retry", "offer", "dirty", "origin")  # fmt: skip
@@ -126,14 +126,17 @@ PARTS: dict[str, Callable[[Host], Any]] = {
     "places": places,
     "channels": channels,
     "panel": lambda widget: panel(widget),
+    "diff": lambda widget: diff(widget),
     "export": export,
 }
+PANEL = ("panel", "diff")
+"""The parts of the displayed view."""
 FOLLOWS = {
-    "session": ("place", "status", "panel"),
+    "session": ("place", "status", *PANEL),
     "jobs": ("place",),
     "tree": ("tree",),
     "slice": ("image", "places", "channels"),
-    "metadata": ("place", "panel"),
+    "metadata": ("place", *PANEL),
     "three": ("image",),
 }
 """Presenter → the parts that its signal may change. The signals of all other presenters change the panel."""

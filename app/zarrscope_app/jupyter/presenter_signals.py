@@ -8,7 +8,7 @@ from typing import Any
 from psygnal import SignalInstance
 
 from zarrscope_app.jupyter.host import VIEWS, Host
-from zarrscope_app.jupyter.parts import FOLLOWS
+from zarrscope_app.jupyter.parts import FOLLOWS, PANEL
 
 
 class PresenterSignals:
@@ -83,7 +83,7 @@ class PresenterSignals:
         self._widget.tell("export")
 
     def _panel(self, _: object = None) -> None:
-        self._widget.tell("panel")
+        self._widget.tell(*PANEL)
 
     def _main(self, _: object = None) -> None:
         self._widget.draw("main")

@@ -17,6 +17,7 @@ from zarrscope_app.jupyter.host import Host
 from zarrscope_app.jupyter.snapshots import plain
 from zarrscope_app.presenters import View, strings
 from zarrscope_app.presenters.chunks.view_models import LEGEND
+from zarrscope_app.presenters.form.view_models import Field
 from zarrscope_app.presenters.form.words import WAYS
 from zarrscope_app.presenters.image.overview import OverviewPresenter
 from zarrscope_app.presenters.values import NUMBER_FORMATS
@@ -24,6 +25,12 @@ from zarrscope_app.presenters.views import ViewPresenter, text_of, widget_factor
 
 MOST_ROWS, MOST_COLUMNS = 60, 24
 """The most rows and columns of a table that are sent."""
+FORM = ("status", "sentence", "changes", "can_save", "can_undo", "can_redo", "conflicts", "way", "text", "text_error",
+        "verdict")  # fmt: skip
+"""The members of the form's snapshot that the browser paints, besides its fields."""
+SECTION_FIELD = ("pointer", "kind", "text", "summary", "title", "editor", "choices", "error", "changed", "differs",
+                 "label")  # fmt: skip
+"""The members of a field that the browser paints in a section."""
 SHADES = 15
 """The number of levels to which the sizes of chunks are rounded."""
 
@@ -58,12 +65,34 @@ def _chunks(widget: Host) -> dict[str, Any]:
 
 
 def _form(widget: Host) -> dict[str, Any]:
+    """The displayed view of the attributes. In the view by meaning all fields stand in sections, once."""
+    state = widget.session.edit.state
+    told = {name: plain(getattr(state, name)) for name in FORM}
+    if state.way == "image":
+        told["sections"] = [
+            {
+                "title": section.title,
+                "notes": [*section.notes],
+                "rows": [
+                    {"label": row.label, "note": row.note, "fields": [_section_field(field) for field in row.fields]}
+                    for row in section.rows
+                ],
+            }
+            for section in state.sections
+        ]
+    else:
+        told["fields"] = plain(state.fields)
+    return {"edit": told, "ways": [[way, WAYS[way]] for way in state.ways]}
+
+
+def _section_field(field: Field) -> dict[str, Any]:
+    return {name: plain(getattr(field, name)) for name in SECTION_FIELD}
+
+
+def diff(widget: Host) -> str:
+    """The changes beneath the form while it is displayed; a part of its own, as it changes less often than the form."""
     edit = widget.session.edit
-    return {
-        "edit": plain(edit.state),
-        "ways": [[way, WAYS[way]] for way in edit.state.ways],
-        "diff": edit.diff().unified if edit.state.changes else "",
-    }
+    return edit.diff().unified if widget.session.tabs.front == "attributes" and edit.state.changes else ""
 
 
 def _info(widget: Host) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """The kernel's side of the widget: sends snapshots in parts, and receives gestures as messages. It makes no decisions.
 
-Outgoing: synced traits, one for each part of the display (parts.py), which are sent when they change; pictures as
-messages (pictures.py, thumbnails.py). Incoming: messages (gestures.py). These traits can be observed and set from
-Python: `path`, `index`, `axes`, `clim`, `selection`, `state`.
+Outgoing: synced traits, one for each part of the display (parts.py), and one with what has changed in them since they
+were sent (differences.py); pictures as messages (pictures.py, thumbnails.py). Incoming: messages (gestures.py). These
+traits can be observed and set from Python: `path`, `index`, `axes`, `clim`, `selection`, `state`.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import traitlets
 
 from zarrscope.runtime.threads import Mailbox, Owner, shared
 from zarrscope_app.jupyter import page_without_kernel
+from zarrscope_app.jupyter.differences import difference, is_small
 from zarrscope_app.jupyter.gestures import KEYS, perform_gesture, picture
 from zarrscope_app.jupyter.host import VIEWS
 from zarrscope_app.jupyter.kernel import CELLS, KernelMailbox
@@ -82,7 +83,10 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
     places = traitlets.Dict().tag(sync=True)
     channels: traitlets.List[Any] = traitlets.List().tag(sync=True)
     panel = traitlets.Dict().tag(sync=True)
+    diff = traitlets.Unicode().tag(sync=True)
     export = traitlets.Dict().tag(sync=True)
+    changes = traitlets.Dict().tag(sync=True)
+    """Part → the difference of its content from the trait of that name, for parts that changed a little."""
     height = traitlets.Int(420).tag(sync=True)
     path = traitlets.Unicode("/")
     """The path of the selected node."""
@@ -133,6 +137,8 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
         self.streams = {view: TileStream(view, self._owner, self._say) for view in VIEWS}
         self._draws = {view: CoalescedCall(self._post, partial(self._draw, view)) for view in VIEWS}
         self._dirty = set(PARTS)
+        self._now: dict[str, Any] = {}
+        """The content of each part."""
         self._publish = CoalescedCall(self._post, self._send_parts)
         self._answer = CoalescedCall(self._post, self._send_answer)
         self._heard: int | None = None
@@ -163,10 +169,18 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
         if self._closed:
             return
         dirty, self._dirty = self._dirty, set()
+        changes = {**self.changes}
         with self.hold_sync():
             for name in PARTS:
                 if name in dirty:
-                    setattr(self, name, PARTS[name](self))
+                    content = self._now[name] = PARTS[name](self)
+                    changes.pop(name, None)
+                    found = difference(getattr(self, name), content)
+                    if found is not None and is_small(found, content):
+                        changes[name] = found
+                    else:
+                        setattr(self, name, content)
+            self.changes = changes
         self._mirror()
 
     def _mirror(self) -> None:
@@ -219,8 +233,7 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
     @property
     def view(self) -> dict[str, Any]:
         """The whole state for a browser, except pictures, in one object."""
-        told: dict[str, Any] = {**self.texts, **{name: getattr(self, name) for name in PARTS}}
-        return told
+        return {**self.texts, **{name: self._now.get(name, getattr(self, name)) for name in PARTS}}
 
     # ------------------------------------------------------------------ incoming
     def _receive(self, _: object, message: object, buffers: object = None) -> None:

@@ -30,6 +30,15 @@ function corners() {
   return svg;
 }
 
+// The content of a part: that which was sent in full, with the difference since then as differences.py describes it.
+function patched(old, change) {
+  if (change === undefined) return old;
+  if (Array.isArray(change)) return change[0];
+  const now = Array.isArray(old) ? [...old] : { ...old };
+  for (const name of Object.keys(change)) now[name] = patched(old[name], change[name]);
+  return now;
+}
+
 // Returns a function that calls `paint` only if its first argument differs from that of the last call.
 function painter(paint) {
   let last = "";

@@ -82,7 +82,7 @@ function makeForm(ui) {
     paint() {
       const active = document.activeElement;
       if (node.contains(active) && active.dataset?.pointer != null && /^(INPUT|TEXTAREA)$/.test(active.tagName) && active.type !== "checkbox" && !active.dataset.sent) return;
-      const { edit, ways, diff } = ui.panel, pointer = node.contains(active) ? active.dataset?.pointer : null;
+      const { edit, ways } = ui.panel, diff = ui.diff, pointer = node.contains(active) ? active.dataset?.pointer : null;
       show({ edit, ways, diff }, ui.editable && edit.status !== "read-only");
       if (pointer) node.querySelector(`input[data-pointer="${CSS.escape(pointer)}"]`)?.focus();
     },

@@ -1,8 +1,9 @@
 // Sends gestures to the kernel. Of gestures of one kind that come faster than the kernel answers, only the last is sent.
-// `changed(busy, dead)` is called when the kernel becomes busy or free, or is gone.
+// `turn()` is the turn of the place that is painted, as the kernel counts it. `changed(busy, dead)` is called when the
+// kernel becomes busy or free, or is gone.
 const PATIENCE = 900;  // milliseconds without an answer, after which the kernel counts as busy
 
-function lineTo(model, changed) {
+function lineTo(model, turn, changed) {
   let sent = 0, heard = 0, timer = null, busy = false, dead = false;
   const waiting = new Map();
   function state(nowBusy, nowDead) {
@@ -13,7 +14,7 @@ function lineTo(model, changed) {
   function post(name, args) {
     if (dead) return;
     try {
-      model.send({ do: name, args, n: ++sent, turn: model.get("place").turn });
+      model.send({ do: name, args, n: ++sent, turn: turn() });
     } catch {
       state(false, true);
       return;

@@ -1,16 +1,17 @@
-const PARTS = ["texts", "place", "status", "tree", "image", "places", "channels", "panel", "export"];
+const PARTS = ["texts", "place", "status", "tree", "image", "places", "channels", "panel", "diff", "export"];
 const NARROW = 720, SHORT = 340;
 const WEBP = "data:image/webp;base64,UklGRhoAAABXRUJQVlA4TA0AAAAvAAAAEAcQERGIiP4HAA==";
 
 function render({ model, el: root }) {
   const ui = { holds: false };
   const read = () => {
-    for (const name of PARTS) ui[name] = model.get(name);
+    const changes = model.get("changes") || {};
+    for (const name of PARTS) ui[name] = patched(model.get(name), changes[name]);
     Object.assign(ui, { words: ui.texts.words || {}, keys: ui.texts.keys || {}, editable: ui.texts.editable });
   };
   read();
   const deadBar = el("div", { class: "zs-state", role: "status" });
-  ui.line = lineTo(model, (busy, dead) => {
+  ui.line = lineTo(model, () => ui.place.turn, (busy, dead) => {
     ui.box.dataset.kernel = dead ? "dead" : busy ? "busy" : "";
     deadBar.hidden = !busy && !dead;
     refill(deadBar, el("span", {}, dead ? ui.words.dead : busy ? ui.words.busy : ""),
@@ -181,7 +182,7 @@ function render({ model, el: root }) {
     Promise.resolve().then(() => { planned = false; update(); });
   }
   const alive = () => ui.line.look();
-  for (const name of PARTS) model.on("change:" + name, soon);
+  for (const name of [...PARTS, "changes"]) model.on("change:" + name, soon);
   model.on("msg:custom", came);
   model.on("comm_live_update", alive);
   update();
@@ -191,7 +192,7 @@ function render({ model, el: root }) {
   return () => {
     clearInterval(timer); clearTimeout(sayTimer); watch.disconnect(); ui.line.end(); panes.end();
     for (const each of Object.values(stages)) each.end();
-    for (const name of PARTS) model.off("change:" + name, soon);
+    for (const name of [...PARTS, "changes"]) model.off("change:" + name, soon);
     model.off("msg:custom", came); model.off("comm_live_update", alive);
   };
 }
