@@ -17,6 +17,7 @@ from zarrscope_app.jupyter.host import Host
 from zarrscope_app.presenters.commands import COMMANDS, is_plain
 from zarrscope_app.presenters.image.presenter import SlicePresenter
 from zarrscope_app.presenters.session.actions import ACTIONS, choose_axis_key, open_name, perform, toggle_channel
+from zarrscope_app.presenters.session.state_text import is_view
 
 CALLS = {
     "tree": {"toggle", "expand", "collapse", "retry", "cancel", "filter"},
@@ -43,20 +44,22 @@ READING = ("fold", "show_way")
 """The methods of the form that change nothing."""
 EDITING = {"save", "undo", "redo", "revert"}
 """Commands that only an editable widget has. "writable" is not among them: Python decides that by `editable`."""
-HOST = {"zoom-in", "zoom-out", "fit", "three-views", "copy-path", "copy-view"}
+HOST = {"zoom-in", "zoom-out", "fit", "three-views", "copy-path", "copy-view", "find-channel"}
 """Commands that the widget carries out itself."""
-ANYWHERE = {"go", "add", "close-place", "rows", "hello", "painted", "look"}
+ANYWHERE = {"go", "add", "paste", "close-place", "rows", "hello", "painted", "look"}
 """The gestures that do not refer to the session in front, besides those of the tree. All other gestures are dropped if
 another session has come to the front and the browser did not know it yet: an edit must not change a node that the
 person did not see."""
 WALKING = ("next-image", "previous-image")
 """Commands with a function key: neither a notebook nor a browser has a use of its own for F7 and F8."""
+WITH_CTRL = ("find-channel",)
+"""Commands whose keys have Ctrl, as in the window. The others would take keys from the browser or the notebook."""
 KEYS = {
     key: command.id
     for command in COMMANDS
     if command.id in {*ACTIONS, *HOST}
     for key in command.keys
-    if is_plain(key) or command.id in WALKING
+    if is_plain(key) or command.id in (*WALKING, *WITH_CTRL)
 }
 ROWS = 400
 """The most rows of the tree that are sent."""
@@ -162,6 +165,29 @@ def _go(widget: Host, id: int) -> None:
         widget.session.select(path)
 
 
+def _together(widget: Host, id: int, through: bool) -> None:
+    """A click with Ctrl on a row selects it as well, or no longer; one with Shift (`through`) selects all rows between.
+    One form is for nodes of one hierarchy: rows of others are not selected."""
+    tree, session, row = widget.node_tree, widget.session, int(id)
+    if tree.in_front(row):
+        if through:
+            session.select_through(row, tree)
+        else:
+            session.toggle_selected(tree.path(row))
+    widget.tell("place")
+
+
+def _paste(widget: Host, text: str) -> None:
+    """Opens a pasted view. Any other text does nothing, because it may be pasted by mistake."""
+    if is_view(str(text)):
+        widget.add(str(text))
+
+
+def _find_channel(widget: Host, text: str) -> None:
+    widget.channel_text = str(text)
+    widget.tell("image")
+
+
 def _export(widget: Host, act: str, *args: Any) -> None:
     """Handles the calls of the export pane: begin(), choose(what, format, target), run(overwrite), end()."""
     export = widget.session.export
@@ -182,6 +208,10 @@ OWN: dict[str, Callable[..., object]] = {
     "rows": _rows,
     "cells": _cells,
     "go": _go,
+    "together": _together,
+    "paste": _paste,
+    "find-channel": _find_channel,
+    "show-channel": lambda widget, text: widget.show_channel(str(text)),
     "add": lambda widget, text: widget.add(str(text)),
     "close-place": lambda widget: widget.close_place(),
     "viewport": _viewport,

@@ -31,6 +31,8 @@ class Host(Protocol):
     exporting: bool
     """Whether the export pane is open."""
     cleared: int
+    channel_text: str
+    """The text by which channels are searched; "" shows all of them."""
     log: Any  # traitlets' logger
 
     @property
@@ -59,6 +61,9 @@ class Host(Protocol):
 
     def add(self, target: object, path: str | None = None) -> None:
         """Opens a further hierarchy in the same tree and brings it to the front."""
+
+    def show_channel(self, text: str) -> None:
+        """Shows the channel alone whose name is or contains `text`, and its controls among all others."""
 
     def close_place(self) -> None:
         """Closes the hierarchy in front; the last one stays open."""

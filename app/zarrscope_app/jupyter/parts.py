@@ -14,6 +14,7 @@ import numpy as np
 from zarrscope_app.jupyter.host import Host
 from zarrscope_app.jupyter.snapshots import plain
 from zarrscope_app.jupyter.views import diff, panel
+from zarrscope_app.presenters.image.channel_search import MANY_CHANNELS, matching_channels
 
 ROW_FIELDS = ("id", "path", "name", "kind", "icon", "detail", "badge", "expandable", "expanded", "depth", "sentence",
               "retry", "offer", "dirty", "origin")  # fmt: skip
@@ -28,6 +29,7 @@ def place(widget: Host) -> dict[str, Any]:
         **told,
         "problem": session.metadata.state.problem,
         "credentials": plain(session.credentials),
+        "together": [*session.edit.several],
         "cleared": widget.cleared,
         "turn": widget.turn,
         "several": len(widget.urls) > 1,
@@ -68,8 +70,16 @@ def image(widget: Host) -> dict[str, Any]:
         "smooth": state.smooth, "dots": state.dots,
         "labels": plain(state.labels), "projection": plain(state.projection), "pin": plain(state.pin),
         "measurement": _measurement(widget),
+        "many": len(state.channels) > MANY_CHANNELS, "found": _found(widget),
         "colormaps": [*maps], "line": _line(widget), "three": bool(widget.three.depth),
     }  # fmt: skip
+
+
+def _found(widget: Host) -> list[int] | None:
+    """The numbers of the channels with the searched name; None while none is searched."""
+    if not widget.channel_text.strip():
+        return None
+    return sorted(matching_channels([c.label for c in widget.session.slice.state.channels], widget.channel_text))
 
 
 def places(widget: Host) -> dict[str, list[Any]]:

@@ -29,6 +29,7 @@ class ShowsPlaces:
     editable: bool
     corner: tuple[int, int]
     exporting: bool
+    channel_text: str
     thumbnails: ThumbnailStream
     streams: dict[str, TileStream]
     _post: Callable[[Callable[[], None]], None]
@@ -134,7 +135,7 @@ class ShowsPlaces:
         if session is not self.session:
             self.session = session
             self.turn += 1
-            self.corner, self.exporting = (0, 0), False
+            self.corner, self.exporting, self.channel_text = (0, 0), False, ""
             self.thumbnails.renew()
             for view, stream in self.streams.items():
                 stream.renew()

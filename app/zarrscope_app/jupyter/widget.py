@@ -121,7 +121,7 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
         self.made_in = ("", "")
         self.editable = editable
         self.rows, self.corner = (0, 200), (0, 0)
-        self.exporting = False
+        self.exporting, self.channel_text = False, ""
         self.cleared = self.turn = 0
         """The number of times that the filter was cleared because its text was opened as a node, and that another
         session came to the front."""
@@ -264,6 +264,14 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
         state = self.session.state
         told = {"copy-path": state.address, "copy-view": self.session.view_text()}.get(what, self.code)
         self._say({"copy": told, "said": NOTEBOOK["copied"]}, [])
+
+    def show_channel(self, text: str) -> None:
+        """Shows the channel alone whose name is or contains `text`, and its controls among all others."""
+        number = self.session.slice.show_named(text)
+        if number is not None:
+            self.channel_text = ""
+            self.tell("image")
+            self._say({"channel": number}, [])
 
     def _from_python(self, change: Any) -> None:
         if self._mirroring or self._closed:

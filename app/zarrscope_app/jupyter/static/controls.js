@@ -116,14 +116,25 @@ function labelCard(ui, l) {
 }
 
 function makeDisplay(ui) {
-  const node = el("div", { class: "zs-display" });
+  const body = el("div"), find = el("input", { type: "search", class: "zs-find-channel", spellcheck: "false", oninput: search, onkeydown: (e) => {
+    if (e.key === "Enter" && find.value.trim()) ui.line.send("show-channel", find.value);
+    else if (e.key === "Escape") { clear(); ui.box.focus({ preventScroll: true }); }
+    else if (e.key !== "Enter") return;
+    e.stopPropagation();
+  } });
+  const above = el("div", { class: "zs-find-channels" }, find), node = el("div", { class: "zs-display" }, above, body);
+  let asked = false, of = "", reached = -1;  // `reached`: the channel that was found and is not yet scrolled into view
+  function search() { ui.line.push("find-channel", "find-channel", find.value); }
+  function clear() { asked = false; if (find.value) { find.value = ""; search(); } }
   const show = painter(() => {
     const s = ui.image, w = ui.words, line = ui.line, parts = ui.channels[0]?.parts || [];
     const axes = s.axes.filter((a) => a.role !== "channel" && a.length > 0), now = (role) => s.axes.find((a) => a.role === role)?.name;
     const options = axes.map((a) => [a.name, a.title]);
-    refill(node,
+    const top = node.scrollTop;
+    refill(body,
       ui.channels.length ? el("h4", {}, w.channels, el("button", { class: "bare", onclick: () => line.send("slice.auto") }, w["auto-all"])) : "",
-      ui.channels.map((c, i) => channelCard(ui, c, i, ui.channels.length > 1)),
+      ui.channels.map((c, i) => (s.found && !s.found.includes(i) ? "" : channelCard(ui, c, i, ui.channels.length > 1))),
+      s.found && !s.found.length ? el("p", { class: "zs-quiet" }, w["channel-unknown"]) : "",
       s.labels.length ? el("h4", {}, w.labels) : "", s.labels.map((l) => labelCard(ui, l)),
       el("h4", {}, w["shown-axes"]),
       el("div", { class: "zs-fields" },
@@ -141,15 +152,30 @@ function makeDisplay(ui) {
       el("label", {}, el("input", { type: "checkbox", checked: s.smooth, onchange: (e) => line.send("slice.set_smooth", e.target.checked) }), w.smooth),
       el("label", {}, el("input", { type: "checkbox", checked: s.dots, onchange: (e) => line.send("slice.set_dots", e.target.checked) }), w.dots),
       s.measurement.kind ? measurement(ui, s.measurement) : el("p", { class: "zs-quiet" }, w.region));
+    node.scrollTop = top;
   });
   return {
     node,
+    // Shows the field for the name of a channel, and gives it the focus.
+    ask() { asked = true; this.paint(); find.focus(); find.select(); },
+    // A channel was found and is displayed alone: the keys act on the picture again.
+    found(number) { reached = number; asked = false; find.value = ""; ui.box.focus({ preventScroll: true }); },
     paint() {
       const active = document.activeElement;
+      const now = ui.place.turn + ui.place.path;
+      if (of !== now) { of = now; clear(); }
+      find.placeholder = ui.words["channel-name"]; find.title = ui.words["channel-name"]; find.setAttribute("aria-label", ui.words["channel-name"]);
+      above.hidden = ui.channels.length < 2 || !(ui.image.many || asked || find === active);
       if (ui.holds || (node.contains(active) && active.dataset.field && !active.dataset.sent)) return;
       const field = node.contains(active) ? active.dataset.field : "";
       const s = ui.image;
-      show([ui.channels, s.labels, s.axes, s.levels, s.locked, s.locked < 0 && s.level_text, s.projection, s.refusal, s.smooth, s.dots, s.three, s.measurement, s.current]);
+      show([ui.channels, s.labels, s.axes, s.levels, s.locked, s.locked < 0 && s.level_text, s.projection, s.refusal, s.smooth, s.dots, s.three, s.measurement, s.current, s.found]);
+      const card = reached < 0 || s.found ? null : node.querySelector(`[data-channel="${reached}"]`);
+      if (card) {
+        reached = -1;
+        const box = node.getBoundingClientRect(), at = card.getBoundingClientRect();
+        if (at.top < box.top + above.offsetHeight || at.bottom > box.bottom) node.scrollTop += at.top - box.top - above.offsetHeight;
+      }
       if (field) node.querySelector(`[data-field="${CSS.escape(field)}"]`)?.focus();
     },
   };

@@ -6,7 +6,7 @@ function makeTree(ui) {
   let cleared = 0, asked = 0, cursor = 0;
   const filter = el("input", { type: "search", oninput: () => ui.line.push("filter", "tree.filter", filter.value),
     onkeydown: (e) => { if (e.key === "Enter") ui.line.send("name", filter.value); if (e.key === "ArrowDown") list.focus(); } });
-  const list = el("div", { class: "zs-tree", role: "tree", tabindex: "0", onscroll: ask, onkeydown: keys });
+  const list = el("div", { class: "zs-tree", role: "tree", "aria-multiselectable": "true", tabindex: "0", onscroll: ask, onkeydown: keys });
   const further = el("input", { hidden: true, spellcheck: "false", onkeydown: (e) => {
     if (e.key === "Enter" && further.value.trim()) ui.line.send("add", further.value);
     if (e.key === "Enter" || e.key === "Escape") { further.value = ""; further.hidden = true; }
@@ -15,15 +15,22 @@ function makeTree(ui) {
   const close = el("button", { class: "bare", "data-command": "close-place", onclick: () => ui.line.send("close-place") }, "×");
   const node = el("div", { class: "zs-side" }, el("div", { class: "zs-find" }, filter, add, close), further, list);
   const here = (row) => row.path === ui.place.path && !row.elsewhere;
+  // Nodes that are selected together are marked in place of the displayed one.
+  const chosen = (row) => (ui.place.together?.length ? ui.place.together.includes(row.path) && !row.elsewhere : here(row));
 
   function row(row, place) {
     const send = (what) => (e) => { e.stopPropagation(); ui.line.send("tree." + what, row.id); };
     const line = el("div", {
-      class: "zs-row" + (here(row) ? " on" : "") + (row.kind ? "" : " dim"), role: "treeitem",
-      "aria-level": row.depth + 1, "aria-expanded": row.expandable ? String(row.expanded) : null, "aria-selected": String(here(row)), "data-path": row.path,
+      class: "zs-row" + (chosen(row) ? " on" : "") + (row.kind ? "" : " dim"), role: "treeitem",
+      "aria-level": row.depth + 1, "aria-expanded": row.expandable ? String(row.expanded) : null, "aria-selected": String(chosen(row)), "data-path": row.path,
       title: row.badge || row.sentence || [row.path, row.detail, row.origin].filter(Boolean).join("\n"),
-      onclick: () => { cursor = place; ui.line.send("go", row.id); if (SHOWN.includes(row.icon)) ui.uncover(); },
-      ondblclick: () => row.expandable && ui.line.send("tree.toggle", row.id),
+      onclick: (e) => {
+        cursor = place;
+        if (e.ctrlKey || e.metaKey || e.shiftKey) { ui.line.send("together", row.id, e.shiftKey); return; }
+        ui.line.send("go", row.id);
+        if (SHOWN.includes(row.icon)) ui.uncover();
+      },
+      ondblclick: (e) => !e.ctrlKey && !e.metaKey && !e.shiftKey && row.expandable && ui.line.send("tree.toggle", row.id),
     },
     el("span", { class: "tw", onclick: (e) => { e.stopPropagation(); if (row.expandable) ui.line.send("tree.toggle", row.id); } },
       row.state === "loading" ? "…" : row.expandable ? (row.expanded ? "▾" : "▸") : ""),
@@ -49,20 +56,20 @@ function makeTree(ui) {
     const first = Math.max(0, Math.floor(list.scrollTop / ROW) - 60);
     if (Math.abs(first - asked) > 40) { asked = first; ui.line.push("rows", "rows", first, first + 200); }
   }
-  function go(place) {
+  function go(place, through = false) {
     cursor = Math.max(0, Math.min(ui.tree.count - 1, place));
     const top = cursor * ROW;
     if (top < list.scrollTop) list.scrollTop = top;
     else if (top + ROW > list.scrollTop + list.clientHeight) list.scrollTop = top + ROW - list.clientHeight;
     ask();
-    if (at(cursor)) ui.line.push("select", "go", at(cursor).id);
+    if (at(cursor)) ui.line.push("select", ...(through ? ["together", at(cursor).id, true] : ["go", at(cursor).id]));
   }
   function keys(e) {
     const selected = ui.tree.rows.findIndex(here);
-    if (selected >= 0 && Math.abs(ui.tree.first + selected - cursor) > 1) cursor = ui.tree.first + selected;
+    if (selected >= 0 && !ui.place.together?.length && Math.abs(ui.tree.first + selected - cursor) > 1) cursor = ui.tree.first + selected;
     const shown = at(cursor), page = Math.max(1, Math.floor(list.clientHeight / ROW) - 1);
     const acts = {
-      ArrowDown: () => go(cursor + 1), ArrowUp: () => go(cursor - 1), PageDown: () => go(cursor + page), PageUp: () => go(cursor - page), Home: () => go(0), End: () => go(ui.tree.count - 1),
+      ArrowDown: () => go(cursor + 1, e.shiftKey), ArrowUp: () => go(cursor - 1, e.shiftKey), PageDown: () => go(cursor + page), PageUp: () => go(cursor - page), Home: () => go(0), End: () => go(ui.tree.count - 1),
       ArrowRight: () => shown?.expandable && !shown.expanded ? ui.line.send("tree.expand", shown.id) : go(cursor + 1),
       ArrowLeft: () => { if (shown?.expanded) ui.line.send("tree.collapse", shown.id); else if (shown?.depth) { let k = cursor - 1; while (at(k) && at(k).depth >= shown.depth) k--; go(k); } },
       Enter: () => shown?.expandable && ui.line.send("tree.toggle", shown.id), "*": () => shown?.expandable && ui.line.send("tree.expand", shown.id),
@@ -79,7 +86,7 @@ function makeTree(ui) {
       further.placeholder = ui.words["open-url-title"];
       for (const [node, word] of [[further, "open-url-title"], [add, "add-place"], [close, "close-place"]]) { node.title = ui.words[word]; node.setAttribute("aria-label", ui.words[word]); }
       close.hidden = !ui.place.several;
-      show({ ...ui.tree, selected: ui.place.path });
+      show({ ...ui.tree, selected: ui.place.path, together: ui.place.together });
     },
   };
 }

@@ -141,7 +141,20 @@ function render({ model, el: root }) {
   });
   watch.observe(box);
 
+  function findChannel() {
+    if (ui.place.tab !== "image" || ui.image.kind !== "image" || ui.channels.length < 2) return;
+    if (!beside) { beside = true; arranged(); }
+    display.ask();
+  }
+
   // ---------------------------------------------------------------- keys
+  box.addEventListener("paste", (e) => {
+    const text = e.clipboardData?.getData("text/plain") || "";
+    e.stopPropagation();
+    if (typing(e.target) || !text.trim()) return;
+    ui.line.send("paste", text);
+    e.preventDefault();
+  });
   box.addEventListener("keydown", (e) => {
     if (typing(e.target)) {
       // The notebook must not get these keys, because it would take Enter and letters as commands.
@@ -152,6 +165,9 @@ function render({ model, el: root }) {
     }
     if (e.target.type === "range" && /^(Arrow|Home|End|Page)/.test(e.key)) { e.stopPropagation(); return; }
     if (e.target.tagName === "BUTTON" && (e.key === "Enter" || e.key === " ")) { e.stopPropagation(); return; }
+    const held = e.ctrlKey && e.shiftKey && !e.altKey ? ui.keys["Ctrl+Shift+" + e.key.toUpperCase()] : "";
+    if (held === "find-channel") findChannel();
+    if (held) { e.preventDefault(); e.stopPropagation(); }
     if (e.ctrlKey || e.metaKey || e.altKey) return;
     const names = { ArrowLeft: "Left", ArrowRight: "Right", ArrowUp: "Up", ArrowDown: "Down", " ": "Space", PageUp: "PgUp", PageDown: "PgDown" };
     const key = names[e.key] || (e.key.length === 1 ? e.key.toUpperCase() : e.key), id = ui.keys[(e.shiftKey && e.key.length > 1 ? "Shift+" : "") + key];
@@ -172,6 +188,7 @@ function render({ model, el: root }) {
     if (content.heard != null) ui.line.heard(content.heard);
     if (content.probe != null) { told = content.probe; if (!said) { probe.textContent = told; probe.title = told; } }
     if (content.why != null) stages.main.title(content.why);
+    if (content.channel != null) display.found(content.channel);
     if (content.copy != null) ui.copied(content.copy);
     if (content.view) { read(); stages[content.view]?.take(content, buffers); }
     if (content.thumbnails) { panes.take(content.thumbnails, buffers); update(); }

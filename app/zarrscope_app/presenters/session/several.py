@@ -8,6 +8,8 @@ from functools import partial
 from zarrscope.runtime.threads import JobResult, Ticket
 from zarrscope_app.presenters.session.part import SessionPart
 from zarrscope_app.presenters.tree.matching import matching
+from zarrscope_app.presenters.tree.presenter import TreePresenter
+from zarrscope_app.presenters.tree.roots import RootsPresenter
 
 
 class SelectsSeveral(SessionPart):
@@ -18,6 +20,24 @@ class SelectsSeveral(SessionPart):
     def select_several(self, paths: Sequence[str]) -> None:
         """Sets the nodes that are selected in the tree. If there are several, the form edits all of them."""
         self.edit.show_several(paths)
+
+    def toggle_selected(self, path: str) -> None:
+        """Adds a node to those that are selected together, or takes it away. The last one stays selected."""
+        chosen = [*(self.edit.several or (self.state.path,))]
+        if path not in chosen:
+            chosen.append(path)
+        elif len(chosen) > 1:
+            chosen.remove(path)
+        if len(chosen) > 1:
+            self.select_several(chosen)
+        else:
+            self.select(chosen[0])
+
+    def select_through(self, id: int, tree: TreePresenter | RootsPresenter) -> None:
+        """Selects the rows of `tree` from that of the displayed node to the row `id`, together."""
+        start, end = tree.find(self.state.path), tree.flat_place(id)
+        first, last = sorted((end if start is None else tree.flat_place(start), end))
+        self.select_several([row.path for row in tree.flat(first, last + 1) if tree.in_front(row.id)])
 
     def select_matching(self, pattern: str) -> None:
         """Opens the form of all nodes that match a pattern, such as "*.zarr" or "A/*/0"."""

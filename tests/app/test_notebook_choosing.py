@@ -1,0 +1,171 @@
+"""Choosing in the notebook's widget, in Chromium: several nodes in the tree, a channel by its name, a pasted view."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contracts.slides import NAMES, image
+
+pytest.importorskip("anywidget")
+
+from notebook_page import WidgetPage, chromium
+
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(240)]
+CANVAS = ".zs [data-view=main] canvas"
+Open = Callable[[Path], WidgetPage]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def opened(browser: Any) -> Iterator[Open]:
+    """Opens a place in a widget, and closes the widgets afterwards."""
+    pages: list[WidgetPage] = []
+
+    def open_place(place: Path) -> WidgetPage:
+        page = WidgetPage(browser, str(place), 900, 420)
+        pages.append(page)
+        page.wait(lambda: not page.session.state.selecting, "the node")
+        if page.session.state.tab == "image":
+            page.until(f"!!document.querySelector('{CANVAS}')")
+        return page
+
+    yield open_place
+    for page in pages:
+        page.close()
+
+
+def marked(page: WidgetPage) -> list[str]:
+    """The names of the rows that are marked in the tree."""
+    rows: list[str] = page.page.eval_on_selector_all(".zs-row.on .nm", "(all) => all.map((each) => each.textContent)")
+    return rows
+
+
+def row(name: str) -> str:
+    return f".zs-row[data-path='/{name}.zarr'] .nm"
+
+
+@pytest.mark.parametrize("further", [False, True])
+def test_several_nodes_are_chosen_with_ctrl_and_shift(opened: Open, tmp_path: Path, further: bool) -> None:
+    folder = tmp_path / "slides"
+    for name in "abcd":
+        image(folder / f"{name}.zarr", ("DAPI", "GFP"))
+    page = opened(folder)
+    edit = page.session.edit
+    if further:  # a second place in the same tree, behind this one
+        image(tmp_path / "other.zarr", ("DAPI",))
+        page.widget.add(str(tmp_path / "other.zarr"))
+        page.widget.bring(page.session.url)
+    page.until(f"!!document.querySelector(`{row('d')}`)")
+    page.click(row("a"))
+    page.wait(lambda: page.session.state.path == "/a.zarr" and marked(page) == ["a.zarr"], "a alone")
+    page.click(row("c"), "Control")
+    page.wait(lambda: edit.several == ("/a.zarr", "/c.zarr") and marked(page) == ["a.zarr", "c.zarr"], "a and c")
+    assert page.session.state.path == "/a.zarr", "the picture stays"
+    page.click(row("d"), "Shift")
+    page.wait(lambda: marked(page) == [f"{name}.zarr" for name in "abcd"], "all between")
+    page.click(row("b"), "Control")
+    page.wait(lambda: marked(page) == ["a.zarr", "c.zarr", "d.zarr"], "all but b")
+    page.page.locator(".zs-tree").focus()
+    page.press("Shift+ArrowDown")
+    page.wait(lambda: marked(page) == ["a.zarr", "b.zarr", "c.zarr"], "from a to the row beneath b")
+    page.click("[data-tab=attributes]")
+    page.wait(lambda: edit.state.title == "Attributes of 3" and len(edit.state.sections) > 1, "one form")
+    page.until("!!document.querySelector(`.zs-sections [data-pointer='size/1']`)")
+    page.page.screenshot(path=str(tmp_path / "several.png"))
+    if further:
+        page.page.locator(".zs-row[data-path='/'] .nm").nth(1).click(modifiers=["Control"])
+        page.pump()
+        page.wait(
+            lambda: edit.several == ("/a.zarr", "/b.zarr", "/c.zarr"), "the same nodes: no others of another place"
+        )
+    page.click(row("b"), "Control")
+    page.click(row("c"), "Control")
+    page.wait(lambda: not edit.several and marked(page) == ["a.zarr"], "a alone again")
+    page.click(row("a"), "Control")
+    page.click(row("b"))
+    page.wait(lambda: page.session.state.path == "/b.zarr" and marked(page) == ["b.zarr"], "b alone")
+
+
+def test_a_channel_among_few_is_found_with_a_key(opened: Open, tmp_path: Path) -> None:
+    image(tmp_path / "few.zarr", ("DAPI", "GFP", "mCherry"))
+    page = opened(tmp_path / "few.zarr")
+    shown = page.session.slice
+    field = page.page.locator(".zs-find-channel")
+    assert not field.is_visible(), "three channels need no field"
+    page.click(CANVAS)
+    page.press("Control+Shift+F")
+    page.until("document.activeElement.className === 'zs-find-channel'")
+    page.type("nothing")
+    page.until("/No channel/.test(document.querySelector('.zs-display').textContent)")
+    assert page.page.locator(".zs-channel").count() == 0
+    page.press("Escape")
+    page.until("document.querySelectorAll('.zs-channel').length === 3")
+    assert not field.is_visible()
+    page.press("Control+Shift+F")
+    page.until("document.activeElement.className === 'zs-find-channel'")
+    page.type("cherry")
+    page.press("Enter")
+    page.wait(lambda: [c.label for c in shown.state.channels if c.visible] == ["mCherry"], "the channel alone")
+    page.until("document.querySelectorAll('.zs-channel').length === 3")
+    page.press("s")
+    page.wait(lambda: [c.label for c in shown.state.channels if c.visible] != ["mCherry"], "keys act on the picture")
+
+
+def test_the_found_channel_is_scrolled_into_view(opened: Open, tmp_path: Path) -> None:
+    image(tmp_path / "many.zarr", NAMES)
+    image(tmp_path / "others.zarr", NAMES)
+    page = opened(tmp_path / "many.zarr")
+    page.click(".zs-find-channel")
+    page.type("cd")
+    found = [name for name in NAMES if "CD" in name]
+    page.until(f"document.querySelectorAll('.zs-channel').length === {len(found)}")
+    page.page.screenshot(path=str(tmp_path / "found.png"))
+    page.page.keyboard.type("68")
+    page.press("Enter")
+    page.until(f"document.querySelectorAll('.zs-channel').length === {len(NAMES)}")
+    page.until(
+        "(() => { const box = document.querySelector('.zs-display').getBoundingClientRect(),"
+        f" at = document.querySelector('[data-channel=\"{NAMES.index('CD68')}\"]').getBoundingClientRect();"
+        " return at.top >= box.top && at.bottom <= box.bottom; })()"
+    )
+    page.page.screenshot(path=str(tmp_path / "reached.png"))
+    page.click(".zs-find-channel")
+    page.type("ck")
+    page.until("document.querySelectorAll('.zs-channel').length === 1")
+    page.widget.add(str(tmp_path / "others.zarr"))
+    page.wait(lambda: page.widget.url.endswith("others.zarr"), "the other place")
+    page.wait(lambda: page.widget.session.slice.state.kind == "image", "its image")
+    page.until(f"document.querySelectorAll('.zs-channel').length === {len(NAMES)}")
+    assert page.page.locator(".zs-find-channel").input_value() == "", "another image is searched anew"
+
+
+def test_a_pasted_view_is_opened(opened: Open, tmp_path: Path) -> None:
+    image(tmp_path / "one.zarr", ("DAPI", "GFP"), planes=4)
+    image(tmp_path / "two.zarr", ("DAPI", "GFP"), planes=4)
+    page = opened(tmp_path / "one.zarr")
+    page.session.slice.set_index("z", 3)
+    page.click(CANVAS)
+    page.press("w")
+    page.until("document.querySelector('.probe').title.startsWith('zarrscope:')")
+    page.session.slice.set_index("z", 1)
+    page.widget.add(str(tmp_path / "two.zarr"))
+    second = page.widget.session
+    page.wait(lambda: second.node is not None and second.slice.state.kind == "image", "the other place")
+    page.until("/two/.test(document.querySelector('.zs-crumbs').textContent)")
+    page.page.locator(".zs").focus()
+    page.press("Control+V")
+    page.wait(lambda: page.widget.session is page.session, "the place of the view")
+    page.wait(lambda: page.session.slice.state.kind == "image" and page.widget.index.get("z") == 3, "the view")
+    page.widget._receive(page.widget, {"do": "paste", "args": ["rm -r /"]})
+    assert not page.session.state.sentence, "any other text does nothing"
+    page.widget._receive(page.widget, {"do": "paste", "args": ["zarrscope:eNqr"]})
+    page.wait(lambda: "cut or changed" in page.session.state.sentence, "the reason why it is none")
