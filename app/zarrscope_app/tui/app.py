@@ -44,6 +44,8 @@ from zarrscope_app.tui.error_line import error_text, form_text, is_remark
 from zarrscope_app.tui.keys import Keyboard
 from zarrscope_app.tui.line_layout import apart, height
 from zarrscope_app.tui.lines import Lines, TreeLines
+from zarrscope_app.tui.load_early import load_early
+from zarrscope_app.tui.main_screen import MainScreen
 from zarrscope_app.tui.picture import PictureWidget
 from zarrscope_app.tui.pixels import Pixels
 from zarrscope_app.tui.plate import PlateLines
@@ -108,6 +110,7 @@ class Explorer(App[int]):
         recent addresses."""
         self.terminal = terminal or Terminal()
         super().__init__(**options)
+        load_early()
         self.read_only = read_only
         """Whether the hierarchy cannot be opened for writing while the program runs."""
         loader = None if background is None else ChunkLoader(background, caches.default_limit())
@@ -141,6 +144,9 @@ class Explorer(App[int]):
     def session(self) -> Session:
         """The hierarchy in front."""
         return self._front
+
+    def get_default_screen(self) -> MainScreen:
+        return MainScreen(id="_default")
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         return (INERT, *super().get_line_filters())

@@ -64,6 +64,8 @@ class Lines(Painter, ScrollView, can_focus=True):
         self.session = session
         self.cursor = 0
         self._known = -1
+        self._plain: Style | None = None
+        """The style of text without a role while lines are painted; None at other times."""
 
     def follow(self, session: Session) -> None:
         super().follow(session)
@@ -105,12 +107,20 @@ class Lines(Painter, ScrollView, can_focus=True):
         self._known = -1
         self.show()
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Paints several lines."""
+        self._plain = self.rich_style  # once for all lines: it combines the styles of all widgets above this one
+        try:
+            return super().render_lines(crop)
+        finally:
+            self._plain = None
+
     def render_line(self, y: int) -> Strip:
         line = y + self.scroll_offset.y
         width = self.size.width
+        base = self.rich_style if self._plain is None else self._plain
         if line >= self.count():
-            return Strip.blank(width, self.rich_style)
-        base = self.rich_style
+            return Strip.blank(width, base)
         if self.has_cursor and self.marked(line):
             base += self.get_component_rich_style("lines--cursor")
         try:
