@@ -46,6 +46,7 @@ class FsspecStore(RemoteStore):
     missing."""
 
     listable = True
+    _keeps_folders = True
     _filesystem: AbstractFileSystem
     _disconnected = False
 
