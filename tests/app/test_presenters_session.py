@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
+import zarrscope
 from contracts.journeys import Shelf, small_image, tree_of_all_kinds
 from zarrscope.errors import Refused
 from zarrscope.runtime.threads import Mailbox, shared
+from zarrscope.view.image import find_images
 from zarrscope_app.presenters import Forgetful, JobsPresenter, JobState, Session, SessionStatus, Workspace
-from zarrscope_app.presenters.node_description import Info
+from zarrscope_app.presenters.node_description import Info, as_text, describe
 from zarrscope_app.settings import FileSettings
 
 
@@ -129,6 +131,32 @@ def test_info_says_what_chunks_mean(shelf: Shelf, workspace: Workspace, mailbox:
     session.select("/strange")
     mailbox.run_until(settled(session))
     assert "example_unknown_codec" in session.metadata.state.problem
+
+
+def test_info_lists_the_levels_as_a_table_where_there_is_room(tmp_path: Path) -> None:
+    hierarchy = zarrscope.open(str(tmp_path / "image.zarr"), "w-", dialect="v3")
+    axes = [{"name": name, "type": "space"} for name in "zyx"]
+    levels = [
+        {"path": str(k), "coordinateTransformations": [{"type": "scale", "scale": [1.0, 2.0**k, 2.0**k]}]}
+        for k in (0, 1)
+    ]
+    hierarchy.create_group("/a", {"ome": {"version": "0.5", "multiscales": [{"axes": axes, "datasets": levels}]}})
+    for k, shape in enumerate(((3, 64, 48), (3, 32, 24))):
+        hierarchy.create_array(f"/a/{k}", shape=shape, dtype="uint16", chunks=(1, 32, 32), shards=(1, 64, 64))
+    group = hierarchy["/a"]
+    info = describe(group, find_images(group)[0])
+    (told,) = (section for section in info.sections if section.title == "Levels")
+    assert told.columns == ("Level", "Shape", "Chunks", "Shards", "Size")
+    assert told.rows == (
+        ("0", "3 × 64 × 48", "1 × 32 × 32", "1 × 64 × 64", "18.0 KiB"),
+        ("1", "3 × 32 × 24", "1 × 32 × 32", "1 × 64 × 64", "4.5 KiB"),
+    )
+    wide = as_text(info).splitlines()
+    at = wide.index("Levels")
+    assert wide[at + 1] == "  Level  Shape        Chunks       Shards       Size"
+    assert wide[at + 3] == "  1      3 × 32 × 24  1 × 32 × 32  1 × 64 × 64  4.5 KiB"
+    narrow = as_text(info, 40).splitlines()
+    assert narrow[at + 2] == "  Level 1  3 × 32 × 24 · chunks 1 × 32 × 32 · shards 1 × 64 × 64 · 4.5 KiB"
 
 
 def test_documents_that_do_not_come_are_asked_for_once(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:

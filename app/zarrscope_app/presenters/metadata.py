@@ -136,6 +136,6 @@ class MetadataPresenter:
         self._set(replace(self._state, loading=True))
         self._ticket = self._owner.read(work, done)
 
-    def text(self) -> str:
-        """The whole description as plain text, for the clipboard."""
-        return as_text(self._state)
+    def text(self, columns: int = 0) -> str:
+        """The whole description as plain text, for the clipboard, or for a screen of `columns` characters in a line."""
+        return as_text(self._state, columns)

@@ -12,7 +12,7 @@ from zarrscope.dialects.extensions import Inherited
 from zarrscope.model.frozen import frozen
 from zarrscope.model.metadata import ArrayMetadata, CodecSpec, ExtensionReport
 from zarrscope.model.metadata import ExtensionOutcome as Found
-from zarrscope.view.image import Collection, Image
+from zarrscope.view.image import Collection, Image, Level
 from zarrscope_app.presenters import formats, strings
 from zarrscope_app.presenters.snippets import Snippet
 from zarrscope_app.presenters.snippets import as_text as as_code
@@ -33,10 +33,17 @@ class Item:
 
 @frozen
 class DescriptionSection:
-    """Lines of the description of a node, under a common title."""
+    """Lines of the description of a node, under a common title.
+
+    `rows`: the same as a table under the titles `columns`, if the lines can be compared column by column; a front end
+    paints it where it is not wider than the screen, and else the items. `hint`: an explanation of all lines.
+    """
 
     title: str
     items: tuple[Item, ...]
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+    hint: str = ""
 
 
 @frozen
@@ -59,11 +66,16 @@ class Info:
     """The code of *Open in code* for each library, which `read_details` adds after it has opened the node."""
 
 
-def as_text(info: Info) -> str:
-    """The description as plain text, for terminals and the clipboard."""
+def as_text(info: Info, columns: int = 0) -> str:
+    """The description as plain text, for terminals and the clipboard. Tables that need more than `columns` characters
+    in a line are written as items; 0 means that there is no limit."""
     lines = [info.title, info.subtitle, *([info.words] if info.words else [])]
     for section in info.sections:
         lines += ["", section.title]
+        table = _aligned((section.columns, *section.rows)) if section.rows else []
+        if table and not 0 < columns < max(map(len, table)):
+            lines += table
+            continue
         width = max((len(item.label) for item in section.items), default=0)
         lines += [f"  {item.label:<{width}}  {item.text}" for item in section.items]
     if info.problem:
@@ -77,6 +89,17 @@ def as_text(info: Info) -> str:
     return "\n".join(lines).strip() + "\n"
 
 
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """The rows of a table as lines, with each column as wide as its longest cell."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  " + "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+
+
+MOST_LEVELS = 64
+"""The most levels of a pyramid that are described; each level of a sound one has at most half the pixels of the last,
+but a document may list any number."""
 _PICTURED = "biufcmM"
 """NumPy's kinds of values that are drawn as a picture."""
 
@@ -106,6 +129,8 @@ def describe(
         subtitle = strings.GROUP
     if image is not None:
         sections.append(_image(image))
+        if len(image.levels) > 1:
+            sections.append(_levels(image))
         warnings += [strings.clean(w) for w in image.warnings]
         if metadata.kind == "group":
             subtitle = strings.joined(
@@ -255,12 +280,54 @@ def _image(image: Image) -> DescriptionSection:
     ]
     if sized:
         items.append(Item("Pixel size", ", ".join(sized)))
-    if len(image.levels) > 1:
-        text = "; ".join(f"{k}: {strings.shape(level.shape)}" for k, level in enumerate(image.levels))
-        items.append(Item("Levels", text, "The same picture at lower resolutions, for looking from afar."))
     if image.channel_axis is not None:
         items.append(Item("Channels", ", ".join(strings.clean(c.label, 60) for c in image.channels[:40])))
     return DescriptionSection("Image" if image.value_kind in _PICTURED else "Array", tuple(items))
+
+
+def _levels(image: Image) -> DescriptionSection:
+    """The levels of a pyramid, from fine to coarse. The column of shards is left out if no level has any."""
+    told = [_level(number, level, image.path) for number, level in enumerate(image.levels[:MOST_LEVELS])]
+    sharded = any(shards for _, _, _, shards, _ in told)
+    rows = tuple(
+        (name, extent, chunks, *((shards or "none",) if sharded else ()), size)
+        for name, extent, chunks, shards, size in told
+    )
+    items = tuple(
+        Item(
+            f"Level {name}",
+            strings.joined(extent, f"chunks {chunks}", f"shards {shards}" if shards else "", size),
+        )
+        for name, extent, chunks, shards, size in told
+    )
+    left_out = len(image.levels) - len(told)
+    more = f" {strings.counted(left_out, 'more level')} not listed." if left_out else ""
+    return DescriptionSection(
+        "Levels",
+        items,
+        ("Level", "Shape", "Chunks", *(("Shards",) if sharded else ()), "Size"),
+        rows,
+        f"The same picture at lower resolutions, for looking from afar. Sizes are of all values, not compressed.{more}",
+    )
+
+
+def _level(number: int, level: Level, image: str) -> tuple[str, str, str, str, str]:
+    """The number of a level (and its path below the node `image`, if that differs), its shape, the shapes of its chunks
+    and shards ("" if it has none), and the size of its values."""
+    array, metadata = level.array, level.array.metadata
+    outer = strings.UNKNOWN if "grid" in metadata.unread else strings.shape(metadata.grid.chunk_shape)
+    chunks, shards = outer, ""
+    if array.problem is None and array.shards is not None:
+        chunks, shards = strings.shape(array.chunks), outer
+    sized = metadata.dtype.itemsize and "shape" not in metadata.unread
+    path = strings.clean(level.path.removeprefix(image).lstrip("/"), 40)
+    return (
+        str(number) if path == str(number) else f"{number} ({path})",
+        strings.shape(level.shape),
+        chunks,
+        shards,
+        strings.size(_nbytes(metadata)) if sized else strings.UNKNOWN,
+    )
 
 
 def _collection(collection: Collection) -> DescriptionSection:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
 from html import escape
 from typing import Any
 
@@ -15,6 +15,7 @@ from zarrscope_app.presenters import (
     strings,
 )
 from zarrscope_app.presenters.commands import LABELS, command
+from zarrscope_app.presenters.node_description import DescriptionSection
 from zarrscope_app.presenters.snippets import without_repetition
 from zarrscope_app.presenters.values import NUMBER_FORMATS, ONE_COLUMN
 from zarrscope_app.qt.follow import follow
@@ -250,11 +251,12 @@ class ValuesPane(QWidget):
 
 
 def _unbroken(text: str) -> str:
-    """The text with no end of a line within a shape, such as 1 × 3 × 512 × 512, or after the number of its level."""
-    text = text.replace(" × ", "\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}")
-    return re.sub(r"\b([0-9]+:) (?=[0-9])", "\\1\N{NO-BREAK SPACE}", text)
+    """The text with no end of a line within a shape, such as 1 × 3 × 512 × 512."""
+    return text.replace(" × ", "\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}")
 
 
+_APART = 18
+"""Pixels between the columns of a table in the Info tab."""
 _NARROW_INFO = 440
 """A description of fewer pixels has a narrower column of labels."""
 
@@ -272,6 +274,8 @@ class InfoPane(QWidget):
         self._html = ""
         self._labels = 0
         """The width of the column of labels in the displayed description."""
+        self._tables: tuple[DescriptionSection, ...] = ()
+        """The sections of it that are shown as tables."""
         self._stale = False
         """Whether the node has changed while the tab was hidden."""
         self.text.setAccessibleName(TITLES["info"])
@@ -307,7 +311,7 @@ class InfoPane(QWidget):
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
         super().resizeEvent(event)
-        if self._label_width() != self._labels:
+        if (self._label_width(), self._fitting_tables()) != (self._labels, self._tables):
             self._changed()
 
     def _label_width(self) -> int:
@@ -322,7 +326,7 @@ class InfoPane(QWidget):
 
     def _changed(self) -> None:
         self._stale = not self.isVisible()  # a hidden description is written when it is shown
-        self._labels = self._label_width()
+        self._labels, self._tables = self._label_width(), self._fitting_tables()
         if self._presenter is None or self._stale:
             return
         state = self._presenter.state
@@ -331,13 +335,10 @@ class InfoPane(QWidget):
         parts += [f"<p>{escape(state.words)}</p>"] if state.words else []
         parts += [f"<p><b>{escape(text)}</b></p>" for text in (state.problem, *state.warnings) if text]
         for section in state.sections:
-            parts.append(f"<h4>{escape(section.title)}</h4><table cellspacing='0' cellpadding='3'>")
-            for item in section.items:
-                hint = f"<br><span style='color:{dim}'>{escape(item.hint)}</span>" if item.hint else ""
-                parts.append(
-                    f"<tr><td width='{self._labels}' style='color:{dim}'>{escape(item.label)}</td>"
-                    f"<td>{_unbroken(escape(item.text))}{hint}</td></tr>"
-                )
+            parts.append(f"<h4>{escape(section.title)}</h4>")
+            parts += [f"<p style='color:{dim}'>{escape(section.hint)}</p>"] if section.hint else []
+            parts.append("<table cellspacing='0' cellpadding='3'>")
+            parts += self._rows(section, dim)
             parts.append("</table>")
         if state.snippets:
             parts.append(f"<h4>{LABELS['code-title']}</h4>")
@@ -363,6 +364,38 @@ class InfoPane(QWidget):
             self.text.setHtml(html)
             if bar is not None:
                 bar.setValue(scrolled)
+
+    def _rows(self, section: DescriptionSection, dim: str) -> Iterator[str]:
+        """The rows of a section in HTML: side by side if it is a table for which the pane is wide enough."""
+        if section in self._tables:
+            head = (
+                f"<td style='color:{dim}; padding-right: {_APART}px'>{escape(cell)}</td>" for cell in section.columns
+            )
+            yield f"<tr>{''.join(head)}</tr>"
+            for row in section.rows:
+                cells = (f"<td style='padding-right: {_APART}px'>{_unbroken(escape(cell))}</td>" for cell in row)
+                yield f"<tr>{''.join(cells)}</tr>"
+            return
+        for item in section.items:
+            hint = f"<br><span style='color:{dim}'>{escape(item.hint)}</span>" if item.hint else ""
+            yield (
+                f"<tr><td width='{self._labels}' style='color:{dim}'>{escape(item.label)}</td>"
+                f"<td>{_unbroken(escape(item.text))}{hint}</td></tr>"
+            )
+
+    def _fitting_tables(self) -> tuple[DescriptionSection, ...]:
+        """The sections of the description that the pane is wide enough to show as tables."""
+        if self._presenter is None:
+            return ()
+        wide = self.text.fontMetrics().horizontalAdvance
+        room = self.width() - 48  # the margins of the document and the scrollbar
+        tables = (section for section in self._presenter.state.sections if section.rows)
+        return tuple(
+            section
+            for section in tables
+            if sum(max(map(wide, cells)) + _APART + 6 for cells in zip(section.columns, *section.rows, strict=True))
+            <= room
+        )
 
     def _copy_code(self, link: QUrl) -> None:
         clipboard = QGuiApplication.clipboard()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -22,7 +21,6 @@ from zarrscope_app.presenters.tree import tree_text
 from zarrscope_app.tui.entry import Painter
 
 _SHAPE = "\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}"
-_LEVEL = re.compile(r"(\d:) (?=\d)")
 """The blank between the name of a level and its shape, which stay on one line."""
 KIND_WIDTH = 8
 """The width in terminal columns of the kind of a field (string, number …), at the right."""
@@ -356,7 +354,7 @@ class InfoLines(TextLines):
     def show(self) -> None:
         self.session.metadata.load_documents()
         self.session.metadata.measure()
-        self.set_text(self.session.metadata.text())
+        self.set_text(self.session.metadata.text(max(10, self.columns)))
 
 
 class ChunkLines(TextLines):
@@ -378,8 +376,7 @@ def _fold(line: str, width: int) -> list[StyledText]:
     role = "added" if line.startswith("+") else "error" if line.startswith("-") else ""
     start = min(len(line) - len(line.lstrip()), width // 2)
     following = min(start + 2, width // 2)
-    # A level with its shape, such as "0: 2 × 64 × 64", is one word.
-    folded, rest = [], " " * start + _LEVEL.sub("\\1\N{NO-BREAK SPACE}", line.lstrip().replace(" × ", _SHAPE))
+    folded, rest = [], " " * start + line.lstrip().replace(" × ", _SHAPE)  # a shape, such as "2 × 64 × 64", is one word
     while (fits := _fitting(rest, width)) < len(rest):
         # A line breaks only at a blank after its indentation: a break within the indentation would leave `rest` as long
         # as before, and the loop would never end.

@@ -58,12 +58,13 @@ function makePanes(ui) {
     }
     if (c.chosen_cell) { g.strokeStyle = ink; g.lineWidth = 2; g.strokeRect(c.chosen_cell[1] * wide, c.chosen_cell[0] * tall, wide - 1, tall - 1); }
   }
+  const table = (s) => el("table", { class: "zs-levels" }, el("tr", {}, s.columns.map((c) => el("th", {}, c))), s.rows.map((r) => el("tr", {}, r.map((c) => el("td", {}, c)))));
   const list = (items) => el("dl", {}, items.flatMap((i) => [el("dt", {}, i.label), el("dd", { title: i.hint }, i.text)]));
 
   function info(node) {
     const i = ui.panel.info, w = ui.words;
     refill(node, el("div", { class: "zs-info" }, i.words ? el("p", {}, i.words) : "", el("div", { class: "zs-quiet" }, i.subtitle), i.problem ? el("p", {}, "⚠ " + i.problem) : "",
-      i.warnings.map((text) => el("p", {}, "⚠ " + text)), i.sections.map((s) => el("section", {}, el("h4", {}, s.title), list(s.items))),
+      i.warnings.map((text) => el("p", {}, "⚠ " + text)), i.sections.map((s) => el("section", {}, el("h4", {}, s.title), s.hint ? el("div", { class: "zs-quiet" }, s.hint) : "", s.rows.length ? table(s) : list(s.items))),
       i.snippets.length ? el("h4", {}, w.snippets) : "",
       i.snippets.map((s) => el("details", {}, el("summary", {}, s.title, s.text ? el("button", { class: "bare", onclick: (e) => { e.preventDefault(); ui.copied(s.text); } }, w["code-copy"]) : ""), el("pre", {}, s.text || s.why))),
       i.documents.length ? i.documents.flatMap(([key, text]) => [el("h4", {}, key), el("pre", {}, text)]) : el("button", { disabled: i.loading, onclick: () => ui.line.send("metadata.load_documents") }, w.document)));
