@@ -13,6 +13,7 @@ from contracts.journeys import DEMAND, Shelf, guarded_group
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import Session, SessionStatus, Workspace
+from zarrscope_app.presenters.commands import command
 
 URI = "https://example.com/zarr/"
 
@@ -73,6 +74,17 @@ def test_open_anyway_is_given_up_by_opening_for_writing(shelf: Shelf, workspace:
     mailbox.run_until(lambda: session.state.status is SessionStatus.READY and not session.state.selecting)
     assert session.state.writable
     assert session.state.offers == ("open-anyway",)
+
+
+def test_a_demand_is_refused_in_the_words_of_the_button(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
+    hierarchy = open_hierarchy(shelf, "a", dialect="v3")
+    hierarchy.create_group("/guarded", {})
+    document = json.loads(shelf.get("guarded/zarr.json") or b"")
+    shelf.set("guarded/zarr.json", json.dumps(document | {"unheard_of": {"name": "x"}}).encode())
+    session = at(workspace, mailbox, shelf.address, "/guarded")
+    assert session.state.offers == ("open-anyway",)
+    assert command("open-anyway").label == "Open anyway, read-only"
+    assert "open it anyway, read-only" in session.state.sentence
 
 
 def test_chunks_that_v2_does_not_allow_are_told_and_read_when_asked(

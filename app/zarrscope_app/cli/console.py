@@ -104,7 +104,9 @@ def opening(verb: Callable[..., Any]) -> Callable[..., Any]:
         "--fallbacks/--no-fallbacks", default=True, help="Read unknown data types as the fallback their document names."
     )
     lenient = click.option(
-        "--lenient", is_flag=True, help="Open nodes that require unknown extensions; their values may be wrong."
+        "--lenient",
+        is_flag=True,
+        help="Open anyway, read-only: nodes that require unknown extensions are read; their values may be wrong.",
     )
     return lenient(fallbacks(MISSING_IS_FILL(verb)))
 

@@ -336,7 +336,7 @@ class InfoPane(QWidget):
         parts += [f"<p><b>{escape(text)}</b></p>" for text in (state.problem, *state.warnings) if text]
         for section in state.sections:
             parts.append(f"<h4>{escape(section.title)}</h4>")
-            parts += [f"<p style='color:{dim}'>{escape(section.hint)}</p>"] if section.hint else []
+            parts += [f"<p style='margin: 0; color:{dim}'>{escape(section.hint)}</p>"] if section.hint else []
             parts.append("<table cellspacing='0' cellpadding='3'>")
             parts += self._rows(section, dim)
             parts.append("</table>")

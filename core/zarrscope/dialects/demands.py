@@ -82,7 +82,7 @@ def _unknown(
         understood=False,
         required=must,
         outcome=ExtensionOutcome.REFUSED if must and not lenient else ExtensionOutcome.IGNORED,
-        advice="It may change what the data mean; open it leniently to look anyway." if must else "",
+        advice="It may change what the data mean; open it anyway, read-only (lenient=True), to look." if must else "",
         pointer=pointer,
         configuration=Configuration(settings),
         passable=True,

@@ -137,7 +137,7 @@ class DraftDialect(Dialect):
             "zarr.json is broken, which states the rules of the hierarchy",
             "",
             BOOTSTRAP,
-            "Restore it from a copy. With --lenient (lenient=True) nodes are read as though it demanded nothing.",
+            "Restore it from a copy. Opened anyway, read-only (lenient=True), nodes are read without its demands.",
         )
         return Detected(replace(self, suffix=None if suffix == layout.suffix else suffix), defect=defect)
 

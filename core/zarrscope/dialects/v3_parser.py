@@ -281,7 +281,8 @@ class DocumentParser:
                 CodecSpec(name, must_understand=not ignorable),
                 token(name),
                 ignorable=True,
-                advice=known.explain(name) or "It may change what the node means; open it leniently to look anyway.",
+                advice=known.explain(name)
+                or "It may change what the node means; open it anyway, read-only (lenient=True), to look.",
             )
 
     def _extensions(self, value: object) -> None:

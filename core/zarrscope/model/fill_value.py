@@ -87,7 +87,7 @@ def parse_fill(value: JSON, dtype: DataType, form: FillForm = V3, *, lenient: bo
         raise BadMetadata(
             f"The fill value is null, which {form.name} does not allow for {dtype.name}",
             pointer="",
-            advice="Write a value such as 0, or open the hierarchy leniently to read it as undefined.",
+            advice="Write a value such as 0, or open it anyway, read-only (lenient=True); the value is undefined then.",
         )
     if _is_plain(value, dtype):
         return Fill.deferred(partial(_parse, value, dtype, form))

@@ -438,7 +438,7 @@ class NodeContext:
             if self.defect is not None:
                 advice = f"{self.defect.key} at the root is broken: restore it first."
             elif self.dialect.lenient:
-                advice = "It was opened leniently, because it demands unknown extensions, so it cannot be written."
+                advice = "It demands unknown extensions and was opened anyway, read-only, so it cannot be written."
             raise ReadOnly("This hierarchy is open for reading only", store=self.url, key=key, advice=advice)
 
 

@@ -383,7 +383,8 @@ class Hierarchy(ChangingHierarchy):
         found = [key for key, value in zip(keys[1:], others, strict=True) if value is not None]
         if own is not None or not found:
             return None
-        return f"There is no chunk {keys[0]}, but a chunk {found[0]}, which is read only in a lenient hierarchy"
+        needed = "which is read only in a hierarchy that is opened anyway, read-only (lenient=True)"
+        return f"There is no chunk {keys[0]}, but a chunk {found[0]}, {needed}"
 
 
 def _opened(hierarchy: Hierarchy, node: Node) -> Group | Array:

@@ -64,10 +64,14 @@ function makePanes(ui) {
   function info(node) {
     const i = ui.panel.info, w = ui.words;
     refill(node, el("div", { class: "zs-info" }, i.words ? el("p", {}, i.words) : "", el("div", { class: "zs-quiet" }, i.subtitle), i.problem ? el("p", {}, "⚠ " + i.problem) : "",
-      i.warnings.map((text) => el("p", {}, "⚠ " + text)), i.sections.map((s) => el("section", {}, el("h4", {}, s.title), s.hint ? el("div", { class: "zs-quiet" }, s.hint) : "", s.rows.length ? table(s) : list(s.items))),
+      i.warnings.map((text) => el("p", {}, "⚠ " + text)), i.sections.map((s) => el("section", {}, el("h4", {}, s.title), s.hint ? el("p", { class: "zs-hint" }, s.hint) : "", s.rows.length ? table(s) : list(s.items))),
       i.snippets.length ? el("h4", {}, w.snippets) : "",
       i.snippets.map((s) => el("details", {}, el("summary", {}, s.title, s.text ? el("button", { class: "bare", onclick: (e) => { e.preventDefault(); ui.copied(s.text); } }, w["code-copy"]) : ""), el("pre", {}, s.text || s.why))),
       i.documents.length ? i.documents.flatMap(([key, text]) => [el("h4", {}, key), el("pre", {}, text)]) : el("button", { disabled: i.loading, onclick: () => ui.line.send("metadata.load_documents") }, w.document)));
+    const tables = [...node.querySelectorAll(".zs-levels")], told = i.sections.filter((s) => s.rows.length);
+    requestAnimationFrame(() => tables.forEach((t, k) => {  // widths are known once the pane is in the page
+      if (t.isConnected && t.offsetWidth > t.parentNode.clientWidth) t.replaceWith(list(told[k].items));
+    }));
   }
   let typed = "", thorough = false;  // the typed address and the check box of a comparison, kept when it is painted again
   function comparison(comparing) {

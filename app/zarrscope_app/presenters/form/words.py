@@ -246,7 +246,7 @@ MOST_REMARKS = 3
 
 
 def not_judged(version: str) -> str:
-    return f"OME-Zarr {clean(version, 10)}: shown leniently, because 0.4 has replaced this version."
+    return f"OME-Zarr {clean(version, 10)}: not checked, because 0.4 has replaced this version."
 
 
 def judged(version: str, findings: Sequence[tuple[str, str, str]]) -> str:
