@@ -13,7 +13,7 @@ from zarrscope.view.loader import ChunkLoader, ChunkResult
 from zarrscope.view.render import Plane
 from zarrscope_app.presenters.image.painting import LayerKey, Measure, assemble, measure
 from zarrscope_app.presenters.image.planning import RequestedView, channel_source
-from zarrscope_app.presenters.image.tile_geometry import AxisIndices, TilePart, cost, sheet, tiling
+from zarrscope_app.presenters.image.tile_geometry import AxisIndices, TilePart, cost, overview_level, sheet, tiling
 
 MAX_CHUNKS, MAX_BYTES = 256, 128 << 20
 """The most chunks and bytes of the coarsest level that are read. If the plane has more, the displayed tiles are
@@ -38,7 +38,7 @@ def measure_coarsest(
     """Measures channels of the displayed plane at its coarsest level, and calls `done`. Returns False, and reads
     nothing, if the plane exceeds MAX_CHUNKS or MAX_BYTES."""
     image, y, x = view.image, view.y, view.x
-    level = max(range(len(image.levels)), key=lambda k: image.levels[k].factors[x])
+    level = overview_level(image, y, x)
     whole = tiling(sheet(image, level, y, x), view.whole, (1 << 20, 1 << 20))
     places = whole.places(view.whole)
     sources = tuple(channel_source(view, each.channel) for each in wanted)

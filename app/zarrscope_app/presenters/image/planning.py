@@ -18,6 +18,7 @@ from zarrscope_app.presenters.image.tile_geometry import (
     MAX_CHUNKS,
     TileSource,
     cost,
+    overview_level,
     sheet,
     tiling,
 )
@@ -73,13 +74,13 @@ class PlannedView:
 
 
 def plan(view: RequestedView, channels: Sequence[ChannelStyle], labels: Sequence[LabelStyle]) -> PlannedView:
-    """Plans which tiles to load: first the coarsest level if it is small, then the level that fits the screen."""
+    """Plans which tiles to load: first an overview if it is small, then the level that fits the screen."""
     image, y, x = view.image, view.y, view.x
     level = fitting(view)
     sources = _sources(view, channels, labels)
     layers = []
-    base = max(range(len(image.levels)), key=lambda k: image.levels[k].factors[x])
-    if base != level:
+    base = overview_level(image, y, x)
+    if image.levels[base].factors[x] > image.levels[level].factors[x]:
         under = tiling(sheet(image, base, y, x), view.whole, view.pixels)
         places = under.places(view.whole)
         chunks, nbytes = cost(under, places, sources)

@@ -30,6 +30,9 @@ TILE = 512
 MAX_TILES = 100
 BASE_TILES = 4
 """The coarsest level is drawn beneath everything else if it has at most this many tiles."""
+LEAST_SIDE = 64
+"""The fewest pixels, along the longer side, of a level that stands for the whole plane. Some pyramids end with a level
+of a single pixel: contrast measured there fits nothing else."""
 MAX_CHUNKS = 2048
 MAX_BYTES = 1 << 30
 
@@ -276,6 +279,13 @@ class TileSource:
             if level.factors[self.y] <= factor[0] * 1.1 and level.factors[self.x] <= factor[1] * 1.1
         ]
         return max(fits, key=lambda k: self.image.levels[k].factors[self.x], default=0)
+
+
+def overview_level(image: Image, y: int, x: int) -> int:
+    """The coarsest level of at least LEAST_SIDE pixels along the longer side, else the finest one."""
+    coarse_first = sorted(range(len(image.levels)), key=lambda k: -image.levels[k].factors[x])
+    sides = ((k, max(image.levels[k].shape[y], image.levels[k].shape[x])) for k in coarse_first)
+    return next((k for k, side in sides if side >= LEAST_SIDE), coarse_first[-1])
 
 
 def cost(tile: Tiling, places: list[TilePlace], sources: tuple[TileSource, ...]) -> tuple[int, int]:
