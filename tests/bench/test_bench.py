@@ -20,10 +20,10 @@ def test_the_terminal_application_never_blocks(tmp_path: Path) -> None:
 
 @pytest.mark.alone
 def test_starting_is_quick(tmp_path: Path) -> None:
-    seconds = startup.measure(heartbeat.demo(tmp_path), runs=3)
-    print(seconds)
-    assert seconds["help"]["best"] < 0.6  # 0.3 on an idle machine
-    assert seconds["open"]["best"] < 2.0
+    seconds, slowness = startup.measure(heartbeat.demo(tmp_path), runs=3), heartbeat.slowness()
+    print(seconds, slowness)
+    assert seconds["help"]["best"] < 0.6 * slowness  # 0.04 to 0.3 on an idle machine
+    assert seconds["open"]["best"] < 2.0 * slowness
 
 
 def test_gaps_tell_the_worst_beat() -> None:
