@@ -129,3 +129,39 @@ def test_details_of_rows_give_way_to_names_and_stay_in_the_tooltip(shown: Shown,
     )
     assert over == 0, "the tree is scrolled sideways"
     assert "3-D uint16" in (page.page.locator(row).get_attribute("title") or "")
+
+
+def test_complex_values_stand_in_two_lines_and_headings_stay(shown: Shown, tmp_path: Path) -> None:
+    with zarrscope.open(str(tmp_path / "a.zarr"), "w-") as h:
+        rng = np.random.default_rng(1)
+        values = rng.normal(size=(40, 2)) + 1j * rng.normal(size=(40, 2))
+        h.create_array("/two", shape=(40, 2), dtype="c16", chunks=(40, 2))[...] = values
+        h.create_array("/wide", shape=(40, 20), dtype="f8", chunks=(40, 20))[...] = rng.normal(size=(40, 20))
+    page = shown(tmp_path / "a.zarr", 500, 420)
+
+    def show_values(path: str) -> None:
+        page.session.select(path)
+        page.wait(lambda: page.session.state.path == path and not page.session.state.selecting, "the array")
+        page.session.set_tab("values")
+
+    show_values("/two")
+    page.until("document.querySelectorAll('.zs-grid td').length === 80")
+    page.until("/i$/.test(document.querySelector('.zs-grid td').textContent)")
+    assert "\n" in page.page.locator(".zs-grid td").first.text_content()
+    over = "(() => { const g = document.querySelector('.zs-grid'); return g.scrollWidth - g.clientWidth; })()"
+    assert page.page.evaluate(over) == 0, "two columns of complex numbers are scrolled sideways"
+    page.page.screenshot(path=str(tmp_path / "complex.png"))
+    show_values("/wide")
+    page.until("document.querySelectorAll('.zs-grid td').length === 800")
+    page.until("/[0-9]/.test(document.querySelector('.zs-grid td').textContent)")
+    heights = page.page.eval_on_selector_all(".zs-grid td", "(all) => [...new Set(all.map((c) => c.clientHeight))]")
+    assert max(heights) < 30, "a number is broken at its minus sign"
+    page.page.evaluate("document.querySelector('.zs-grid').scrollTo(700, 300)")
+    heads = page.page.evaluate(
+        "(() => { const box = document.querySelector('.zs-grid').getBoundingClientRect();"
+        " const row = document.querySelectorAll('.zs-grid tr')[20].firstChild.getBoundingClientRect();"
+        " const column = document.querySelectorAll('.zs-grid tr:first-child th')[7].getBoundingClientRect();"
+        " return [row.left - box.left, column.top - box.top]; })()"
+    )
+    assert max(map(abs, heads)) < 2, "a heading is scrolled away"
+    page.page.screenshot(path=str(tmp_path / "wide.png"))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from zarrscope_app.presenters.values import number
+from zarrscope_app.presenters.values import in_two_lines, number
 
 
 @pytest.mark.parametrize(
@@ -28,3 +28,19 @@ from zarrscope_app.presenters.values import number
 def test_forms_of_a_number(value: Any, scientific: str, hexadecimal: str) -> None:
     assert number(value, "scientific") == scientific
     assert number(value, "hexadecimal") == hexadecimal
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("1.25-3i", "1.25\n-3i"),
+        ("-1.5e-01-2.3e-01i", "-1.5e-01\n-2.3e-01i"),
+        ("1e+400+2.5E+03i", "1e+400\n+2.5E+03i"),
+        ("nan+infi", "nan\n+infi"),
+        ("-inf-nani", "-inf\n-nani"),
+        ("0i", "0i"),
+        ("…", "…"),
+    ],
+)
+def test_a_complex_number_in_two_lines(text: str, lines: str) -> None:
+    assert in_two_lines(text) == lines

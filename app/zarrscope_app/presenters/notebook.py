@@ -34,7 +34,7 @@ NOTEBOOK = {
     "column-from": "Column",
     "chunk-list-stop": "Stop listing",
     "stop-waiting": "Stop",
-    "chunk-legend": "Darker: larger",
+    "chunk-legend": "Fuller colour: larger",
     "snippets": "Open in code",
 }
 WORDS = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -59,6 +60,8 @@ class Table:
     """Whether the table contains numbers, so that a number format can be chosen."""
     widest: int = 0
     """The number of characters of the longest value of the data type; 0: not known."""
+    complex: bool = False
+    """Whether the values are complex numbers, which `in_two_lines` makes half as wide."""
 
 
 NUMBER_FORMATS = ("decimal", "scientific", "hexadecimal")
@@ -160,6 +163,7 @@ class ValuesPresenter(TellsFailedChunks):
             self._format,
             getattr(array.metadata.dtype.numpy, "kind", "O") not in "OSUT",
             _widest(array.metadata.dtype.numpy) if self._format == "decimal" else 0,
+            getattr(array.metadata.dtype.numpy, "kind", "O") == "c",
         )
 
     def cells(self, row: int, column: int, rows: int, columns: int) -> list[list[str]]:
@@ -315,6 +319,15 @@ def _widest(dtype: object) -> int:
         return 0
     info = np.iinfo(dtype)
     return max(len(str(info.min)), len(str(info.max)))
+
+
+_COMPLEX = re.compile(r"(.*?[^e+-])([+-][^+-]*(?:e[+-]\d+)?i)", re.IGNORECASE)
+
+
+def in_two_lines(text: str) -> str:
+    """The text of a complex number with the imaginary part beneath the real part; any other text as it is."""
+    found = _COMPLEX.fullmatch(text)
+    return text if found is None else "\n".join(found.groups())
 
 
 def _cell(value: object, format: str) -> str:

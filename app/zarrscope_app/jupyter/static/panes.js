@@ -2,7 +2,12 @@
 function makePanes(ui) {
   const thumbs = new Map();
 
+  // Arrow keys scroll the table, and are no keys of the picture here.
+  const grid = el("div", { class: "zs-grid", tabindex: "0", onkeydown: (e) => { if (/^(Arrow|Page|Home|End)/.test(e.key)) e.stopPropagation(); } });
+  let gridOf = "";
   function values(node) {
+    const at = gridOf === ui.place.turn + ui.place.path ? [grid.scrollTop, grid.scrollLeft] : [0, 0];
+    gridOf = ui.place.turn + ui.place.path;
     const t = ui.panel.table, w = ui.words, send = ui.line.send;
     const number = (value, most, label, take) => el("input", { type: "number", min: 0, max: Math.max(0, most), value, "aria-label": label, title: label, onchange: (e) => take(+e.target.value) });
     const axes = t.axes.map((a) => [a, a]);
@@ -11,9 +16,12 @@ function makePanes(ui) {
       t.fixed.map(([name, index, length]) => captioned(name, number(index, length - 1, w.index + " " + name, (i) => send("values.set_index", name, i)))),
       t.rows > t.cells.length ? captioned(w["row-from"], number(t.row, t.rows - 1, w["row-from"], (r) => send("cells", r, t.column))) : "",
       t.columns > t.heads.length ? captioned(w["column-from"], number(t.column, t.columns - 1, w["column-from"], (c) => send("cells", t.row, c))) : "",
-      captioned(w["table-format"], choice(t.formats.map((f) => [f, f]), t.format, w["table-format"], (f) => send("values.set_format", f)))),
+      !t.cells.length && t.sentence ? "" : captioned(w["table-format"], choice(t.formats.map((f) => [f, f]), t.format, w["table-format"], (f) => send("values.set_format", f)))),
     t.sentence ? el("p", { class: "zs-note" }, t.sentence) : "",
-    t.cells.length ? el("table", {}, el("tr", {}, el("th"), t.heads.map((h) => el("th", {}, h))), t.cells.map((row, r) => el("tr", {}, el("th", {}, t.sides[r]), row.map((c) => el("td", {}, c))))) : "");
+    t.cells.length ? grid : "");
+    const kind = !t.numbers ? "text" : t.column_labels.length ? "" : "number";
+    grid.replaceChildren(el("table", { class: kind }, el("tr", {}, el("th"), t.heads.map((h) => el("th", {}, h))), t.cells.map((row, r) => el("tr", {}, el("th", {}, t.sides[r]), row.map((c) => el("td", {}, c))))));
+    [grid.scrollTop, grid.scrollLeft] = at;
   }
 
   const COLORS = ["transparent", "", "", "#e6a700", "#d9534f", "#8884"];
@@ -35,7 +43,7 @@ function makePanes(ui) {
     el("div", { class: "zs-chunks" }, rows ? el("div", { class: "zs-mapbox" }, el("span", { class: "zs-quiet" }, `${c.row_axis || ""} ↓  ${c.column_axis || ""} →`), canvas,
       el("div", { class: "zs-legend" }, c.legend.map((text, k) => c.cells.some((row) => row.includes(String(k))) ? el("span", {}, el("i", { class: "c" + k }), text) : ""), el("span", { class: "zs-quiet" }, w["chunk-legend"]))) : "",
     el("div", {}, list(c.items), c.chosen ? el("div", { class: "zs-chosen" }, el("h4", {}, c.chosen.title), list(c.chosen.items), c.chosen.sentence ? el("p", { class: c.chosen.failed ? "er" : "" }, c.chosen.sentence) : "",
-      el("button", { onclick: () => send("chunks.check") }, w["chunk-check"])) : el("p", { class: "zs-quiet" }, w["chunk-choose"]))));
+      el("button", { onclick: () => send("chunks.check") }, w["chunk-check"])) : rows ? el("p", { class: "zs-quiet" }, w["chunk-choose"]) : "")));
     if (rows) requestAnimationFrame(() => drawMap(canvas, c, rows, columns));
   }
   function drawMap(canvas, c, rows, columns) {
@@ -89,7 +97,7 @@ function makePanes(ui) {
   }
   function overview(node) {
     const o = ui.panel.overview, named = o.columns.some(Boolean), grid = el("div", { class: "zs-plate" });
-    grid.style.gridTemplateColumns = `${named ? "auto " : ""}repeat(${Math.max(1, o.columns.length)}, minmax(28px, ${named ? "var(--well, 96px)" : "96px"}))`;
+    grid.style.gridTemplateColumns = `${named ? "auto " : ""}repeat(${Math.max(1, o.columns.length)}, minmax(20px, ${named ? "var(--well, 96px)" : "96px"}))`;
     if (named) grid.append(el("span"), ...o.columns.map((name) => el("span", { class: "zs-quiet hd" }, name)));
     const cells = new Map(o.cells.map((c) => [c.row + "/" + c.column, c]));
     o.rows.forEach((name, r) => {
