@@ -1,13 +1,19 @@
-"""The levels of a pyramid in the window's tab Info: a table, or a line for each level if the pane is too narrow."""
+"""The tab Info: the levels of a pyramid as a table, or as lines in a narrow pane; types, formats and images by name."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from contracts.slides import image
+import numpy as np
+
+import zarrscope
+from contracts.slides import image, plate
 from zarrscope.runtime.threads import Mailbox
+from zarrscope.view.image import find_collection, find_images
 from zarrscope_app.presenters import SessionStatus, Workspace
+from zarrscope_app.presenters.node_description import as_text, describe
+from zarrscope_app.presenters.snippets import snippets
 from zarrscope_app.qt.panes import InfoPane
 
 
@@ -33,3 +39,20 @@ def test_the_levels_are_a_table_while_the_pane_is_wide_enough(
     qtbot.waitUntil(lambda: "Level 1" in shown() and lines in shown() and "Shape" not in shown(), timeout=20_000)
     pane.setFixedWidth(700)
     qtbot.waitUntil(lambda: "\n".join(table) in shown(), timeout=20_000)
+
+
+def test_info_names_the_fields_of_a_type_and_the_image_of_a_plate(tmp_path: Path) -> None:
+    with zarrscope.open(str(tmp_path / "a.zarr"), "w-", dialect="v2") as h:
+        typed = h.create_array("/t", shape=(3,), dtype=np.dtype([("a", "<i4"), ("b", "<f8", (2,))]), chunks=(3,))
+        assert "Data type   struct: a int32, b float64[2]" in as_text(describe(typed))
+    plate(tmp_path / "p.zarr")
+    wells = zarrscope.open(str(tmp_path / "p.zarr"))
+    told = describe(wells["/"], find_images(wells["/A/1/0"])[0], find_collection(wells["/"]))
+    assert told.sections[0].title == "Image A/1/0"
+
+
+def test_open_in_code_calls_a_format_by_its_title(tmp_path: Path) -> None:
+    with zarrscope.open(str(tmp_path / "a.n5"), "w-", dialect="n5") as h:
+        made = h.create_array("/t", shape=(3,), dtype="u1", chunks=(3,))
+        why = {each.id: each.why for each in snippets(made, None)}
+    assert why["zarr"] == "zarr-python 3 reads Zarr v2 and v3; this is N5."

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from zarrscope.dialects.extensions import Inherited
+from zarrscope.model.dtype import DataType
 from zarrscope.model.frozen import frozen
 from zarrscope.model.metadata import ArrayMetadata, CodecSpec, ExtensionReport
 from zarrscope.model.metadata import ExtensionOutcome as Found
@@ -100,6 +101,8 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 MOST_LEVELS = 64
 """The most levels of a pyramid that are described; each level of a sound one has at most half the pixels of the last,
 but a document may list any number."""
+MOST_FIELDS = 12
+"""The most fields of a structured type that are listed; a type may have thousands."""
 _PICTURED = "biufcmM"
 """NumPy's kinds of values that are drawn as a picture."""
 
@@ -128,7 +131,7 @@ def describe(
     else:
         subtitle = strings.GROUP
     if image is not None:
-        sections.append(_image(image))
+        sections.append(_image(image, node.path))
         if len(image.levels) > 1:
             sections.append(_levels(image))
         warnings += [strings.clean(w) for w in image.warnings]
@@ -205,7 +208,7 @@ def _values(metadata: ArrayMetadata) -> DescriptionSection:
         Item("Shape", strings.shape_of(metadata), "How many values along each axis."),
         Item(
             "Data type",
-            strings.UNKNOWN if metadata.dtype.name == "unknown" else strings.clean(metadata.dtype.name, 200),
+            _type(metadata.dtype),
             "The type of one value.",
         ),
         Item(
@@ -220,6 +223,23 @@ def _values(metadata: ArrayMetadata) -> DescriptionSection:
     if metadata.dtype.itemsize and "shape" not in metadata.unread:
         items.append(Item("Size", strings.size(_nbytes(metadata)), "Of all values, not compressed."))
     return DescriptionSection("Values", tuple(items))
+
+
+def _type(dtype: DataType) -> str:
+    """ "uint16"; "struct: a int32, b float64" with the first fields of a structured type."""
+    if dtype.name == "unknown":
+        return strings.UNKNOWN
+    told = strings.clean(dtype.name, 200)
+    fields = dtype.numpy.fields if dtype.kind == "V" and dtype.numpy is not None else None
+    if not fields:
+        return told
+    named = []
+    for name in list(fields)[:MOST_FIELDS]:
+        each, *_ = fields[name]
+        lengths = "".join(f"[{n}]" for n in each.shape)
+        named.append(f"{strings.clean(name, 40)} {each.base.name if each.base.names is None else 'struct'}{lengths}")
+    more = f" and {strings.counted(len(fields) - MOST_FIELDS, 'more field')}" if len(fields) > MOST_FIELDS else ""
+    return f"{told}: {', '.join(named)}{more}"
 
 
 def _storage(metadata: ArrayMetadata, node: Group | Array) -> DescriptionSection:
@@ -263,7 +283,8 @@ def _codec(codec: CodecSpec) -> str:
     return f"{name} ({strings.clean(', '.join(f'{k} {json.dumps(v)}' for k, v in settings.items()), 120)})"
 
 
-def _image(image: Image) -> DescriptionSection:
+def _image(image: Image, node: str) -> DescriptionSection:
+    """The image at the node; the title names its path if it is one of several beneath, as the first of a plate."""
     items = []
     if image.version:
         items.append(Item("Convention", f"OME-Zarr {strings.clean(image.version)}"))
@@ -282,7 +303,9 @@ def _image(image: Image) -> DescriptionSection:
         items.append(Item("Pixel size", ", ".join(sized)))
     if image.channel_axis is not None:
         items.append(Item("Channels", ", ".join(strings.clean(c.label, 60) for c in image.channels[:40])))
-    return DescriptionSection("Image" if image.value_kind in _PICTURED else "Array", tuple(items))
+    title = "Image" if image.value_kind in _PICTURED else "Array"
+    beneath = image.path.removeprefix(node).lstrip("/")
+    return DescriptionSection(f"{title} {strings.clean(beneath, 60)}".rstrip(), tuple(items))
 
 
 def _levels(image: Image) -> DescriptionSection:

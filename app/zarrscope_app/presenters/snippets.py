@@ -17,7 +17,7 @@ from zarrscope.errors.confidential import without_numbers
 from zarrscope.errors.visible import visible
 from zarrscope.model.frozen import frozen
 from zarrscope.view.image import Image
-from zarrscope_app.presenters.formats import dialect_of
+from zarrscope_app.presenters.formats import dialect_of, title_of
 
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
@@ -78,7 +78,7 @@ def snippets(node: Group | Array, image: Image | None = None) -> tuple[Snippet, 
         elif getattr(node.metadata, "implicit", False) and dialect in ("", *ZARR_FORMATS):
             found.append(Snippet("zarr", TITLES["zarr"], "", NO_DOCUMENT))
         else:
-            found.append(_zarr(url, path, dialect, "open_group", "node = {call}\nprint(list(node))"))
+            found.append(_zarr(url, node, dialect, "open_group", "node = {call}\nprint(list(node))"))
         finest = _finest(node, image)
         if finest is not None:
             theirs = {each.id for each in found}
@@ -102,7 +102,7 @@ def _of_array(node: Array, image: Image | None) -> tuple[Snippet, ...]:
     lazy = f"array = {opened}\nlazy = da.from_array(array, chunks=array.chunks)"
     return (
         _snippet("zarrscope", f"import zarrscope\n\narray = {opened}\nvalues = array[{cut}]"),
-        _zarr(url, node.path, dialect, "open_array", f"array = {{call}}\nvalues = array[{cut}]"),
+        _zarr(url, node, dialect, "open_array", f"array = {{call}}\nvalues = array[{cut}]"),
         _snippet("dask", f"import dask.array as da\nimport zarrscope\n\n{lazy}\nvalues = lazy[{cut}].compute()"),
         _tensorstore(url, node, dialect, cut),
         _snippet("xarray", _xarray(lazy, node, image, cut)),
@@ -174,11 +174,11 @@ def _cut(array: Array, image: Image | None) -> str:
     return ", ".join(parts) or "()"
 
 
-def _zarr(url: str, path: str, dialect: str, function: str, then: str) -> Snippet:
-    title, inside = TITLES["zarr"], path.strip("/")
+def _zarr(url: str, node: Group | Array, dialect: str, function: str, then: str) -> Snippet:
+    title, inside = TITLES["zarr"], node.path.strip("/")
     version = ZARR_FORMATS.get(dialect)
     if version is None:
-        return Snippet("zarr", title, "", f"zarr-python 3 reads Zarr v2 and v3; this is {dialect}.")
+        return Snippet("zarr", title, "", f"zarr-python 3 reads Zarr v2 and v3; this is {title_of(node)}.")
     if "|" in url or "::" in url:
         return Snippet("zarr", title, "", "zarr-python 3 does not take this address.")
     if url.lower().endswith((".zip", ".ozx")) and "://" not in url:
@@ -194,7 +194,7 @@ def _zarr(url: str, path: str, dialect: str, function: str, then: str) -> Snippe
 def _tensorstore(url: str, array: Array, dialect: str, cut: str) -> Snippet:
     title, driver = TITLES["tensorstore"], DRIVERS.get(dialect)
     if driver is None:
-        return Snippet("tensorstore", title, "", f"tensorstore reads Zarr v2, v3 and N5; this is {dialect}.")
+        return Snippet("tensorstore", title, "", f"tensorstore reads Zarr v2, v3 and N5; this is {title_of(array)}.")
     if array.dtype.names is not None or array.dtype.kind in "OSUMmV" or array.dtype.itemsize == 0:
         return Snippet("tensorstore", title, "", f"tensorstore has no data type for {visible(str(array.dtype))}.")
     kvstore: dict[str, str] | None = None
