@@ -33,7 +33,7 @@ def test_a_hierarchy_is_converted(old: str, tmp_path: Path, capsys: pytest.Captu
     code, out, err = told(capsys, old, str(tmp_path / "new"), "--to", "v3")
     assert code == 0
     assert "Zarr v2 → Zarr v3" in out
-    assert "9 chunks copied as they are" in out
+    assert "9 chunks copied unchanged" in out
     assert "all elements equal" in out
     assert err == ""  # no progress if stderr is not a terminal
     assert np.array_equal(zarrscope.open(tmp_path / "new")["/a"][...], np.arange(120).reshape(10, 12))  # type: ignore[arg-type]  # an array, not a group

@@ -26,6 +26,7 @@ from zarrscope.runtime.interrupts import install
 from zarrscope_app.cli.color import CHOICES, take_color
 from zarrscope_app.cli.console import Failed, say
 from zarrscope_app.cli.ending import end_process, take_timeout, timed_out
+from zarrscope_app.cli.hints import hinted
 from zarrscope_app.cli.plain import take_plain
 from zarrscope_app.cli.streams import make_inert
 from zarrscope_app.cli.verbs import LazyGroup
@@ -135,7 +136,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
     except click.UsageError as mistake:
-        mistake.show()
+        hinted(mistake).show()
         if isinstance(mistake, click.NoSuchOption) and re.fullmatch(r"-\.?\d.*", mistake.option_name):
             say(f"{mistake.option_name} was taken for an option. Write -- before a negative number: … -- -5")
         return EXIT_USAGE

@@ -182,8 +182,9 @@ def summary(counts: dict[str, int]) -> str:
     parts = [
         strings.counted(counts["error"], "error", "errors"),
         strings.counted(counts["warning"], "warning", "warnings"),
-        f"{strings.counted(counts['information'], 'piece', 'pieces')} of information",
     ]
+    if counts["information"]:
+        parts.append(f"{strings.counted(counts['information'], 'piece', 'pieces')} of information")
     return ", ".join(parts) + "."
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 UPGRADED = "v3"
 """The only dialect into which --in-place can convert a hierarchy."""
 HOW = {
-    "copied": "copied as they are",
+    "copied": "copied unchanged",
     "encoded": "encoded anew",
     "built": "built from {level.above} by {level.method}",
 }
@@ -221,7 +221,7 @@ def convert(
     elif destination is None:
         raise click.UsageError("Missing DESTINATION: a new place; or --pyramid --in-place.")
     elif dialect is None and not pyramid:
-        raise click.UsageError("Missing --to: the dialect to write.")
+        raise click.UsageError(f"Missing --to: the dialect to write, one of {', '.join(DialectName.names())}.")
     hierarchy, _ = opened(source, node, write=in_place, missing_is_fill=missing_is_fill)
     path = place(hierarchy, node)
     if in_place and not pyramid:
@@ -318,8 +318,10 @@ def _tell_result(told: dict[str, Any], as_json: bool, work: Callable[[_Bar | Non
         done = {name: getattr(result, name) for name in ("copied", "encoded", "blank", "kept", "verified", "assumed")}
         show_json({**told, "result": done})
         return
+    from zarrscope_app.presenters import strings
+
     show(
-        f"{result.copied:,} chunks copied, {result.encoded:,} encoded, {result.blank:,} not stored, "
+        f"{strings.counted(result.copied, 'chunk')} copied, {result.encoded:,} encoded, {result.blank:,} not stored, "
         f"{result.kept:,} from an earlier run; {_compared(result, told['plan'])}"
     )
 
@@ -367,7 +369,7 @@ def _show_nodes(nodes: Sequence[NodePlan]) -> None:
             codecs = " ".join(spec.name for spec in node.metadata.codecs)
             line = (
                 f"{strings.rank(node.metadata.shape, node.metadata.dtype.name)} {strings.shape(node.metadata.shape)}, "
-                f"{node.chunks:,} chunks {HOW[node.how].format(level=node.level)}: "
+                f"{strings.counted(node.chunks, 'chunk')} {HOW[node.how].format(level=node.level)}: "
                 f"{strings.shape(node.metadata.grid.chunk_shape)} {codecs}"
             )
         show(f"  {place}  {line}")

@@ -21,6 +21,7 @@ from zarrscope_app.cli.console import (
     show_json,
     write_whole,
 )
+from zarrscope_app.cli.hints import index_sentence, is_index
 from zarrscope_app.cli.state import STATE, decoded, is_state, place_of_view
 from zarrscope_app.cli.streams import rewrite, steer
 
@@ -68,7 +69,10 @@ def read(url: str, node: str | None, selection: str | None, output: str | None, 
     import numpy as np
 
     from zarrscope.model.selection import select
+    from zarrscope_app.presenters import strings
 
+    if node is not None and selection is None and is_index(node):
+        raise click.UsageError(index_sentence(node))
     chosen = parse_selection(selection)
     _, array = opened(url, node, **how)
     if array.kind != "array":
@@ -78,7 +82,9 @@ def read(url: str, node: str | None, selection: str | None, output: str | None, 
     try:
         size = select(chosen, array.shape).size
         if not output and size > PRINT_LIMIT:
-            raise Failed(f"That is {size:,} values. Select fewer to print, or write them with -o out.npy.")
+            raise Failed(f"That is {size:,} values. Print fewer with --select, or write them with -o out.npy.")
+        if size == 0 and array.size:
+            say(f"The selection is empty: {array.path} has the shape {strings.shape(array.shape)}.")
         values = np.asarray(array[chosen])
     except IndexError as error:
         raise click.UsageError(f"--select {selection!r} does not fit the shape {array.shape}: {error}.") from None
@@ -95,8 +101,6 @@ def read(url: str, node: str | None, selection: str | None, output: str | None, 
     if as_json:
         show_json(values.tolist())
         return
-    from zarrscope_app.presenters import strings
-
     if values.ndim == 0:
         show(strings.exact(values[()], 100_000))
     else:
@@ -106,8 +110,9 @@ def read(url: str, node: str | None, selection: str | None, output: str | None, 
 @click.command("render", short_help="Draws one plane as a PNG.")
 @click.argument("url", required=False)
 @click.argument("node", required=False)
+@click.argument("out", required=False)
 @SELECT
-@click.option("-o", "--output", required=True, help="The .png file to write; - for stdout.")
+@click.option("-o", "--output", help="The .png file to write, instead of OUT; - for stdout.")
 @click.option("--size", type=click.IntRange(16, 16384), default=1024, show_default=True, help="Longest side in pixels.")
 @click.option("--level", type=click.IntRange(0), help="The level to draw; by default the one that fits --size.")
 @click.option("--labels", is_flag=True, help="Draw the first label image over the picture.")
@@ -116,8 +121,9 @@ def read(url: str, node: str | None, selection: str | None, output: str | None, 
 def render(
     url: str | None,
     node: str | None,
+    out: str | None,
     selection: str | None,
-    output: str,
+    output: str | None,
     size: int,
     level: int | None,
     labels: bool,
@@ -132,11 +138,12 @@ def render(
 
     \b
     Examples:
-      zarrscope render cells.zarr -o cells.png
+      zarrscope render cells.zarr cells.png
       zarrscope render cells.zarr --select "0,:,16" -o plane.png
       zarrscope render cells.zarr 0 --select "0,1,16,200:400,100:300" -o detail.png
       zarrscope render --state zarrscope:eNqrVi... -o view.png
     """
+    url, node, output = _render_places([url, node, out], output)
     if output != "-" and not output.lower().endswith(".png"):
         raise click.UsageError("Pictures are written as .png: give the output file that ending.")
     if url is not None and view is None and is_state(url):
@@ -155,6 +162,19 @@ def render(
     image = image_to_draw(found, url)
     picture = ImageDrawing(image, chosen, size, level, labels).paint()
     write_whole(output, png(picture))
+
+
+def _render_places(places: list[str | None], output: str | None) -> tuple[str | None, str | None, str]:
+    """Returns (URL or None, NODE or None, file to write). Without -o, the last argument is the file."""
+    given = [each for each in places if each is not None]
+    if output is None:
+        if not given or not given[-1].lower().endswith(".png"):
+            raise click.UsageError("Name the .png file to write, as the last argument or with -o.")
+        output = given.pop()
+    if len(given) > 2:
+        raise click.UsageError("Name a URL, and a NODE unless it is the root: the file is named by -o already.")
+    url, node, *_ = [*given, None, None]
+    return url, node, output
 
 
 def _render_view(view: dict[str, Any], url: str, output: str, size: int, how: dict[str, Any]) -> None:

@@ -1,0 +1,51 @@
+"""Adds to the message of a wrong command how the same is written correctly."""
+
+from __future__ import annotations
+
+import re
+from difflib import SequenceMatcher
+
+import click
+
+LIKENESS = 0.75
+"""The least likeness, from 0 to 1, of an option that is proposed in place of an unknown one."""
+_INDEX = re.compile(r"\[?[-+\d:. ]+(,[-+\d:. ]*)+\]?|\[[-+\d:. ]+\]|[-+\d]*:[-+\d:]*")
+
+
+def is_index(word: str) -> bool:
+    """Whether a word is an index of an array such as "0,:,10:90" rather than the name of a node."""
+    return bool(_INDEX.fullmatch(word))
+
+
+def hinted(mistake: click.UsageError) -> click.UsageError:
+    """The mistake with a hint in its message, and without proposals that are hardly like the word that was typed."""
+    context = mistake.ctx
+    if isinstance(mistake, click.NoSuchOption):
+        return _of_option(mistake, context)
+    if context is None:
+        return mistake
+    extra = re.fullmatch(r"Got unexpected extra arguments? \((.*)\)", mistake.message)
+    if extra is not None and any(parameter.name == "selection" for parameter in context.command.params):
+        index = extra[1].split()[0]
+        if is_index(index):
+            return click.UsageError(index_sentence(index), context)
+    if isinstance(context.command, click.Group) and mistake.message.startswith("No such command"):
+        verbs = ", ".join(context.command.list_commands(context))
+        return click.UsageError(f"{mistake.message} Name one of its commands before the place: {verbs}.", context)
+    return mistake
+
+
+def index_sentence(index: str) -> str:
+    """The sentence for an index that stands where a node is expected."""
+    return f'{index} is an index. Write it with an option: --select "{index.strip("[]")}"'
+
+
+def _of_option(mistake: click.NoSuchOption, context: click.Context | None) -> click.UsageError:
+    typed = mistake.option_name
+    parameters = context.command.params if context is not None else []
+    arguments = [each for each in parameters if isinstance(each, click.Argument)]
+    if context is not None and any(each.name == typed.lstrip("-") for each in arguments):
+        names = " ".join(each.human_readable_name for each in arguments)
+        return click.UsageError(f"{mistake.message} Write it as an argument: {context.command_path} {names}", context)
+    like = [each for each in mistake.possibilities or () if SequenceMatcher(None, typed, each).ratio() >= LIKENESS]
+    return click.NoSuchOption(typed, mistake.message, like, context)

@@ -1,0 +1,82 @@
+"""A wrong command is answered with the right one, and a change of a long line with the changed part."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import zarrscope
+from zarrscope_app.cli import run
+from zarrscope_app.presenters.form.line_diff import LONGEST, changed_lines
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> str:
+    url = str(tmp_path / "cells.zarr")
+    with zarrscope.open(url, "w-") as hierarchy:
+        hierarchy.create_array("/a", shape=(8, 8), dtype="uint8", chunks=(4, 4))[...] = 1
+    return url
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["read", "{place}", "a", "0,2:4"], '--select "0,2:4"'),
+        (["read", "{place}/a", "[0,2:4]"], '--select "0,2:4"'),
+        (["export", "{place}"], "OUT"),
+        (["render", "{place}", "a"], "the .png file to write"),
+        (["render", "{place}", "a", "b", "c.png"], "NODE"),
+        (["resize", "{place}", "a", "--shape", "4,4"], "resize URL NODE SHAPE"),
+        (["trash", "{place}"], "empty, list, restore"),
+        (["convert", "{place}", "{place}.new"], "v3, v2, n5"),
+        (["tree", "{place}", "--dept", "1"], "Did you mean '--depth'?"),
+    ],
+)
+def test_a_wrong_command_is_answered_with_a_hint(
+    place: str, arguments: list[str], hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([each.replace("{place}", place) for each in arguments]) == 2
+    assert hint in " ".join(capsys.readouterr().err.split())
+
+
+def test_options_that_are_hardly_alike_are_not_proposed(place: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["tree", place, "--shape"]) == 2
+    assert "--help'" not in capsys.readouterr().err.partition("Error:")[2]
+
+
+def test_an_empty_selection_is_named(place: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["read", place, "a", "--select", "20:30"]) == 0
+    assert "The selection is empty: /a has the shape 8 × 8." in capsys.readouterr().err
+
+
+def test_too_many_values_are_answered_with_the_option(place: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["resize", place, "a", "20000,20000"]) == 0
+    assert run(["read", place, "a"]) == 1
+    assert "--select" in capsys.readouterr().err
+
+
+def test_render_takes_the_file_as_last_argument(place: str, tmp_path: Path) -> None:
+    assert run(["render", place, "a", str(tmp_path / "one.png")]) == 0
+    assert run(["render", f"{place}/a", str(tmp_path / "two.png")]) == 0
+    assert run(["render", place, "a", "-o", str(tmp_path / "three.png")]) == 0
+    pictures = [(tmp_path / f"{name}.png").read_bytes() for name in ("one", "two", "three")]
+    assert pictures[0] == pictures[1] == pictures[2]
+
+
+def test_a_change_in_a_document_of_one_line_is_shown_alone() -> None:
+    members = {f"member {n}": {"scale": [1.0, 0.5], "text": 'a ", {[ b'} for n in range(50)}
+    before = json.dumps(members, separators=(",", ":"))
+    members["member 20"]["scale"] = [1.0, 0.25]
+    after = json.dumps(members, separators=(",", ":"))
+    lines = [*changed_lines(before, after, "old", "new")]
+    assert max(map(len, lines)) <= LONGEST
+    changed = [line for line in lines[2:] if line[0] in "+-"]
+    assert [line[0] + line[1:].strip() for line in changed] == ['-"scale":[1.0,0.5],', '+"scale":[1.0,0.25],']
+    assert len(lines) < 14
+
+
+def test_a_document_of_short_lines_is_compared_as_it_is() -> None:
+    before, after = '{\n  "a": 1\n}', '{\n  "a": 2\n}'
+    assert [*changed_lines(before, after, "old", "new")][:2] == ["--- old", "+++ new"]
