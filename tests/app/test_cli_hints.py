@@ -17,6 +17,7 @@ def place(tmp_path: Path) -> str:
     url = str(tmp_path / "cells.zarr")
     with zarrscope.open(url, "w-") as hierarchy:
         hierarchy.create_array("/a", shape=(8, 8), dtype="uint8", chunks=(4, 4))[...] = 1
+        hierarchy.root.attrs["unit"] = "m"
     return url
 
 
@@ -31,6 +32,9 @@ def place(tmp_path: Path) -> str:
         (["resize", "{place}", "a", "--shape", "4,4"], "resize URL NODE SHAPE"),
         (["trash", "{place}"], "empty, list, restore"),
         (["convert", "{place}", "{place}.new"], "v3, v2, n5"),
+        (["attrs", "remove", "{place}", "/", "unit"], "Did you mean 'unset'?"),
+        (["attrs", "get", "{place}", "unit"], "Name its node first"),
+        (["rm", "{place}", "a"], "Did you mean 'remove'?"),
         (["tree", "{place}", "--dept", "1"], "Did you mean '--depth'?"),
     ],
 )
@@ -49,6 +53,27 @@ def test_options_that_are_hardly_alike_are_not_proposed(place: str, capsys: pyte
 def test_an_empty_selection_is_named(place: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["read", place, "a", "--select", "20:30"]) == 0
     assert "The selection is empty: /a has the shape 8 × 8." in capsys.readouterr().err
+
+
+def test_an_existing_file_is_overwritten_with_the_option(
+    place: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["export", place, "a", str(tmp_path / "a.npy")]
+    assert run(command) == 0
+    assert run(command) == 1
+    assert "--overwrite" in capsys.readouterr().err
+    assert run([*command, "--overwrite"]) == 0
+
+
+def test_a_copied_node_is_announced_in_the_dialect_that_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = str(tmp_path / "old.zarr")
+    assert run(["create", place, "a", "--dialect", "v2", "--shape", "4", "--dtype", "uint8"]) == 0
+    assert run(["export", place, "a", str(tmp_path / "new.zarr")]) == 0
+    told = capsys.readouterr().err
+    assert "Zarr v2" in told
+    assert "Zarr v3" not in told
 
 
 def test_too_many_values_are_answered_with_the_option(place: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ anew; all other bytes stay. The text of a faulty document is shown and corrected
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Any
 
 import click
@@ -52,7 +53,14 @@ def get(url: str, node: str | None, field: str | None, as_json: bool, raw: bool,
       zarrscope attrs get cells.zarr / ome.version
       zarrscope attrs get cells.zarr labels --raw
     """
-    hierarchy, found = opened(url, node)
+    from zarrscope.errors import NotFound
+
+    try:
+        hierarchy, found = opened(url, node)
+    except NotFound:
+        if node is not None and field is None:
+            _check_field(url, node)
+        raise
     if raw:
         _show_raw(hierarchy.whole_document(found.path, document or ""))
         return
@@ -69,6 +77,15 @@ def get(url: str, node: str | None, field: str | None, as_json: bool, raw: bool,
         return
     base = hierarchy.attributes_pointer(found.path)
     show(_outdented(hierarchy.document(found.path).text_at(base + pointer(field))))
+
+
+def _check_field(url: str, word: str) -> None:
+    """Raises UsageError if a word in the place of NODE is an attribute of the node that the address names."""
+    from zarrscope.errors import ZarrscopeError
+
+    with suppress(ZarrscopeError):
+        _field(opened(url)[1].attributes, pointer(word))
+        raise click.UsageError(f"{word} is an attribute, not a node. Name its node first: attrs get {url} / {word}")
 
 
 def _show_raw(document: Document) -> None:

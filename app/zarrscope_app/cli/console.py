@@ -53,6 +53,14 @@ class PlaceType(click.types.StringParamType):
         return files(incomplete)
 
 
+SYNONYMS = {
+    "cat": ("read",), "cp": ("copy",), "delete": ("unset", "remove"), "describe": ("info",), "list": ("ls",),
+    "mv": ("move",), "plot": ("show",), "remove": ("unset",), "rename": ("move",), "rm": ("unset", "remove"),
+    "values": ("read",), "view": ("open",),
+}  # fmt: skip
+"""Words that a person may try → the verbs of that meaning; a group proposes the first that it has."""
+
+
 class DefaultGroup(click.Group):
     """A group of verbs in which one may be left out: `zarrscope URL` is `zarrscope open URL`."""
 
@@ -93,7 +101,9 @@ class DefaultGroup(click.Group):
         "tre"."""
         import difflib
 
-        close = difflib.get_close_matches(word, self.list_commands(context), 1, 0.7)
+        verbs = self.list_commands(context)
+        close = difflib.get_close_matches(word, verbs, 1, 0.7)
+        close = close or [verb for verb in SYNONYMS.get(word, ()) if verb in verbs]
         if close and word.isalpha() and not Path(word).exists():
             raise click.UsageError(f"There is no command {word!r}. Did you mean {close[0]!r}?", context)
 

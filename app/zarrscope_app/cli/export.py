@@ -77,6 +77,7 @@ def export(
     url, node, out = _places(places if output is None else (*places, output), view)
     from zarrscope.convert.export import FORMATS as formats
     from zarrscope.convert.export import format_of
+    from zarrscope.errors import Conflict
 
     chosen = format_of(out, format_)
     assert chosen in formats
@@ -91,11 +92,18 @@ def export(
         prepared, told = _values(url, node, what, selection, level, out, chosen, how)
     told = {"what": what, "format": chosen.id, "target": os.path.abspath(out), "notes": list(prepared.notes), **told}
     if not as_json:
-        say(f"{out}: {chosen.title}, {prepared.sentence}")
+        # The sentence about a copied node names the dialect, which is that of the node.
+        title = "a copy" if chosen.id == "zarr" and what == "node" else chosen.title
+        say(f"{out}: {title}, {prepared.sentence}")
         for note in prepared.notes:
             say(note)
     if not dry_run:
-        prepared.work(_reporting(as_json), lambda: False, overwrite)
+        try:
+            prepared.work(_reporting(as_json), lambda: False, overwrite)
+        except Conflict as error:
+            if os.path.isfile(out):
+                error.advice = "Choose another name, or add --overwrite."
+            raise
         if sys.stderr.isatty() and not as_json:
             rewrite(" " * 70)
     if as_json:

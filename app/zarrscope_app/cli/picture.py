@@ -69,7 +69,6 @@ def read(url: str, node: str | None, selection: str | None, output: str | None, 
     import numpy as np
 
     from zarrscope.model.selection import select
-    from zarrscope_app.presenters import strings
 
     if node is not None and selection is None and is_index(node):
         raise click.UsageError(index_sentence(node))
@@ -84,6 +83,8 @@ def read(url: str, node: str | None, selection: str | None, output: str | None, 
         if not output and size > PRINT_LIMIT:
             raise Failed(f"That is {size:,} values. Print fewer with --select, or write them with -o out.npy.")
         if size == 0 and array.size:
+            from zarrscope_app.presenters import strings
+
             say(f"The selection is empty: {array.path} has the shape {strings.shape(array.shape)}.")
         values = np.asarray(array[chosen])
     except IndexError as error:
@@ -101,6 +102,8 @@ def read(url: str, node: str | None, selection: str | None, output: str | None, 
     if as_json:
         show_json(values.tolist())
         return
+    from zarrscope_app.presenters import strings
+
     if values.ndim == 0:
         show(strings.exact(values[()], 100_000))
     else:

@@ -391,7 +391,7 @@ TAB_KEYS = ("[ previous  ] next", "[ back  ] next", "] next")
 FOOTERS = {
     "tree": "←→↑↓ move, unfold  ⏎ show  / find  : commands  Tab pane  ? keys  q quit",
     "image": "←→ step  ↑↓ axis  1-9 ^F show  a auto  v value  +- zoom  ? keys  q quit",
-    "attributes": "⏎ edit  w way  n add  N name  c kind  x remove  u undo  d diff  ^S save  ?",
+    "attributes": "⏎ edit  w view  n add  N name  c kind  x remove  u undo  d diff  ^S save  ?",
     "overview": "←→↑↓ move  ⏎ open  F8 next  : commands  Tab pane  ? keys  q quit",
     "values": "↑↓ rows  ←→ columns  Tab pane  ? keys  q quit",
     "chunks": "↑↓ scroll  , next not stored  [ ] tab  Tab pane  ? keys  q quit",

@@ -343,7 +343,7 @@ class Explorer(App[int]):
         s = self.session
         row = self.tree_lines.row(self.tree_lines.cursor) if self.focus_below is self.tree_lines else None
         about = row.badge or row.sentence if row is not None else ""
-        if about and about != s.waiting:  # the right part says that
+        if about and about not in (s.waiting, s.state.sentence):  # the right part and the error bar say these
             return about
         if s.jobs.items:
             job = s.jobs.items[-1]

@@ -9,18 +9,22 @@ from zarrscope_app.presenters import strings
 
 _DOTS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 GUTTER = 11
-"""The width in terminal columns of the scale at the left."""
+"""The least width in terminal columns of the scale at the left."""
 
 LineValues = npt.NDArray[np.float64]
 
 
 def plotted(low: LineValues, high: LineValues, lines: int, columns: int, signs: str = "braille") -> list[str]:
     """The plot as `lines` lines of text, with the range of values at the left. NaN leaves a gap."""
-    wide = columns - GUTTER
-    if lines < 2 or wide < 4 or not np.isfinite(high).any():
+    if not np.isfinite(high).any():
+        return []
+    bottom, top = float(np.nanmin(low)), float(np.nanmax(high))
+    labels = {0: strings.short(top), lines - 1: strings.short(bottom)}
+    gutter = max(GUTTER, *(len(label) + 2 for label in labels.values()))  # a number without its exponent is another one
+    wide = columns - gutter
+    if lines < 2 or wide < 4:
         return []
     down, across = (4, 2) if signs != "ascii" else (1, 1)
-    bottom, top = float(np.nanmin(low)), float(np.nanmax(high))
     canvas = _canvas(low, high, (bottom, top), lines * down, wide * across)
     if signs == "ascii":
         rows = ["".join("*" if on else " " for on in row) for row in canvas]
@@ -28,8 +32,7 @@ def plotted(low: LineValues, high: LineValues, lines: int, columns: int, signs: 
         bits = (canvas.reshape(lines, 4, wide, 2) * _DOTS[None, :, None, :]).sum(axis=(1, 3))
         rows = ["".join(chr(0x2800 + bit) if bit else " " for bit in row) for row in bits.tolist()]
     edge = "|" if signs == "ascii" else "│"
-    labels = {0: strings.short(top), lines - 1: strings.short(bottom)}
-    return [f"{labels.get(y, '')[: GUTTER - 2]:>{GUTTER - 2}} {edge}{row}" for y, row in enumerate(rows)]
+    return [f"{labels.get(y, ''):>{gutter - 2}} {edge}{row}" for y, row in enumerate(rows)]
 
 
 def _canvas(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -21,7 +22,8 @@ from zarrscope_app.presenters.tree import tree_text
 from zarrscope_app.tui.entry import Painter
 
 _SHAPE = "\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}"
-"""The blank between the name of a level and its shape, which stay on one line."""
+_UNIT = re.compile(r"(?<=\d) (?=(?:[KMGTP]iB|B|bytes|%|[pnµm]?m|[mµn]?s|px)(?!\w))")
+"""The blank between a number and its unit, which stay on one line."""
 KIND_WIDTH = 8
 """The width in terminal columns of the kind of a field (string, number …), at the right."""
 ROLES = ("quiet", "accent", "warning", "error", "added", "difference", "cursor")
@@ -376,7 +378,8 @@ def _fold(line: str, width: int) -> list[StyledText]:
     role = "added" if line.startswith("+") else "error" if line.startswith("-") else ""
     start = min(len(line) - len(line.lstrip()), width // 2)
     following = min(start + 2, width // 2)
-    folded, rest = [], " " * start + line.lstrip().replace(" × ", _SHAPE)  # a shape, such as "2 × 64 × 64", is one word
+    whole = _UNIT.sub("\N{NO-BREAK SPACE}", line.lstrip().replace(" × ", _SHAPE))  # a shape, as "2 × 64", is one word
+    folded, rest = [], " " * start + whole
     while (fits := _fitting(rest, width)) < len(rest):
         # A line breaks only at a blank after its indentation: a break within the indentation would leave `rest` as long
         # as before, and the loop would never end.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from zarrscope.runtime.threads import Owner, Ticket
 from zarrscope.view.loader import ChunkLoader, ChunkResult, ChunkState
@@ -17,6 +18,15 @@ if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
 
 COLUMNS = 2000
+
+
+def _numbers(data: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Values as floats: times as the number of their units, NaT as NaN, which leaves a gap."""
+    if data.dtype.kind not in "mM":
+        return data.astype(np.float64)
+    numbers = data.astype("i8").astype(np.float64)
+    numbers[np.isnat(data)] = np.nan
+    return numbers
 
 
 class LinePlotReader:
@@ -61,7 +71,7 @@ class LinePlotReader:
             data = result.data if result.data is not None else np.full(stop - start, array.fill_value, array.dtype)
             first = start // step
             cuts = np.maximum(np.arange(first, (stop - 1) // step + 1) * step - start, 0)
-            numbers = data.astype(np.float64) if data.dtype.kind not in "mM" else data.view("i8").astype(np.float64)
+            numbers = _numbers(data)
             into = slice(first, first + len(cuts))
             low[into] = np.fmin(low[into], np.fmin.reduceat(numbers, cuts))
             high[into] = np.fmax(high[into], np.fmax.reduceat(numbers, cuts))

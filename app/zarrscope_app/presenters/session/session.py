@@ -150,6 +150,7 @@ class Session(
                 self.error = outcome.error
                 self._shown_problem = self.problems.add(outcome.error or RuntimeError())
                 self._status = SessionStatus.FAILED
+                self.tabs.bring_problems()
                 self.tree.fail(self._shown_problem.headline)
                 self._refresh()
                 return

@@ -81,6 +81,10 @@ class Tabs:
             self._chosen = "" if view.leads else id
         return view is not None
 
+    def bring_problems(self) -> None:
+        """Called when the hierarchy cannot be opened: no other tab fits then. The choice of the person stays."""
+        self.front, self._fit = "problems", frozenset({"problems"})
+
     def snapshot(self) -> tuple[Tab, ...]:
         """The tabs in their order; a presenter may have a `title` of its own that replaces that of its view."""
         return tuple(Tab(view.id, self._title(view), view.id in self._fit) for view in self.views)
