@@ -334,6 +334,17 @@ def test_scikit_image_computes_with_a_view(view: LazyView) -> None:
         np.testing.assert_allclose(np.asarray(call(view)), np.asarray(call(VALUES)), rtol=1e-12)
 
 
+def test_plug_ins_that_look_for_dask_by_the_name_of_the_class_find_it(view: LazyView) -> None:
+    # As napari-simpleitk-image-processing, napari-time-slicer and napari-skimage-regionprops do.
+    da = pytest.importorskip("dask.array")
+    name = "<class 'dask.array.core.Array'>"
+    assert str(type(da.zeros(1))) == name
+    assert {str(type(each)) for each in (view, view[0], view + 1, (view + 1)[0])} == {name}
+    assert "Lazy" in repr(type(view))
+    assert "Lazy" in repr(type(view + 1))
+    assert pickle.loads(pickle.dumps(type(view))) is LazyView
+
+
 def test_a_result_is_read_once_and_never_shared() -> None:
     pytest.importorskip("dask")
     array, store = stored()

@@ -7,6 +7,7 @@ written for numpy arrays (plug-ins of napari, scikit-image) asks for them betwee
 from __future__ import annotations
 
 import operator
+from abc import ABCMeta
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from inspect import signature
@@ -181,6 +182,17 @@ def _dask_form(function: Callable[..., Any]) -> Callable[..., Any] | None:
 
 
 # ---------------------------------------------------------------------- results
+class PrintedAsDask(ABCMeta):
+    """The type of the classes of lazy arrays: `str` of such a class is that of dask's arrays, `repr` its own.
+
+    Plug-ins of napari around clEsperanto, SimpleITK and time series decide by `str(type(data))` whether `data` is an
+    array that has to be read by `np.asarray`; any other object is passed on, and compiled code refuses it.
+    """
+
+    def __str__(cls) -> str:
+        return "<class 'dask.array.core.Array'>"
+
+
 class ArrayMembers(np.lib.mixins.NDArrayOperatorsMixin):
     """The operators and members of a numpy array that need no dask, for a lazy array with `shape`, `dtype`, `ndim`,
     `size`, `__getitem__`, `__array__` and the two protocols of numpy."""
@@ -314,7 +326,7 @@ def result_class() -> Any:  # Any: the class exists only with dask
     """The class LazyResult. It is made with the first result, because dask is imported when something is computed."""
     da: Any = dask_array()
 
-    class LazyResult(ArrayMembers, da.Array):  # type: ignore[misc]  # dask's functions have no types
+    class LazyResult(ArrayMembers, da.Array, metaclass=PrintedAsDask):  # type: ignore[misc]  # dask's functions have no types
         """A dask array that code written for numpy's can use: numpy computes what dask lacks."""
 
         _values: np.ndarray[Any, Any] | None = None

@@ -8,7 +8,7 @@ The protocols are NEP 13 and 18: https://numpy.org/neps/nep-0018-array-function-
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from itertools import pairwise
@@ -22,6 +22,7 @@ from zarrscope.view.lazy_calls import (
     METHODS,
     VALUE_METHODS,
     ArrayMembers,
+    PrintedAsDask,
     call_function,
     call_ufunc,
     dask_array,
@@ -50,7 +51,7 @@ class _OnType:
         return self._function
 
 
-class Computing(ArrayMembers, ABC):
+class Computing(ArrayMembers, metaclass=PrintedAsDask):
     """Gives an array class numpy's operators and functions, computed when needed.
 
     The class must have shape, dtype, `edges(axis)` and `__array__`.
