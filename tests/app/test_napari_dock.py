@@ -22,6 +22,7 @@ from zarrscope_app.presenters.form.view_models import Way
 from zarrscope_app.qt.form_model import KIND, VALUE
 from zarrscope_app.qt.panes import _unbroken
 from zarrscope_app.qt.text import Label
+from zarrscope_app.qt.wrapped_rows import with_breaks
 
 WIDTHS = (300, 350)
 
@@ -263,6 +264,35 @@ def test_labels_and_levels_of_a_narrow_description_are_not_broken(docked: Docked
     assert _unbroken("0: 8 × 4; 1: 4 × 2") == "0: 8 × 4; 1: 4 × 2".replace(" ×", "\xa0×").replace(
         "× ", "×\xa0"
     ).replace(": ", ":\xa0")
+
+
+def test_problems_are_read_whole_in_a_narrow_dock(docked: Docked, tmp_path: Path) -> None:
+    """Their rows are as high as their texts; and without problems, the sentence stands at the top."""
+    place = str(tmp_path / "x.zarr")
+    with zarrscope.open(place, "w-") as h:
+        h.create_array("/a", shape=(8, 8), dtype="u1", chunks=(4, 4))[...] = 1
+    for chunk in Path(place, "a", "c").rglob("*"):
+        if chunk.is_file():
+            chunk.write_bytes(b"no chunk")
+    docked.show()
+    dock = docked.dock
+    docked.open(place)
+    dock.show_tab("problems")
+    problems = dock.tabs.pages["problems"]
+    docked.resize(WIDTHS[0])
+    docked.wait(lambda: problems.sentence.geometry().bottom() < problems.check.geometry().top() < problems.height() / 2)
+    problems.check.click()
+    docked.wait(lambda: problems.list.topLevelItemCount() >= 4)
+    tree = problems.list
+    tree.expandAll()
+    for width in WIDTHS:
+        docked.resize(width)
+        for place in (tree.model().index(0, 0), tree.model().index(0, 0, tree.model().index(0, 0))):
+            needed = tree.fontMetrics().boundingRect(
+                0, 0, tree.width_of(place), 10_000, Qt.TextFlag.TextWordWrap, with_breaks(place.data())
+            )
+            docked.wait(lambda: tree.visualRect(place).height() >= needed.height())  # noqa: B023 -- awaited
+        docked.wait(lambda: tree.visualRect(tree.model().index(0, 0)).height() > 2 * tree.fontMetrics().height())
 
 
 def test_the_dock_opens_where_the_selected_layer_is_from(docked: Docked, shelf: Shelf) -> None:

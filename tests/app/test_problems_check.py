@@ -15,7 +15,7 @@ from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import Session, SessionStatus, Workspace
 from zarrscope_app.presenters.commands import NODE_COMMANDS
 from zarrscope_app.presenters.differences import COMPARED
-from zarrscope_app.presenters.problems import UNLOOKED
+from zarrscope_app.presenters.problems import MANY_CHUNKS, UNLOOKED, beneath
 from zarrscope_app.presenters.session.actions import perform
 
 
@@ -51,6 +51,16 @@ def test_nothing_is_claimed_before_anything_was_checked(shelf: Shelf, workspace:
     assert problems.sentence.startswith(told)
 
 
+def test_a_number_of_chunks_that_nobody_reads_is_not_written_out(
+    shelf: Shelf, workspace: Workspace, mailbox: Mailbox
+) -> None:
+    zarrscope.open(shelf, "a").create_array("/vast", shape=(2**62,), dtype="u1", chunks=(1,))
+    problems = opened(shelf, workspace, mailbox).problems
+    problems.check()
+    mailbox.run_until(lambda: not problems.checking)
+    assert MANY_CHUNKS in problems.sentence
+
+
 def test_what_is_wrong_is_found_with_its_place(shelf: Shelf, workspace: Workspace, mailbox: Mailbox) -> None:
     shelf.set("a/c/1/2", b"broken")
     session = opened(shelf, workspace, mailbox)
@@ -58,6 +68,7 @@ def test_what_is_wrong_is_found_with_its_place(shelf: Shelf, workspace: Workspac
     mailbox.run_until(lambda: not session.problems.checking)
     assert session.state.tab == "problems"
     (found,) = session.problems.items
+    assert beneath(found) == (found.place,), "the details, which only repeat both, are left out of the list"
     assert (found.path, found.severity) == ("/a", "error")
     assert "a/c/1/2" in found.place
     assert session.problems.sentence.startswith("1 problem. Checked: ")

@@ -34,6 +34,9 @@ LIMIT = 1000
 """The most problems in the list; further problems are not added."""
 UNLOOKED = "Nothing was checked yet: only opened and displayed nodes report their problems here."
 NONE_SO_FAR = "No problems so far."
+_MANY = 10**15
+MANY_CHUNKS = "more than 10¹⁵ chunks"
+"""The number of checked chunks if damaged metadata claim more than that; hardly any of them is stored."""
 
 
 class CheckJournal:
@@ -140,7 +143,8 @@ class ProblemsPresenter:
             return joined(f"Checking {self._scope}…", self._told, found)
         if self._steps is None:
             return f"{found} {UNLOOKED}".strip()
-        chunks = counted(sum(self._steps.known.values()), "chunk")
+        examined = sum(self._steps.known.values())
+        chunks = counted(examined, "chunk") if examined < _MANY else MANY_CHUNKS
         also = f" {counted(self._further, 'remark')} besides, which zarrscope check lists." if self._further else ""
         if not self._whole:
             looked = f"{chunks} of {self._scope} and all beneath were checked, the rest was not checked."
@@ -344,6 +348,12 @@ class ProblemsPresenter:
         else:
             self.add(problem_of(finding))
         self._notify.soon()
+
+
+def beneath(found: Problem) -> tuple[str, ...]:
+    """The texts beneath a problem's headline in a list: the location, and the details unless they only repeat both."""
+    said = found.details in (found.headline, joined(found.headline, found.place))
+    return tuple(text for text in (found.place, "" if said else found.details) if text and text != found.headline)
 
 
 def problem_of(finding: Finding) -> Problem:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from zarrscope_app.presenters import TITLES, Problem, ProblemsPresenter
 from zarrscope_app.presenters.commands import LABELS
 from zarrscope_app.presenters.differences import COMPARED
+from zarrscope_app.presenters.problems import beneath
 from zarrscope_app.qt.follow import follow
 from zarrscope_app.qt.toolkit.core import Qt, Signal
 from zarrscope_app.qt.toolkit.gui import QResizeEvent
@@ -15,7 +16,6 @@ from zarrscope_app.qt.toolkit.widgets import (
     QHBoxLayout,
     QLineEdit,
     QPushButton,
-    QTreeWidget,
     QTreeWidgetItem,
     QVBoxLayout,
     QWidget,
@@ -24,9 +24,12 @@ from zarrscope_app.qt.toolkit.widgets import (
 from .check_box import CheckBox
 from .text import Label, tip
 from .theme import icon
+from .wrapped_rows import WrappedTree
 
 NARROW = 420
 """In narrower panes (pixels), parts are placed below one another."""
+_EMPTY = 2
+"""The place of the empty space among the rows of the pane."""
 
 
 class ProblemsPane(QWidget):
@@ -49,18 +52,16 @@ class ProblemsPane(QWidget):
         top.addWidget(self.sentence, 1)
         top.addWidget(self.check, 0, Qt.AlignmentFlag.AlignTop)
         top.addWidget(self.again, 0, Qt.AlignmentFlag.AlignTop)
-        self.list = QTreeWidget()
-        self.list.setHeaderHidden(True)
-        self.list.setWordWrap(True)
+        self.list = WrappedTree()
         self.list.setAccessibleName(TITLES["problems"])
         self.list.itemActivated.connect(self._activated)
         self.list.currentItemChanged.connect(lambda *_: self._offer())
         self.list.hide()
-        column = QVBoxLayout(self)
+        column = self._column = QVBoxLayout(self)
         column.setContentsMargins(8, 8, 8, 4)
         column.addLayout(top)
         column.addWidget(self.list, 1)
-        column.addStretch()
+        column.addStretch(1)
         column.addLayout(self._comparison())
 
     def resizeEvent(self, event: QResizeEvent | None) -> None:
@@ -120,6 +121,8 @@ class ProblemsPane(QWidget):
                 self.list.addTopLevelItem(_item(found))
         self._shown = items
         self.list.setVisible(bool(items))
+        # Without a list, the empty space is beneath the sentence, not above and below it.
+        self._column.setStretch(_EMPTY, 0 if items else 1)
         self._offer()
 
     def _offer(self) -> None:
@@ -172,7 +175,6 @@ def _item(found: Problem) -> QTreeWidgetItem:
     item.setToolTip(0, tip(found.details or found.headline))
     item.setData(0, Qt.ItemDataRole.UserRole, found.path)
     item.setData(0, Qt.ItemDataRole.UserRole + 1, found.mend)
-    for text in (found.place, found.details):
-        if text and text != found.headline:
-            item.addChild(QTreeWidgetItem([text]))
+    for text in beneath(found):
+        item.addChild(QTreeWidgetItem([text]))
     return item

@@ -69,6 +69,8 @@ class ViewTabs(QTabWidget):
         """The widget that has the focus until the picture of a new session can be shown."""
         self.pages: dict[str, Any] = {}
         self.setDocumentMode(True)
+        if only and (bar := self.tabBar()) is not None:
+            bar.setDrawBase(False)  # in a dock of napari it would be a white line above the tabs
         self.setAccessibleName(LABELS["views"])
         self.currentChanged.connect(self._room_for_current)
         for view in VIEWS:
