@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import zarrscope
 from zarrscope import convert
 from zarrscope.convert.downsampling import downsample
 from zarrscope.errors import Conflict, Refused
+from zarrscope.stores.memory import MemoryStore
 from zarrscope.view.editable import EditableView
 from zarrscope.view.image import find_images
 from zarrscope.view.lazy import LazyView
@@ -68,6 +70,39 @@ SELECTIONS: tuple[Any, ...] = (
     (2, [4, 9], slice(0, 260)),
     np.s_[1:2, 100:, 10],
 )
+
+
+def _add(labels: Any) -> Any:
+    labels += 1
+    return labels
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda a: np.put(a, [1, 2, 3], 5),
+        lambda a: np.putmask(a, np.asarray(a) == 1, 5),
+        lambda a: np.place(a, np.asarray(a) == 0, [7, 8]),
+        lambda a: np.copyto(a, 3),
+        lambda a: np.copyto(a, 4, where=np.asarray(a) == 1),
+        lambda a: np.add.at(a, (np.array([1, 1]), np.array([2, 2])), 1),
+        lambda a: np.add(a, 1, out=a),
+        lambda a: a.fill(2),
+        _add,
+    ],
+)
+def test_functions_that_change_an_array_set_an_editable_view(change: Callable[[Any], Any]) -> None:
+    """Or say that a view is read-only: they never change a copy that nobody sees."""
+    values = (np.arange(20).reshape(4, 5) % 3).astype("u2")
+    array = zarrscope.open(MemoryStore(), "w-").create_array("/a", shape=(4, 5), dtype="u2", chunks=(2, 2))
+    array[...] = values
+    view = EditableView(array)
+    change(view)
+    change(values)
+    np.testing.assert_array_equal(np.asarray(view), values)
+    if change is not _add:  # `+=` gives another lazy array there
+        with pytest.raises((TypeError, AttributeError), match=r"read-only|fill"):
+            change(LazyView(array))
 
 
 @pytest.mark.parametrize("selection", SELECTIONS, ids=range(len(SELECTIONS)))

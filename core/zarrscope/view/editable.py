@@ -7,8 +7,9 @@ written here: convert/patching.py writes edits into the array and its coarser le
 
 from __future__ import annotations
 
+import operator
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from itertools import product
 from typing import TYPE_CHECKING, Any, SupportsIndex
@@ -20,6 +21,7 @@ from zarrscope.errors.visible import visible
 from zarrscope.model.frozen import frozen
 from zarrscope.runtime.tuning import EDITED_BOX, EDITED_EDGE
 from zarrscope.view.lazy import AxisIndex, LazyView, ShownAs
+from zarrscope.view.lazy_calls import IN_PLACE, is_lazy
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -260,6 +262,14 @@ class EditableView(LazyView):
             chosen = np.broadcast_to(held, positions[0].shape).reshape(-1)
             self._set_positions([at.reshape(-1) for at in positions], chosen)
 
+    def replace_values(self, found: Any) -> None:
+        """Sets all elements to those of an array of the same shape, as numpy's `out=` does."""
+        self[...] = np.asarray(found)
+
+    def fill(self, value: npt.ArrayLike) -> None:
+        """Sets all elements to one value."""
+        self[...] = value
+
     @staticmethod
     def _is_basic(selection: object) -> bool:
         """Whether the index contains only integers, slices, `...` and `None`."""
@@ -309,5 +319,22 @@ class EditableView(LazyView):
         """Pickles the view without its edits: another process sees the stored values."""
         return LazyView, (self._array, self._axes, self._shown, self._layout)
 
+    def _changed_by(self, name: str, other: Any) -> EditableView:
+        """Sets all elements to the result of an operator that assigns, as numpy does."""
+        values = np.array(self)
+        self[...] = getattr(operator, name)(values, np.asarray(other) if is_lazy(other) else other)
+        return self
+
     def __repr__(self) -> str:
         return visible(f"<EditableView of {self._array.path} {self.shape} {self.dtype}>")
+
+
+def _in_place(name: str) -> Callable[[EditableView, Any], EditableView]:
+    def operate(self: EditableView, other: Any) -> EditableView:
+        return self._changed_by(name, other)
+
+    return operate
+
+
+for _name in IN_PLACE:
+    setattr(EditableView, f"__i{_name}__", _in_place(f"__i{_name}__"))

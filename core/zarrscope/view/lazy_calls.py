@@ -45,6 +45,9 @@ _SUMMARIES = ("bincount", "histogram", "histogram2d", "histogramdd")
 _UNLIKE = ("einsum", "qr", "svd")
 """Functions for which dask's result differs from numpy's: another type, or other signs."""
 
+_SETTING = ("copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask")
+"""Functions that change their first argument, and return nothing."""
+
 _DEEPEST = 16
 """Steps after which results of up to LAZY_BLOCK_BYTES are computed at once: an iteration would repeat all of its former
 steps in every further one."""
@@ -69,12 +72,16 @@ def dask_array() -> ModuleType | None:
 # ---------------------------------------------------------------------- calls
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: Iterable[Any], options: Mapping[str, Any]) -> Any:
     """Calls a ufunc of numpy, or one of its methods, with inputs of which some are lazy (NEP 13)."""
+    if method == "at":
+        return _set_by(ufunc.at, tuple(inputs), options)
     return _call(getattr(ufunc, method), inputs, options, known=method == "__call__")
 
 
 def call_function(function: Callable[..., Any], inputs: Iterable[Any], options: Mapping[str, Any]) -> Any:
     """Calls a function of numpy with inputs of which some are lazy (NEP 18)."""
     inputs = tuple(inputs)
+    if function.__name__ in _SETTING:
+        return _set_by(function, inputs, options)
     known = callable(_dask_form(function)) and function.__name__ not in (*_NEW_MEMORY, *_UNLIKE)
     if function is np.pad:  # dask reflects no more than one length of an axis, and says nothing beyond it
         known = known and (*inputs[2:3], options.get("mode", "constant"))[0] in ("constant", "edge")
@@ -83,6 +90,19 @@ def call_function(function: Callable[..., Any], inputs: Iterable[Any], options: 
         inputs = (np.broadcast_to(np.zeros((), first.dtype), first.shape) if is_lazy(first) else first, *rest)
     found = _call(function, inputs, options, known)
     return _values(found) if function.__name__ in _SUMMARIES else found
+
+
+def _set_by(function: Callable[..., Any], inputs: tuple[Any, ...], options: Mapping[str, Any]) -> None:
+    """Calls a function that changes its first argument, which is set to the changed values if it is lazy. Raises
+    TypeError if it is read-only."""
+    target, *rest = (np.asarray(each) if is_lazy(each) and n else each for n, each in enumerate(inputs))
+    options = {name: np.asarray(each) if is_lazy(each) else each for name, each in options.items()}
+    if not is_lazy(target):
+        function(target, *rest, **options)
+        return
+    values = np.array(target)
+    function(values, *rest, **options)
+    target[...] = values
 
 
 def _values(found: Any) -> Any:
@@ -278,7 +298,10 @@ def _in_place(name: str) -> Callable[[Any, Any], Any]:
     return operate
 
 
-for _name in "add sub mul matmul truediv floordiv mod pow lshift rshift and or xor".split():
+IN_PLACE = "add sub mul matmul truediv floordiv mod pow lshift rshift and or xor".split()
+"""The operators that have a form that assigns, such as `+=`."""
+
+for _name in IN_PLACE:
     # numpy's mixin would compute into a copy; `a += 1` shall name a new lazy array instead.
     setattr(ArrayMembers, f"__i{_name}__", _in_place(f"__{_name}__"))
 
