@@ -21,9 +21,21 @@ from typing import Any
 
 import pytest
 
-from contracts.hostile_http import BEHAVIOURS, Ask, Hangup, Reset, hostile
+from contracts.hostile_http import hostile
 from contracts.places import PLACES, WRITABLE, Place, Services
-from contracts.service_answers import CONTAINERS, PAGE, XML, answered, bucket, container, fault, stored, tags, well
+from contracts.service_answers import (
+    ABSENT_ANSWER,
+    ANSWERS,
+    CONTAINERS,
+    SAME,
+    answered,
+    bucket,
+    container,
+    settings_for,
+    slow_part,
+    stored,
+    well,
+)
 from contracts.wire import eventually
 from zarrscope.errors import Conflict, Denied, NotFound, Unreadable, ZarrscopeError
 from zarrscope.model.storage import ByteRange
@@ -214,85 +226,7 @@ def test_a_program_ends_though_its_servers_are_silent(services: Services, tmp_pa
 
 
 # ---------------------------------------------------------------------- answers of services
-async def cut(ask: Ask) -> None:
-    value = ask.value or b""
-    await ask.answer("200 OK", value[:5], f"Content-Length: {len(value)}", *tags(value), length=False)
-    raise Hangup
-
-
-async def cut_once(ask: Ask) -> None:
-    await (cut if ask.count == 1 else well)(ask)
-
-
-async def reset_once(ask: Ask) -> None:
-    if ask.count == 1:
-        raise Reset
-    await well(ask)
-
-
-async def slow(ask: Ask) -> None:
-    value = ask.value or b""
-    await ask.answer("200 OK", b"", "Content-Length: 1000000", *tags(value), length=False)
-    await ask.forever(b"x", 0.05)
-    raise Hangup
-
-
-async def slow_part(ask: Ask) -> None:
-    if ask.span is None:
-        await slow(ask)
-    first, last = ask.part()
-    told = f"Content-Range: bytes {first}-{last}/{len(ask.value or b'')}"
-    length = f"Content-Length: {last - first + 1}"
-    await ask.answer("206 Partial Content", b"", told, length, *tags(b""), length=False)
-    await ask.forever(b"x", 0.2)
-    raise Hangup
-
-
-async def another_part(ask: Ask) -> None:
-    if ask.span is None:
-        await well(ask)
-    else:
-        await ask.answer("206 Partial Content", b"678", "Content-Range: bytes 6-8/10", *tags(b""))
-
-
-async def no_parts(ask: Ask) -> None:
-    ask.span = None
-    await well(ask)
-
-
-SAME = "what is there"
-ABSENT_ANSWER = "absent"
-ANSWERS: dict[str, tuple[Any, str]] = {
-    "401": (answered("401 Unauthorized", fault("AuthenticationFailed"), XML), "Denied"),
-    "403": (answered("403 Forbidden", fault("AccessDenied"), XML), "Denied"),
-    "404": (answered("404 Not Found", fault("NoSuchKey"), XML), ABSENT_ANSWER),
-    "expired": (answered("403 Forbidden", fault("ExpiredToken"), XML), "Denied"),
-    "429 once": (answered("429 Too Many Requests", b"", "Retry-After: 0", times=2), SAME),
-    "500 once": (answered("500 Internal Server Error", b"", times=1), SAME),
-    "500": (answered("500 Internal Server Error", b""), "500"),
-    "503 once": (answered("503 Slow Down", b"", "Retry-After: 1", times=2), SAME),
-    "503": (answered("503 Slow Down", b"", "Retry-After: 0"), "503"),
-    "503 for a day": (answered("503 Slow Down", b"", "Retry-After: 86400"), "asks to wait 86,4?00 seconds"),
-    "cut short": (cut, "request failed|connection failed"),
-    "cut short once": (cut_once, SAME),
-    "reset once": (reset_once, SAME),
-    "silent": (BEHAVIOURS["never an answer"], "time|too long|timed out|failed"),
-    "slow": (slow, "time|too long|less than|too large"),
-    "another part": (another_part, "got 6|sent bytes from 6"),
-    "no parts": (no_parts, SAME),
-    "a page": (answered("200 OK", PAGE, "Content-Type: text/html", *tags(b"")[:2]), "web page|a page"),
-}
-
-
 GONE = "not there|no longer there|no such file"
-
-
-def settings_for(answer: str) -> dict[str, Any]:
-    """The limits for a store that gets an answer."""
-    found: dict[str, Any] = {"attempts": 3, "pause": 0, "patience": 5, "timeout": 20}
-    if answer in ("silent", "slow"):
-        found.update(attempts=1, timeout=0.5, min_speed=5000)
-    return found
 
 
 @pytest.mark.parametrize("answer", ANSWERS)

@@ -57,6 +57,10 @@ _AGAIN = (408, 429, 500, 502, 503, 504)
 LOOK_AGAIN = 2.0
 """Seconds after looking up credentials again, during which they are not looked up once more, unless a request
 succeeded."""
+PAGE_TIMEOUTS = 5
+"""The time-outs that one page of a listing may take. obstore waits for it as a whole, so its speed is not known."""
+_PAGE_CUT = "Error getting list response body"
+"""In the message of obstore if a page of a listing broke off, which obstore does not request again."""
 _TIMED_OUT = re.compile("timed out|timeout", re.IGNORECASE).search
 
 
@@ -165,13 +169,14 @@ class BucketRequests(RemoteStore):
                 client_options={
                     "connect_timeout": min(silent, timedelta(seconds=20)),
                     "read_timeout": silent,
-                    "timeout": timedelta(days=1),
+                    "timeout": PAGE_TIMEOUTS * silent if lists else timedelta(days=1),
                     "allow_http": endpoint.startswith("http://"),
                 },
                 retry_config={
                     "max_retries": self.network.attempts - 1 if lists else 0,
                     "retry_timeout": timedelta(seconds=max(1.0, self.network.patience)),
-                    "backoff": {"init_backoff": timedelta(seconds=self.network.pause), "base": 2},
+                    # obstore panics if there is no pause
+                    "backoff": {"init_backoff": timedelta(seconds=max(self.network.pause, 0.001)), "base": 2},
                 },
                 **({} if login.provider is None else {"credential_provider": login.provider}),
             )
@@ -213,13 +218,16 @@ class BucketRequests(RemoteStore):
                     continue
                 failed = self._failed(error, key)
                 if isinstance(failed, Denied):
-                    if await self._another_login(error, tried, known, again=first == self._found_logins):
+                    failed.untold = failed.untold and not lists
+                    if await self._another_login(error, tried, known, again=first == self._found_logins, lists=lists):
                         continue
                 elif attempt < self._attempts(error, failed, attempt, harmless=harmless, lists=lists):
                     pause = self.network.pause_after(attempt)
                     if status_of(error) in _TOO_MANY:
                         self._narrow(width)
                         asked_for = await self._pause_asked_for(key)
+                        if lists and not asked_for:  # obstore has made all attempts
+                            raise failed from cause(error)
                         if waited + asked_for > self.network.patience:
                             failed.advice = f"The service asks to wait {asked_for:,.0f} seconds: try again then."
                             raise failed from cause(error)
@@ -241,17 +249,21 @@ class BucketRequests(RemoteStore):
     def _attempts(self, error: Exception, failed: ZarrscopeError, attempt: int, *, harmless: bool, lists: bool) -> int:
         """The most attempts for a request that failed with this error."""
         status = status_of(error)
-        if lists or type(failed) is not Unreadable or is_about_range(failed):
+        if type(failed) is not Unreadable or is_about_range(failed):
             return 1
+        if lists:  # obstore repeats requests for pages, but not after the pause that the service asks for
+            again = status in _TOO_MANY or (_PAGE_CUT in str(error) and not _TIMED_OUT(str(error)))
+            return self.network.attempts if again else 1
         if status is None:
             if not harmless:
                 return 1
             return min(self.network.attempts, attempt + 1) if _TIMED_OUT(str(error)) else self.network.attempts
         return self.network.attempts if status in (_AGAIN if harmless else _TOO_MANY) else 1
 
-    async def _another_login(self, error: Exception, tried: int, known: int, *, again: bool) -> bool:
+    async def _another_login(self, error: Exception, tried: int, known: int, *, again: bool, lists: bool) -> bool:
         """Whether a request that was denied with the credentials of the index `tried` should be sent again with others.
-        `known`: `_found_logins` when it was sent; `again`: it has not led to looking up credentials yet."""
+        `known`: `_found_logins` when it was sent; `again`: it has not led to looking up credentials yet; `lists`: it
+        was for a listing, which a service may deny where it allows reading."""
         if known != self._found_logins:
             return True  # another request has looked up the credentials again meanwhile
         if not self._settled:
@@ -260,7 +272,7 @@ class BucketRequests(RemoteStore):
                     self._login = tried + 1
                 return True
             self._login = 0  # no credentials work: use the first ones, whose error message says most
-            self._settled = True
+            self._settled = not lists
             return False
         if code_of(error) not in ABOUT_LOGINS or not again:  # each request looks up credentials at most once
             return False
@@ -354,7 +366,9 @@ class BucketRequests(RemoteStore):
             return Refused(f"A bucket cannot have the key {key!r}: {sentence(error)}", store=self.url, key=key)
         if code in NO_BUCKET:
             return self._no_bucket()
+        # obstore has classes for these errors of values, but not of listings and of Azure's erasures
         denied = type(error).__name__ in ("PermissionDeniedError", "UnauthenticatedError")
+        denied = denied or status_of(error) in (401, 403)
         if denied or code in ABOUT_LOGINS or finds_no_login(str(error)):
             tried = tuple(login.name for login in self._logins[: self._login + 1])
             return Denied(

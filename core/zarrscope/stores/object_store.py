@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
+from operator import lt
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from zarrscope.errors import Conflict, Denied, NotFound, Refused, Unreadable, ZarrscopeError
@@ -328,24 +329,31 @@ class ObjectStore(BucketRequests):
         return iter(dict.fromkeys(name for name, slash, _ in parts if name and slash))
 
     def _list_prefix(self, prefix: str) -> Iterator[str]:
+        """Yields the keys beneath a prefix, page by page. A listing that broke off goes on behind the last key."""
         stream: Any = None
+        last, ordered = "", True
         place, begin, cut = self._place_in_bucket(prefix), self._prefix + prefix, len(self._prefix)
 
-        async def first(client: Client) -> Any:
+        async def following(client: Client) -> Any:
             nonlocal stream
-            stream = self._obstore.list(client, place, chunk_size=1000)
-            return await anext(aiter(stream), None)
+            if stream is None:
+                if not ordered:  # directory buckets and folders: nobody knows which keys come after the last one
+                    raise Unreadable("The listing broke off", store=self.url, advice="Try again.")
+                stream = aiter(self._obstore.list(client, place, offset=last or None, chunk_size=1000))
+            try:
+                return await anext(stream, None)
+            except BaseException:
+                stream = None
+                raise
 
-        batch = self._listed(first, prefix)
+        batch = self._listed(following, prefix)
         if batch is None:
             self._need_bucket()
         while batch:
             yield from (each["path"][cut:] for each in batch if each["path"].startswith(begin))
-
-            async def following() -> Any:
-                return await anext(aiter(stream), None)
-
-            batch = self._named(prefix, lambda: self._wait(following()))
+            paths = [last, *(each["path"] for each in batch)]
+            last, ordered = paths[-1], ordered and all(map(lt, paths, paths[1:]))
+            batch = self._listed(following, prefix)
 
     def _place_in_bucket(self, prefix: str) -> str | None:
         """The folder of the bucket that a prefix of this store names, as obstore takes it; None: the whole bucket."""
@@ -362,16 +370,25 @@ class ObjectStore(BucketRequests):
             raise
 
     def _need_bucket(self) -> None:
-        """Raises NotFound if a listing is empty because the bucket does not exist. Only Google needs this check: S3 and
-        Azure report it themselves."""
-        if self._bucket_seen or self._service.name != "gcs":
+        """Checks an empty listing with a request for a value that is certainly absent. Raises NotFound if there is no
+        such bucket, which only Google does not report itself, and Unreadable if the value is there: a network that asks
+        for a login answers every request with a page, which obstore takes for an empty listing of S3 or Google."""
+        if self._bucket_seen or self._service.name == "azure":
             return
         try:
-            self._wait(self._size(".zarrscope-bucket"))
+            paged = self._wait(self._size(".zarrscope-bucket")) is not None
         except NotFound:
             raise
-        except ZarrscopeError:
-            return
+        except ZarrscopeError as error:
+            paged = "missing from response" in str(error)  # Google's client misses headers that a page lacks
+            if not paged:
+                return
+        if paged:
+            raise Unreadable(
+                "The service sent a web page in place of the listing",
+                store=self.url,
+                advice="The network may ask for a login: open any web page in a browser.",
+            )
         self._bucket_seen = True
 
     # ------------------------------------------------------------------ writing
