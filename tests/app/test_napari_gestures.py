@@ -62,8 +62,7 @@ class Task(WindowHand):
         self, widget: QWidget | None, at: QPoint | None = None, keys: Any = Qt.KeyboardModifier.NoModifier
     ) -> None:
         assert widget is not None
-        assert widget.isVisible()
-        assert widget.isEnabled()
+        self.wait(lambda: widget.isVisible() and widget.isEnabled(), "the widget to take a click")
         self.gestures.append(f"click {widget.accessibleName() or type(widget).__name__}")
         QTest.mouseClick(widget, LEFT, keys, at if at is not None else widget.rect().center())
         QApplication.processEvents()
