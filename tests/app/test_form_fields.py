@@ -327,3 +327,19 @@ def test_in_the_notebook(install: Install, place: str, mailbox: Mailbox) -> None
     finally:
         widget.session.edit.revert()
         widget.close()
+
+
+@pytest.mark.needs("qt")
+def test_a_white_colour_has_an_edge_on_a_white_field(qtbot: Any) -> None:
+    from qtpy.QtWidgets import QWidget
+
+    from zarrscope_app.qt.editors import Colour
+
+    holder = QWidget()
+    qtbot.addWidget(holder)
+    line = Colour(holder)
+    line.setText("FFFFFF")
+    (shown,) = (action.icon().pixmap(16, 16).toImage() for action in line.actions())
+    edge, inside = shown.pixelColor(0, 0).lightness(), shown.pixelColor(shown.width() // 2, shown.height() // 2)
+    assert edge < 200
+    assert inside.lightness() == 255

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from zarrscope_app.presenters import Field
 from zarrscope_app.presenters.form.field_editors import Editor
-from zarrscope_app.qt.toolkit.gui import QColor, QIcon, QPixmap
+from zarrscope_app.qt.toolkit.gui import QColor, QIcon, QPainter, QPixmap
 from zarrscope_app.qt.toolkit.widgets import QColorDialog, QComboBox, QCompleter, QLineEdit, QWidget
 
 
@@ -35,6 +35,10 @@ class Colour(QLineEdit):
     def _show(self, text: str) -> None:
         pixmap = QPixmap(16, 16)
         pixmap.fill(QColor(f"#{text.removeprefix('#')}"))
+        painter = QPainter(pixmap)
+        painter.setPen(QColor(128, 128, 128))  # white and black would not be seen on the field of a light or dark theme
+        painter.drawRect(0, 0, 15, 15)
+        painter.end()
         assert self._swatch is not None
         self._swatch.setIcon(QIcon(pixmap))
 
