@@ -175,6 +175,8 @@ class StoredArray:
     def located(self, error: ZarrscopeError, key: str | None = None) -> ZarrscopeError:
         """Returns the error with the address of the store, and with `key` or, if that is None, the path of the
         array."""
+        if isinstance(error, BadChunk):
+            error.advice = error.advice or _DAMAGED
         return error.located(store=self.store.url, key=key if key is not None else self.path.lstrip("/") or "/")
 
     # ------------------------------------------------------------------ reading
@@ -246,7 +248,6 @@ class StoredArray:
             made.__cause__ = error
             return self.failure(made, chunk)
         if isinstance(error, BadChunk):
-            error.advice = error.advice or _DAMAGED
             error.index = chunk if error.index is None else error.index
             if not error.message.startswith("Chunk "):
                 error.message = f"Chunk {chunk}: {error.message}"

@@ -48,5 +48,5 @@ def too_large(size: int | None, limit: int) -> TooLarge:
         f"The value is too large: it has {found}more than the limit of {limit:,} bytes",
         size=size,
         limit=limit,
-        advice="It is probably not the document that its name suggests: check the stored file.",
+        advice="It is probably not the document or the chunk that its name suggests: check the stored value.",
     )
