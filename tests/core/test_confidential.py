@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import subprocess
 import sys
@@ -118,20 +119,16 @@ def test_an_error_shows_no_secret_even_with_its_traceback_and_pickled() -> None:
 
 
 def test_a_store_pickles_by_its_public_address(tmp_path: Path) -> None:
-    # No other test names this host: a second token of one host gets the mark "***2", which another process that is told
-    # of this address alone does not know.
-    whole = "https://ann:s3cr3tPassword@pickled/a.zarr?sig=deadbeef0123"
+    whole = "https://ann:s3cr3tPassword@host/a.zarr?sig=deadbeef0123"
     store = HTTPStore(whole, timeout=7)
     assert not any(secret in repr(store) + store.url for secret in SECRETS)
     pickled = pickle.dumps(store)
     assert not any(secret.encode() in pickled for secret in SECRETS)
     again = pickle.loads(pickled)
     assert again.network.timeout == 7
-    assert again._url("k") == store._url("k") == "https://ann:s3cr3tPassword@pickled/a.zarr/k?sig=deadbeef0123"
+    assert again._url("k") == store._url("k") == "https://ann:s3cr3tPassword@host/a.zarr/k?sig=deadbeef0123"
 
     program = "import pickle, sys; print(pickle.loads(sys.stdin.buffer.read())._url('k'))"
-    import os
-
     environment = {name: value for name, value in os.environ.items() if name != "ZARRSCOPE_ADDRESSES"}
     told = subprocess.run([sys.executable, "-c", program], input=pickled, env=environment, capture_output=True)
     assert b"Refused" in told.stderr
@@ -141,3 +138,21 @@ def test_a_store_pickles_by_its_public_address(tmp_path: Path) -> None:
     environment["ZARRSCOPE_ADDRESSES"] = str(file)
     told = subprocess.run([sys.executable, "-c", program], input=pickled, env=environment, capture_output=True)
     assert told.stdout.decode().strip() == store._url("k"), told.stderr
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0), (1,)])
+def test_another_process_finds_a_token_by_its_path(order: tuple[int, ...], tmp_path: Path) -> None:
+    """Each process numbers the tokens of a host in the order in which it meets them."""
+    whole = ["https://two.tokens/a.zarr?sig=0123456789", "https://two.tokens/b.zarr?sig=9876543210"]
+    shown = [public(address) for address in whole]
+    assert shown == ["https://two.tokens/a.zarr?sig=***", "https://two.tokens/b.zarr?sig=***2"]
+    node = shown[1].replace("b.zarr", "b.zarr/0/c")
+    file = tmp_path / "addresses"
+    file.write_text("".join(f"{whole[number]}\n" for number in order))
+    program = "import sys; from zarrscope.errors.confidential import private; print(*map(private, sys.argv[1:]))"
+    asked = [shown[number] for number in order]
+    told = subprocess.run(
+        [sys.executable, "-c", program, *asked, node],
+        env=os.environ | {"ZARRSCOPE_ADDRESSES": str(file)}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert told.stdout.split() == [*(whole[number] for number in order), whole[1].replace("b.zarr", "b.zarr/0/c")]

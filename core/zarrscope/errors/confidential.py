@@ -6,7 +6,8 @@ secrets get different marks (`***`, `***2`), so each public address identifies o
 the host and the parameter that it was taken from.
 
 In another process `private` raises KeyError, unless the file that ZARRSCOPE_ADDRESSES names has a line with the whole
-address. So pickles, settings and shell histories need not contain anything confidential.
+address. So pickles, settings and shell histories need not contain anything confidential. Each process numbers its marks
+in the order in which it meets the secrets, so a secret from that file is found by its path, not by the number.
 """
 
 from __future__ import annotations
@@ -43,6 +44,10 @@ _marks: dict[tuple[str, str, str], str] = {}
 """(host, parameter, value) → mark."""
 _values: dict[tuple[str, str, str], str] = {}
 """(host, parameter, mark) → value."""
+_in_file: dict[tuple[str, str, str], str] = {}
+"""(host, path, parameter) → value, for the addresses in the file that ZARRSCOPE_ADDRESSES names."""
+_of_file: set[tuple[str, str, str]] = set()
+"""The keys of `_values` that only that file told."""
 _known: set[str] = set()
 _looked_up: str | None = None
 
@@ -124,7 +129,7 @@ def _revealed(found: re.Match[str]) -> str:
     return _replaced(found, _given_back)
 
 
-def _replaced(found: re.Match[str], replace: Callable[[str, str, str], str]) -> str:
+def _replaced(found: re.Match[str], replace: Callable[[str, str, str, str], str]) -> str:
     scheme, authority, path, query, fragment = found.groups()
     kind = scheme.strip().lower()
     if kind in _LOCAL:
@@ -136,24 +141,24 @@ def _replaced(found: re.Match[str], replace: Callable[[str, str, str], str]) -> 
         if colon:
             names_key = kind.startswith(("s3", "gs", "gcs"))
             if names_key or not password or password.startswith("x-") or re.match(_MARK, name):
-                name = replace(place, "user", name)  # the user part holds a token, or the name of a key
-            user = f"{name}:{replace(place, 'password', password)}"
+                name = replace(place, path, "user", name)  # the user part holds a token, or the name of a key
+            user = f"{name}:{replace(place, path, 'password', password)}"
         elif kind not in _NAMED_BY_USER:
-            user = replace(place, "user", name)
+            user = replace(place, path, "user", name)
     if query:
         members = [part.partition("=") for part in query[1:].split("&")]
         query = "?" + "&".join(
-            f"{name}={value if name.lower() in _PUBLIC_PARAMETERS else replace(place, name, value)}"
+            f"{name}={value if name.lower() in _PUBLIC_PARAMETERS else replace(place, path, name, value)}"
             if equals
-            else replace(place, "", name)
+            else replace(place, path, "", name)
             for name, equals, value in members
         )
     if fragment and (kind in ("http", "https") or not (kind in _NAMED_BY_USER or fragment.startswith("#/"))):
-        fragment = "#" + replace(place, "#", fragment[1:])
+        fragment = "#" + replace(place, path, "#", fragment[1:])
     return f"{scheme}://{user}{at}{host}{path}{query or ''}{fragment or ''}"
 
 
-def _taken_out(place: str, name: str, value: str) -> str:
+def _taken_out(place: str, path: str, name: str, value: str) -> str:
     if not value or re.match(_MARK, value):
         return value
     found = _marks.get((place, name, value))
@@ -167,12 +172,23 @@ def _taken_out(place: str, name: str, value: str) -> str:
     return found
 
 
-def _given_back(place: str, name: str, value: str) -> str:
+def _given_back(place: str, path: str, name: str, value: str) -> str:
     if not re.match(_MARK, value):
         return value
-    if (place, name, value) not in _values:
+    key = (place, name, value)
+    if key not in _values or key in _of_file:
         _look_up()
-    return _values[place, name, value]
+        while path:  # a node lies beneath the address of its hierarchy
+            if (place, path, name) in _in_file:
+                return _in_file[place, path, name]
+            path = path.rpartition("/")[0]
+    return _values[key]
+
+
+def _noted(place: str, path: str, name: str, value: str) -> str:
+    if value and not re.match(_MARK, value):
+        _in_file[place, path, name] = value
+    return value
 
 
 def _look_up() -> None:
@@ -181,9 +197,14 @@ def _look_up() -> None:
     file = os.environ.get("ZARRSCOPE_ADDRESSES", "")
     if file and file != _looked_up:
         _looked_up = file
+        before = {*_values}
         try:
             with open(file, encoding="utf-8") as lines:
                 for line in lines:
                     public(line.strip())
+                    for part in re.split(_APART, line.strip()):
+                        re.sub(_WHOLE, lambda found: _replaced(found, _noted), part)
         except (OSError, ValueError):
             return
+        finally:
+            _of_file.update(_values.keys() - before)
