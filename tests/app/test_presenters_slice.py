@@ -183,8 +183,18 @@ def test_what_is_not_stored_is_shown_as_the_fill_value_and_said(shelf: Shelf, op
     assert tile.state is TileState.FILL
     assert tile.sentence == "No chunk stored here: shown as the fill value 9. Key a/c/0/0."
     assert tile.rgb is not None
+    assert bench.slice.frame.over == "No chunk of this picture is stored: every value is the fill value."
     bench.slice.hover(3, 4)
     assert bench.slice.probe.values[0][1] == "9"
+
+
+def test_a_picture_of_which_a_part_is_stored_says_nothing_of_its_fill_value(shelf: Shelf, open_: Any) -> None:
+    array = open_hierarchy(shelf, "a").create_array("/a", shape=(32, 64), dtype="u2", chunks=(32, 32), fill_value=9)
+    array[:, :32] = 5
+    bench = open_("/a")
+    bench.fit(32, 64)
+    assert bench.slice.frame.tiles
+    assert bench.slice.frame.over == ""
 
 
 def test_exact_values_of_large_integers(shelf: Shelf, open_: Any) -> None:

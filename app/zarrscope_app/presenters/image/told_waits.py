@@ -36,7 +36,7 @@ class TellsWaits(ABC):
         """The sentence over the picture; "" for none."""
         if self._next_node or loading:
             return self._next_node or words.over(late, self._waiting)
-        return late or words.unread(failures, len(self._tiles.tiles))
+        return late or words.unread(failures, len(self._tiles.tiles)) or words.blank(self._tiles.tiles)
 
     @property
     @abstractmethod

@@ -11,7 +11,7 @@ from zarrscope.errors import ZarrscopeError
 from zarrscope.view.image import Image
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image.projection import METHODS
-from zarrscope_app.presenters.image.view_models import Measurement
+from zarrscope_app.presenters.image.view_models import Measurement, Tile, TileState
 from zarrscope_app.presenters.request_names import host_of, requested
 
 METRES = {
@@ -274,6 +274,13 @@ def unread(failures: Sequence[Failure], tiles: int) -> str:
     if not failures or len(failures) < tiles or not all(failure.blank for failure in failures):
         return ""
     return f"{failures[0].sentence}{' Click or press U to read it again.' if failures[0].decodable else ''}"
+
+
+def blank(tiles: Sequence[Tile]) -> str:
+    """The reason why a plane shows nothing but its fill value; "" if a chunk of it is stored."""
+    if not tiles or any(tile.state is not TileState.FILL for tile in tiles):
+        return ""
+    return "No chunk of this picture is stored: every value is the fill value."
 
 
 def broken(failures: Sequence[Failure]) -> str:
