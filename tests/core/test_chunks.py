@@ -273,15 +273,19 @@ def test_a_chunk_wanted_nearby_and_then_at_once_goes_first(values: MemoryStore) 
 
 
 class Decoding:
-    """Holds decodes back until they are released, and records their order."""
+    """Holds decodes back until they are released, and records their order. Threads of an earlier test may still decode:
+    arrays that exist already do not count."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, holds: Callable[[tuple[int, ...]], bool]) -> None:
         self.begun: list[tuple[int, ...]] = []
         self.go_on = threading.Event()
         self._began = threading.Condition()
         decode = StoredArray.decode_chunk
+        earlier = [each for each in gc.get_objects() if isinstance(each, StoredArray)]
 
         def slow(array: StoredArray, unit: Any, data: Any) -> Any:
+            if any(array is each for each in earlier):
+                return decode(array, unit, data)
             with self._began:
                 self.begun.append(unit)
                 self._began.notify_all()
