@@ -203,8 +203,8 @@ def test_the_public_names_of_a_store_are_few() -> None:
         *("compare_many", "get_views"),
     }
     assert public(FileOperations) == {
-        *("ignores_spelling", "spelled", "links", "is_folder", "list_with_folders", "stale_temporaries"),
-        *("can_move_prefix", "move_prefix"),
+        *("ignores_spelling", "spelled", "links", "list_with_folders", "stale_temporaries", "can_move_prefix"),
+        "move_prefix",
     }
 
 

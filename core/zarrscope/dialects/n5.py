@@ -63,7 +63,6 @@ class N5(Dialect):
     name: ClassVar[str] = "n5"
     title: ClassVar[str] = "N5"
     implicit: ClassVar[Literal["prefix", "descendant"]] = "prefix"
-    empty_folders: ClassVar[bool] = True
     names_in: ClassVar[str | None] = "axes"
     zero_fill: ClassVar[bool] = True
     blocks: ClassVar[bool] = True

@@ -185,11 +185,6 @@ class Dialect(Protocol):
         return "descendant"
 
     @property
-    def empty_folders(self) -> bool:
-        """Whether a folder of the file system with nothing in it is a group (N5)."""
-        return False
-
-    @property
     def apart(self) -> bool:
         """Whether documents are stored apart from chunks: then every key beneath `listing(path)` is a document of a
         node beneath `path`.

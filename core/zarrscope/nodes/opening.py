@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from zarrscope.dialects import Detected, dialect_named
 from zarrscope.errors import Conflict, NotFound, Refused, Unsupported, ZarrscopeError
 from zarrscope.model.node_path import join_path
-from zarrscope.nodes.context import NodeContext, n5_without_document
+from zarrscope.nodes.context import NodeContext
 from zarrscope.nodes.detect import PlainFolder, found_in, look_above, not_zarr
 from zarrscope.nodes.group import Group
 from zarrscope.nodes.hierarchy import Hierarchy
@@ -308,17 +308,13 @@ def _opened(
             return _opened(repository, "r", dialect, lenient, consolidated, fallbacks)
         if mode in ("a", "w-"):
             return _created(store, dialect or "v3")
-        from zarrscope.nodes.search import has_nodes
-
         if dialect is None:
             first, absent = PlainFolder.dialects()[0], asked - documents.keys()
             folder = NodeContext(store, Detected(first), {}, writable=mode != "r", folder=True, asked=absent)
-            if has_nodes(folder, "/"):
+            if folder.has_nodes("/"):
                 folder.warnings = (PlainFolder.warning,)
                 return Hierarchy(folder)
-        detected = n5_without_document(store, dialect)
-        if detected is None:
-            raise not_zarr(store)
+        raise not_zarr(store)
     if mode == "w-":
         raise Conflict(
             f"There is a {detected.dialect.title} hierarchy already",

@@ -66,9 +66,6 @@ class Backend:
     _scans_children: bool = False
     """See BulkOperations.scans_children."""
 
-    _keeps_folders: bool = False
-    """Whether a folder without values can exist and is then listed, as in a file system."""
-
     remark: str = ""
     """Sentences about the store for the person who opens it."""
 
@@ -240,13 +237,6 @@ class Backend:
 
     def _spelled(self, key: str) -> str:
         return key
-
-    def _is_folder(self, prefix: str) -> bool:
-        """See FileOperations.is_folder. A folder without values is only in the listing of the one above."""
-        above, slash, name = prefix.rstrip("/").rpartition("/")
-        if not (self._keeps_folders and name):
-            return False
-        return any(entry.is_prefix and entry.name == name for entry in self._list_dir(above + slash))
 
     def _links(self, key: str) -> int:
         return 1

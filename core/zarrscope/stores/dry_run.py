@@ -130,7 +130,7 @@ class Rehearsal(Wrapper):
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
         return self._state.level(prefix)
 
-    _scan_children, _is_folder = Store._scan_children, Store._is_folder
+    _scan_children = Store._scan_children
 
     # ------------------------------------------------------------------ writing
     # The methods of Store instead of those of Wrapper, which would call the wrapped store.

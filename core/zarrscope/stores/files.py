@@ -66,37 +66,6 @@ class FileOperations:
         """
         return self._store._spelled(check_key(key))
 
-    def is_folder(self, prefix: str) -> bool:
-        """Whether there is a folder at `prefix`, even one without values.
-
-        Parameters
-        ----------
-        prefix
-            The prefix: "" or ending in "/".
-
-        Returns
-        -------
-        bool
-            False in stores without folders, whatever lies beneath `prefix`.
-
-        Raises
-        ------
-        Refused
-            The prefix could leave the store.
-        Unreadable
-            The store did not answer.
-
-        Examples
-        --------
-        >>> import os, tempfile
-        >>> from zarrscope.stores.local.store import LocalStore
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     os.mkdir(f"{folder}/a")
-        ...     LocalStore(folder).files.is_folder("a/")
-        True
-        """
-        return self._store._is_folder(check_prefix(prefix))
-
     def links(self, key: str) -> int:
         """The number of hard links of the value's file.
 

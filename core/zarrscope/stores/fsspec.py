@@ -46,7 +46,6 @@ class FsspecStore(RemoteStore):
     missing."""
 
     listable = True
-    _keeps_folders = True
     _filesystem: AbstractFileSystem
     _disconnected = False
 

@@ -38,8 +38,7 @@ class Wrapper(Store):
         self.document_limit = store.document_limit
 
     def before(self, operation: str, key: str) -> None:
-        """Called before each operation: get, list_prefix, list_dir, is_folder, index, set, erase, erase_prefix,
-        move_prefix."""
+        """Called before each operation: get, list_prefix, list_dir, index, set, erase, erase_prefix, move_prefix."""
 
     def after(self, operation: str, key: str, size: int) -> None:
         """Called after a get or a set, with the number of bytes."""
@@ -149,10 +148,6 @@ class Wrapper(Store):
 
     def _size_of(self, key: str) -> int | None:
         return self.store._size_of(key)
-
-    def _is_folder(self, prefix: str) -> bool:
-        self.before("is_folder", prefix)
-        return self.store._is_folder(prefix)
 
     def _ignores_spelling(self) -> bool:
         return self.store._ignores_spelling()
@@ -291,9 +286,6 @@ class PrefixStore(Wrapper):
     def _size_of(self, key: str) -> int | None:
         with self._naming():
             return self.store.bulk.size_of(self.prefix + key)
-
-    def _is_folder(self, prefix: str) -> bool:
-        return self.store._is_folder(self.prefix + prefix)
 
     def _ignores_spelling(self) -> bool:
         return self.store._ignores_spelling()

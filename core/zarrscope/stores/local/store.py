@@ -230,9 +230,6 @@ class LocalStore(Store):
         return failure(error, act, store=self.url, key=key, too_long=self._too_long(key))
 
     # ------------------------------------------------------------------ listing
-    def _is_folder(self, prefix: str) -> bool:
-        return os.path.isdir(self._folder(prefix))
-
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
         for entry in self._scan(self._folder(prefix), prefix):
             yield Entry(entry.name, _is_folder(entry))

@@ -56,7 +56,6 @@ class SFTPStore(RemoteStore):
     """
 
     listable = True
-    _keeps_folders = True
 
     def __init__(self, url: str, *, writable: bool = False, **options: Any) -> None:
         super().__init__(network(options))

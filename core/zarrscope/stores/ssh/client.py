@@ -103,7 +103,6 @@ class SSHStore(Store):
         told = next(self._ask("open", {"mode": mode})).head
         self.listable, self.writable = told["listable"], told["writable"]
         self._scans_children = True
-        self._keeps_folders = True
 
     def __reduce__(self) -> tuple[Any, ...]:
         told = {"command": self._command, "ssh": self._ssh, "timeout": self._timeout}
