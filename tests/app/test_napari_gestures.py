@@ -158,7 +158,7 @@ def test_three_images_are_mended_saved_and_undone(task: Task, tmp_path: Path) ->
     task.click_row("/a.zarr")
     task.click_row("/c.zarr", Qt.KeyboardModifier.ShiftModifier)
     task.wait(lambda: "size/1" in form.sections.editors and edit.state.title == "Attributes of 3", "the form of three")
-    assert task.dock.tree.together == ("/a.zarr", "/b.zarr", "/c.zarr")
+    task.wait(lambda: task.dock.tree.together == ("/a.zarr", "/b.zarr", "/c.zarr"), "the three rows")
     task.double_click(form.sections.editors["size/1"])
     task.wait(lambda: form.sections.editors["size/1"].hasFocus(), "the field")
     task.type("0.5")
@@ -173,7 +173,7 @@ def test_three_images_are_mended_saved_and_undone(task: Task, tmp_path: Path) ->
     task.click(save)
     task.wait(lambda: edit.state.status is EditStatus.CLEAN, "the save")
     assert mended(folder) == {(0.5, "DAPI")}
-    assert task.dock.tree.together == ("/a.zarr", "/b.zarr", "/c.zarr"), "they stay selected"
+    task.wait(lambda: task.dock.tree.together == ("/a.zarr", "/b.zarr", "/c.zarr"), "the three rows"), "they stay selected"
     task.ends("Correct a pixel size and a channel's name in three images, and save")
 
     task.begin()

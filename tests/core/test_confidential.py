@@ -156,3 +156,8 @@ def test_another_process_finds_a_token_by_its_path(order: tuple[int, ...], tmp_p
         env=os.environ | {"ZARRSCOPE_ADDRESSES": str(file)}, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert told.stdout.split() == [*(whole[number] for number in order), whole[1].replace("b.zarr", "b.zarr/0/c")]
+
+
+def test_an_action_of_s3_is_no_token() -> None:
+    sentence = "POST https://bucket.example/?delete failed: delete it yourself"
+    assert scrub(sentence) == sentence

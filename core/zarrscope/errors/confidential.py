@@ -25,6 +25,8 @@ _PUBLIC_PARAMETERS = frozenset(
     x-goog-date x-goog-expires x-goog-signedheaders x-id""".split()
 )
 """Parameters of queries whose values are public; the values of all others count as tokens."""
+_ACTIONS = frozenset("acl cors delete lifecycle location policy restore tagging uploads versioning versions".split())
+"""Queries of S3 that name an action. Remembered as tokens, these words would be removed from every later sentence."""
 _LOCAL = ("file", "memory", "zip")
 _NAMED_BY_USER = ("sftp", "ssh", "abfs", "abfss", "az", "s3", "s3a", "gs", "gcs")
 """Schemes in which a name before "@" is a user or a bucket, which is not confidential."""
@@ -150,7 +152,7 @@ def _replaced(found: re.Match[str], replace: Callable[[str, str, str, str], str]
         query = "?" + "&".join(
             f"{name}={value if name.lower() in _PUBLIC_PARAMETERS else replace(place, path, name, value)}"
             if equals
-            else replace(place, path, "", name)
+            else (name if name in _ACTIONS else replace(place, path, "", name))
             for name, equals, value in members
         )
     if fragment and (kind in ("http", "https") or not (kind in _NAMED_BY_USER or fragment.startswith("#/"))):
