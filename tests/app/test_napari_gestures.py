@@ -173,7 +173,7 @@ def test_three_images_are_mended_saved_and_undone(task: Task, tmp_path: Path) ->
     task.click(save)
     task.wait(lambda: edit.state.status is EditStatus.CLEAN, "the save")
     assert mended(folder) == {(0.5, "DAPI")}
-    task.wait(lambda: task.dock.tree.together == ("/a.zarr", "/b.zarr", "/c.zarr"), "the three rows"), "they stay selected"
+    task.wait(lambda: task.dock.tree.together == ("/a.zarr", "/b.zarr", "/c.zarr"), "the same rows to stay selected")
     task.ends("Correct a pixel size and a channel's name in three images, and save")
 
     task.begin()
