@@ -199,14 +199,14 @@ def _look_up() -> None:
     file = os.environ.get("ZARRSCOPE_ADDRESSES", "")
     if file and file != _looked_up:
         _looked_up = file
-        before = {*_values}
         try:
             with open(file, encoding="utf-8") as lines:
-                for line in lines:
-                    public(line.strip())
-                    for part in re.split(_APART, line.strip()):
-                        re.sub(_WHOLE, lambda found: _replaced(found, _noted), part)
+                addresses = [line.strip() for line in lines]
         except (OSError, ValueError):
             return
-        finally:
-            _of_file.update(_values.keys() - before)
+        before = {*_values}
+        for address in addresses:
+            public(address)
+            for part in re.split(_APART, address):
+                re.sub(_WHOLE, lambda found: _replaced(found, _noted), part)
+        _of_file.update(_values.keys() - before)
