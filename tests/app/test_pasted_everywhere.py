@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import stat
-import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,7 +56,7 @@ def pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tup
             values[f"data/{file.relative_to(data).as_posix()}"] = file.read_bytes()
     program = tmp_path / "bin" / "ssh"
     program.parent.mkdir()
-    program.write_text(f"#!{sys.executable}\nimport os, sys\nos.execvp('sh', ['sh', '-c', sys.argv[-1]])\n")
+    program.write_text('#!/bin/sh\nfor last; do :; done\nexec sh -c "$last"\n')
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("ZARRSCOPE_FAR_COMMAND", COMMAND)

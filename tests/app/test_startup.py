@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -195,7 +196,7 @@ _zarrscope_completion "$1"
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 def test_bash_is_asked_for_its_own_completion_of_files(tmp_path: Path) -> None:
     program = tmp_path / "zarrscope"
-    program.write_text(f"#!{sys.executable}\nfrom zarrscope_app.cli import main\nmain()\n", encoding="utf-8")
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m zarrscope_app "$@"\n', encoding="utf-8")
     program.chmod(0o755)
     done = subprocess.run(
         ["bash", "--norc", "-c", BASH, "bash", str(program)], capture_output=True, text=True, timeout=120, check=True

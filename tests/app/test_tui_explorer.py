@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -351,7 +352,7 @@ def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
     def make(text: str) -> None:
         script = tmp_path / "editor.py"
         script.write_text(EDITOR.format(text=text))
-        command = f"{sys.executable} {script}" if os.name != "nt" else f'"{sys.executable}" "{script}"'
+        command = shlex.join([sys.executable, str(script)]) if os.name != "nt" else f'"{sys.executable}" "{script}"'
         monkeypatch.setenv("EDITOR", command)
         monkeypatch.delenv("VISUAL", raising=False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -67,7 +68,7 @@ def failed(start: Callable[..., Terminal], volume: str) -> Terminal:
 def test_ctrl_z_leads_to_the_shell_and_fg_back(start: Callable[..., Terminal], volume: str) -> None:
     shell = start("-c", SHELL, PS1="$ ", BASH_SILENCE_DEPRECATION_WARNING="1")
     shell.sees("$ ")
-    shell.press(f"{sys.executable} -m zarrscope_app tui {volume}/plane\r")
+    shell.press(f"{shlex.quote(sys.executable)} -m zarrscope_app tui {volume}/plane\r")
     shell.sees("q quit")
     shell.sees("Values")
     shell.press("\x1a")

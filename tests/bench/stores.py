@@ -7,6 +7,7 @@ array anew, over connections that stay open.
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
 import sys
 import tempfile
@@ -204,7 +205,7 @@ def far(settings: Settings) -> Iterator[Row]:
         by_sftp = servers.sftp_options(login, port)
         program = [str(port) if part == str(servers.port_of(login)) else part for part in login]
         program[-1] = f"UserKnownHostsFile={known.with_name(f'known_hosts_{port}')}"
-        command = f"{sys.executable} -m zarrscope_app serve --stdio"
+        command = f"{shlex.quote(sys.executable)} -m zarrscope_app serve --stdio"
         for form in forms:
             path = volumes.need(form)
             ways: dict[str, tuple[str, dict[str, Any]]] = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shlex
 import sys
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
@@ -32,7 +33,7 @@ from zarrscope.stores.store import Store
 
 NEAR = [sys.executable, "-c", "import os, sys; os.execvp('sh', ['sh', '-c', sys.argv[-1]])"]
 """Used in place of ssh: runs the remote command on this machine."""
-COMMAND = f"exec {sys.executable} -m zarrscope_app serve --stdio"
+COMMAND = f"exec {shlex.quote(sys.executable)} -m zarrscope_app serve --stdio"
 _numbers = count()
 
 

@@ -6,6 +6,7 @@ import gc
 import getpass
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -37,7 +38,7 @@ if sys.platform == "win32":
 
 NEAR = [sys.executable, "-c", "import os, sys; os.execvp('sh', ['sh', '-c', sys.argv[-1]])"]
 """Used in place of ssh: runs the remote command on this machine."""
-COMMAND = f"exec {sys.executable} -m zarrscope_app serve --stdio"
+COMMAND = f"exec {shlex.quote(sys.executable)} -m zarrscope_app serve --stdio"
 
 
 def opened(folder: Path, mode: str = "a", **options: Any) -> SSHStore:
