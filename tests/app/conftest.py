@@ -20,6 +20,7 @@ from zarrscope_app.presenters.form import field_editors
 
 if TYPE_CHECKING:
     from napari_hand import Hand
+    from notebook_page import WidgetPage
     from qt_robot import QtRobot
 
 
@@ -122,3 +123,45 @@ def install(tmp_path: Path) -> Iterator[Callable[..., None]]:
     for module in made:
         sys.modules.pop(module, None)
     _forget()
+
+
+@pytest.fixture(scope="module")
+def chromium_browser() -> Iterator[Any]:
+    """A browser for all tests of a module."""
+    from notebook_page import chromium
+
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def widget_page(chromium_browser: Any) -> Iterator[Callable[..., WidgetPage]]:
+    """Returns show(place, width, height), which shows the notebook's widget of a place in a page; closes the pages
+    afterwards."""
+    from notebook_page import WidgetPage
+
+    pages: list[WidgetPage] = []
+
+    def show(place: Path, width: int = 500, height: int = 250) -> WidgetPage:
+        pages.append(WidgetPage(chromium_browser, str(place), width, height))
+        return pages[-1]
+
+    yield show
+    for page in pages:
+        page.close()
+
+
+@pytest.fixture
+def opened_widget(widget_page: Callable[..., WidgetPage]) -> Callable[[Path], WidgetPage]:
+    """Returns open_place(place), which shows it as `explore(place, editable=True)` does in a cell of usual size, and
+    forgets the bytes of its first state."""
+
+    def open_place(place: Path) -> WidgetPage:
+        page = widget_page(place, 900, 420)
+        page.wait(lambda: not page.session.state.selecting, "the node")
+        if page.session.state.tab == "image":
+            page.until("!!document.querySelector('.zs [data-view=main] canvas')")
+        page.begin()
+        return page
+
+    return open_place

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -12,35 +11,11 @@ from contracts.slides import NAMES, image
 
 pytest.importorskip("anywidget")
 
-from notebook_page import WidgetPage, chromium
+from notebook_page import WidgetPage
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(240)]
 CANVAS = ".zs [data-view=main] canvas"
 Open = Callable[[Path], WidgetPage]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture
-def opened(browser: Any) -> Iterator[Open]:
-    """Opens a place in a widget, and closes the widgets afterwards."""
-    pages: list[WidgetPage] = []
-
-    def open_place(place: Path) -> WidgetPage:
-        page = WidgetPage(browser, str(place), 900, 420)
-        pages.append(page)
-        page.wait(lambda: not page.session.state.selecting, "the node")
-        if page.session.state.tab == "image":
-            page.until(f"!!document.querySelector('{CANVAS}')")
-        return page
-
-    yield open_place
-    for page in pages:
-        page.close()
 
 
 def marked(page: WidgetPage) -> list[str]:
@@ -54,11 +29,11 @@ def row(name: str) -> str:
 
 
 @pytest.mark.parametrize("further", [False, True])
-def test_several_nodes_are_chosen_with_ctrl_and_shift(opened: Open, tmp_path: Path, further: bool) -> None:
+def test_several_nodes_are_chosen_with_ctrl_and_shift(opened_widget: Open, tmp_path: Path, further: bool) -> None:
     folder = tmp_path / "slides"
     for name in "abcd":
         image(folder / f"{name}.zarr", ("DAPI", "GFP"))
-    page = opened(folder)
+    page = opened_widget(folder)
     edit = page.session.edit
     if further:  # a second place in the same tree, behind this one
         image(tmp_path / "other.zarr", ("DAPI",))
@@ -95,9 +70,9 @@ def test_several_nodes_are_chosen_with_ctrl_and_shift(opened: Open, tmp_path: Pa
     page.wait(lambda: page.session.state.path == "/b.zarr" and marked(page) == ["b.zarr"], "b alone")
 
 
-def test_a_channel_among_few_is_found_with_a_key(opened: Open, tmp_path: Path) -> None:
+def test_a_channel_among_few_is_found_with_a_key(opened_widget: Open, tmp_path: Path) -> None:
     image(tmp_path / "few.zarr", ("DAPI", "GFP", "mCherry"))
-    page = opened(tmp_path / "few.zarr")
+    page = opened_widget(tmp_path / "few.zarr")
     shown = page.session.slice
     field = page.page.locator(".zs-find-channel")
     assert not field.is_visible(), "three channels need no field"
@@ -120,10 +95,10 @@ def test_a_channel_among_few_is_found_with_a_key(opened: Open, tmp_path: Path) -
     page.wait(lambda: [c.label for c in shown.state.channels if c.visible] != ["mCherry"], "keys act on the picture")
 
 
-def test_the_found_channel_is_scrolled_into_view(opened: Open, tmp_path: Path) -> None:
+def test_the_found_channel_is_scrolled_into_view(opened_widget: Open, tmp_path: Path) -> None:
     image(tmp_path / "many.zarr", NAMES)
     image(tmp_path / "others.zarr", NAMES)
-    page = opened(tmp_path / "many.zarr")
+    page = opened_widget(tmp_path / "many.zarr")
     page.click(".zs-find-channel")
     page.type("cd")
     found = [name for name in NAMES if "CD" in name]
@@ -148,10 +123,10 @@ def test_the_found_channel_is_scrolled_into_view(opened: Open, tmp_path: Path) -
     assert page.page.locator(".zs-find-channel").input_value() == "", "another image is searched anew"
 
 
-def test_a_pasted_view_is_opened(opened: Open, tmp_path: Path) -> None:
+def test_a_pasted_view_is_opened(opened_widget: Open, tmp_path: Path) -> None:
     image(tmp_path / "one.zarr", ("DAPI", "GFP"), planes=4)
     image(tmp_path / "two.zarr", ("DAPI", "GFP"), planes=4)
-    page = opened(tmp_path / "one.zarr")
+    page = opened_widget(tmp_path / "one.zarr")
     page.session.slice.set_index("z", 3)
     page.click(CANVAS)
     page.press("w")

@@ -7,10 +7,9 @@ that has just opened its place, 900 pixels wide, in a notebook's usual height.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,7 +19,7 @@ from zarrscope_app.presenters.chunks.presenter import ChunksPresenter
 
 pytest.importorskip("anywidget")
 
-from notebook_page import WidgetPage, chromium
+from notebook_page import WidgetPage
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(240)]
 GUIDE = Path(__file__).parents[2] / "resources" / "docs" / "notebook.md"
@@ -35,32 +34,6 @@ COPY = """(text) => {
   if (!document.execCommand("copy")) throw new Error("nothing was copied");
   area.remove(); }"""
 Open = Callable[[Path], "WidgetPage"]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture
-def opened(browser: Any) -> Iterator[Open]:
-    """Opens a place in a widget, as `explore(place, editable=True)` does, and forgets the bytes of its first state;
-    closes the widgets afterwards."""
-    pages: list[WidgetPage] = []
-
-    def open_place(place: Path) -> WidgetPage:
-        page = WidgetPage(browser, str(place), 900, 420)
-        pages.append(page)
-        page.wait(lambda: not page.session.state.selecting, "the node")
-        if page.session.state.tab == "image":
-            page.until("!!document.querySelector('.zs [data-view=main] canvas')")
-        page.begin()
-        return page
-
-    yield open_place
-    for page in pages:
-        page.close()
 
 
 def ends(page: WidgetPage, task: str) -> None:
@@ -89,9 +62,9 @@ def at_rest(page: WidgetPage) -> None:
     page.wait(same, "the form as the kernel has it")
 
 
-def test_a_channel_is_found_by_its_name(opened: Open, tmp_path: Path) -> None:
+def test_a_channel_is_found_by_its_name(opened_widget: Open, tmp_path: Path) -> None:
     image(tmp_path / "many.zarr", NAMES)
-    page = opened(tmp_path / "many.zarr")
+    page = opened_widget(tmp_path / "many.zarr")
     page.click(".zs-find-channel")
     page.type("cd45")
     page.press("Enter")
@@ -100,13 +73,13 @@ def test_a_channel_is_found_by_its_name(opened: Open, tmp_path: Path) -> None:
     ends(page, "Find a channel by its name")
 
 
-def test_three_images_are_mended_saved_and_undone(opened: Open, tmp_path: Path) -> None:
+def test_three_images_are_mended_saved_and_undone(opened_widget: Open, tmp_path: Path) -> None:
     """Nothing is written before *Save*."""
     folder = tmp_path / "slides"
     for name in "abc":
         image(folder / f"{name}.zarr", (f"channel {name}", "GFP"))
     before = stored(folder)
-    page = opened(folder)
+    page = opened_widget(folder)
     edit = page.session.edit
     page.click(".zs-find input")
     page.type("*.zarr")
@@ -149,10 +122,10 @@ def test_three_images_are_mended_saved_and_undone(opened: Open, tmp_path: Path) 
     ends(page, "Undo that, and save")
 
 
-def test_a_missing_chunk_is_found_with_the_reason(opened: Open, tmp_path: Path) -> None:
+def test_a_missing_chunk_is_found_with_the_reason(opened_widget: Open, tmp_path: Path) -> None:
     image(tmp_path / "gap.zarr", ("DAPI", "GFP"), planes=3, side=256)
     (tmp_path / "gap.zarr/0/c/1/2/1/0").unlink()
-    page = opened(tmp_path / "gap.zarr")
+    page = opened_widget(tmp_path / "gap.zarr")
     page.click(".zs [data-view=main] canvas")
     page.press(",")
     presenter = page.session.tabs.presenters["chunks"]
@@ -163,9 +136,9 @@ def test_a_missing_chunk_is_found_with_the_reason(opened: Open, tmp_path: Path) 
     ends(page, "See which chunk is missing, and why")
 
 
-def test_a_plate_is_walked(opened: Open, tmp_path: Path) -> None:
+def test_a_plate_is_walked(opened_widget: Open, tmp_path: Path) -> None:
     plate(tmp_path / "plate.zarr")
-    page = opened(tmp_path / "plate.zarr")
+    page = opened_widget(tmp_path / "plate.zarr")
     page.click("[data-well='/A/1']")
     for number in (1, 2, 3):
         if number > 1:
@@ -175,9 +148,9 @@ def test_a_plate_is_walked(opened: Open, tmp_path: Path) -> None:
     ends(page, "Walk through the first three wells of a plate")
 
 
-def test_what_is_on_the_screen_is_exported(opened: Open, tmp_path: Path) -> None:
+def test_what_is_on_the_screen_is_exported(opened_widget: Open, tmp_path: Path) -> None:
     image(tmp_path / "crop.zarr", ("DAPI",), side=64)
-    page = opened(tmp_path / "crop.zarr")
+    page = opened_widget(tmp_path / "crop.zarr")
     export = page.session.export
     export.folder = str(tmp_path)
     page.click(".zs [data-view=main] canvas")
@@ -195,11 +168,11 @@ def test_what_is_on_the_screen_is_exported(opened: Open, tmp_path: Path) -> None
     ends(page, "Export a crop")
 
 
-def test_a_colleague_sees_the_view(opened: Open, tmp_path: Path) -> None:
+def test_a_colleague_sees_the_view(opened_widget: Open, tmp_path: Path) -> None:
     image(tmp_path / "view.zarr", ("DAPI", "GFP"), planes=4)
     image(tmp_path / "other.zarr", ("DAPI", "GFP"), planes=4)
-    colleague = opened(tmp_path / "other.zarr")
-    page = opened(tmp_path / "view.zarr")
+    colleague = opened_widget(tmp_path / "other.zarr")
+    page = opened_widget(tmp_path / "view.zarr")
     page.session.slice.set_index("z", 3)
     page.click(".zs [data-view=main] canvas")
     page.press("w")

@@ -3,9 +3,8 @@ conformance archive."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,36 +14,16 @@ from contracts.slides import image
 
 pytest.importorskip("anywidget")
 
-from notebook_page import WidgetPage, chromium
+from notebook_page import WidgetPage
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(240)]
 Shown = Callable[..., WidgetPage]
 LONG = "180712_H2B_22ss_Courtney1_20180712-163837_p00_c00_preview"
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture
-def shown(browser: Any) -> Iterator[Shown]:
-    """Shows a place in a page; closes the pages afterwards."""
-    pages: list[WidgetPage] = []
-
-    def show(place: Path, width: int = 500, height: int = 250) -> WidgetPage:
-        pages.append(WidgetPage(browser, str(place), width, height))
-        return pages[-1]
-
-    yield show
-    for page in pages:
-        page.close()
-
-
-def test_a_picture_with_all_tabs_fits_and_a_long_name_ends_in_dots(shown: Shown, tmp_path: Path) -> None:
+def test_a_picture_with_all_tabs_fits_and_a_long_name_ends_in_dots(widget_page: Shown, tmp_path: Path) -> None:
     image(tmp_path / f"{LONG}.zarr", ("DAPI", "GFP"))
-    page = shown(tmp_path / f"{LONG}.zarr")
+    page = widget_page(tmp_path / f"{LONG}.zarr")
     page.until("!!document.querySelector('.zs-panel') && !!document.querySelector('.zs[data-narrow=\"1\"]')")
     tabs = page.page.evaluate(
         "() => { const t = document.querySelector('.zs-tabs'); return t.scrollWidth - t.clientWidth; }"
@@ -67,10 +46,10 @@ def test_a_picture_with_all_tabs_fits_and_a_long_name_ends_in_dots(shown: Shown,
     )
 
 
-def test_the_json_text_fills_its_pane_and_alone_is_scrolled(shown: Shown, tmp_path: Path) -> None:
+def test_the_json_text_fills_its_pane_and_alone_is_scrolled(widget_page: Shown, tmp_path: Path) -> None:
     image(tmp_path / "a.zarr", ("DAPI", "GFP"))
     for height, least in ((250, 120), (560, 380)):
-        page = shown(tmp_path / "a.zarr", 500, height)
+        page = widget_page(tmp_path / "a.zarr", 500, height)
         page.click("[data-tab=attributes]")
         page.click("[data-way=json]")
         page.until("!!document.querySelector('.zs-json')")
@@ -83,13 +62,13 @@ def test_the_json_text_fills_its_pane_and_alone_is_scrolled(shown: Shown, tmp_pa
         assert told[1] == 0, "the pane is scrolled besides the text"
 
 
-def test_an_empty_unit_says_its_meaning(shown: Shown, tmp_path: Path) -> None:
+def test_an_empty_unit_says_its_meaning(widget_page: Shown, tmp_path: Path) -> None:
     with zarrscope.open(str(tmp_path / "a.zarr"), "w-") as h:
         axes = [{"name": n, "type": "space"} for n in "yx"]
         levels = [{"path": "0", "coordinateTransformations": [{"type": "scale", "scale": [1, 1]}]}]
         h.root.attrs.put({"ome": {"version": "0.5", "multiscales": [{"axes": axes, "datasets": levels}]}})
         h.create_array("/0", shape=(16, 16), dtype="u1", chunks=(8, 8))
-    page = shown(tmp_path / "a.zarr")
+    page = widget_page(tmp_path / "a.zarr")
     page.click("[data-tab=attributes]")
     page.until("document.querySelectorAll('.zs-sections input[list]').length > 1")
     units = page.page.evaluate(
@@ -98,10 +77,10 @@ def test_an_empty_unit_says_its_meaning(shown: Shown, tmp_path: Path) -> None:
     assert {"unit of y", "unit of x"} <= {*units}
 
 
-def test_another_tab_begins_at_its_first_line_and_notes_at_the_margin(shown: Shown, tmp_path: Path) -> None:
+def test_another_tab_begins_at_its_first_line_and_notes_at_the_margin(widget_page: Shown, tmp_path: Path) -> None:
     with zarrscope.open(str(tmp_path / "a.zarr"), "w-") as h:
         h.create_array("/t", shape=(79, 8), dtype="u1", chunks=(1, 8))[...] = np.uint8(7)
-    page = shown(tmp_path / "a.zarr/t")
+    page = widget_page(tmp_path / "a.zarr/t")
     page.click("[data-tab=info]")
     page.until("!!document.querySelector('.zs-info section')")
     page.page.evaluate("() => { document.querySelector('.zs-pane').scrollTop = 40; }")
@@ -117,10 +96,10 @@ def test_another_tab_begins_at_its_first_line_and_notes_at_the_margin(shown: Sho
     assert page.page.evaluate("() => getComputedStyle(document.querySelector('.zs-note')).marginLeft") == "10px"
 
 
-def test_details_of_rows_give_way_to_names_and_stay_in_the_tooltip(shown: Shown, tmp_path: Path) -> None:
+def test_details_of_rows_give_way_to_names_and_stay_in_the_tooltip(widget_page: Shown, tmp_path: Path) -> None:
     with zarrscope.open(str(tmp_path / f"{LONG}.zarr"), "w-") as h:
         h.create_array("/group/three_axes16", shape=(4, 8, 8), dtype="u2", chunks=(4, 8, 8))
-    page = shown(tmp_path / f"{LONG}.zarr", 900, 400)
+    page = widget_page(tmp_path / f"{LONG}.zarr", 900, 400)
     row = '.zs-row[data-path="/group/three_axes16"]'
     page.until(f"!!document.querySelector('{row}')")
     page.until(f"/3-D uint16/.test(document.querySelector('{row}').textContent)")
@@ -131,13 +110,13 @@ def test_details_of_rows_give_way_to_names_and_stay_in_the_tooltip(shown: Shown,
     assert "3-D uint16" in (page.page.locator(row).get_attribute("title") or "")
 
 
-def test_complex_values_stand_in_two_lines_and_headings_stay(shown: Shown, tmp_path: Path) -> None:
+def test_complex_values_stand_in_two_lines_and_headings_stay(widget_page: Shown, tmp_path: Path) -> None:
     with zarrscope.open(str(tmp_path / "a.zarr"), "w-") as h:
         rng = np.random.default_rng(1)
         values = rng.normal(size=(40, 2)) + 1j * rng.normal(size=(40, 2))
         h.create_array("/two", shape=(40, 2), dtype="c16", chunks=(40, 2))[...] = values
         h.create_array("/wide", shape=(40, 20), dtype="f8", chunks=(40, 20))[...] = rng.normal(size=(40, 20))
-    page = shown(tmp_path / "a.zarr", 500, 420)
+    page = widget_page(tmp_path / "a.zarr", 500, 420)
 
     def show_values(path: str) -> None:
         page.session.select(path)

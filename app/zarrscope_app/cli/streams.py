@@ -99,7 +99,7 @@ def _replace_closed() -> None:
                 os.dup2(handle, number)
                 os.close(handle)
             mode = "r" if name == "stdin" else "w"
-            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - stays open
+            setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - used until the end
 
 
 def _inert(stream: TextIO) -> TextIO:

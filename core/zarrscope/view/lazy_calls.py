@@ -151,6 +151,7 @@ def _call(function: Callable[..., Any], inputs: Iterable[Any], options: Mapping[
     try:
         found = function(*map(taken, inputs), **{name: taken(value) for name, value in options.items()})
     except (NotImplementedError, TypeError, ValueError) as error:
+        # dask raises any of the three for what it lacks; the last two may also be the caller's mistake.
         lacking = isinstance(error, NotImplementedError) or _dask_lacks(function, inputs, options)
         if not known or isinstance(error, ZarrscopeError) or not lacking:
             raise

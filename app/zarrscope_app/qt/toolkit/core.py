@@ -7,5 +7,5 @@ import qtpy
 if TYPE_CHECKING or not qtpy.PYQT6:
     from qtpy.QtCore import *  # noqa: F403 - the binding decides which names there are
 else:
-    from PyQt6.QtCore import *  # noqa: F403 - the same names
+    from PyQt6.QtCore import *  # noqa: F403 - the names that qtpy takes over
     from PyQt6.QtCore import pyqtSignal as Signal  # noqa: F401 - the name that PySide6 and qtpy have
