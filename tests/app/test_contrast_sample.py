@@ -6,12 +6,29 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 import zarrscope
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import Workspace
+from zarrscope_app.presenters.image.tile_geometry import overview_of
 
 SIDE = 96
+
+
+@pytest.mark.parametrize(
+    ("sides", "chosen"),
+    [
+        ((256, 128, 64, 32, 16), 2),
+        ((96, 1), 0),
+        ((32, 16), 0),
+        ((10_000, 32), 1),
+        ((10_000,), 0),
+        ((10_000, 5_000), 1),
+    ],
+)
+def test_a_level_that_is_neither_tiny_nor_huge_stands_for_the_plane(sides: tuple[int, ...], chosen: int) -> None:
+    assert overview_of([(side, side) for side in sides]) == chosen
 
 
 def test_the_last_pixel_of_a_pyramid_decides_no_contrast(

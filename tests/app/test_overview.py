@@ -22,7 +22,7 @@ from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.runtime.threads import Background, Mailbox
 from zarrscope.view.image import Image
-from zarrscope_app.presenters.image import overview
+from zarrscope_app.presenters.image import overview, tile_geometry
 from zarrscope_app.presenters.image.overview import OverviewPresenter
 from zarrscope_app.presenters.node_details import read_details
 from zarrscope_app.presenters.session.actions import perform
@@ -125,7 +125,7 @@ def test_thumbnails_are_of_the_coarsest_level_that_is_large_enough_in_one_contra
     shelf: Shelf, view: Any, least: int, level: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The levels have 32 and 16 pixels along a side."""
-    monkeypatch.setattr(overview, "LEAST_SIDE", least)
+    monkeypatch.setattr(tile_geometry, "LEAST_SIDE", least)
     plate(shelf)
     viewer = view("/plate")
     shelf.read.clear()
@@ -175,7 +175,7 @@ def test_what_cannot_be_shown_says_why(shelf: Shelf, view: Any, monkeypatch: pyt
     assert cells["/plate/A/1"].sentence
     assert "503" in cells["/plate/B/2"].sentence
     assert cells["/plate/A/3"].rgb is not None
-    monkeypatch.setattr(overview, "MAX_ELEMENTS", 10)
+    monkeypatch.setattr(overview, "MAX_OVERVIEW", 10)
     small = view("/plate/A/3")
     assert all("no level small enough" in cell.sentence for cell in small.whole().values())
 

@@ -1,6 +1,6 @@
 """The layout of a collection of images: the wells of a plate, the fields of a well, the images of a series.
 
-Each image is a thumbnail of its coarsest level of at least LEAST_SIDE pixels. Thumbnails are read in the background
+Each image is a thumbnail of its coarsest level that is large enough. Thumbnails are read in the background
 from the middle outwards, and drawn with the same contrast: as stated in the files, or else the common range of all
 thumbnails that have arrived.
 """
@@ -27,6 +27,7 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.image import words
 from zarrscope_app.presenters.image.display_settings import MAX_BLENDED
+from zarrscope_app.presenters.image.tile_geometry import MAX_OVERVIEW, overview_level
 from zarrscope_app.presenters.node_details import NodeDetails
 
 if TYPE_CHECKING:
@@ -35,10 +36,6 @@ if TYPE_CHECKING:
 KINDS = ("plate", "well", "series")
 SIDE = 128
 """The most pixels along the longer side of a thumbnail."""
-LEAST_SIDE = SIDE // 2
-"""The fewest pixels along that side, if the image has them: some pyramids end with a level of one pixel."""
-MAX_ELEMENTS = 1 << 22
-"""The most elements of the plane of a level; no thumbnail is read from a larger plane."""
 MAX_CELLS = 6144
 """The most cells of a layout: four times the wells of the largest plates (1536)."""
 IN_FLIGHT = 32
@@ -334,17 +331,10 @@ def _laid_out(collection: Collection, listed: Sequence[CollectionMember]) -> lis
 
 
 def _level(image: Image) -> Level:
-    """The coarsest level of at least LEAST_SIDE pixels along the longer side, else the finest one. Raises Unsupported
-    if it is too large."""
+    """The level of the thumbnail. Raises Unsupported if even its plane has more than MAX_OVERVIEW elements."""
     y, x = image.plane
-    chosen = image.levels[-1]
-    for level in reversed(image.levels):
-        if y < 0 or level.shape[y] * level.shape[x] > MAX_ELEMENTS:
-            break
-        chosen = level
-        if max(level.shape[y], level.shape[x]) >= LEAST_SIDE:
-            break
-    if y < 0 or chosen.shape[y] * chosen.shape[x] > MAX_ELEMENTS:
+    chosen = image.levels[overview_level(image, y, x) if y >= 0 else -1]
+    if y < 0 or chosen.shape[y] * chosen.shape[x] > MAX_OVERVIEW:
         raise Unsupported(words.NO_SMALL_LEVEL, feature="thumbnail", key=chosen.path)
     return chosen
 

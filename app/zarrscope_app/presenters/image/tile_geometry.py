@@ -9,7 +9,7 @@ top.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -33,6 +33,8 @@ BASE_TILES = 4
 LEAST_SIDE = 64
 """The fewest pixels, along the longer side, of a level that stands for the whole plane. Some pyramids end with a level
 of a single pixel: contrast measured there fits nothing else."""
+MAX_OVERVIEW = 1 << 22
+"""The most elements of a plane that is read to stand for the whole one, unless there is no smaller one."""
 MAX_CHUNKS = 2048
 MAX_BYTES = 1 << 30
 
@@ -282,10 +284,22 @@ class TileSource:
 
 
 def overview_level(image: Image, y: int, x: int) -> int:
-    """The coarsest level of at least LEAST_SIDE pixels along the longer side, else the finest one."""
-    coarse_first = sorted(range(len(image.levels)), key=lambda k: -image.levels[k].factors[x])
-    sides = ((k, max(image.levels[k].shape[y], image.levels[k].shape[x])) for k in coarse_first)
-    return next((k for k, side in sides if side >= LEAST_SIDE), coarse_first[-1])
+    """The level that stands for the whole plane, as `overview_of` chooses it."""
+    fine_first = sorted(range(len(image.levels)), key=lambda k: image.levels[k].factors[x])
+    return fine_first[overview_of([(image.levels[k].shape[y], image.levels[k].shape[x]) for k in fine_first])]
+
+
+def overview_of(shapes: Sequence[tuple[int, ...]], most: int = MAX_OVERVIEW) -> int:
+    """Chooses one of the planes of a pyramid by their shapes, fine ones first: the coarsest of at least LEAST_SIDE
+    pixels along the longer side; a smaller one if that has more than `most` elements."""
+    chosen = last = len(shapes) - 1
+    for level in range(last, -1, -1):
+        if level < last and math.prod(shapes[level]) > most:
+            break
+        chosen = level
+        if max(shapes[level], default=0) >= LEAST_SIDE:
+            break
+    return chosen
 
 
 def cost(tile: Tiling, places: list[TilePlace], sources: tuple[TileSource, ...]) -> tuple[int, int]:

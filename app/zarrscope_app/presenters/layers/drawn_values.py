@@ -11,7 +11,7 @@ from zarrscope.ome.metadata import Channel
 from zarrscope.view.image import default_window
 from zarrscope.view.lazy import LazyView
 from zarrscope.view.render import as_numbers
-from zarrscope_app.presenters.image.tile_geometry import LEAST_SIDE
+from zarrscope_app.presenters.image.tile_geometry import overview_of
 
 if TYPE_CHECKING:
     from zarrscope.nodes.array import Array
@@ -56,11 +56,11 @@ def contrast_of(channel: Channel, data: tuple[LazyView, ...]) -> tuple[tuple[flo
 
 
 def _sample(data: tuple[LazyView, ...], channel: Channel) -> np.ndarray[Any, Any] | None:
-    """The plane of the coarsest level of at least LEAST_SIDE pixels, from which the contrast is computed; None if the
-    file states the contrast, or the plane is empty or too large."""
+    """The plane from which the contrast is computed; None if the file states the contrast, or the plane is empty or too
+    large."""
     if channel.window is not None:
         return None
-    coarsest = next((view for view in reversed(data) if max(view.shape[-2:], default=0) >= LEAST_SIDE), data[0])
+    coarsest = data[overview_of([view.shape[-2:] for view in data], SAMPLE_LIMIT)]
     while coarsest.ndim > 2:
         coarsest = coarsest[coarsest.shape[0] // 2]
     return np.asarray(coarsest) if 0 < coarsest.size <= SAMPLE_LIMIT else None
