@@ -9,7 +9,6 @@ written, against the server that it is made for: there with few examples, and no
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import zarrscope
 from contracts.operations import NAMES
 from contracts.places import PLACES, WRITABLE, Services
+from temporary import new_folder
 from zarrscope.errors import ZarrscopeError
 from zarrscope.nodes import move as moving
 from zarrscope.nodes.array import Array
@@ -45,7 +45,7 @@ EXAMPLES = {"s3": 3, "gs": 3, "abfs": 3, "ssh": 3, "sftp": 3}
 BEGINNING = (("/a", None), ("/a/b", 7), ("/a/a", None), ("/x.y", 9))
 STORES: dict[str, Callable[[], Store]] = {
     "memory": MemoryStore,
-    "local": lambda: LocalStore(tempfile.mkdtemp(), sync=False),
+    "local": lambda: LocalStore(new_folder(), sync=False),
     "rehearsal": lambda: Rehearsal(MemoryStore()),
 }
 

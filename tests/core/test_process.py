@@ -60,7 +60,8 @@ mmap.mmap = Map
 USE = """
 import tempfile
 import zarrscope
-group = zarrscope.open(tempfile.mkdtemp(), "w-")
+folder = tempfile.TemporaryDirectory()
+group = zarrscope.open(folder.name, "w-")
 made = group.create_array("/a", shape=(96, 512, 512), dtype="uint8", chunks=(32, 256, 256), codecs=["zstd"])
 made[...] = numpy.arange(96, dtype="u1")[:, None, None]
 for _ in range(3):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import itertools
-import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 from contracts.http_server import WebServer, web_server
 from contracts.store import Reading, Writing, machine
+from temporary import new_folder
 from zarrscope.stores.dry_run import Rehearsal
 from zarrscope.stores.fsspec import FsspecStore
 from zarrscope.stores.http import HTTPStore
@@ -293,7 +293,7 @@ class TestLongDeflatedZipOverHTTP(TestLongZipOverHTTP):
 
 
 TestRehearsalMachine = machine(lambda: Rehearsal(MemoryStore()))
-TestPlainLocalMachine = machine(lambda: PlainLocalStore(tempfile.mkdtemp(), sync=False))
+TestPlainLocalMachine = machine(lambda: PlainLocalStore(new_folder(), sync=False))
 TestDerivedMachine = machine(DerivedStore)
 TestPrefixMachine = machine(
     lambda: PrefixStore(MemoryStore({"in/here/too/x": b"", "in/hereafter": b""}), "in/here/to/")

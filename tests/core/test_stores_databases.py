@@ -9,7 +9,6 @@ import os
 import sqlite3
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +20,7 @@ import pytest
 import zarrscope
 from contracts.store import Reading, Writing
 from machine import zarr2
+from temporary import new_folder
 from zarrscope.errors import NotFound, Refused, Unreadable, Unsupported
 from zarrscope.stores.address import open_store, split_address
 from zarrscope.stores.dbm import _SqliteTable
@@ -62,7 +62,7 @@ class TestFrozenMapping(Reading):
 
 
 def database(scheme: str) -> Store:
-    return open_store(f"{scheme}://{tempfile.mkdtemp()}/x.{scheme}", "w-")
+    return open_store(f"{scheme}://{new_folder()}/x.{scheme}", "w-")
 
 
 class TestSQLite(Writing):

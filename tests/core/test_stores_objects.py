@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -20,6 +19,7 @@ from fsspec.implementations.dirfs import DirFileSystem
 
 import zarrscope
 from contracts.store import Reading, Writing, machine
+from temporary import new_folder
 from zarrscope.errors import NotFound, Refused, Unreadable, Unsupported
 from zarrscope.stores.address import open_store
 from zarrscope.stores.file_system import FileSystemStore
@@ -75,7 +75,7 @@ class TestZarrZip(Reading):
     """An archive that is still being written is read by its own methods, which cannot erase."""
 
     def filled(self, values: Mapping[str, bytes]) -> Store:
-        archive = zarr.storage.ZipStore(os.path.join(tempfile.mkdtemp(), "x.zip"), mode="w")
+        archive = zarr.storage.ZipStore(os.path.join(new_folder(), "x.zip"), mode="w")
         buffer = zarr.core.buffer.default_buffer_prototype().buffer
         for key, value in values.items():
             zarr.core.sync.sync(archive.set(key, buffer.from_bytes(value)))
