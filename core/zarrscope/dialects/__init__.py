@@ -16,6 +16,7 @@ from zarrscope.dialects import detection
 from zarrscope.dialects.detection import (
     LATE_PROBES,
     PROBES,
+    bare_root_dialects,
     detect,
     detect_broken,
     detect_listed,
@@ -49,6 +50,7 @@ __all__ = [
     "Node",
     "NodeKind",
     "StoredDocument",
+    "bare_root_dialects",
     "detect",
     "detect_broken",
     "detect_listed",

@@ -42,6 +42,8 @@ class DialectRow:
     late: bool = False
     """Whether `signs` are fetched only if no `signs` of other dialects exist, because this dialect is rare."""
     writes: bool = True
+    bare_root: bool = False
+    """Whether the root may have no document."""
 
     def make(self) -> Dialect:
         """Makes the dialect, with `lenient` False. Raises Unsupported if the plugin that adds it cannot be loaded."""
@@ -62,7 +64,7 @@ TABLE: tuple[DialectRow, ...] = (
     DialectRow("draft-2020", "drafts:draft_2020", ("zarr.json",)),
     DialectRow("draft-2019-06", "drafts:draft_2019_06", ("zarr.json",)),
     DialectRow("v2", "v2:V2", (".zgroup", ".zarray", ".zmetadata"), beside=(".zattrs",)),
-    DialectRow("n5", "n5:N5", ("attributes.json",)),
+    DialectRow("n5", "n5:N5", ("attributes.json",), bare_root=True),
     DialectRow("v1", "v1:V1", ("meta",), late=True, writes=False),
     DialectRow("draft-2019-05", "drafts:draft_2019_05", ("root.group.json", "root.array.json"), late=True),
 )
@@ -127,6 +129,11 @@ def written_dialects() -> tuple[str, ...]:
     """The ids of the dialects that can be written: first current ones, then drafts, then those of other packages."""
     names = sorted((row.name for row in TABLE if row.writes), key=lambda name: name.startswith("draft"))
     return (*names, *(name for name in registered("dialects") if name not in _BUILT_IN))
+
+
+def bare_root_dialects() -> tuple[str, ...]:
+    """The ids of the dialects whose hierarchies may have no document at the root."""
+    return tuple(row.name for row in TABLE if row.bare_root)
 
 
 def is_built_in(name: str) -> bool:

@@ -135,6 +135,11 @@ class N5(Dialect):
             return None
         return "array" if all(name in members for name in _DATASET) else "group"
 
+    def is_proof(self, path: str, documents: Mapping[str, StoredDocument]) -> bool:
+        """Whether the document is of a dataset, or states the version of N5: other programs use its name, too."""
+        members = glance(documents, prefix_of(path) + DOCUMENT)
+        return bool(members) and ("n5" in members or all(name in members for name in _DATASET))
+
     def guessed_kind(self, path: str, documents: Mapping[str, StoredDocument], beneath: Collection[str]) -> NodeKind:
         text = text_of(documents, prefix_of(path) + DOCUMENT)
         if sum(f'"{name}"'.encode() in text for name in _DATASET) > 1:

@@ -311,6 +311,11 @@ class Dialect(Protocol):
     def stated_kind(self, path: str, documents: Mapping[str, StoredDocument]) -> NodeKind | None:
         """The kind that the documents state, even if `parse` refuses them; None if they state none. Never raises."""
 
+    def is_proof(self, path: str, documents: Mapping[str, StoredDocument]) -> bool:
+        """Whether the documents of a node show that a store without a document at the root is of this dialect. Never
+        raises."""
+        return self.stated_kind(path, documents) is not None
+
     def guessed_kind(self, path: str, documents: Mapping[str, StoredDocument], beneath: Collection[str]) -> NodeKind:
         """The likely kind of a node whose document cannot be parsed, guessed from its text and the keys `beneath` it:
         names (prefixes end in a slash), and the keys of documents one level down ("a/zarr.json").

@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 from zarrscope.dialects import (
@@ -20,6 +19,8 @@ from zarrscope.dialects import (
     Node,
     NodeKind,
     StoredDocument,
+    bare_root_dialects,
+    dialect_named,
 )
 from zarrscope.dialects.defects import Defects, UnreadAttributes
 from zarrscope.dialects.parse_cache import parsed
@@ -27,7 +28,7 @@ from zarrscope.errors import BadMetadata, Denied, NotFound, ReadOnly, Refused, T
 from zarrscope.jsondoc.parse import ParsedBytes
 from zarrscope.model.metadata import ArrayMetadata, GroupMetadata
 from zarrscope.model.node_path import clean_path, join_path
-from zarrscope.model.storage import Answer, Entry, never
+from zarrscope.model.storage import Answer, never
 from zarrscope.nodes.detect import (
     PlainFolder,
     documents_at,
@@ -37,7 +38,7 @@ from zarrscope.nodes.detect import (
     keys_beneath,
     not_zarr,
 )
-from zarrscope.runtime.tuning import LARGE_DOCUMENT, SEARCHED_AT_ONCE
+from zarrscope.runtime.tuning import LARGE_DOCUMENT
 from zarrscope.stores.store import Store
 
 # Methods import modules that only they need, so that opening and reading stay quick.
@@ -387,17 +388,23 @@ class NodeContext:
         if (path == "/" or listed) and self.dialect.implicit == "prefix":
             return self._ruled(Node(path, group, {}))
         from zarrscope.nodes.consolidated_metadata import MAX_DEPTH
+        from zarrscope.nodes.search import has_folders, has_nodes, shows_dialect
 
         folder = len(self.dialects) > 1
-        if not (self.store.listable or folder) or path.count("/") > MAX_DEPTH:
+        searched = self.store.listable or folder or self.dialect.name in bare_root_dialects()
+        if not searched or path.count("/") > MAX_DEPTH:
             return None
         warnings: tuple[str, ...] = ()
-        if self.dialect.implicit == "prefix":
+        if not (self.store.listable or folder):
+            # The root's page shows whether the server has index pages: a page of an absent folder would deny it.
+            if not (has_folders(self, "/") and shows_dialect(self, path)):
+                return None
+        elif self.dialect.implicit == "prefix":
             if next(self.store.list_dir(self.dialect.listing(path)), None) is None:
                 return None
         elif folder and path == "/":
             pass  # a folder was opened because it has nodes, and is nothing but that
-        elif self.has_nodes(path):
+        elif has_nodes(self, path):
             warnings = ("This group has no document of its own; nodes lie beneath it",)
         else:
             return None
@@ -407,56 +414,6 @@ class NodeContext:
     def searches(self) -> bool:
         """Whether each folder without documents is searched for nodes, at the cost of some requests."""
         return self.store.remote and len(self.dialects) > 1
-
-    def has_nodes(self, path: str) -> bool:
-        """Whether there are nodes anywhere beneath `path`, as far as a search of limited size finds. Raises the first
-        error of the search if it finds none. The folders of a remote store are searched several at once."""
-        from zarrscope.runtime.threads import shared
-
-        queue, names = [path], PlainFolder.names
-        left = PlainFolder.searched_far if self.store.remote else PlainFolder.searched
-        failed: ZarrscopeError | None = None
-        while queue and left:
-            now = queue[: min(left, SEARCHED_AT_ONCE if self.store.remote else 1)]
-            left -= len(now)
-            found: dict[str, tuple[bool, list[str], ZarrscopeError | None]] = {}
-            most = min(100, names // len(now))
-
-            def search(here: str) -> None:
-                found[here] = self._search(here, most)  # noqa: B023 -- the loop waits for it
-
-            shared().share(now, search, len(now), waits=True)
-            queue = queue[len(now) :]
-            for there, below, error in (found[here] for here in now):
-                if there:
-                    return True
-                failed = failed or error
-                names -= 0 if self.store.listable else len(below)
-                queue += below
-        if failed is not None:
-            raise failed
-        return False
-
-    def _search(self, here: str, most: int) -> tuple[bool, list[str], ZarrscopeError | None]:
-        """Whether there are nodes directly beneath a path, the paths of its first `most` folders, and the first
-        error."""
-        try:
-            found = islice(self.dialect.children(here, islice(self._entries(here), 1000)), most)
-            below = [join_path(here, child.name) for child in found]
-        except Unreadable as error:  # one closed folder must not hide the nodes of all others
-            return False, [], error
-        keys = self.store.bulk.filter_existing([key for child in below for key in self.keys_of(child)])
-        answers = self.answers(keys).items()
-        errors = ((key, each) for key, each in answers if isinstance(each, ZarrscopeError))
-        failed = next((each.located(store=self.url, key=key) for key, each in errors), None)
-        return any(isinstance(answer, bytes) for _, answer in answers), below, failed
-
-    def _entries(self, path: str) -> Iterator[Entry]:
-        """The entries beneath a group, from a listing or from the index page of a web server."""
-        prefix = self.dialect.listing(path)
-        if self.store.listable:
-            return self.store.list_dir(prefix)
-        return (Entry(name, True) for name in self.store._named_folders(prefix) or ())
 
     def shown(self, path: str, found: Iterator[Child]) -> Iterator[Child]:
         """The children to show. This leaves out the group in which some dialects keep nothing but consolidated
@@ -493,6 +450,28 @@ def context_of(store: Store) -> NodeContext:
     """The context of the hierarchy in a store, for an array that has no context, such as an unpickled one. Raises
     NotFound."""
     detected, documents, asked = found_in(store)
+    detected = detected or with_bare_root(store, documents)
     if detected is None:
         raise not_zarr(store)
     return NodeContext(store, detected, documents, writable=store.writable, asked=asked)
+
+
+def with_bare_root(store: Store, documents: Mapping[str, bytes], chosen: str | None = None) -> Detected | None:
+    """The hierarchy of a store whose root has no document, if its dialect allows that and nodes of it lie beneath; else
+    None. `documents`: those at the root. `chosen`: the dialect that the caller asked for; then folders suffice.
+    """
+    from zarrscope.nodes.search import has_folders, shows_dialect
+
+    for name in bare_root_dialects():
+        if chosen not in (None, name):
+            continue
+        found = Detected(dialect_named(name))
+        context = NodeContext(store, found, {})
+        if shows_dialect(context, "/"):
+            why = "nodes of it lie beneath the root"
+        elif chosen is not None and not documents and has_folders(context, "/"):
+            why = "it was opened as such"
+        else:
+            continue
+        return replace(found, warnings=(f"The root has no document; it is shown as {found.dialect.title}: {why}",))
+    return None

@@ -216,6 +216,8 @@ class PlainFolder:
     """The same limit for stores in which each folder costs a round trip."""
     names = 200
     """The most names of a web server's index pages that are examined. Any page with links may look like an index."""
+    names_down = 50
+    """The same limit where the search goes down instead of across: it needs few names of each level."""
     warning = "This folder is not a hierarchy itself, but contains hierarchies"
 
 
@@ -261,6 +263,13 @@ class FoundRoot(NamedTuple):
 FIRST = ("zarr.json", ".zmetadata", ".zgroup")
 """The keys that are requested first from a remote store. They suffice for v3, and for v2 with consolidated metadata."""
 FIRST_OF_N5 = ("attributes.json", "zarr.json", ".zgroup")
+
+
+def is_named_n5(store: Store) -> bool:
+    """Whether the address of the store ends in ".n5"."""
+    return store.url.partition("?")[0].rstrip("/").lower().endswith(".n5")
+
+
 _needed_all: Memo[bool] = Memo(256)
 """For each remote folder: whether the last hierarchy that was opened in it needed more than these keys. The hierarchies
 beside it are probably alike, so all keys are then requested at once. That saves a round trip; a wrong guess costs
@@ -288,8 +297,8 @@ def found_in(
         fetched = fetch(store, new, passed_over=passed_over)
         documents.update((key, ParsedBytes(value)) for key, value in fetched.items())
 
-    place, _, name = store.url.partition("?")[0].rstrip("/").rpartition("/")
-    first = FIRST_OF_N5 if name.lower().endswith(".n5") else FIRST
+    place = store.url.partition("?")[0].rstrip("/").rpartition("/")[0]
+    first = FIRST_OF_N5 if is_named_n5(store) else FIRST
     enough = False
     if store.remote and dialect is not None:  # the caller knows the format, so no other one is searched for first
         ask(dialect_named(dialect, lenient=lenient).documents("/"))

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from zarrscope.dialects import Detected, dialect_named
 from zarrscope.errors import Conflict, NotFound, Refused, Unsupported, ZarrscopeError
 from zarrscope.model.node_path import join_path
-from zarrscope.nodes.context import NodeContext
-from zarrscope.nodes.detect import PlainFolder, found_in, look_above, not_zarr
+from zarrscope.nodes.context import NodeContext, with_bare_root
+from zarrscope.nodes.detect import PlainFolder, found_in, is_named_n5, look_above, not_zarr
 from zarrscope.nodes.group import Group
 from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope.stores.registry import Mode
@@ -308,13 +308,20 @@ def _opened(
             return _opened(repository, "r", dialect, lenient, consolidated, fallbacks)
         if mode in ("a", "w-"):
             return _created(store, dialect or "v3")
-        if dialect is None:
+        from zarrscope.nodes.search import has_nodes
+
+        named = is_named_n5(store)
+        if named or dialect is not None:
+            detected = with_bare_root(store, documents, dialect)
+        if dialect is None and detected is None:
             first, absent = PlainFolder.dialects()[0], asked - documents.keys()
             folder = NodeContext(store, Detected(first), {}, writable=mode != "r", folder=True, asked=absent)
-            if folder.has_nodes("/"):
+            if has_nodes(folder, "/"):
                 folder.warnings = (PlainFolder.warning,)
                 return Hierarchy(folder)
-        raise not_zarr(store)
+            detected = None if named else with_bare_root(store, documents)
+        if detected is None:
+            raise not_zarr(store)
     if mode == "w-":
         raise Conflict(
             f"There is a {detected.dialect.title} hierarchy already",

@@ -175,6 +175,9 @@ caller handles a result."""
 SEARCHED_AT_ONCE = 16
 """Folders of a remote place that are searched for hierarchies in parallel. Not measured: each search takes some rounds
 of requests."""
+SEARCHED_DOWN_AT_ONCE = 2
+"""The same where the search goes down instead of across: a wide step would use up the limit before it comes to the
+arrays. Not measured."""
 CHILDREN_AT_ONCE = 64
 """Children whose documents are fetched, or that are opened, in parallel (bench listing, and round trips of http)."""
 
