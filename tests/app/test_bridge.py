@@ -59,6 +59,23 @@ def test_a_timer_comes_between_two_turns(qapp: Any, monkeypatch: pytest.MonkeyPa
     assert [each for each in told if each != "timer"] == list(range(CALLS))
 
 
+def test_a_timer_begins_each_turn_but_the_first(qapp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the application's event loop Qt handles a signal that was emitted in a turn before timers that are due, so
+    that two or three turns ran between them."""
+    monkeypatch.setattr(bridges, "TURN", 0.0)
+    bridge, told, signals = Bridge(), list[int](), list[None]()
+    loop, patience = QEventLoop(), QTimer()
+    patience.timeout.connect(loop.quit)
+    bridge._posted.connect(lambda: signals.append(None))
+    for number in range(CALLS):
+        bridge.post(partial(told.append, number))
+    bridge.post(loop.quit)
+    patience.start(60_000)
+    loop.exec()
+    assert told == list(range(CALLS))
+    assert len(signals) == 1
+
+
 def test_calls_that_come_together_need_few_signals(qapp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bridges, "TURN", 60.0)
     bridge, told, turns = Bridge(), list[int](), list[None]()

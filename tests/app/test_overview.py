@@ -66,6 +66,11 @@ def plate(shelf: Shelf, window: bool = False) -> None:
             image(hierarchy, f"/plate/{path}/{i}", value, window)
 
 
+def _drawn(grid: Any) -> set[str]:
+    """The paths of the thumbnails that the grid keeps as they were drawn."""
+    return {path for path, _ in grid._images}
+
+
 class OverviewViewer(Viewer):
     @property
     def overview(self) -> OverviewPresenter:
@@ -335,14 +340,14 @@ def test_walking_a_plate_in_the_window(shelf: Shelf, robot: QtRobot) -> None:
     robot.open(shelf.address)
     robot.session.select("/plate")
     pane = robot.window.overview
-    robot.wait(lambda: pane.isVisible() and len(pane.grid._images) == 3, "the thumbnails")
+    robot.wait(lambda: pane.isVisible() and len(_drawn(pane.grid)) == 3, "the thumbnails")
     assert robot.sees("Plate P1: 3 wells")
     pane.grid.setFocus()
     QTest.keyClick(pane.grid, Qt.Key.Key_Right)
     assert pane.grid._current == (0, 2), "over the missing well"
     QTest.keyClick(pane.grid, Qt.Key.Key_Return)
     robot.wait(lambda: robot.session.state.path == "/plate/A/3" and len(pane.grid._cells) == 2, "the well")
-    robot.wait(lambda: len(pane.grid._images) == 2, "the fields, which stay in their places now")
+    robot.wait(lambda: len(_drawn(pane.grid)) == 5, "the fields, which stay in their places now")
 
     def choose() -> bool:
         if robot.session.state.path == "/plate/A/3" and pane.isVisible():
@@ -384,7 +389,7 @@ def test_a_thumbnail_that_arrives_paints_its_own_cell_only(shelf: Shelf, robot: 
     robot.open(shelf.address)
     robot.session.select("/plate")
     grid = robot.window.overview.grid
-    robot.wait(lambda: grid.isVisible() and len(grid._images) == 3, "the thumbnails")
+    robot.wait(lambda: grid.isVisible() and len(_drawn(grid)) == 3, "the thumbnails")
     drawn: list[str] = []
     draw = grid._draw
 
@@ -413,7 +418,7 @@ def test_a_thumbnail_is_scaled_once(shelf: Shelf, robot: QtRobot, monkeypatch: p
     robot.open(shelf.address)
     robot.session.select("/plate")
     grid = robot.window.overview.grid
-    robot.wait(lambda: grid.isVisible() and len(grid._images) == 3 and not grid._state.loading, "the thumbnails")
+    robot.wait(lambda: grid.isVisible() and len(_drawn(grid)) == 3 and not grid._state.loading, "the thumbnails")
     scaled = Mock(wraps=grid._scaled)
     monkeypatch.setattr(grid, "_scaled", scaled)
     monkeypatch.setattr(overviews, "_KEPT_PIXELS", 1)  # the visible ones are kept nevertheless
@@ -422,6 +427,27 @@ def test_a_thumbnail_is_scaled_once(shelf: Shelf, robot: QtRobot, monkeypatch: p
     grid.zoom_by(1.5)
     grid.repaint()
     assert len({id(call.args[0]) for call in scaled.call_args_list}) == scaled.call_count == 3
+
+
+def test_thumbnails_are_not_scaled_again_after_a_look_at_a_well(
+    shelf: Shelf, robot: QtRobot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Scaling those of a plate of 384 wells takes longer than a frame."""
+    plate(shelf)
+    robot.open(shelf.address)
+    robot.session.select("/plate")
+    grid = robot.window.overview.grid
+    robot.wait(lambda: grid.isVisible() and len(_drawn(grid)) == 3 and not grid._state.loading, "the thumbnails")
+    scaled = Mock(wraps=grid._scaled)
+    monkeypatch.setattr(grid, "_scaled", scaled)
+    robot.session.select("/plate/A/3")
+    robot.wait(lambda: scaled.call_count == 2 and not grid._state.loading, "the fields of the well")
+    robot.session.select("/plate")
+    robot.wait(lambda: len(grid._state.cells) == 3, "the plate")
+    grid.repaint()
+    assert scaled.call_count == 2
+    robot.window.overview.attach(None)
+    assert not grid._images
 
 
 def test_a_wider_contrast_draws_few_thumbnails_at_a_time(

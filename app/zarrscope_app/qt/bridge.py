@@ -1,7 +1,8 @@
 """The only way from any thread to the Qt thread: a queue of calls, and a queued signal to a QObject that runs them.
 
 Calls run in turns of a few milliseconds. Qt handles all queued signals before it looks at timers and input again, so
-with one signal for each call, dozens of results that arrive together would hold up the mouse and the keyboard.
+with one signal for each call, dozens of results that arrive together would hold up the mouse and the keyboard. For the
+same reason a timer of no duration begins the next turn, and not another signal: it comes after input and other timers.
 
 `Bridge.post` is the `Post` that presenters and background workers need. After `close` no posted call is run, so a late
 result never reaches a deleted widget.
@@ -17,9 +18,9 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from zarrscope_app.qt.toolkit.core import QObject, Qt, Signal
+from zarrscope_app.qt.toolkit.core import QObject, Qt, QTimer, Signal
 
-TURN = 0.003
+TURN = 0.002
 """Seconds after which a turn ends: the calls that are left wait until timers and input have been handled."""
 
 
@@ -36,7 +37,10 @@ class Bridge(QObject):
         self._open = True
         self._calls: deque[Callable[[], None]] = deque()
         self._woken = False
-        """Whether a signal was emitted that has not arrived; then no other one is needed."""
+        """Whether a signal was emitted that has not arrived, or the timer runs; then no other signal is needed."""
+        self._next_turn = QTimer(self)
+        self._next_turn.setSingleShot(True)
+        self._next_turn.timeout.connect(self._run)
         self._posted.connect(self._run, Qt.ConnectionType.QueuedConnection)  # type: ignore[call-arg]  # PyQt6's stubs lack the second argument
 
     def post(self, call: Callable[[], None]) -> None:
@@ -60,12 +64,17 @@ class Bridge(QObject):
                 self.close()
 
     def _run(self) -> None:
-        self._woken = False  # before the queue is read: a call that is posted from now on emits a signal
+        # Calls that are posted from here on need no signal, which would come before input. The timer also runs while a
+        # call has an event loop of its own (a dialog), and after a call that fails.
+        self._woken = True
+        self._next_turn.start(0)
         end = time.perf_counter() + TURN
         while self._calls:  # after `close` no posted call runs
-            call = self._calls.popleft()
-            if self._calls:
-                self._wake()  # before the call, which may fail, or run an event loop of its own (a dialog)
-            call()
+            self._calls.popleft()()
             if time.perf_counter() >= end:
                 return
+        self._woken = False
+        if self._calls:  # posted by another thread since the last look, without a signal
+            self._woken = True
+        else:
+            self._next_turn.stop()

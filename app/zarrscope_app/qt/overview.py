@@ -64,6 +64,7 @@ class OverviewPane(QWidget):
     def attach(self, presenter: OverviewPresenter | None) -> None:
         """Shows another session's images."""
         old, self._presenter = self._presenter, presenter
+        self.grid.forget_drawn()
         follow(old, presenter, self._changed)
 
     def zoom_by(self, factor: float) -> None:
@@ -111,10 +112,12 @@ class _Grid(QWidget):
         super().__init__()
         self._state = OverviewState()
         self._cells: dict[tuple[int, int], Cell] = {}
-        self._images: dict[str, tuple[object, QPixmap]] = {}
-        """Path → (the thumbnail, the thumbnail as it is drawn)."""
+        self._images: dict[tuple[str, int], tuple[object, QPixmap]] = {}
+        """(Path, side) → (the thumbnail, the thumbnail as it is drawn)."""
+        self._image_pixels = 0
+        """The pixels of all drawn thumbnails that are kept."""
         self._drawn_as: tuple[object, ...] = ()
-        """The side, resolution and background of the drawn thumbnails."""
+        """The resolution and background of the drawn thumbnails."""
         self._current = (0, 0)
         self._zoom = 1.0
         """The size of the thumbnails relative to those that fit the space."""
@@ -129,7 +132,6 @@ class _Grid(QWidget):
         self._state = state
         self._cells = {(cell.row, cell.column): cell for cell in state.cells}
         if [c.path for c in state.cells] != [c.path for c in before.cells]:
-            self._images.clear()
             self._zoom = 1.0
             self._current = (state.cells[0].row, state.cells[0].column) if state.cells else (0, 0)
         elif (state.title, state.rows, state.columns) == (before.title, before.rows, before.columns):
@@ -311,22 +313,29 @@ class _Grid(QWidget):
             painter.drawLine(box.topLeft(), box.bottomRight())
             painter.drawLine(box.topRight(), box.bottomLeft())
             return
-        held = self._images.get(cell.path)
+        key = cell.path, box.width()
+        held = self._images.get(key)
         if held is None or held[0] is not cell.rgb:
-            held = cell.rgb, self._scaled(cell.rgb, box.size())
-            self._images[cell.path] = held
+            made = self._scaled(cell.rgb, box.size())
+            self._image_pixels += made.width() * made.height() if held is None else 0
+            self._images[key] = held = cell.rgb, made
         painter.drawPixmap(box.topLeft(), held[1])
 
+    def forget_drawn(self) -> None:
+        """Drops the drawn thumbnails, which are made again when they are painted."""
+        self._images.clear()
+        self._image_pixels = 0
+
     def _keep_drawn(self) -> None:
-        """Drops the drawn thumbnails if they have another size, resolution or background now, or take too much memory.
-        They are kept because scaling takes longer than all else of a painting; those in sight always are."""
+        """Drops the drawn thumbnails if they have another resolution or background now, or take too much memory. They
+        are kept because scaling takes longer than all else of a painting; those in sight always are, and those of the
+        collection that was displayed before, because one walks from a plate to a well and back."""
         ratio = self.devicePixelRatioF()
-        side = round(self._laid_out()[2] * ratio)
-        drawn_as = side, ratio, self.palette().cacheKey()
+        drawn_as = ratio, self.palette().cacheKey()
         sight = self.visibleRegion().boundingRect()
         most = max(_KEPT_PIXELS, round(2 * sight.width() * sight.height() * ratio * ratio))
-        if drawn_as != self._drawn_as or len(self._images) * side * side > most:
-            self._images.clear()
+        if drawn_as != self._drawn_as or self._image_pixels > most:
+            self.forget_drawn()
             self._drawn_as = drawn_as
 
     def _scaled(self, rgb: npt.NDArray[np.uint8], size: QSize) -> QPixmap:
