@@ -22,6 +22,7 @@ from zarrscope_app.presenters.image import composition, navigation, tile_manager
 from zarrscope_app.presenters.nodes import presenter as nodes
 from zarrscope_app.presenters.session import session as sessions
 from zarrscope_app.presenters.session.view_models import facts_of
+from zarrscope_app.qt import tree_model
 from zarrscope_app.qt.nodes import NodeActions
 from zarrscope_resources import icons
 
@@ -182,6 +183,45 @@ def test_the_width_of_the_kinds_is_measured_from_two_rows(robot: QtRobot, monkey
     hints.clear()
     assert 0 < view.sizeHintForColumn(1) <= full
     assert not hints, "measured once, until a row changes"
+
+
+@pytest.mark.parametrize("remembered", [True, False])
+def test_a_change_in_a_group_paints_the_rows_that_look_different(
+    robot: QtRobot, monkeypatch: pytest.MonkeyPatch, remembered: bool
+) -> None:
+    """All visible rows are painted if some of them are not remembered: a scroll may have passed more than that."""
+    robot.wait(lambda: len(robot.rows()) > MANY, "all rows")
+    view, model, tree = robot.window.tree.view, robot.window.tree.model, robot.session.tree
+    assert model is not None
+    if not remembered:
+        monkeypatch.setattr(tree_model, "_MOST_PAINTED", 3)
+        model._painted.clear()
+    view.viewport().repaint()
+    for _ in range(20):
+        QApplication.processEvents()
+    painted: set[str] = set()
+    note = model.note_painted
+
+    def noted(index: Any) -> None:
+        row = model.row_of(index)
+        assert row is not None
+        painted.add(row.path)
+        note(index)
+
+    monkeypatch.setattr(model, "note_painted", noted)
+    visible = [model.row_of(index) for index in view._visible()]
+    changed, *others = (row for row in visible if row is not None and row.depth and row.kind == "array")
+    tree.mark(changed.path, "labels")
+    robot.wait(lambda: changed.path in painted, "the row with its icon")
+    for _ in range(20):
+        QApplication.processEvents()
+    now = tree.row(changed.id)
+    assert now.icon == "labels"
+    assert model._painted.get(changed.id, now) == now
+    assert painted.isdisjoint(row.path for row in others) == remembered
+    painted.clear()
+    tree.mark(changed.path, "plate")
+    robot.wait(lambda: changed.path in painted, "the row with its next icon")
 
 
 def test_painting_the_tree_does_not_ask_which_node_may_be_renamed(robot: QtRobot) -> None:

@@ -92,6 +92,7 @@ class TreePane(QWidget):
             self.model.named.connect(self.renamed)
             self.model.at_end = self.view.at_end
             self.model.rekinded.connect(self.view.lay_out_again)
+            self.model.repaint.connect(self.view.paint_again)
         self.view.setModel(self.model)
         if old is not None:
             old.deleteLater()
@@ -342,6 +343,8 @@ class _RowPainter(QStyledItemDelegate):
             option.textElideMode = Qt.TextElideMode.ElideRight  # for names the view's own mode is right
         option.rect = view.room(model, index, option.rect)
         super().paint(painter, option, index)
+        if not second:
+            model.note_painted(index)
 
 
 class _View(QTreeView):
@@ -439,3 +442,9 @@ class _View(QTreeView):
     def lay_out_again(self) -> None:
         """Updates the layout after some rows have become expandable, or are no longer."""
         self.scheduleDelayedItemsLayout()
+
+    def paint_again(self) -> None:
+        """Paints every visible row again."""
+        viewport = self.viewport()
+        if viewport is not None:
+            viewport.update()

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 
 _WINDOW = 200
+_MOST_PAINTED = 128
+"""The most painted rows that are remembered until their group changes: more than are visible, fewer than a fast scroll
+passes."""
 _NOTE = 1 << 44
 """The id of a row plus this number is the id of the child row that shows the row's sentence."""
 _ABOVE = 1 << 45
@@ -55,12 +58,18 @@ class TreeModel(QAbstractItemModel):
     """Emits (path, the typed name)."""
     rekinded = Signal()
     """Emitted when a row has become expandable, or is no longer."""
+    repaint = Signal()
+    """Emitted when any visible row may look different."""
 
     def __init__(self, presenter: TreePresenter | RootsPresenter, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._presenter = presenter
         self._rows: dict[int, TreeRow] = {}
         """The rows that were painted since the last change."""
+        self._painted: dict[int, TreeRow] = {}
+        """The rows as they are on the screen, to find those that look different after a change."""
+        self._forgotten = False
+        """Whether rows may be on the screen that are not in `_painted`."""
         self._children: dict[int, list[int]] = {}
         self._places: dict[int, dict[int, int]] = {}
         """Row → the positions of its children in the model, as far as they were requested."""
@@ -102,6 +111,35 @@ class TreeModel(QAbstractItemModel):
             except KeyError:
                 return None
         return self._rows[id]
+
+    def note_painted(self, index: Index) -> None:
+        """Remembers how a row looks on the screen. The view calls this when it paints the row."""
+        id = index.internalId()
+        row = self._rows.get(id)
+        if row is None or id in self._painted:
+            return
+        if len(self._painted) >= _MOST_PAINTED:
+            self._painted.clear()
+            self._forgotten = True
+        self._painted[id] = row
+
+    def _changed_cells(self, id: int) -> None:
+        """Emits `dataChanged` for each row of a group that looks different now, and for the group's own row. For a
+        range of cells Qt would paint every visible row."""
+        if self._forgotten:
+            self._forgotten = False
+            self._painted.clear()
+            self.repaint.emit()
+        cells = [self.index_of(id)]
+        for place, child in enumerate(self._children.get(id, ())):
+            before = self._painted.get(child)
+            if child >= _NOTE or (before is not None and before != self._row(child)):
+                self._painted.pop(child, None)
+                cells.append(self.createIndex(place, 0, child))
+        for cell in cells:
+            for column in range(2):
+                beside = cell.siblingAtColumn(column)
+                self.dataChanged.emit(beside, beside)
 
     def widest_texts(self, indices: Iterable[QModelIndex], width: Callable[[str], int]) -> list[QModelIndex]:
         """The cells of the second column with the widest text, one with an icon and one without. Qt would lay out the
@@ -198,11 +236,8 @@ class TreeModel(QAbstractItemModel):
             known.update(can)  # a row that moved was removed first
         if rekinded:
             self.rekinded.emit()
-        # Read again: a slot of rowsInserted may have called `include`, which changes the children in the model.
-        shown = self._children.get(id)
-        if shown:
-            self.dataChanged.emit(self.createIndex(0, 0, shown[0]), self.createIndex(len(shown) - 1, 1, shown[-1]))
-        self.dataChanged.emit(index, index.siblingAtColumn(1))
+        # A slot of rowsInserted may have called `include`, which changes the children in the model.
+        self._changed_cells(id)
         self._follow(id, row.expanded)
         expanded = set(presenter.expanded_beneath(id))
         for child in [child for child in wanted if child in self._unfolded and child not in expanded]:
@@ -251,7 +286,7 @@ class TreeModel(QAbstractItemModel):
         for child in self._children.pop(id, []):
             self._forget(child)
         self._unfolded.discard(id)
-        for held in (self._rows, self._parents, self._windows, self._places, self._expandable):
+        for held in (self._rows, self._painted, self._parents, self._windows, self._places, self._expandable):
             held.pop(id, None)
 
     # ---------------------------------------------------------------- Qt's interface
