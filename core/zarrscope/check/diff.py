@@ -199,12 +199,14 @@ class _Comparison:
             yield NodeDifference(path, "codecs", codecs[0], codecs[1])
 
     def _attributes(self, node: Group | Array) -> Mapping[str, Any]:
-        """The attributes, without the one that holds dimension names: these are compared separately."""
-        names = node.dimension_names if isinstance(node, Array) else None
-        place = dialect_named(node.metadata.dialect).names_in
-        if self.strict or names is None or place is None:
+        """The attributes as they were before a conversion, without the one that holds dimension names: these are
+        compared separately."""
+        if self.strict:
             return node.attributes
-        return {name: value for name, value in node.attributes.items() if name != place}
+        names = node.dimension_names if isinstance(node, Array) else None
+        dialect = dialect_named(node.metadata.dialect)
+        place = dialect.names_in if names is not None else None
+        return dialect.restored({name: value for name, value in node.attributes.items() if name != place})
 
     def _documents(self, path: str, left: Group | Array, right: Group | Array) -> Iterator[NodeDifference]:
         dialects = left.metadata.dialect, right.metadata.dialect

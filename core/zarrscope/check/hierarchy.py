@@ -21,7 +21,7 @@ from zarrscope.check.chunks import StoredChunks
 from zarrscope.check.consolidated import copies, stale_copies
 from zarrscope.check.coverage import Coverage
 from zarrscope.check.finding import Finding, Severity, descendant, finding_of
-from zarrscope.dialects import Dialect, StoredDocument, dialect_named
+from zarrscope.dialects import Dialect, StoredDocument, bare_root_dialects, dialect_named
 from zarrscope.dialects.defects import as_far_as_read
 from zarrscope.dialects.protocol import NodeKind
 from zarrscope.errors import BadMetadata, NotFound, Unsupported, ZarrscopeError
@@ -35,6 +35,7 @@ from zarrscope.nodes.consolidated_metadata import MAX_DEPTH
 from zarrscope.nodes.detect import fetch
 from zarrscope.nodes.hierarchy import Group, Hierarchy
 from zarrscope.nodes.opening import open as open_hierarchy
+from zarrscope.nodes.search import shows_dialect
 
 OME_KEYS = frozenset(("ome", "multiscales", "plate", "well", "image-label", "omero", "bioformats2raw.layout"))
 """Attributes that identify a group as OME-Zarr ("labels" alone may have another meaning)."""
@@ -445,7 +446,14 @@ class _Check:
         except ZarrscopeError:
             return False
         chunks = [key for key in first if key not in documents]
-        return bool(chunks) and all(_looks_like_a_chunk(key) for key in chunks)
+        if not chunks or not all(_looks_like_a_chunk(key) for key in chunks):
+            return False
+        if dialect.name not in bare_root_dialects():
+            return True
+        try:  # arrays of N5 may be called "0", "1" …, and their chunks are listed before their documents
+            return not shows_dialect(self.hierarchy._nodes, path)
+        except ZarrscopeError:
+            return False
 
     def _beneath(self, path: str, node: Array) -> list[Finding]:
         """Findings for nodes one level beneath an array, for a check that does not list the array's chunks."""

@@ -38,6 +38,11 @@ def attributes(
         hidden = before.filters_in
         if hidden and hidden != after.filters_in and _is_filters(own.get(hidden), metadata):
             del own[hidden]  # the attribute holds codecs, which are in the array's metadata
+    if before.name != after.name:
+        carried, note = after.carried(before.restored(own), "group" if metadata is None else "array")
+        own = dict(carried)
+        notes += [note] if note else []
+    if metadata is not None:
         return own, notes
     if after.ome_zarr == "0.5" != before.ome_zarr and "ome" not in own:
         own, note = upgraded(own, path, shape_of)
@@ -45,7 +50,7 @@ def attributes(
         own, note = downgraded(own)
     else:
         return own, notes
-    return own, [note] if note else []
+    return own, [*notes, note] if note else notes
 
 
 def _drop_names(own: JsonObject, metadata: ArrayMetadata, before: Dialect, after: Dialect) -> None:

@@ -53,6 +53,11 @@ _OWN = ("n5", "dimensions", "blockSize", "dataType", "compression", "compression
 _DATASET = ("dimensions", "blockSize", "dataType")
 """A document with all of these members describes a dataset."""
 
+_READ = ("axes", "units", "resolution")
+"""Attributes of a dataset that tensorstore reads. It does not open the dataset if they are not lists of its rank."""
+CARRIED = "zarr_attributes"
+"""The attribute that holds converted attributes whose names have another meaning in N5."""
+
 
 @dataclass(frozen=True)
 class N5(Dialect):
@@ -101,8 +106,31 @@ class N5(Dialect):
 
     def check_name(self, name: str) -> None:
         check_plain_name(name, self.title)
-        if name == DOCUMENT or name.isdigit():
-            raise Refused(f"{name!r} would be taken for a document or a block", advice="Choose another name.")
+        if name == DOCUMENT:
+            raise Refused(f"{name!r} would be taken for a document", advice="Choose another name.")
+
+    def carried(self, attributes: Mapping[str, Any], kind: NodeKind) -> tuple[Mapping[str, Any], str]:
+        """Puts attributes that N5 or tensorstore would read as their own into the attribute CARRIED."""
+        # zarr-python 2 takes a group that has `dimensions` for a dataset
+        taken = (*_OWN, *_READ, CARRIED) if kind == "array" else ("n5", "dimensions", CARRIED)
+        moved = {name: attributes[name] for name in attributes if name in taken}
+        if not moved:
+            return attributes, ""
+        rest = {name: value for name, value in attributes.items() if name not in moved}
+        named = "the attribute" if len(moved) == 1 else "the attributes"
+        kept = "it is" if len(moved) == 1 else "they are"
+        told = f"N5 reads {named} {', '.join(map(repr, moved))} in its own way: {kept} kept within {CARRIED!r}"
+        return {**rest, CARRIED: moved}, told
+
+    def restored(self, attributes: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Takes attributes out of the attribute CARRIED, except those that were given a value beside it since."""
+        held = attributes.get(CARRIED)
+        if not isinstance(held, Mapping):
+            return attributes
+        rest = {name: value for name, value in attributes.items() if name != CARRIED}
+        left = {name: value for name, value in held.items() if name in rest}
+        back = {name: value for name, value in held.items() if name not in rest}
+        return {**rest, **back, **({CARRIED: left} if left else {})}
 
     # ------------------------------------------------------------------ reading
     def recognize(self, documents: Mapping[str, bytes]) -> Detected | None:

@@ -217,6 +217,15 @@ class Dialect(Protocol):
         """The attribute that holds the names of dimensions; None where the document has a member for them."""
         return DIMENSIONS
 
+    def carried(self, attributes: Mapping[str, Any], kind: NodeKind) -> tuple[Mapping[str, Any], str]:
+        """The attributes of a node of another dialect as they are stored in this one. Those that would get another
+        meaning here are kept elsewhere, and a sentence names them, else ""; `restored` returns them."""
+        return attributes, ""
+
+    def restored(self, attributes: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The attributes of a node with those that `carried` has put elsewhere in their own places."""
+        return attributes
+
     @property
     def filters_in(self) -> str | None:
         """The attribute in which filters are stored; None if the documents have a member for them."""
