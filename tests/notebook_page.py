@@ -1,7 +1,7 @@
 """The notebook's widget in a page of Chromium without Jupyter: its messages go to an Explorer in this process and back.
 
-Counts the gestures (a click, a key with its modifiers, or a text typed in one go) and the bytes that are sent to the
-page, without those of the widget's first state.
+Counts the gestures (a click, a key with its modifiers, or a text typed in one go), the bytes that are sent to the page,
+without those of the widget's first state, and the bytes that the page sends.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class WidgetPage:
         self.widget = Explorer(url, editable=editable, height=height, settings=Forgetful(), post=self.post)
         self.session = self.widget.session
         self.gestures: list[str] = []
-        self.bytes = 0
+        self.bytes = self.bytes_back = 0
         self.errors: list[str] = []
         self._messages: list[tuple[dict[str, Any], list[bytes]]] = []
         self.widget.send = self._keep
@@ -90,6 +90,7 @@ class WidgetPage:
     def pump(self) -> None:
         """Carries the messages in both directions."""
         for message in self.page.evaluate("() => sent.splice(0)"):
+            self.bytes_back += len(json.dumps(message))
             self.widget._receive(self.widget, message, [])
         self.post.run()
         now = self._state()
@@ -117,8 +118,8 @@ class WidgetPage:
         self.wait(lambda: self.page.evaluate(script), script)
 
     def begin(self) -> None:
-        """Forgets the gestures and bytes before."""
-        self.gestures, self.bytes = [], 0
+        """Forgets the gestures and bytes until now."""
+        self.gestures, self.bytes, self.bytes_back = [], 0, 0
 
     def click(self, selector: str, *modifiers: str, double: bool = False) -> None:
         self.until(f"!!document.querySelector({json.dumps(selector)})")

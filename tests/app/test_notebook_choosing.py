@@ -62,6 +62,10 @@ def test_several_nodes_are_chosen_with_ctrl_and_shift(opened_widget: Open, tmp_p
         page.wait(
             lambda: edit.several == ("/a.zarr", "/b.zarr", "/c.zarr"), "the same nodes: no others of another place"
         )
+    page.page.locator(".zs-tree").focus()
+    page.press("Control+a")
+    page.wait(lambda: marked(page) == [f"{name}.zarr" for name in "abcd"], "all of this place, without its root")
+    page.click(row("d"), "Control")
     page.click(row("b"), "Control")
     page.click(row("c"), "Control")
     page.wait(lambda: not edit.several and marked(page) == ["a.zarr"], "a alone again")

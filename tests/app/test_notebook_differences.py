@@ -14,7 +14,7 @@ pytest.importorskip("anywidget")
 
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.jupyter import Explorer
-from zarrscope_app.jupyter.differences import difference, is_small
+from zarrscope_app.jupyter.differences import LONG, checksum, difference, is_small, with_text_edits
 from zarrscope_app.presenters import Forgetful
 
 VALUES = st.none() | st.booleans() | st.integers(0, 3) | st.sampled_from(["", "a", "b"]) | st.just(1.0)
@@ -28,7 +28,7 @@ def patched(old: Any, change: Any) -> Any:
     if change is None:
         return old
     if isinstance(change, list):
-        return change[0]
+        return change[0] if len(change) == 1 else with_text_edits(old, change)
     named = dict(enumerate(old)) if isinstance(old, list) else dict(old)
     for name, each in change.items():
         key = int(name) if isinstance(old, list) else name
@@ -48,6 +48,34 @@ def test_only_the_changed_member_is_in_it() -> None:
     new = {"rows": [{"text": "0.2", "unit": "µm"}, {"text": "2", "unit": "µm"}], "sizes": [1, 2, 4]}
     assert difference(old, new) == {"rows": {"1": {"text": ["2"]}}, "sizes": [[1, 2, 4]]}
     assert not is_small({"a": ["0123456789"]}, {"a": "0123456789"})
+
+
+PIECES = st.lists(st.sampled_from(["a", "b", "\n", "µ", "𝄞", "𝄟", "é" * 30, "x" * 90]), max_size=12).map("".join)
+
+
+@given(PIECES, PIECES, PIECES, PIECES, PIECES)
+def test_changes_of_a_long_text_are_sent_as_edits(before: str, first: str, kept: str, last: str, after: str) -> None:
+    old, new = before + kept + after, before + first + kept + last + after
+    for a, b in ((old, new), (new, old)):
+        found = difference({"text": a}, {"text": b})
+        assert patched({"text": a}, json.loads(json.dumps(found))) == {"text": b}
+        if found is not None and len(b) < LONG:
+            assert found == {"text": [b]}
+
+
+def test_a_small_edit_of_a_long_text_takes_few_bytes() -> None:
+    old = "\n".join(f'"channel {i}": "𝄞 {i * 7919}",' for i in range(2000))
+    new = old.replace('"channel 1000": "𝄞 7919000"', '"channel 1000": "nuclei"')
+    (found,) = difference({"text": old}, {"text": new}).values()
+    assert old.encode("utf-16-le")[2 * found[0] : 2 * found[1]].decode("utf-16-le") == "𝄞 7919000"
+    assert found[2] == "nuclei"
+    assert with_text_edits(old, found) == new
+    both = new.replace('"channel 990"', '"channel of old"').replace('"channel 1500": "𝄞 11878500",\n', "")
+    found = difference(old, both)
+    assert with_text_edits(old, found) == both
+    assert len(found) == 9
+    assert len(json.dumps(found)) < 100
+    assert checksum("a𝄞") == checksum("a" + chr(0xD834) + chr(0xDD1E)), "browsers send a character in two halves"
 
 
 def test_a_page_that_opens_later_gets_the_present_content(tmp_path: Any) -> None:
@@ -73,10 +101,10 @@ def test_a_page_that_opens_later_gets_the_present_content(tmp_path: Any) -> None
             assert held["panel"] == json.loads(json.dumps(whole)), "the whole form is not sent again"
             assert len(json.dumps(held["changes"])) < 1500
             assert patched(held["panel"], held["changes"]["panel"]) == json.loads(json.dumps(widget.view["panel"]))
-        mailbox.run_until(lambda: text in widget.diff)
+        mailbox.run_until(lambda: text in widget.view["diff"])
         widget._receive(widget, {"do": "session.set_tab", "args": ["info"]})
         mailbox.run_until(lambda: "info" in widget.view["panel"])
-        assert widget.diff == ""
+        assert widget.view["diff"] == ""
         assert "panel" not in widget.changes or widget.panel.get("tab") == "info"
     finally:
         widget.session.edit.revert()

@@ -94,7 +94,8 @@ def test_three_images_are_mended_saved_and_undone(opened_widget: Open, tmp_path:
     assert page.page.locator(name).get_attribute("placeholder") == "3 values"
     page.click(name)
     page.wait(lambda: edit.state.changes == 6 and not edit.state.waits, "the size at both levels")
-    page.wait(lambda: page.widget.diff.count("0.5") == 6, "the changes beneath; the form waits for the field in use")
+    told = "the changes beneath; the form waits for the field in use"
+    page.wait(lambda: page.widget.view["diff"].count("0.5") == 6, told)
     first = page.bytes
     page.type("DAPI")
     page.press("Enter")

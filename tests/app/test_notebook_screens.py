@@ -144,3 +144,25 @@ def test_complex_values_stand_in_two_lines_and_headings_stay(widget_page: Shown,
     )
     assert max(map(abs, heads)) < 2, "a heading is scrolled away"
     page.page.screenshot(path=str(tmp_path / "wide.png"))
+
+
+def test_a_line_fills_its_pane_and_has_numbers_at_its_edges(widget_page: Shown, tmp_path: Path) -> None:
+    with zarrscope.open(str(tmp_path / "a.zarr"), "w-") as h:
+        h.create_array("/line", shape=(3000,), dtype="f4", chunks=(1000,))[...] = np.linspace(-2, 5, 3000)
+    for height in (250, 560):
+        page = widget_page(tmp_path / "a.zarr/line", 500, height)
+        page.until("document.querySelector('.zs-plot [data-mark=high]')?.textContent === '5'")
+        marks = page.page.eval_on_selector_all(".zs-plot [data-mark]", "(all) => all.map((each) => each.textContent)")
+        assert marks == ["5", "-2", "0", "2,999"]
+        page.until("document.querySelector('.zs-linecanvas').height > 0")
+        told = page.page.evaluate(
+            "() => { const p = document.querySelector('.zs-pane'), c = document.querySelector('.zs-linecanvas');"
+            " return [c.clientHeight / p.clientHeight, c.height / c.clientHeight, p.scrollHeight - p.clientHeight]; }"
+        )
+        assert told[0] > 0.6, "the line fills its pane"
+        assert told[1:] == [1, 0], "it is drawn as large as it is shown, and nothing is scrolled"
+        page.page.screenshot(path=str(tmp_path / f"line{height}.png"))
+        page.page.evaluate("() => { document.getElementById('el').style.width = '430px'; }")
+        page.page.wait_for_function(
+            "() => { const c = document.querySelector('.zs-linecanvas'); return c.width === c.clientWidth; }"
+        )

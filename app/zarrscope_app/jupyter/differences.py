@@ -1,18 +1,28 @@
 """The difference between two contents of a part, so that a small change of a large part is sent in few bytes.
 
 A difference is nested like the content: it holds what changed under its name or its position in a list. A new value is
-a list of this one value. {"rows": {"3": {"text": ["0.5"]}}} sets the text of the fourth row to "0.5".
+a list of this one value. {"rows": {"3": {"text": ["0.5"]}}} sets the text of the fourth row to "0.5". Edits of a long
+text are a list of three elements for each: the first character that is replaced, the one after the last, and the new
+characters. {"text": [120, 123, "0.5", 200, 200, "x"]} replaces three characters and inserts one. Characters are counted
+in the old text as browsers count them, in units of UTF-16.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import zlib
+from collections.abc import Iterable, Iterator
+from difflib import SequenceMatcher
 from typing import Any
 
 SHARE = 0.5
 """The largest difference that is sent in place of the content, as a share of the content's bytes. Each difference is
 one from the content that was sent last in full, so that a page which is opened later needs no history."""
+LONG = 200
+"""Characters from which on a text is sent as edits of the earlier text."""
+MOST_LINES = 1000
+"""The most lines between the first change and the last that are searched for unchanged ones; of more, the whole is
+replaced."""
 
 
 def difference(old: Any, new: Any) -> Any:
@@ -23,6 +33,8 @@ def difference(old: Any, new: Any) -> Any:
         pairs = ((name, old[name], new[name]) for name in new)
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new) and _is_nested(new):
         pairs = ((str(at), old[at], new[at]) for at in range(len(new)))
+    elif isinstance(old, str) and isinstance(new, str) and old != new and len(new) >= LONG:
+        return _text_edits(old, new)
     else:
         return None if type(old) is type(new) and old == new else [new]
     return {name: found for name, a, b in pairs if (found := difference(a, b)) is not None} or None
@@ -31,6 +43,70 @@ def difference(old: Any, new: Any) -> Any:
 def is_small(found: Any, content: Any) -> bool:
     """Whether a difference takes so much less than the content that it is sent in its place."""
     return len(json.dumps(found)) <= SHARE * len(json.dumps(content))
+
+
+def with_text_edits(old: str, edits: list[Any]) -> str:
+    """The text after edits, whose characters a browser may have counted."""
+    units, made, at = old.encode("utf-16-le", "surrogatepass"), b"", 0
+    for start, end, inserted in zip(edits[::3], edits[1::3], edits[2::3], strict=True):
+        made += units[2 * at : 2 * start] + inserted.encode("utf-16-le", "surrogatepass")
+        at = end
+    return (made + units[2 * at :]).decode("utf-16-le", "surrogatepass")
+
+
+def checksum(text: str) -> int:
+    """A number by which kernel and browser recognise that they have the same text."""
+    return zlib.adler32(text.encode("utf-16-le", "surrogatepass"))
+
+
+def _text_edits(old: str, new: str) -> list[Any]:
+    """The edits that make one text from another, or the new text in a list if they are not shorter."""
+    edits: list[Any] = []
+    at = units = 0
+    for start, end, inserted in _changed(old, new):
+        units += _units(old[at:start])
+        edits += [units, units := units + _units(old[start:end]), inserted]
+        at = end
+    return edits if sum(map(len, edits[2::3])) <= SHARE * len(new) else [new]
+
+
+def _changed(old: str, new: str) -> Iterator[tuple[int, int, str]]:
+    """The changed places: (the first character in the old text, the one after the last, the new characters)."""
+    start, end, last = _inside(old, new)
+    if not 0 < max(old.count("\n", start, end), new.count("\n", start, last)) < MOST_LINES:
+        yield start, end, new[start:last]
+        return
+    before, after = old[start:end].splitlines(keepends=True), new[start:last].splitlines(keepends=True)
+    for how, a, b, c, d in SequenceMatcher(None, before, after).get_opcodes():
+        lines, others = "".join(before[a:b]), "".join(after[c:d])
+        if how != "equal":
+            first, stop, rest = _inside(lines, others)
+            yield start + first, start + stop, others[first:rest]
+        start += len(lines)
+
+
+def _inside(old: str, new: str) -> tuple[int, int, int]:
+    """Where two texts differ: the first different character, and in each text the one after the last."""
+    start = _common_length(old, new)
+    shared = _common_length(old[start:], new[start:], backwards=True)
+    return start, len(old) - shared, len(new) - shared
+
+
+def _common_length(a: str, b: str, *, backwards: bool = False) -> int:
+    """The number of equal characters at the beginning, or at the end, found by halving: comparing slices is much
+    faster than comparing characters."""
+    low, high = 0, min(len(a), len(b))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if a[-middle : len(a) - low] == b[-middle : len(b) - low] if backwards else a[low:middle] == b[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _units(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def _is_nested(items: list[Any]) -> bool:

@@ -13,6 +13,7 @@ from math import isfinite
 from typing import Any
 
 from zarrscope.errors import ZarrscopeError
+from zarrscope_app.jupyter.differences import checksum, with_text_edits
 from zarrscope_app.jupyter.host import Host
 from zarrscope_app.presenters.commands import COMMANDS, is_plain
 from zarrscope_app.presenters.image.presenter import SlicePresenter
@@ -177,6 +178,12 @@ def _together(widget: Host, id: int, through: bool) -> None:
     widget.tell("place")
 
 
+def _all(widget: Host) -> None:
+    """Ctrl+A in the tree: selects the listed nodes of the hierarchy in front."""
+    widget.session.select_listed(widget.node_tree)
+    widget.tell("place")
+
+
 def _paste(widget: Host, text: str) -> None:
     """Opens a pasted view. Any other text does nothing, because it may be pasted by mistake."""
     if is_view(str(text)):
@@ -186,6 +193,19 @@ def _paste(widget: Host, text: str) -> None:
 def _find_channel(widget: Host, text: str) -> None:
     widget.channel_text = str(text)
     widget.tell("image")
+
+
+def _edit_text(widget: Host, start: int, end: int, inserted: str, check: int) -> None:
+    """Handles an edit of the attributes' text. If the kernel has another text than the browser, because both changed at
+    once, the edit would make a text that nobody wrote: the browser is asked for the whole."""
+    if not widget.editable:
+        return
+    edit = widget.session.edit
+    text = with_text_edits(edit.state.text, [max(0, int(start)), max(0, int(end)), str(inserted)])
+    if checksum(text) == int(check):
+        edit.edit_text(text)
+    else:
+        widget.ask_whole_text()
 
 
 def _export(widget: Host, act: str, *args: Any) -> None:
@@ -209,6 +229,7 @@ OWN: dict[str, Callable[..., object]] = {
     "cells": _cells,
     "go": _go,
     "together": _together,
+    "all": _all,
     "paste": _paste,
     "find-channel": _find_channel,
     "show-channel": lambda widget, text: widget.show_channel(str(text)),
@@ -217,6 +238,7 @@ OWN: dict[str, Callable[..., object]] = {
     "viewport": _viewport,
     "pick": _pick,
     "command": _command,
+    "edit-text": _edit_text,
     "name": _name,
     "export": _export,
     "channel": lambda widget, number: toggle_channel(widget.session, int(number)),

@@ -59,6 +59,9 @@ class Host(Protocol):
     def copy(self, what: str) -> None:
         """Sends a text for the browser's clipboard: the address ("copy-path"), the view ("copy-view"), or the code."""
 
+    def ask_whole_text(self) -> None:
+        """Asks the browser for the whole text of the attributes that it sent an edit of."""
+
     def add(self, target: object, path: str | None = None) -> None:
         """Opens a further hierarchy in the same tree and brings it to the front."""
 

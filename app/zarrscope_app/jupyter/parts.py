@@ -111,7 +111,8 @@ def _line(widget: Host) -> dict[str, Any] | None:
     line = widget.session.slice.line
     if line is None:
         return None
-    return {"low": _short(line.low), "high": _short(line.high), "loading": line.loading, "sentence": line.sentence}
+    told = {"loading": line.loading, "sentence": line.sentence, "marks": [*line.marks]}
+    return {"low": _short(line.low), "high": _short(line.high), **told}
 
 
 def _short(values: np.ndarray[Any, Any]) -> list[float | None]:

@@ -265,6 +265,10 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
         told = {"copy-path": state.address, "copy-view": self.session.view_text()}.get(what, self.code)
         self._say({"copy": told, "said": NOTEBOOK["copied"]}, [])
 
+    def ask_whole_text(self) -> None:
+        """Asks the browser for the whole text of the attributes that it sent an edit of."""
+        self._say({"whole": True}, [])
+
     def show_channel(self, text: str) -> None:
         """Shows the channel alone whose name is or contains `text`, and its controls among all others."""
         number = self.session.slice.show_named(text)

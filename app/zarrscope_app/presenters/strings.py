@@ -293,7 +293,9 @@ def _float(value: Any) -> str:
         return "∞" if value > 0 else "-∞"
     if isinstance(value, np.floating):
         text = np.format_float_positional(value, unique=True, trim="0")
-        return text if len(text) <= 17 else np.format_float_scientific(value, unique=True, trim="-")
+        if len(text) <= 17:
+            return text
+        return min(text, np.format_float_scientific(value, unique=True, trim="-"), key=len)
     return repr(float(value))
 
 

@@ -405,9 +405,7 @@ class Keyboard:
 
     def _edit_listed(self) -> None:
         """Opens one form for all images that the tree lists of the hierarchy in front."""
-        tree = self.app.tree_lines.node_tree
-        rows = tree.flat(0, tree.flat_count)
-        self.session.select_several([row.path for row in rows if row.depth and tree.in_front(row.id)])
+        self.session.select_listed(self.app.tree_lines.node_tree)
         self._edit()
 
     def _find_channel(self) -> None:

@@ -33,10 +33,39 @@ function corners() {
 // The content of a part: that which was sent in full, with the difference since then as differences.py describes it.
 function patched(old, change) {
   if (change === undefined) return old;
-  if (Array.isArray(change)) return change[0];
+  if (Array.isArray(change)) return change.length === 1 ? change[0] : withTextEdits(old, change);
   const now = Array.isArray(old) ? [...old] : { ...old };
   for (const name of Object.keys(change)) now[name] = patched(old[name], change[name]);
   return now;
+}
+
+function withTextEdits(old, edits) {
+  let made = "", at = 0;
+  for (let i = 0; i < edits.length; i += 3) { made += old.slice(at, edits[i]) + edits[i + 2]; at = edits[i + 1]; }
+  return made + old.slice(at);
+}
+
+// The edit that makes one text from another: the first character that is replaced, the one after the last, and the new
+// characters. A pair of units that is one character is not taken apart.
+function textEdit(old, now) {
+  const half = (text, at) => { const unit = text.charCodeAt(at); return unit >= 0xdc00 && unit < 0xe000; };
+  let start = 0, end = old.length, last = now.length;
+  while (start < end && start < last && old[start] === now[start]) start++;
+  if (half(old, start) || half(now, start)) start = Math.max(0, start - 1);
+  while (end > start && last > start && old[end - 1] === now[last - 1]) { end--; last--; }
+  if (half(old, end)) { end++; last++; }
+  return [start, end, now.slice(start, last)];
+}
+
+// The same number as `checksum` of differences.py (Adler-32 of UTF-16).
+function checksum(text) {
+  let a = 1, b = 0;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    a = (a + (unit & 255)) % 65521; b = (b + a) % 65521;
+    a = (a + (unit >> 8)) % 65521; b = (b + a) % 65521;
+  }
+  return b * 65536 + a;
 }
 
 // Returns a function that calls `paint` only if its first argument differs from that of the last call.

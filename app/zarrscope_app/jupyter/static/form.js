@@ -44,9 +44,14 @@ function makeForm(ui) {
     return el("div", { class: "zs-form zs-sections" }, edit.sections.map((s) => [el("h4", {}, s.title), columns(s, may), s.notes.map((n) => el("p", { class: "zs-quiet" }, n))]),
       edit.verdict ? el("p", {}, edit.verdict) : "");
   }
+  let written = "";  // the text that was sent last
+  function sendText(now) {
+    written = now;
+    ui.line.send("edit-text", ...textEdit(ui.panel.edit.text, now), checksum(now));
+  }
   function text(edit, may) {
     return el("div", { class: "zs-form" }, el("textarea", { class: "zs-json", spellcheck: "false", readOnly: !may, "data-pointer": "text",
-      onchange: (e) => { e.target.dataset.sent = "1"; ui.line.send("edit.edit_text", e.target.value); } }, edit.text), edit.text_error ? el("p", { class: "er" }, edit.text_error) : "");
+      onchange: (e) => { e.target.dataset.sent = "1"; sendText(e.target.value); } }, edit.text), edit.text_error ? el("p", { class: "er" }, edit.text_error) : "");
   }
   function members(edit, may) {
     const list = el("div", { class: "zs-form" }, edit.fields.map((f) => {
@@ -79,6 +84,8 @@ function makeForm(ui) {
   });
   return {
     node,
+    // The kernel had another text than this page: it gets the whole.
+    sendWhole() { ui.line.send("edit.edit_text", written); },
     paint() {
       const active = document.activeElement;
       if (node.contains(active) && active.dataset?.pointer != null && /^(INPUT|TEXTAREA)$/.test(active.tagName) && active.type !== "checkbox" && !active.dataset.sent) return;

@@ -50,7 +50,7 @@ function makePanes(ui) {
     const room = Math.max(80, Math.min(canvas.parentNode.clientWidth, 360)), cell = Math.max(3, Math.min(28, Math.floor(room / columns), Math.floor(260 / rows)));
     // A map of few columns, or of few rows, would otherwise be too thin to be clicked.
     const wide = Math.max(cell, Math.min(12, Math.floor(room / columns))), tall = Math.max(cell, Math.min(12, Math.floor(260 / rows)));
-    const dense = window.devicePixelRatio || 1, g = canvas.getContext("2d"), accent = getComputedStyle(ui.box).getPropertyValue("--accent").trim() || "#2196f3", ink = getComputedStyle(ui.box).color;
+    const dense = window.devicePixelRatio || 1, g = canvas.getContext("2d"), accent = getComputedStyle(ui.box).getPropertyValue("--accent").trim() || "#1976d2", ink = getComputedStyle(ui.box).color;
     canvas.width = columns * wide * dense; canvas.height = rows * tall * dense;
     canvas.style.width = columns * wide + "px"; canvas.style.height = rows * tall + "px";
     g.scale(dense, dense);

@@ -40,7 +40,7 @@ function makeTree(ui) {
     row.state === "loading" && row.kind ? icon(ui, "×", "cancel", send("cancel")) : null,
     row.offer ? el("button", { class: "bare", onclick: (e) => { e.stopPropagation(); if (row.elsewhere) ui.line.send("go", row.id); ui.ask(true, row.elsewhere); } }, ui.words[row.offer]) : null,
     row.retry ? el("button", { class: "bare", onclick: send("retry") }, ui.words.retry) : null,
-    el("span", { class: row.detail ? "dt short" : "dt" }, row.detail || (row.expanded ? row.sentence : "")));
+    el("span", { class: "dt short" }, row.detail || (row.expanded ? row.sentence : "")));
     line.style.top = place * ROW + "px";
     line.style.paddingLeft = 4 + row.depth * 14 + "px";
     line.style.setProperty("--deep", row.depth * 14 + "px");
@@ -74,8 +74,9 @@ function makeTree(ui) {
       ArrowLeft: () => { if (shown?.expanded) ui.line.send("tree.collapse", shown.id); else if (shown?.depth) { let k = cursor - 1; while (at(k) && at(k).depth >= shown.depth) k--; go(k); } },
       Enter: () => shown?.expandable && ui.line.send("tree.toggle", shown.id), "*": () => shown?.expandable && ui.line.send("tree.expand", shown.id),
     };
-    if (e.ctrlKey || e.metaKey || e.altKey || !acts[e.key]) return;
-    acts[e.key]();
+    const all = (e.ctrlKey || e.metaKey) && !e.shiftKey && !e.altKey && e.key.toLowerCase() === "a";
+    if (!all && (e.ctrlKey || e.metaKey || e.altKey || !acts[e.key])) return;
+    if (all) ui.line.send("all"); else acts[e.key]();
     e.preventDefault(); e.stopPropagation();
   }
   return {

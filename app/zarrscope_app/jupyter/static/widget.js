@@ -32,7 +32,7 @@ function render({ model, el: root }) {
   root.append(box);
   const stages = Object.fromEntries(["main", "below", "beside"].map((id) => [id, makeStage(ui, id)]));
   const stage = el("div", { class: "zs-stages" }, Object.values(stages).map((s) => s.node));
-  const lineCanvas = el("canvas", { class: "zs-linecanvas" }), sentence = el("pre");
+  const lineCanvas = el("canvas", { class: "zs-linecanvas" }), plot = el("div", { class: "zs-plot" }), sentence = el("pre");
   const picture = el("div", { class: "zs-image" }, el("div", { class: "zs-left" }, stage, sliders.node), display.node);
   const other = el("div", { class: "zs-other" });
 
@@ -45,13 +45,17 @@ function render({ model, el: root }) {
   }
 
   // ---------------------------------------------------------------- the views
+  const redraw = () => requestAnimationFrame(() => ui.image.line && lineCanvas.clientWidth && drawLine(lineCanvas, ui.image.line));
+  const lineWatch = new ResizeObserver(redraw);
+  lineWatch.observe(lineCanvas);
   function paintPicture() {
     const s = ui.image;
     if (s.kind === "line" && s.line) {
-      if (lineCanvas.parentNode !== other) refill(other, lineCanvas, sentence);
+      if (plot.parentNode !== other) refill(other, plot, sentence);
       show(other);
-      sentence.textContent = s.line.sentence;
-      requestAnimationFrame(() => drawLine(lineCanvas, s.line));
+      sentence.textContent = s.line.sentence; sentence.hidden = !s.line.sentence;
+      refill(plot, lineCanvas, s.line.marks.map((text, at) => el("span", { class: "zs-quiet", "data-mark": ["high", "low", "first", "last"][at] }, text)));
+      redraw();
       return;
     }
     if (s.kind !== "image") { refill(other, el("pre", {}, s.sentence || ui.words["no-image"])); show(other); return; }
@@ -120,7 +124,7 @@ function render({ model, el: root }) {
     if (s.tab === "image") paintPicture();
     else if (ui.panel.tab !== s.tab) return;  // the content of the chosen tab has not arrived yet
     else if (s.tab === "attributes") { show(form.node); form.paint(); }
-    else { show(other); if (other.firstChild === lineCanvas) other.replaceChildren(); panes.paint(other); }
+    else { show(other); if (other.firstChild === plot) other.replaceChildren(); panes.paint(other); }
   }
   ui.update = update;
 
@@ -189,6 +193,7 @@ function render({ model, el: root }) {
     if (content.probe != null) { told = content.probe; if (!said) { probe.textContent = told; probe.title = told; } }
     if (content.why != null) stages.main.title(content.why);
     if (content.channel != null) display.found(content.channel);
+    if (content.whole) form.sendWhole();
     if (content.copy != null) ui.copied(content.copy);
     if (content.view) { read(); stages[content.view]?.take(content, buffers); }
     if (content.thumbnails) { panes.take(content.thumbnails, buffers); update(); }
@@ -207,7 +212,7 @@ function render({ model, el: root }) {
   trial.onload = trial.onerror = () => ui.line.send("hello", trial.width === 1 ? ["png", "webp"] : ["png"]);
   trial.src = WEBP;
   return () => {
-    clearInterval(timer); clearTimeout(sayTimer); watch.disconnect(); ui.line.end(); panes.end();
+    clearInterval(timer); clearTimeout(sayTimer); watch.disconnect(); lineWatch.disconnect(); ui.line.end(); panes.end();
     for (const each of Object.values(stages)) each.end();
     for (const name of [...PARTS, "changes"]) model.off("change:" + name, soon);
     model.off("msg:custom", came); model.off("comm_live_update", alive);

@@ -79,7 +79,7 @@ class LinePlotReader:
 
         def tell(loading: bool) -> None:
             self.sentence = failed[0] if failed else ""
-            self.line = LinePlot(0, step, low.copy(), high.copy(), loading, self.sentence)
+            self.line = LinePlot(0, step, low.copy(), high.copy(), loading, self.sentence, length)
             self._painted()
 
         tell(bool(length))

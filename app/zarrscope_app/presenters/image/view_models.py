@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zarrscope.model.frozen import frozen
+from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.commands import LABELS
 
 Rect = tuple[float, float, float, float]
@@ -179,6 +180,18 @@ class LinePlot:
     high: npt.NDArray[Any]
     loading: bool = False
     sentence: str = ""
+    length: int = 0
+    """The number of elements."""
+
+    @property
+    def marks(self) -> tuple[str, str, str, str]:
+        """The texts at the edges of the plot: the highest and the lowest value, the first and the last index; empty
+        texts while no value is known."""
+        known = np.isfinite(self.low) & np.isfinite(self.high)
+        if not known.any():
+            return ("", "", "", "")
+        highest, lowest = strings.short(float(self.high[known].max())), strings.short(float(self.low[known].min()))
+        return highest, lowest, strings.count(self.start), strings.count(max(0, self.length - 1))
 
 
 @frozen

@@ -39,6 +39,13 @@ class SelectsSeveral(SessionPart):
         first, last = sorted((end if start is None else tree.flat_place(start), end))
         self.select_several([row.path for row in tree.flat(first, last + 1) if tree.in_front(row.id)])
 
+    def select_listed(self, tree: TreePresenter | RootsPresenter) -> None:
+        """Selects the nodes that `tree` lists of this hierarchy, together, except the root. Selects none if there is
+        only the root."""
+        rows = tree.flat(0, tree.flat_count)
+        if paths := [row.path for row in rows if row.depth and tree.in_front(row.id)]:
+            self.select_several(paths)
+
     def select_matching(self, pattern: str) -> None:
         """Opens the form of all nodes that match a pattern, such as "*.zarr" or "A/*/0"."""
         hierarchy = self.hierarchy
