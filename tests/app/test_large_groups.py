@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import tracemalloc
 from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -162,6 +163,34 @@ def test_batches_double_so_that_few_are_sorted_and_painted(monkeypatch: pytest.M
     assert list(batches[-1].order) == sorted(range(30_000), key=lambda i: i * 7919 % 30_000)
     assert len(batches) <= 10, "14 if each batch were half as long as the names before it"
     assert asked[0] < 4 * 30_000, "two for each new name, and one for each that is sorted again"
+
+
+def test_names_wait_in_little_memory_until_they_are_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of a very large group may be one batch: children as objects took 124 bytes a name."""
+    count = 130_000
+
+    class Listed:
+        def list_names(self, cancelled: object) -> Iterator[Child]:
+            return (Child(f"n{i:06d}", "array") for i in range(count))
+
+        def inspect(self, children: Iterable[Child], cancelled: object) -> Iterator[Child]:
+            return iter(children)
+
+    monkeypatch.setattr(f"{arriving.__name__}.time.monotonic", lambda: 0.0)
+    kept = [0]
+
+    def send(batch: object) -> None:
+        assert isinstance(batch, ArrivedNames)
+        kept[0] += len(batch.kinds)
+
+    tracemalloc.start()
+    try:
+        arriving.Arrivals(Listed(), send, lambda: False, patient=False).run()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept == [count]
+    assert peak < 95 * count
 
 
 def test_a_filter_never_runs_across_two_names() -> None:

@@ -71,6 +71,23 @@ def test_the_window_still_shows_the_filter_after_a_place_was_added(qtbot: Any, p
     assert window.workspace.tree.flat_count == 6
 
 
+def test_the_end_key_goes_to_the_last_row_of_the_last_place(qtbot: Any, places: list[str]) -> None:
+    from qt_robot import window_on
+
+    window, session = window_on(qtbot, places[0])
+    qtbot.waitUntil(lambda: session.tree.count(ROOT) == 2, timeout=60_000)
+    window.open(places[1])
+    qtbot.waitUntil(lambda: isinstance(window.workspace.tree, RootsPresenter), timeout=60_000)
+    qtbot.waitUntil(lambda: window.workspace.tree.flat_count == 6, timeout=60_000)
+    tree = window.workspace.tree
+    *_, place = tree.ids(ROOT, 0, 9)
+    *_, last = tree.ids(place, 0, 9)
+    window.tree._go_to_end()
+    current = window.tree.current_row()
+    assert current is not None
+    assert current.id == last
+
+
 def test_each_place_is_a_root_with_its_own_rows(places: list[str], workspace: Workspace, mailbox: Mailbox) -> None:
     one = workspace.open(places[0])
     mailbox.run_until(settled(one))

@@ -252,10 +252,15 @@ class TreePane(QWidget):
         return filtered
 
     def _go_to_end(self) -> None:
-        """Goes to the last child of the root, which may be far below the rows that the model has."""
+        """Goes to the last row of the tree, which may be far below the rows that the model has."""
         presenter, model = self._presenter, self.model
         if presenter is not None and model is not None and presenter.count(ROOT):
-            (last,) = presenter.ids(ROOT, presenter.count(ROOT) - 1, presenter.count(ROOT))
+            last = ROOT
+            while last == ROOT or presenter.row(last).expanded:
+                count = presenter.count(last)
+                if not count:
+                    break
+                (last,) = presenter.ids(last, count - 1, count)
             index = model.include(last)
             self.view.setCurrentIndex(index)
             self.view.scrollTo(index)

@@ -11,7 +11,7 @@ import time
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field
-from itertools import islice
+from itertools import chain, islice
 from typing import Literal, NamedTuple, Protocol
 
 from zarrscope.dialects import Child
@@ -21,7 +21,7 @@ from zarrscope.model.node_path import natural
 from zarrscope.runtime.tuning import CHILDREN_AT_ONCE
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.node_details import group_icon
-from zarrscope_app.presenters.tree.names import NameBlock, Names, merged
+from zarrscope_app.presenters.tree.names import KEYS_AT_ONCE, NameBlock, Names, merged
 
 SMALL = 256
 """For a group of at most this many children, names and documents are read before rows are sent."""
@@ -56,8 +56,8 @@ class Seen(NamedTuple):
 class ArrivedNames:
     """A batch of new names in the order of their arrival, and the natural order of all names so far."""
 
-    names: NameBlock
-    kinds: bytes
+    names: Sequence[NameBlock]
+    kinds: bytes | bytearray
     order: array[int]
     seen: dict[int, Seen] = field(default_factory=dict)
     """The data of children whose documents were read, by position among all children."""
@@ -133,30 +133,60 @@ class Arrivals:
         self._flush(found, {len(self._keys) + i: Seen.of(child) for i, child in enumerate(found)})
         return found
 
-    def _large(self, batch: list[Child], rest: Iterator[Child]) -> None:
+    def _large(self, first: list[Child], rest: Iterator[Child]) -> None:
         sent, known = 0.0, len(self._keys)
         enough, some = max(SMALL, known), known // 2
-        for child in rest:
-            batch.append(child)
-            waited = time.monotonic() - sent
-            if len(batch) >= enough or waited > LONGEST or (waited > EVERY_SECONDS and len(batch) > some):
+        batch = _Batch()
+        for child in chain(first, rest):
+            batch.add(child)
+            waited, count = time.monotonic() - sent, len(batch.kinds)
+            if count >= enough or waited > LONGEST or (waited > EVERY_SECONDS and count > some):
                 if self._cancelled():
                     return
-                self._flush(batch)
-                batch, sent, known = [], time.monotonic(), len(self._keys)
+                self._send_batch(batch)
+                batch, sent, known = _Batch(), time.monotonic(), len(self._keys)
                 enough, some = max(SMALL, known), known // 2
-        self._flush(batch)
+        self._send_batch(batch)
 
     def _flush(self, children: Sequence[Child], seen: dict[int, Seen] | None = None) -> None:
-        if not children or self._cancelled():
+        batch = _Batch()
+        for child in children:
+            batch.add(child)
+        self._send_batch(batch, seen)
+
+    def _send_batch(self, batch: _Batch, seen: dict[int, Seen] | None = None) -> None:
+        if not batch.kinds or self._cancelled():
             return
-        names = [child.name for child in children]
-        first = len(self._keys)
-        self._keys.extend(NameBlock.of([natural(name) for name in names]))
+        first, blocks = len(self._keys), batch.blocks()
+        for block in blocks:
+            self._keys.extend(NameBlock.of([natural(name) for name in block.text.split("/")]))
         self._order = merged(self._order, range(first, len(self._keys)), self._keys.__getitem__)
-        kinds = bytes(KINDS.index(child.kind) for child in children)
-        origins = {first + i: child.origin for i, child in enumerate(children) if child.origin}
-        self._send(ArrivedNames(NameBlock.of(names), kinds, self._order, seen or {}, origins))
+        origins = {first + place: origin for place, origin in batch.origins.items()}
+        self._send(ArrivedNames(blocks, batch.kinds, self._order, seen or {}, origins))
+
+
+class _Batch:
+    """Children that are sent together, as columns: half a million objects would take 100 MB until they are sent."""
+
+    def __init__(self) -> None:
+        self.kinds = bytearray()
+        self.origins: dict[int, str] = {}
+        self._blocks: list[NameBlock] = []
+        self._names: list[str] = []
+
+    def add(self, child: Child) -> None:
+        """Adds a child after the others."""
+        if child.origin:
+            self.origins[len(self.kinds)] = child.origin
+        self.kinds.append(KINDS.index(child.kind))
+        self._names.append(child.name)
+        if len(self._names) == KEYS_AT_ONCE:
+            self._blocks.append(NameBlock.of(self._names))
+            self._names = []
+
+    def blocks(self) -> list[NameBlock]:
+        """The names of all children."""
+        return [*self._blocks, NameBlock.of(self._names)] if self._names else self._blocks
 
 
 def inspected(group: ListableGroup, asked: Sequence[tuple[int, Child]], cancelled: Callable[[], bool]) -> Inspected:

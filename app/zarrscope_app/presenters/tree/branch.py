@@ -109,7 +109,8 @@ class Branch:
     def take(self, batch: ArrivedNames, first_id: int) -> None:
         """Adds a batch of children that arrived."""
         self.ids.append((len(self.names), first_id))
-        self.names.extend(batch.names)
+        for block in batch.names:
+            self.names.extend(block)
         self.kinds.extend(batch.kinds)
         self.seen.update(batch.seen)
         self.origins.update(batch.origins)

@@ -429,14 +429,14 @@ class TreePresenter:
         block = NameBlock.of([child.name])
         keys = {first: natural(child.name)}
         order = merged(branch.order, [first], lambda k: keys[k] if k == first else natural(branch.names[k]))
-        self._take(branch, ArrivedNames(block, bytes(1), order, {first: Seen.of(child)}))
+        self._take(branch, ArrivedNames([block], bytes(1), order, {first: Seen.of(child)}))
         branch.origins[first] = "typed"
 
     def _take(self, branch: Branch, batch: ArrivedNames) -> None:
         self._starts.append(self._next)
         self._blocks.append((branch, len(branch.names)))
         branch.take(batch, self._next)
-        self._next += len(batch.names.starts)
+        self._next += len(batch.kinds)
 
     def _settle(self, branch: Branch, state: str, sentence: str, retry: bool) -> None:
         branch.stop_listing()
