@@ -246,3 +246,28 @@ def test_what_is_copied_to_a_new_place_makes_a_hierarchy_there(
     assert found.dialect.name == dialect
     assert (found["/part/g/a"][...] == 3).all()
     assert told(capsys, "copy", str(tmp_path / "none"), "g", "x")[0] == 3
+
+
+def test_without_a_node_a_hierarchy_is_made(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    new = str(tmp_path / "new.zarr")
+    code, out, err = told(capsys, "create", new, "--dry-run")
+    assert (code, not Path(new).exists()) == (0, True)
+    assert "set    zarr.json" in out
+    assert told(capsys, "create", new) == (0, "/: group made in a new hierarchy, Zarr v3.\n", "")
+    code, out, err = told(capsys, "create", new)
+    assert (code, out) == (1, "")
+    assert f"zarrscope create {new} NODE" in err
+    array = str(tmp_path / "an array.zarr")
+    assert told(capsys, "create", array, "--shape", "4,5", "--dtype", "uint16", "--dialect", "v2")[0] == 0
+    assert zarrscope.open(array).root.kind == "array"
+
+
+def test_an_address_in_a_hierarchy_names_the_node_to_make(cells: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert told(capsys, "consolidate", cells)[0] == 0
+    assert told(capsys, "create", f"{cells}/labels/x") == (0, "/labels/x: group made.\n", "")
+    assert told(capsys, "create", f"{cells}::labels/y", "--shape", "3", "--dtype", "u1")[0] == 0
+    code, _, err = told(capsys, "create", f"{cells}::labels", "z")
+    assert code == 2
+    assert "name the node once" in err
+    assert {path for path, _ in zarrscope.open(cells).walk()} >= {"/labels/x", "/labels/y"}, "consolidated metadata"
+    assert "/z" not in zarrscope.open(cells)

@@ -91,7 +91,7 @@ def _parsed(context: click.Context, parameter: click.Parameter, value: str | Non
 # ---------------------------------------------------------------------------------------------- create
 @click.command("create")
 @click.argument("url")
-@click.argument("node")
+@click.argument("node", required=False)
 @click.option("--shape", callback=_shape, metavar="N,N…", help="The shape of an array; without it, a group is made.")
 @click.option("--dtype", help="The data type: uint16, float32, string, <u2, …")
 @click.option("--chunks", callback=axis_lengths, metavar="N,N…", help="Chunk lengths; the default is about 1 MiB.")
@@ -114,7 +114,7 @@ def _parsed(context: click.Context, parameter: click.Parameter, value: str | Non
 @acting
 def create(
     url: str,
-    node: str,
+    node: str | None,
     shape: tuple[int, ...] | None,
     dtype: str | None,
     attributes: object,
@@ -126,10 +126,13 @@ def create(
 ) -> None:
     """Makes a group, or with --shape and --dtype an array, and the missing groups above it.
 
-    If there is no hierarchy at URL, a new one is made there.
+    If there is no hierarchy at URL, a new one is made there. Without NODE its root is made; a URL inside a hierarchy
+    names the node.
 
     \b
     Examples:
+      zarrscope create new.zarr
+      zarrscope create new.zarr --shape 64,512,512 --dtype uint16
       zarrscope create cells.zarr labels --attributes '{"note": "by hand"}'
       zarrscope create cells.zarr labels/mask --shape 64,512,512 --dtype uint16 --chunks 16,256,256 --codec zstd:5
       zarrscope create new.n5 raw --dialect n5 --shape 512,512 --dtype uint8 --codec gzip:6 --dry-run
@@ -143,13 +146,16 @@ def create(
     if attributes is not None and not isinstance(attributes, dict):
         raise click.UsageError("--attributes takes a JSON object.")
 
+    log: list[Any] | None = [] if dry_run else None
+    hierarchy, path, new = _to_make(url, node, dialect, log)
+
     def act(hierarchy: Hierarchy) -> dict[str, Any]:
         made: Group | Array
         if shape is None or dtype is None:
-            made = hierarchy.create_group(node, attributes or {})
+            made = hierarchy.create_group(path, attributes or {})
         else:
             made = hierarchy.create_array(
-                node,
+                path,
                 shape=shape,
                 dtype=dtype,
                 fill_value=options["fill"],
@@ -159,22 +165,48 @@ def create(
             )
         return {"path": made.path, "kind": made.kind}
 
-    log: list[Any] | None = [] if dry_run else None
-    run_change(_to_extend(url, dialect, log), act, log, as_json)
+    def told(done: dict[str, Any]) -> str:
+        where = f" in a new hierarchy, {hierarchy.dialect.title}" if new else ""
+        return f"{done['path']}: {done['kind']} made{where}."
+
+    run_change(hierarchy, act, log, as_json, told)
 
 
-def _to_extend(url: str, dialect: str | None, log: list[Any] | None, new: str = "v3") -> Hierarchy:
+def _to_make(url: str, node: str | None, dialect: str | None, log: list[Any] | None) -> tuple[Hierarchy, str, bool]:
+    """The hierarchy to make a node in, the path of the node, and whether the hierarchy is new. Without `node`, an
+    address inside a hierarchy names the node, and any other one the root of a new hierarchy."""
+    from zarrscope.nodes.detect import hierarchies_above
+    from zarrscope.stores.address import split_address
+
+    address = split_address(url)
+    inner = address.node_path.strip("/")
+    if inner and node is not None:
+        raise click.UsageError(f"The address names the node {inner!r}, and NODE is {node!r}: name the node once.")
+    place, path = url, node or inner or "/"
+    if node is None and not inner:
+        for above, _ in hierarchies_above(address):  # the last one is the outermost, which lists the node if any does
+            place, path = above.store_url, above.node_path
+    hierarchy, new = _to_extend(place, dialect, log)
+    if node is None and not new and path in hierarchy:
+        beneath = shlex.join(["zarrscope", "create", url, "NODE"])
+        raise Failed(f"There is a node at {url} already. To make one beneath it: {beneath}")
+    return hierarchy, path, new
+
+
+def _to_extend(url: str, dialect: str | None, log: list[Any] | None, new: str = "v3") -> tuple[Hierarchy, bool]:
     """Opens the hierarchy at `url`, or creates one in `dialect` (else in `new`). With a `log`, operations are recorded
-    there instead of being carried out."""
+    there instead of being carried out. Returns the hierarchy, and whether it is new."""
     from zarrscope.dialects import Detected, dialect_named
     from zarrscope.errors import NotFound
     from zarrscope.nodes.context import NodeContext
     from zarrscope.nodes.hierarchy import Hierarchy
     from zarrscope.stores.address import open_store, split_address
 
+    made = False
     try:
         hierarchy = opened_to_change(url)
     except NotFound as error:
+        made = True
         address = split_address(url)
         store = open_store(address.store_url, "a", follow_links=follow_links())
         if store.listable and next(iter(store.list_dir("")), None) is not None:
@@ -184,7 +216,7 @@ def _to_extend(url: str, dialect: str | None, log: list[Any] | None, new: str = 
         )
     if dialect is not None and hierarchy.dialect.name != dialect:
         raise Failed(f"{url} is {hierarchy.dialect.title}; --dialect is for a new hierarchy.")
-    return hierarchy if log is None else hierarchy.rehearse(log)
+    return hierarchy if log is None else hierarchy.rehearse(log), made
 
 
 # ---------------------------------------------------------------------------------------------- resize, remove
@@ -354,7 +386,7 @@ def _carry(
     if to.endswith("/") and to.strip("/") + node.strip("/"):
         to += clean_path(node).rpartition("/")[2]
     source = opened_to_change(url, write=verb == "move" or into is None, missing_is_fill=missing_is_fill)
-    target = source if into is None else _to_extend(into, None, None, source.dialect.name)
+    target = source if into is None else _to_extend(into, None, None, source.dialect.name)[0]
 
     def act(first: Hierarchy, second: Hierarchy, progress: Callable[[MoveProgress], None] | None = None) -> Moved:
         carry = {"move": moving.move, "copy": moving.copy}[verb]

@@ -238,6 +238,14 @@ def not_zarr(store: Store) -> NotFound:
 
 def look_above(address: Address) -> str | None:
     """The advice for an address that has no node but lies inside a hierarchy; None if it does not lie inside one."""
+    for above, detected in hierarchies_above(address):
+        return f"It lies inside {above.public_url}, a hierarchy in {detected.dialect.title}: open that one."
+    return None
+
+
+def hierarchies_above(address: Address) -> Iterator[tuple[Address, Detected]]:
+    """Yields the hierarchies that an address without a node lies inside, the innermost first; the path of the address
+    in each is the node of the yielded address."""
     from zarrscope.stores.address import open_store, parents
 
     for above in islice(parents(address), 1, MAX_PARENTS + 1):
@@ -246,8 +254,7 @@ def look_above(address: Address) -> str | None:
         except ZarrscopeError:
             continue
         if detected is not None:
-            return f"It lies inside {above.public_url}, a hierarchy in {detected.dialect.title}: open that one."
-    return None
+            yield above, detected
 
 
 class FoundRoot(NamedTuple):
