@@ -270,7 +270,7 @@ def test_in_windows(install: Install, place: str, qtbot: Any, request: Any, host
 
 def test_in_the_terminal(install: Install, place: str) -> None:
     from zarrscope_app.tui.app import Explorer
-    from zarrscope_app.tui.lines import FormLines
+    from zarrscope_app.tui.form_lines import FormLines
 
     install("example-field", POINT, "example_field")
     app = Explorer(f"{place}/g", writable=True)

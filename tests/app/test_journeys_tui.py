@@ -20,7 +20,8 @@ from zarrscope_app.presenters import KINDS
 from zarrscope_app.presenters.commands import command
 from zarrscope_app.tui.app import Explorer
 from zarrscope_app.tui.conflict import ConflictSheet
-from zarrscope_app.tui.lines import FormLines, Lines, TreeLines
+from zarrscope_app.tui.form_lines import FormLines
+from zarrscope_app.tui.lines import Lines, TreeLines
 from zarrscope_app.tui.picture import PictureWidget
 from zarrscope_app.tui.sheet import Sheet
 

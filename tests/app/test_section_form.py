@@ -328,7 +328,7 @@ def test_in_the_window_errors_stand_beside_their_field(qtbot: Any, place: str) -
 
 def test_in_the_terminal(place: str) -> None:
     from zarrscope_app.tui.app import Explorer
-    from zarrscope_app.tui.lines import FormLines
+    from zarrscope_app.tui.form_lines import FormLines
 
     app = Explorer(place, writable=True)
 

@@ -19,7 +19,8 @@ from terminal_hand import Screen, explore
 from zarrscope_app.presenters import EditStatus
 from zarrscope_app.presenters.chunks.presenter import ChunksPresenter
 from zarrscope_app.presenters.image.overview import OverviewPresenter
-from zarrscope_app.tui.lines import ChunkLines, FormLines
+from zarrscope_app.tui.form_lines import FormLines
+from zarrscope_app.tui.lines import ChunkLines
 from zarrscope_app.tui.tabs import Controls
 
 GUIDE = Path(__file__).parents[2] / "resources" / "docs" / "terminal.md"

@@ -22,7 +22,7 @@ from zarrscope_app.presenters.commands import COMMANDS, OFFERS
 from zarrscope_app.tui import picture as pictures
 from zarrscope_app.tui.app import Explorer
 from zarrscope_app.tui.characters import REST_TOLERANCE, TOLERANCE, Look
-from zarrscope_app.tui.lines import FormLines
+from zarrscope_app.tui.form_lines import FormLines
 from zarrscope_app.tui.picker import Picker
 from zarrscope_app.tui.plate import PlateLines
 from zarrscope_app.tui.sheet import Sheet

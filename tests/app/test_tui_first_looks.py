@@ -13,7 +13,7 @@ from terminal_hand import Screen, explore
 from zarrscope_app.presenters import SessionStatus
 from zarrscope_app.tui.app import Explorer
 from zarrscope_app.tui.line_drawing import plotted
-from zarrscope_app.tui.lines import ProblemLines, _fold
+from zarrscope_app.tui.lines import ProblemLines, fold
 
 
 def test_a_place_that_cannot_be_opened_shows_its_problem(tmp_path: Path) -> None:
@@ -63,6 +63,6 @@ def test_numbers_beside_a_line_are_whole() -> None:
 
 def test_a_number_and_its_unit_stay_on_one_line() -> None:
     text = "Each chunk   96.4 KiB to 98.4 KiB, half below 98.2 KiB"
-    lines = [line for line, _ in _fold(text, len(text) - 2)]
+    lines = [line for line, _ in fold(text, len(text) - 2)]
     assert lines[-1].strip() == "98.2 KiB"
     assert " ".join(" ".join(lines).split()) == " ".join(text.split())

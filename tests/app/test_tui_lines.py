@@ -12,7 +12,8 @@ from textual.widgets import Static
 
 import zarrscope
 from terminal_hand import Screen, explore
-from zarrscope_app.tui.lines import FormLines, InfoLines, Lines, ProblemLines, _fold
+from zarrscope_app.tui.form_lines import FormLines
+from zarrscope_app.tui.lines import InfoLines, Lines, ProblemLines, fold
 from zarrscope_app.tui.sheet import Sheet
 from zarrscope_app.tui.table import TableLines
 from zarrscope_app.tui.tabs import Controls
@@ -99,10 +100,10 @@ def test_the_problem_under_the_cursor_is_read_whole(place: str) -> None:
 
 
 def test_a_shape_is_not_broken_and_wide_characters_are_counted_twice() -> None:
-    told = [text for text, _ in _fold("  Level 0  1 × 2 × 3 × 32 × 48 · 1 × 2 × 3 × 16 × 24", 40)]
+    told = [text for text, _ in fold("  Level 0  1 × 2 × 3 × 32 × 48 · 1 × 2 × 3 × 16 × 24", 40)]
     assert told == ["  Level 0  1 × 2 × 3 × 32 × 48 ·", "    1 × 2 × 3 × 16 × 24"]
     wide = "漢" * 50
-    folded = [text for text, _ in _fold(wide, 20)]
+    folded = [text for text, _ in fold(wide, 20)]
     assert max(map(cell_len, folded)) <= 20
     assert "".join(part.strip() for part in folded) == wide
 
@@ -172,3 +173,85 @@ def test_of_many_channels_those_that_are_shown_stay_and_few_layouts_are_tried() 
     assert lines([10] * 2000, left) == 6
     assert lines([10] * 2000, left - {min(left)}) == 7, "no more than necessary is left out"
     assert len(tried) < 20
+
+
+def test_a_long_remark_on_a_section_is_folded_beneath_it(tmp_path: Path) -> None:
+    from zarrscope_resources.demo import make
+
+    place = str(make(tmp_path / "demo.ome.zarr", "small"))
+
+    async def steps(screen: Screen) -> None:
+        screen.session.set_tab("attributes")
+        form = screen.app.query_one("#attributes", FormLines)
+        await screen.until(lambda: form.size.width and form.session.edit.state.fields, "the form is there")
+        await screen.pilot.pause()
+        screen.app.keyboard.focus(form)
+        await screen.until(lambda: form.show_vertical_scrollbar, "it scrolls")
+        await screen.pilot.pause()
+        remark = form.session.edit.state.fields[0].summary
+        told = painted(form)
+        lines = next(count for count in range(1, 5) if " ".join(" ".join(told[1 : 1 + count]).split()) == remark)
+        assert told[0].split() == ["▾", "Pixel", "size"]
+        for line in range(1 + lines):
+            assert form.marked(line), "the remark belongs to the field"
+        await screen.press("down")
+        assert form.field() is form.session.edit.state.fields[1]
+        assert form.marked(1 + lines)
+        assert not form.marked(lines)
+        last = len(form.session.edit.state.fields) - 1
+        await screen.press("G")
+        assert (form.cursor, form.marked(form.count() - 1)) == (last, True)
+        await screen.pilot.click(form, offset=(4, form.size.height - 1))
+        assert form.cursor == last
+        assert form.field() is form.session.edit.state.fields[last]
+
+    explore(place, steps)
+
+
+def test_more_rows_need_no_layout(place: str) -> None:
+    async def steps(screen: Screen) -> None:
+        tree, asked = screen.app.tree_lines, []
+        await screen.until(lambda: tree.count() == 3 and tree.size.height, "the rows are there")
+        tree.count = lambda: 500  # type: ignore[method-assign]  # as if rows had arrived
+        tree.show()
+        await screen.until(lambda: tree.show_vertical_scrollbar, "the scrollbar has come")
+        await screen.pilot.pause()
+        refresh = tree.refresh
+        tree.refresh = lambda *a, layout=False, **k: (asked.append(layout), refresh(*a, layout=layout, **k))[1]
+        tree.count = lambda: 90_000  # type: ignore[method-assign]
+        tree.show()
+        assert tree.virtual_size.height == tree.vertical_scrollbar.window_virtual_size == 90_000
+        assert True not in asked
+        tree.scroll_to(y=80_000, animate=False)
+        tree.count = lambda: 600  # type: ignore[method-assign]
+        tree.show()
+        assert tree.scroll_y <= 600 - tree.size.height
+        del tree.count, tree.refresh
+
+    explore(place, steps)
+
+
+def test_a_note_of_a_dialog_is_folded_beneath_its_first_line(place: str) -> None:
+    async def steps(screen: Screen) -> None:
+        await screen.command("create-array")
+        await screen.until(lambda: "Nothing is stored" in screen.sheet(), "the form is shown")
+        lines = screen.sheet().splitlines()
+        at = next(number for number, line in enumerate(lines) if "Nothing is stored" in line)
+        assert lines[at].startswith("    An array")
+        assert lines[at + 1].startswith("      "), lines[at : at + 2]
+        assert max(map(cell_len, lines)) <= 70
+
+    explore(place, steps, writable=True)
+
+
+def test_without_problems_no_line_is_marked(tmp_path: Path) -> None:
+    zarrscope.open(str(tmp_path / "x.zarr"), "w-").create_group("/g")
+
+    async def steps(screen: Screen) -> None:
+        problems = screen.app.query_one("#problems", ProblemLines)
+        screen.session.set_tab("problems")
+        await screen.until(lambda: problems.size.width, "it is shown")
+        assert problems.count()
+        assert not any(problems.marked(line) for line in range(problems.count()))
+
+    explore(str(tmp_path / "x.zarr"), steps)

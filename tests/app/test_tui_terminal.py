@@ -21,7 +21,8 @@ import sys
 from zarrscope_app.tui import main
 from zarrscope_app.tui.app import Explorer
 from zarrscope_app.tui.keys import Keyboard
-from zarrscope_app.tui.lines import FormLines, TreeLines
+from zarrscope_app.tui.form_lines import FormLines
+from zarrscope_app.tui.lines import TreeLines
 def fail(*_):
     raise ValueError("a fault in a handler")
 if sys.argv[2] == "key":
@@ -203,8 +204,8 @@ def test_true_colour_where_the_terminal_says_so(start: Callable[..., Terminal], 
 @pytest.mark.parametrize("width", [10, 11, 40])
 @pytest.mark.parametrize("line", ["", "a" * 200, "  " + "word " * 30, " " * 60 + "x" * 30, "note: " + "/folder" * 20])
 def test_long_lines_are_folded_and_lose_nothing(line: str, width: int) -> None:
-    from zarrscope_app.tui.lines import _fold
+    from zarrscope_app.tui.lines import fold
 
-    folded = [text for text, _ in _fold(line, width)]
+    folded = [text for text, _ in fold(line, width)]
     assert all(len(text) <= width for text in folded)
     assert "".join("".join(folded).split()) == "".join(line.split())

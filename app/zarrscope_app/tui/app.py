@@ -84,6 +84,7 @@ class Explorer(App[int]):
     #controls { height: auto; max-height: 6; padding-left: 1; }
     #panes { height: 1fr; }
     .wide #side { width: 40; }
+    .few-colors Lines .lines--accent { color: yellow; }
     .few-colors Lines .lines--cursor { background: transparent; text-style: underline; }
     .few-colors Lines:focus .lines--cursor { background: transparent; text-style: reverse; }
     """

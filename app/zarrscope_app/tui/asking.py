@@ -28,6 +28,7 @@ from zarrscope_app.presenters.commands import LABELS, NODE_COMMANDS
 from zarrscope_app.presenters.form.presenter import EditStatus
 from zarrscope_app.presenters.nodes.acts import ActField
 from zarrscope_app.presenters.nodes.presenter import NodesPresenter
+from zarrscope_app.tui.lines import fold
 from zarrscope_app.tui.picker import Picker
 from zarrscope_app.tui.sheet import Sheet
 
@@ -67,7 +68,12 @@ class FollowingSheet(Sheet):
         self._make, self._changed = text, changed
 
     def content(self) -> Widget:
-        return Static(self._make(), id="following", markup=False)
+        return Static(self._folded(), id="following", markup=False)
+
+    def _folded(self) -> str:
+        """The text, folded so that the second line of a note or a plan stands beneath the first."""
+        width = self.text_width(self.app.size.width)
+        return "\n".join(line for whole in self._make().split("\n") for line, _ in fold(whole, width))
 
     def on_mount(self) -> None:
         self._changed.connect(self._again, check_nargs=False)
@@ -78,7 +84,7 @@ class FollowingSheet(Sheet):
     def _again(self) -> None:
         for shown in self.query("#following"):
             assert isinstance(shown, Static)
-            text = self._make()
+            text = self._folded()
             shown.update(text)
             self.call_after_refresh(self._show_row, shown, text)
 

@@ -1,4 +1,4 @@
-"""Panes that consist of lines, of which only visible ones are painted: the tree, the form, information, problems."""
+"""Panes that consist of lines, of which only visible ones are painted: the tree, information, problems."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ from textual.geometry import Region, Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.widget import Widget
 
-from zarrscope_app.presenters import Field, RootsPresenter, Session, TreePresenter, TreeRow, strings
+from zarrscope_app.presenters import RootsPresenter, Session, TreePresenter, TreeRow, strings
 from zarrscope_app.presenters.commands import command
 from zarrscope_app.presenters.strings import Problem
 from zarrscope_app.presenters.tree import tree_text
 from zarrscope_app.tui.entry import Painter
 
 _SHAPE = "\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}"
-_UNIT = re.compile(r"(?<=\d) (?=(?:[KMGTP]iB|B|bytes|%|[pnµm]?m|[mµn]?s|px)(?!\w))")
-"""The blank between a number and its unit, which stay on one line."""
-KIND_WIDTH = 8
-"""The width in terminal columns of the kind of a field (string, number …), at the right."""
+_UNIT = re.compile(r"(?<=\d) (?=(?:[KMGTP]iB|B|bytes|%|[pnµm]?m|[mµn]?s|px)(?!\w))|(?<=· chunks|· shards) (?=\d)")
+"""The blank between a number and its unit, or a shape and its name, which stay on one line."""
 ROLES = ("quiet", "accent", "warning", "error", "added", "difference", "cursor")
 StyledText = tuple[str, str]
 """A text and its role. A role is the name of a component class of `Lines` without its prefix "lines--"."""
@@ -97,11 +96,23 @@ class Lines(Painter, ScrollView, can_focus=True):
     def show(self) -> None:
         """Repaints the visible lines after a change."""
         count = self.count()
-        if count != self._known:
-            self._known = count
-            self.virtual_size = Size(self.size.width, count)
+        self._set_count(count)
         self.cursor = max(0, min(self.cursor, count - 1))
         self.refresh()
+
+    def _set_count(self, count: int) -> None:
+        """Tells Textual the number of lines. The layout of the screen is only redone if the scrollbar comes or goes,
+        because that takes 10 ms, and a group that is listed grows many times."""
+        if count == self._known:
+            return
+        self._known = count
+        size = Size(self.size.width, count)
+        if self.show_vertical_scrollbar and size.width and count > self.container_size.height:
+            self.set_reactive(Widget.virtual_size, size)
+            self.vertical_scrollbar.window_virtual_size = count
+            self.scroll_y = self.validate_scroll_y(self.scroll_y)
+        else:
+            self.virtual_size = size
 
     def on_resize(self, _: events.Resize) -> None:
         self._known = -1
@@ -199,9 +210,8 @@ class TreeLines(Lines):
         if seen != self._painted or self.count() <= self.size.height:
             self._painted = seen
             super().show()
-        elif self.count() != self._known:
-            self._known = self.count()
-            self.virtual_size = Size(self.size.width, self._known)
+        else:
+            self._set_count(self.count())
 
     def count(self) -> int:
         return self.node_tree.flat_count
@@ -251,74 +261,6 @@ class TreeLines(Lines):
         return True
 
 
-class FormLines(Lines):
-    """The fields of the attributes as lines. If the field under the cursor is removed and comes back by an undo, the
-    cursor returns to it. Otherwise the next key would act on another field, if the removal was painted in between."""
-
-    def __init__(self, session: Session, *, id: str) -> None:
-        super().__init__(session, id=id)
-        self._at: tuple[int, str] = (0, "")
-        """The line to which the cursor was moved, and the pointer of its field."""
-
-    def show(self) -> None:
-        fields = self.session.edit.state.fields
-        line, pointer = self._at
-        if self.cursor == line and self.cursor < len(fields):
-            self._at = (line, fields[line].pointer)
-        elif line < len(fields) and fields[line].pointer == pointer:
-            self.cursor = line
-        super().show()
-
-    def move(self, to: int) -> None:
-        super().move(to)
-        field = self.field()
-        self._at = (self.cursor, field.pointer if field is not None else "")
-
-    def follow(self, session: Session) -> None:
-        super().follow(session)
-        self._at = (0, "")
-
-    def key(self, event: events.Key) -> bool:
-        """Moves also to the next or the previous section."""
-        by = {"ctrl+down": 1, "ctrl+up": -1}.get(event.key)
-        if by is None:
-            return super().key(event)
-        first = self._first_fields()
-        self.move(next((at for at in first[::by] if (at - self.cursor) * by > 0), self.cursor))
-        return True
-
-    def _first_fields(self) -> list[int]:
-        """The line of the first field of each list and object; a colour is passed over, as it is mostly chosen."""
-        fields, found = self.session.edit.state.fields, []
-        for at, field in enumerate(fields):
-            if field.kind in ("list", "object"):
-                inside = at + 1
-                while inside + 1 < len(fields) and fields[inside].editor == "colour":
-                    inside += 1
-                found.append(inside if inside < len(fields) and fields[inside].depth > field.depth else at)
-        return found
-
-    def count(self) -> int:
-        return len(self.session.edit.state.fields)
-
-    def field(self) -> Field | None:
-        """The field under the cursor; None if there are no fields."""
-        fields = self.session.edit.state.fields
-        return fields[self.cursor] if self.cursor < len(fields) else None
-
-    def pieces(self, line: int) -> list[StyledText]:
-        field = self.session.edit.state.fields[line]
-        mark = ("▸ " if field.folded else "▾ ") if field.kind in ("list", "object") else "  "
-        lead, name = "  " * field.depth + mark, f"{field.label}  "
-        tail = ([(" •", "accent")] if field.changed else []) + ([(f"  {field.error}", "error")] if field.error else [])
-        named = self.session.edit.state.way == "fields"
-        taken = sum(cell_len(text) for text in (lead, name, *(text for text, _ in tail)))
-        room = max(self.size.width - (KIND_WIDTH if named else 1) - taken, 8)  # the last column is the scrollbar's
-        value = set_cell_size(cut(field.summary, room), room)
-        kind = [(f"{field.kind:>{KIND_WIDTH - 1}}", "quiet")] if named else []
-        return [(lead, "quiet"), (name, "quiet"), (value, ""), *tail, *kind]
-
-
 class TextLines(Lines):
     """A given text; long lines are folded to the width."""
 
@@ -343,7 +285,7 @@ class TextLines(Lines):
         width = max(10, self.columns)
         if self._width != width:
             self._width = width
-            self._folded = [piece for line in self._text.split("\n") for piece in _fold(line, width)]
+            self._folded = [piece for line in self._text.split("\n") for piece in fold(line, width)]
         return len(self._folded)
 
     def pieces(self, line: int) -> list[StyledText]:
@@ -374,7 +316,9 @@ def cut(text: str, columns: int) -> str:
     return set_cell_size(text, columns - 1) + "…" if columns > 0 else ""
 
 
-def _fold(line: str, width: int) -> list[StyledText]:
+def fold(line: str, width: int) -> list[StyledText]:
+    """A text in lines of at most `width` columns, those after the first indented by two more; lines of a difference
+    have their colours."""
     role = "added" if line.startswith("+") else "error" if line.startswith("-") else ""
     start = min(len(line) - len(line.lstrip()), width // 2)
     following = min(start + 2, width // 2)
@@ -392,8 +336,8 @@ def _fold(line: str, width: int) -> list[StyledText]:
 
 @lru_cache(maxsize=16)
 def _folded(line: str, width: int) -> tuple[StyledText, ...]:
-    """As `_fold`, remembered, because every painted line of the problems needs the folded texts above it."""
-    return tuple(_fold(line, width))
+    """As `fold`, remembered, because every painted line of the problems needs the folded texts above it."""
+    return tuple(fold(line, width))
 
 
 def _fitting(text: str, columns: int) -> int:
@@ -462,6 +406,8 @@ class ProblemLines(Lines):
             self.post_message(self.Chosen(self, self.cursor))
 
     def marked(self, line: int) -> bool:
+        if not self.session.problems.items:
+            return False
         return self.cursor <= line < self.cursor + len(self._unfolded())
 
     def pieces(self, line: int) -> list[StyledText]:

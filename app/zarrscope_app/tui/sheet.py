@@ -45,6 +45,11 @@ class Sheet(Guarded, ModalScreen[str]):
         """Spells the names of keys as the terminal can show them."""
         self.foot = spelled(self.foot)
 
+    @staticmethod
+    def text_width(columns: int) -> int:
+        """The columns for text on a screen of `columns`: without border, blanks and scrollbar."""
+        return max(10, min(76, columns * 95 // 100) - 6)
+
     @classmethod
     def of_diff(cls, diff: str, title: str = "") -> Sheet:
         """A sheet with a difference, whose answer saves or discards it."""

@@ -17,7 +17,8 @@ from zarrscope.errors import Unsupported
 from zarrscope_app.presenters import Session, View
 from zarrscope_app.presenters.views import text_of, widget_factory
 from zarrscope_app.tui.entry import Painter
-from zarrscope_app.tui.lines import ChunkLines, FormLines, InfoLines, Lines, ProblemLines, TextLines
+from zarrscope_app.tui.form_lines import FormLines
+from zarrscope_app.tui.lines import ChunkLines, InfoLines, Lines, ProblemLines, TextLines
 from zarrscope_app.tui.picture import PictureWidget
 from zarrscope_app.tui.plate import PlateLines
 from zarrscope_app.tui.table import TableLines
