@@ -36,6 +36,9 @@ def place(tmp_path: Path) -> str:
         (["attrs", "get", "{place}", "unit"], "Name its node first"),
         (["rm", "{place}", "a"], "Did you mean 'remove'?"),
         (["tree", "{place}", "--dept", "1"], "Did you mean '--depth'?"),
+        (["version"], "Did you mean '--version'?"),
+        (["attrs", "set", "{place}", "unit", "5"], "The NODE of the root is /."),
+        (["convert", "{place}", "a", "{place}.new", "--to", "v2"], "A node is named in the address: SOURCE/NODE."),
     ],
 )
 def test_a_wrong_command_is_answered_with_a_hint(
@@ -105,3 +108,32 @@ def test_a_change_in_a_document_of_one_line_is_shown_alone() -> None:
 def test_a_document_of_short_lines_is_compared_as_it_is() -> None:
     before, after = '{\n  "a": 1\n}', '{\n  "a": 2\n}'
     assert [*changed_lines(before, after, "old", "new")][:2] == ["--- old", "+++ new"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["ls", "a", "{place}"], "The hierarchy comes before the node: zarrscope ls {place} a"),
+        (["tree", "{folder}/cels.zarr"], "Did you mean {place}?"),
+        (["tree", "{folder}/Cells.ZARR"], "Did you mean {place}?"),
+        (["tree", "{folder}/nothing"], "The folder {folder} exists"),
+        (["repack", "{folder}/cells.zip"], "There is no archive {folder}/cells.zip"),
+    ],
+)
+def test_a_place_that_does_not_exist_is_answered_with_the_likely_one(
+    place: str, tmp_path: Path, arguments: list[str], hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def filled(text: str) -> str:
+        return text.replace("{place}", place).replace("{folder}", str(tmp_path))
+
+    assert run([filled(each) for each in arguments]) == 3
+    assert filled(hint) in " ".join(capsys.readouterr().err.split())
+
+
+def test_help_is_also_a_word(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["help"]) == 0
+    assert "Looking:" in capsys.readouterr().out
+    assert run(["help", "ls"]) == 0
+    assert capsys.readouterr().out.startswith("Usage: zarrscope ls")
+    assert run(["-V"]) == 0
+    assert capsys.readouterr().out.startswith("zarrscope ")

@@ -77,6 +77,7 @@ def _print_version(context: click.Context, _: click.Parameter, value: bool) -> N
 )
 @click.option(
     "--version",
+    "-V",
     is_flag=True,
     is_eager=True,
     expose_value=False,

@@ -24,14 +24,16 @@ def repack(url: str, dry_run: bool, as_json: bool) -> None:
       zarrscope repack cells.ozx --dry-run
       zarrscope repack cells.zip
     """
-    from zarrscope.errors import ZarrscopeError
+    from zarrscope.errors import NotFound, ZarrscopeError
     from zarrscope.stores.address import split_address
-    from zarrscope.stores.local.opening import looks_zipped
+    from zarrscope.stores.local.opening import looks_zipped, nearest
     from zarrscope.stores.local.paths import path_of
     from zarrscope.stores.zip import packing
 
     address = split_address(url)
     path = path_of(address.store_url) if address.store_url.startswith("file:") else ""
+    if path and not os.path.lexists(path):
+        raise NotFound(f"There is no archive {path}", store=address.store_url, advice=nearest(path))
     if address.node_path or not os.path.isfile(path) or not looks_zipped(path):
         raise Failed("Only a .zip or .ozx file on this computer can be repacked.")
     try:

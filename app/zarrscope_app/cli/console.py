@@ -19,6 +19,7 @@ import click
 from zarrscope.runtime.interrupts import uninterrupted
 from zarrscope_app.cli.color import option as color_option
 from zarrscope_app.cli.ending import timeout_option
+from zarrscope_app.cli.hints import swapped_sentence
 from zarrscope_app.cli.plain import option as plain_option
 from zarrscope_app.cli.streams import outlive_reader
 from zarrscope_app.cli.waiting import telling_waits
@@ -56,9 +57,9 @@ class PlaceType(click.types.StringParamType):
 SYNONYMS = {
     "cat": ("read",), "cp": ("copy",), "delete": ("unset", "remove"), "describe": ("info",), "list": ("ls",),
     "mv": ("move",), "plot": ("show",), "remove": ("unset",), "rename": ("move",), "rm": ("unset", "remove"),
-    "values": ("read",), "view": ("open",),
+    "values": ("read",), "version": ("--version",), "view": ("open",),
 }  # fmt: skip
-"""Words that a person may try → the verbs of that meaning; a group proposes the first that it has."""
+"""Words that a person may try → the verbs or options of that meaning; a group proposes the first that it has."""
 
 
 class DefaultGroup(click.Group):
@@ -72,6 +73,8 @@ class DefaultGroup(click.Group):
         own = {name for parameter in self.params for name in parameter.opts} | {"-h", "--help"}
         if args and args[0].startswith("-") and args[0].partition("=")[0] not in own:
             args = [self.default, *args]
+        if args[:1] == ["help"] and not os.path.lexists("help"):  # as other programs spell it
+            args = [*(verb for verb in args[1:2] if verb in self.commands), "--help"]
         return super().parse_args(context, args)
 
     def shell_complete(self, context: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -103,7 +106,7 @@ class DefaultGroup(click.Group):
 
         verbs = self.list_commands(context)
         close = difflib.get_close_matches(word, verbs, 1, 0.7)
-        close = close or [verb for verb in SYNONYMS.get(word, ()) if verb in verbs]
+        close = close or [verb for verb in SYNONYMS.get(word, ()) if verb in verbs or verb.startswith("-")]
         if close and word.isalpha() and not Path(word).exists():
             raise click.UsageError(f"There is no command {word!r}. Did you mean {close[0]!r}?", context)
 
@@ -334,7 +337,12 @@ def opened(
 
     how["storage_options"] = storage_options(missing_is_fill)
     how["follow_links"] = follow_links()
-    hierarchy = zarrscope.open(url, "r+" if write else "r", **how)
+    try:
+        hierarchy = zarrscope.open(url, "r+" if write else "r", **how)
+    except zarrscope.NotFound as error:
+        if node is not None and os.path.exists(node):
+            error.advice = swapped_sentence(url, node)
+        raise
     for warning in hierarchy.warnings:
         say(f"Warning: {warning}")
     found = hierarchy[place(hierarchy, node)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from difflib import SequenceMatcher
 
 import click
@@ -24,7 +25,12 @@ def hinted(mistake: click.UsageError) -> click.UsageError:
         return _of_option(mistake, context)
     if context is None:
         return mistake
+    names = [parameter.name for parameter in context.command.params if isinstance(parameter, click.Argument)]
+    if isinstance(mistake, click.MissingParameter) and {"node", "field"} <= {*names}:
+        return click.UsageError(f"{mistake.format_message()} The NODE of the root is /.", context)
     extra = re.fullmatch(r"Got unexpected extra arguments? \((.*)\)", mistake.message)
+    if extra is not None and "destination" in names:
+        return click.UsageError(f"{mistake.message}. A node is named in the address: SOURCE/NODE.", context)
     if extra is not None and any(parameter.name == "selection" for parameter in context.command.params):
         index = extra[1].split()[0]
         if is_index(index):
@@ -38,6 +44,12 @@ def hinted(mistake: click.UsageError) -> click.UsageError:
 def index_sentence(index: str) -> str:
     """The sentence for an index that stands where a node is expected."""
     return f'{index} is an index. Write it with an option: --select "{index.strip("[]")}"'
+
+
+def swapped_sentence(url: str, node: str) -> str:
+    """The advice if a hierarchy stands where a node is expected, and the other way round."""
+    verb = click.get_current_context().command_path
+    return f"The hierarchy comes before the node: {verb} {shlex.quote(node)} {shlex.quote(url)}"
 
 
 def _of_option(mistake: click.NoSuchOption, context: click.Context | None) -> click.UsageError:

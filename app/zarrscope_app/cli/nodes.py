@@ -250,7 +250,12 @@ def resize(url: str, node: str, shape: tuple[int, ...], dry_run: bool, yes: bool
         array.resize(shape)
         return {"path": array.path, "shape": [*shape]}
 
-    change(url, act, dry_run, yes, as_json)
+    def told(done: dict[str, Any]) -> str:
+        from zarrscope_app.presenters import strings
+
+        return f"{done['path']}: resized to {strings.shape(tuple(done['shape']))}."
+
+    change(url, act, dry_run, yes, as_json, told)
 
 
 @click.command("remove")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import islice
 
 from zarrscope.errors import NotFound, Refused, Unsupported
 from zarrscope.stores.local.paths import path_of
@@ -64,9 +65,32 @@ def looks_zipped(path: str) -> bool:
         return False
 
 
+NAMES_COMPARED = 1000
+"""The most names of a folder that are compared with a name that does not exist there."""
+
+
 def nearest(path: str) -> str:
-    """Advice for a path that does not exist: names the nearest folder above it that exists."""
-    place = os.path.dirname(path)
+    """Advice for a path that does not exist: proposes a name that is like it, or names the nearest folder above it that
+    exists."""
+    missing, place = path, os.path.dirname(path)
     while place and not os.path.isdir(place) and os.path.dirname(place) != place:
-        place = os.path.dirname(place)
-    return f"The folder {place} exists: look for the right name in it." if place else "Check the path."
+        missing, place = place, os.path.dirname(place)
+    if not place:
+        return "Check the path."
+    if like := _like(os.path.basename(missing), place):
+        return f"Did you mean {os.path.join(place, like)}?"
+    return f"The folder {place} exists: look for the right name in it."
+
+
+def _like(name: str, folder: str) -> str:
+    """The entry of a folder whose name is most like `name`; "" if none is."""
+    import difflib
+
+    try:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in islice(entries, NAMES_COMPARED)]
+    except OSError:
+        return ""
+    lower = {each.lower(): each for each in names}
+    found = difflib.get_close_matches(name.lower(), lower, 1, 0.75)
+    return lower[found[0]] if found else ""
