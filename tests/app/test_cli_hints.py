@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import zarrscope
+from contracts.http_server import web_server
 from zarrscope_app.cli import run
 from zarrscope_app.presenters.form.line_diff import LONGEST, changed_lines
 
@@ -137,3 +138,16 @@ def test_help_is_also_a_word(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("Usage: zarrscope ls")
     assert run(["-V"]) == 0
     assert capsys.readouterr().out.startswith("zarrscope ")
+
+
+def test_a_place_that_can_only_be_read_is_not_asked_for_a_mode(capsys: pytest.CaptureFixture[str]) -> None:
+    with web_server({"zarr.json": b'{"zarr_format":3,"node_type":"group"}'}) as server:
+        for verb in (
+            ["create", server.url, "g"],
+            ["create", f"{server.url}/g"],
+            ["attrs", "set", server.url, "/", "n", "1"],
+        ):
+            assert run(verb) == 1
+            told = capsys.readouterr().err
+            assert "can only be read" in told
+            assert "mode=" not in told

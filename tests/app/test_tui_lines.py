@@ -210,20 +210,26 @@ def test_a_long_remark_on_a_section_is_folded_beneath_it(tmp_path: Path) -> None
 
 def test_more_rows_need_no_layout(place: str) -> None:
     async def steps(screen: Screen) -> None:
-        tree, asked = screen.app.tree_lines, []
+        tree: Any = screen.app.tree_lines
+        asked: list[bool] = []
         await screen.until(lambda: tree.count() == 3 and tree.size.height, "the rows are there")
-        tree.count = lambda: 500  # type: ignore[method-assign]  # as if rows had arrived
+        tree.count = lambda: 500  # as if rows had arrived
         tree.show()
         await screen.until(lambda: tree.show_vertical_scrollbar, "the scrollbar has come")
         await screen.pilot.pause()
         refresh = tree.refresh
-        tree.refresh = lambda *a, layout=False, **k: (asked.append(layout), refresh(*a, layout=layout, **k))[1]
-        tree.count = lambda: 90_000  # type: ignore[method-assign]
+
+        def spy(*regions: Any, layout: bool = False, **how: Any) -> Any:
+            asked.append(layout)
+            return refresh(*regions, layout=layout, **how)
+
+        tree.refresh = spy
+        tree.count = lambda: 90_000
         tree.show()
         assert tree.virtual_size.height == tree.vertical_scrollbar.window_virtual_size == 90_000
         assert True not in asked
         tree.scroll_to(y=80_000, animate=False)
-        tree.count = lambda: 600  # type: ignore[method-assign]
+        tree.count = lambda: 600
         tree.show()
         assert tree.scroll_y <= 600 - tree.size.height
         del tree.count, tree.refresh

@@ -163,13 +163,15 @@ def interrupted(error: BaseException) -> int:
 
 
 def _explain(error: Exception) -> int:
-    from zarrscope.errors import NotFound, Unsupported, ZarrscopeError
+    from zarrscope.errors import NotFound, ReadOnly, Unsupported, ZarrscopeError
 
     if os.environ.get("ZARRSCOPE_DEBUG"):
         import traceback
 
         traceback.print_exc()
     if isinstance(error, ZarrscopeError):
+        if isinstance(error, ReadOnly) and "mode='r+'" in (error.advice or ""):  # every verb that writes asks for it
+            error.advice = "A place of this kind can only be read: make the change in a copy on a disk or in a bucket."
         say(str(error))
         other_file = isinstance(error, Unsupported) and error.feature == "file"  # neither a folder nor an archive
         return EXIT_NOT_FOUND if other_file or isinstance(error, NotFound) else EXIT_FAILED
