@@ -36,6 +36,9 @@ from zarrscope_app.presenters.session.on_show import (
     data_on_show,
     select,
     selection_on_show,
+    set_indices,
+    set_limits,
+    show_axes,
 )
 from zarrscope_app.presenters.session.opening import OpenTarget, target_of
 from zarrscope_app.presenters.session.state_text import decode_view, is_view
@@ -49,6 +52,13 @@ SCRIPTS = ("elements", "kernel", "picture", "controls", "tree", "form", "panes",
 """The browser's scripts in this order; together they are one module without dependencies."""
 WAIT_SECONDS = 60.0
 """The most seconds that Python waits for the selected node."""
+SETTERS: dict[str, Callable[[Session, Any], None]] = {
+    "index": set_indices,
+    "axes": show_axes,
+    "clim": set_limits,
+    "selection": select,
+}
+"""Trait that Python sets → the function that sets it on the picture."""
 STILL_SECONDS = 1.5
 """The most seconds that a cell waits for the content of the still page."""
 
@@ -280,24 +290,18 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
     def _from_python(self, change: Any) -> None:
         if self._mirroring or self._closed:
             return
-        name, new, shown = change["name"], change["new"], self.session.slice
+        name, new = change["name"], change["new"]
         self.tell(*PARTS)
         if name == "state":
             self._show_state(new)
         elif name == "path":
             self.session.select(new)
-        elif name == "index":
-            for axis, position in new.items():
-                shown.set_index(axis, int(position))
-        elif name == "axes":
-            shown.show(*new)
-        elif name == "selection":
-            select(self.session, new)
         else:
-            for number, channel in enumerate(shown.state.channels):
-                if channel.label in new:
-                    lo, hi = new[channel.label]
-                    shown.state_levels(number, float(lo), float(hi))
+            try:
+                self.wait()  # the line after `explore` may set an index already
+                SETTERS[name](self.session, new)
+            finally:
+                self._mirror()
 
     # ------------------------------------------------------------------ Python interface
     def wait(self, seconds: float = WAIT_SECONDS) -> Explorer:

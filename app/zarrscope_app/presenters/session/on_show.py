@@ -1,9 +1,12 @@
-"""The displayed slice, for use in a program: the array, the selection, lazy data, and the code that reads them."""
+"""The displayed slice, for use in a program: the array, the selection, lazy data, and the code that reads them; sets
+indices, axes, contrast limits and selection, and refuses those that the picture does not have.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from math import ceil, floor
+from collections.abc import Iterable, Mapping, Sequence
+from math import ceil, floor, isfinite
+from operator import index as as_integer
 from typing import TYPE_CHECKING, Any
 
 from zarrscope.view.lazy import LazyView
@@ -14,6 +17,8 @@ if TYPE_CHECKING:
     from zarrscope_app.presenters.session.session import Session
 
 IndexSpan = int | tuple[int, int]
+MOST_NAMES = 20
+"""The most names of channels or axes that an error lists."""
 
 
 def array_on_show(session: Session) -> Array | None:
@@ -82,19 +87,106 @@ def selection_on_show(session: Session) -> dict[str, IndexSpan]:
 def select(session: Session, selection: Mapping[str, Any]) -> None:
     """Pins a pixel, {"y": 3, "x": 5}, or measures a region, {"y": (0, 10), "x": (5, 9)}; {} removes both.
 
-    Raises ValueError if the axes are not those of the picture.
+    Raises ValueError if the axes are not those of the picture, or for a place outside of it.
     """
     picture = session.slice
-    picture.forget_measurement()
     if not selection:
+        picture.forget_measurement()
         picture.unpin()
         return
-    names = {axis.role: axis.name for axis in picture.state.axes if axis.role in ("y", "x")}
-    if set(selection) != set(names.values()):
-        raise ValueError(f"The picture shows the axes {names.get('y')} and {names.get('x')}")
-    y, x = selection[names["y"]], selection[names["x"]]
-    if isinstance(y, int) and isinstance(x, int):
-        picture.pin(y + 0.5, x + 0.5)
+    _need_picture(session)
+    axes = {axis.role: axis for axis in picture.state.axes if axis.role in ("y", "x")}
+    y, x = axes["y"], axes["x"]
+    if set(selection) != {y.name, x.name}:
+        raise ValueError(f"The picture shows the axes {y.name} and {x.name}; a selection has one entry for each")
+    spans = [_span(axis.name, axis.length, selection[axis.name]) for axis in (y, x)]
+    picture.forget_measurement()
+    if all(isinstance(span, int) for span in spans):
+        picture.pin(spans[0] + 0.5, spans[1] + 0.5)
         return
-    (y0, y1), (x0, x1) = ((each, each + 1) if isinstance(each, int) else each for each in (y, x))
+    (y0, y1), (x0, x1) = ((span, span + 1) if isinstance(span, int) else span for span in spans)
     picture.measure_region(float(y0), float(x0), float(y1), float(x1))
+
+
+def set_indices(session: Session, indices: Mapping[str, Any]) -> None:
+    """Moves the sliders of these axes; a negative index counts from the end, as in numpy.
+
+    Raises ValueError for an axis without a slider, and for an index outside of it; nothing is moved then.
+    """
+    _need_picture(session)
+    lengths = {axis.name: axis.length for axis in session.slice.state.axes if axis.role == "slider"}
+    found = {}
+    for name, index in indices.items():
+        _need("slider", name, lengths)
+        found[name] = _inside(name, lengths[name], index)
+    for name, index in found.items():
+        session.slice.set_index(name, index)
+
+
+def show_axes(session: Session, names: Sequence[str]) -> None:
+    """Displays two axes as height and width. Raises ValueError for anything but two different axes of the picture."""
+    _need_picture(session)
+    axes = {axis.name: axis for axis in session.slice.state.axes if axis.role != "channel"}
+    for name in names:
+        _need("axis", name, axes)
+    if len({*names}) != 2 or len(names) != 2:
+        raise ValueError(f"A picture has two different axes, height and width, not {[*names]}")
+    session.slice.show(*names)
+
+
+def set_limits(session: Session, limits: Mapping[str, Any]) -> None:
+    """Sets the contrast limits (low, high) of channels by their labels.
+
+    Raises ValueError for a label that no channel has, and for limits that are not two numbers; nothing is set then.
+    """
+    _need_picture(session)
+    channels = session.slice.state.channels
+    found: dict[str, tuple[float, float]] = {}
+    for label, pair in limits.items():
+        _need("channel", label, [channel.label for channel in channels])
+        try:
+            low, high = (float(limit) for limit in pair)
+        except (TypeError, ValueError):
+            raise ValueError(f"The contrast limits of {label} are two numbers, (low, high), not {pair!r}") from None
+        if not (isfinite(low) and isfinite(high)):
+            raise ValueError(f"The contrast limits of {label} are finite numbers, not {pair!r}")
+        found[label] = low, high
+    for number, channel in enumerate(channels):
+        if channel.label in found:
+            session.slice.state_levels(number, *found[channel.label])
+
+
+def _need(kind: str, name: str, names: Iterable[str]) -> None:
+    """Raises ValueError if there is none of this name."""
+    there = [*names]
+    if name not in there:
+        raise ValueError(f"There is no {kind} {name!r}, only {', '.join(there[:MOST_NAMES]) or 'none'}")
+
+
+def _need_picture(session: Session) -> None:
+    if session.slice.state.kind != "image":
+        raise ValueError("No picture is displayed")
+
+
+def _inside(name: str, length: int, index: Any) -> int:
+    """An index of an axis, counted from its beginning. Raises ValueError."""
+    try:
+        at = as_integer(index)
+    except TypeError:
+        raise ValueError(f"An index of {name} is an integer, not {index!r}") from None
+    if not -length <= at < length:
+        raise ValueError(f"{name} has the indices 0 to {length - 1}, not {at}")
+    return at + length if at < 0 else at
+
+
+def _span(name: str, length: int, span: Any) -> Any:
+    """An index of an axis, or the first and the end of a range. Raises ValueError."""
+    if not isinstance(span, tuple | list):
+        return _inside(name, length, span)
+    try:
+        start, end = (float(edge) for edge in span)
+    except (TypeError, ValueError):
+        raise ValueError(f"A range of {name} is (first, end), not {span!r}") from None
+    if not 0 <= start < end <= length:
+        raise ValueError(f"A range of {name} is within (0, {length}), not {span!r}")
+    return start, end
