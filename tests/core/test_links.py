@@ -7,6 +7,7 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
+import socket
 import sys
 from pathlib import Path
 
@@ -14,9 +15,12 @@ import numpy as np
 import pytest
 
 import zarrscope
+from zarrscope import convert
 from zarrscope.check.hierarchy import check
 from zarrscope.errors import OutsideLink
+from zarrscope.stores.local.links import MOST_LINKS
 from zarrscope.stores.local.store import LocalStore
+from zarrscope.stores.memory import MemoryStore
 from zarrscope.stores.wrappers import PrefixStore, ReadOnlyStore
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX symbolic links")
@@ -141,3 +145,83 @@ def test_a_folder_of_chunks_elsewhere_is_read_and_a_link_to_it_removed_alone(tmp
     hierarchy.erase("a")
     assert "a" not in zarrscope.open(root)
     assert len([file for file in (tmp_path / "chunks").rglob("*") if file.is_file()]) == 4
+
+
+@pytest.mark.parametrize("follow", [False, True])
+def test_links_back_to_a_folder_above_make_no_endless_hierarchy(follow: bool, tmp_path: Path) -> None:
+    root = tmp_path / "a.zarr"
+    h = zarrscope.open(root, "a")
+    h.create_group("g/h")
+    h.create_array("a", shape=(4,), dtype="u1", chunks=(2,))[...] = 7
+    for name in ("s1", "s2"):  # of two such links, the paths double with each link
+        (root / name).symlink_to(".")
+    (root / "g/up").symlink_to("../g")
+    (root / "g/h/over").symlink_to("../..")
+    h = zarrscope.open(root, follow_links=follow)
+    told = dict(h.walk())
+    assert sorted(told) == ["/a", "/g", "/g/h", "/g/h/over", "/g/up", "/s1", "/s2"]
+    for path in ("/s1", "/s2", "/g/up", "/g/h/over"):
+        node = h[path]
+        assert isinstance(node, zarrscope.Group)
+        with pytest.raises(zarrscope.Unreadable, match="leads back to a folder that contains it") as caught:
+            [*node.children()]
+        assert caught.value.key == path[1:] + "/"
+        assert caught.value.store == h.url
+        assert "Remove the link" in str(caught.value.advice)
+    assert h["/s1/a"][...].tolist() == [7] * 4
+    assert {each.key for each in check(h) if each.severity == "error"} == {"s1/", "s2/", "g/up/", "g/h/over/"}
+    with pytest.raises(zarrscope.Unreadable, match="leads back"):
+        convert.run(convert.plan(h, MemoryStore(), "v2"))
+    assert len([*h.store.list_prefix("")]) < 100
+
+
+@pytest.mark.parametrize("follow", [False, True])
+def test_links_that_branch_are_listed_only_a_few_levels_down(follow: bool, tmp_path: Path) -> None:
+    """Each of 30 folders has two links to the next one: there are 2 ** 30 paths, and no circle."""
+    root = tmp_path / "a.zarr"
+    h = zarrscope.open(root, "a")
+    for n in range(30):
+        h.create_group(f"d{n}")
+    for n in range(29):
+        for name in ("x", "y"):
+            (root / f"d{n}" / name).symlink_to(f"../d{n + 1}")
+    h = zarrscope.open(root, follow_links=follow)
+    assert max(path.count("/") for path, _ in h.walk()) == MOST_LINKS + 2
+    assert [path for path, _ in h.walk("/d28")] == ["/d28/x", "/d28/y"]
+    with pytest.raises(zarrscope.Unreadable, match="more than 4 symbolic links"):
+        [*h.store.list_prefix("")]
+
+
+def test_a_link_to_a_folder_beside_is_listed(tmp_path: Path) -> None:
+    root = tmp_path / "a.zarr"
+    h = zarrscope.open(root, "a")
+    h.create_array("g/a", shape=(4,), dtype="u1", chunks=(2,))[...] = 7
+    (root / "same").symlink_to("g")
+    h = zarrscope.open(root)
+    assert [path for path, _ in h.walk()] == ["/g", "/g/a", "/same", "/same/a"]
+    assert [each for each in check(h) if each.severity == "error"] == []
+    copy = MemoryStore()
+    convert.run(convert.plan(h, copy, "v2"))
+    assert zarrscope.open(copy)["/same/a"][...].tolist() == [7] * 4
+
+
+@pytest.mark.parametrize("key", ["zarr.json", "a/zarr.json", "a/c/0"])
+@pytest.mark.parametrize("kind", ["pipe", "socket", "link in a circle"])
+def test_what_is_no_file_is_not_read(kind: str, key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading a pipe would wait for a writer without end."""
+    root = tmp_path / "a.zarr"
+    zarrscope.open(root, "a").create_array("a", shape=(4,), dtype="u1", chunks=(2,))[...] = 7
+    (root / key).unlink()
+    if kind == "pipe":
+        os.mkfifo(root / key)
+    elif kind == "socket":
+        monkeypatch.chdir((root / key).parent)  # the name of a socket may have only about 100 characters
+        with socket.socket(socket.AF_UNIX) as made:
+            made.bind((root / key).name)
+    else:
+        (root / key).symlink_to((root / key).name)
+    why = "in a circle" if kind == "link in a circle" else "a pipe or a socket, not a file"
+    with pytest.raises(zarrscope.Unreadable, match=why) as caught:
+        zarrscope.open(root)["a"][...]
+    assert caught.value.key == key
+    assert "restore the file" in str(caught.value.advice)

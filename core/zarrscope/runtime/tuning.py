@@ -157,6 +157,9 @@ ARCHIVE_PIECE_BYTES = 16 << 20
 ARCHIVE_TAIL_BYTES = 1 << 17
 """Bytes that are read first from the end of a remote archive. Not measured: they include the directory of some
 1,500 entries, and a server of 10 MB/s sends them in half of a round trip."""
+ARCHIVE_DIRECTORY_BYTES = 1 << 22
+"""Bytes of an archive's directory that are read first; each further piece is as long as those before it. Not measured:
+they hold some 50,000 entries, and a false end record makes that many bytes be read in vain."""
 ARCHIVE_PENDING_SHARE = 16
 """New values are held back until they are this many times as long as the directory of their archive, which is written
 again after them. Not measured: outdated directories then waste a sixteenth of the archive."""

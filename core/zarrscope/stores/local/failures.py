@@ -35,6 +35,8 @@ def failure(error: OSError, act: str, *, store: str, key: str, too_long: bool = 
             key=key,
             advice=f"Nothing was changed. {close} for the right to write there, or save a copy elsewhere.",
         )
+    if error.errno == errno.ENXIO:  # a socket cannot be opened
+        return no_file(store, key)
     advice = {
         errno.EACCES: "Ask the owner for the right to read it.",
         errno.EPERM: "Ask the owner for the right to read it.",
@@ -66,6 +68,18 @@ def full_disk(error: BaseException, act: str, *, store: str, key: str | None) ->
     return failed
 
 
+def no_file(store: str, key: str | None) -> Unreadable:
+    """The error for a pipe, a socket or a device in the place of a file: reading one may wait without end."""
+    message, advice = "This is a device, a pipe or a socket, not a file", "Remove it, or restore the file from a copy."
+    return Unreadable(message, store=store, key=key, advice=advice)
+
+
+def circular(store: str, key: str) -> Unreadable:
+    """The error for symbolic links that lead to one another, so that no file is behind them."""
+    message = "Symbolic links lead to one another in a circle"
+    return Unreadable(message, store=store, key=key, advice="Remove them, or restore the file from a copy.")
+
+
 def broken_link(path: str, *, store: str, key: str) -> Unreadable:
     """The error for a broken link: a value should be there, so it does not count as absent."""
     circle = False
@@ -74,7 +88,7 @@ def broken_link(path: str, *, store: str, key: str) -> Unreadable:
     except OSError as error:
         circle = error.errno == errno.ELOOP
     if circle:
-        return Unreadable("Symbolic links lead to one another in a circle", store=store, key=key)
+        return circular(store, key)
     target = plain(os.path.realpath(path))
     advice = "Restore the target of the link, or remove the link."
     if f"{os.sep}annex{os.sep}objects{os.sep}" in target:

@@ -6,6 +6,7 @@ import os
 from itertools import islice
 
 from zarrscope.errors import NotFound, Refused, Unsupported
+from zarrscope.stores.local.failures import no_file
 from zarrscope.stores.local.paths import path_of
 from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.store import Store
@@ -26,6 +27,8 @@ def open_path(url: str, mode: Mode, options: StoreOptions) -> Store:
             store=url,
             advice="Open the folder that holds zarr.json, .zgroup or .zarray.",
         )
+    if not folder and os.path.exists(path):
+        raise no_file(url, None)
     if mode in ("r", "r+") and not folder and not os.path.lexists(path):
         raise NotFound(f"There is no file or folder {path}", store=url, advice=nearest(path))
     if not folder and path.lower().endswith(ARCHIVES):
@@ -46,6 +49,8 @@ def open_archive(path: str, url: str, mode: Mode = "r") -> Store:
     """The store for the .zip or .ozx file at a path. `mode`: see `StoreKind.opener`."""
     from zarrscope.stores.zip.store import ZipStore
 
+    if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):
+        raise no_file(url, None)
     if not os.path.isfile(path) and (mode in ("r", "r+") or os.path.lexists(path)):
         raise NotFound(f"There is no archive {path}", store=url, advice=nearest(path))
     store = ZipStore(path, writable=mode != "r")

@@ -63,7 +63,7 @@ def move_folder(folder: str, to: str, *, store: str, prefix: str, sync: bool = T
         advice = f"Nothing was changed. {close} for the right to write there, or choose another place."
         if error.errno in DENIED:
             raise ReadOnly(f"The folder could not be moved: {reason}", advice=advice, **place) from error
-        raise Unreadable(f"The folder could not be moved: {reason}", **place) from error
+        raise Unreadable(f"The folder could not be moved: {reason}", advice=advice, **place) from error
     if sync:
         for each in {above, os.path.dirname(folder)}:
             sync_folder(each)

@@ -30,7 +30,8 @@ from zarrscope.runtime.tuning import FOLDERS_AT_ONCE, SYSTEM_CALL_BYTES
 from zarrscope.stores.backend import Backend, BackendEntry
 from zarrscope.stores.keys import too_large
 from zarrscope.stores.local.children import NO_FOLLOW, OPEN, look_into
-from zarrscope.stores.local.failures import DENIED, NOTHING_THERE, broken_link, failure
+from zarrscope.stores.local.failures import DENIED, NOTHING_THERE, broken_link, circular, failure, no_file
+from zarrscope.stores.local.links import MOST_LINKS, need_an_end
 from zarrscope.stores.local.names import is_link, is_temporary
 from zarrscope.stores.local.paths import extended, file_url, plain, real_path
 from zarrscope.stores.store import Store
@@ -135,6 +136,14 @@ class LocalStore(Store):
             self._check_inside(path, prefix)
         return path
 
+    def _listed(self, prefix: str) -> str:
+        """The folder of a prefix whose content is about to be listed. Raises Unreadable if a link in its path leads
+        back to a folder of the path: nodes without end would lie beneath it."""
+        folder = self._folder(prefix)
+        if prefix:
+            need_an_end(self._stem, prefix, store=self.url)
+        return folder
+
     # ------------------------------------------------------------------ reading
     def _filter_existing(self, keys: Sequence[str]) -> Sequence[str]:
         """Removes keys at the root whose file does not exist. If the folder denies access, all keys are returned, so
@@ -161,7 +170,7 @@ class LocalStore(Store):
                     self._need_no_broken_link(path, key)
                 return None
             if error.errno == errno.ELOOP:
-                raise Unreadable("Symbolic links lead to one another in a circle", store=self.url, key=key) from error
+                raise circular(self.url, key) from error
             raise self._failure(error, key, "read") from error
 
     def _get(self, key: str, part: ByteRange | None, limit: int | None = None) -> bytes | None:
@@ -204,7 +213,7 @@ class LocalStore(Store):
         os.close(handle)
         if stat.S_ISDIR(found.st_mode):
             return None
-        raise Unreadable("This is a device or a pipe, not a file", store=self.url, key=key)
+        raise no_file(self.url, key)
 
     def _read(self, handle: int, start: int, length: int) -> bytes:
         """Reads `length` bytes from `start`, or fewer if the file ends before."""
@@ -231,7 +240,7 @@ class LocalStore(Store):
 
     # ------------------------------------------------------------------ listing
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
-        for entry in self._scan(self._folder(prefix), prefix):
+        for entry in self._scan(self._listed(prefix), prefix):
             yield Entry(entry.name, _is_folder(entry))
 
     def _list_prefix(self, prefix: str) -> Iterator[str]:
@@ -243,9 +252,11 @@ class LocalStore(Store):
     def _walk(self, prefix: str, strict: bool = False) -> Iterator[BackendEntry]:
         """Lists keys and folders. A broken link is listed with an error if `strict`, and as a key otherwise; reading
         that key fails."""
-        pending: list[tuple[str, str, tuple[tuple[int, int], ...]]] = [(self._folder(prefix), prefix, ())]
+        pending: list[tuple[str, str, tuple[tuple[int, int], ...], int]] = [(self._listed(prefix), prefix, (), 0)]
         while pending:
-            folder, prefix, above = pending.pop()
+            folder, prefix, above, links = pending.pop()
+            if links > MOST_LINKS:
+                need_an_end(self._stem, prefix, store=self.url)
             try:
                 found = os.stat(folder)
             except OSError as error:
@@ -266,7 +277,7 @@ class LocalStore(Store):
                         continue
                 if _is_folder(entry):
                     yield BackendEntry(key, True)
-                    pending.append((entry.path, key + "/", (*above, here)))
+                    pending.append((entry.path, key + "/", (*above, here), links + entry.is_symlink()))
                 elif strict and entry.is_symlink() and not os.path.exists(entry.path):
                     yield BackendEntry(key, False, broken_link(entry.path, store=self.url, key=key))
                 else:
@@ -275,7 +286,7 @@ class LocalStore(Store):
     def _scan_children(
         self, prefix: str, names: Sequence[str], read: bool, limit: int | None = None
     ) -> Iterator[ScannedChild]:
-        folder = self._folder(prefix)
+        folder = self._listed(prefix)
         entries = (entry for entry in self._scan(folder, prefix) if _is_folder(entry))
         while batch := list(islice(entries, FOLDERS_AT_ONCE)):
             yield from look_into(self, folder, batch, prefix, names, read, limit)

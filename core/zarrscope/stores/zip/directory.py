@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from zarrscope.errors import Unreadable, Unsupported
+from zarrscope.runtime.tuning import ARCHIVE_DIRECTORY_BYTES
 from zarrscope.stores.zip.ranges import Ranges, exactly
 
 LOCAL, CENTRAL, END = b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06"
@@ -27,6 +28,10 @@ REACH = 0xFFFF + END_RECORD.size
 FURTHER = 1 << 28
 """The number of bytes at the end of a local file in which an end record is searched for, if the last REACH bytes
 contain none."""
+DIRECTORY_LIMIT = 1 << 29
+"""The most bytes of a directory that are read: several million entries, which take gigabytes of memory."""
+MOST_TRIED = 1 << 28
+"""The number of bytes after which no further end record is tried: a hostile file may have thousands of false ones."""
 MORE16, MORE32 = 0xFFFF, 0xFFFFFFFF
 """The value of a 16-bit or 32-bit field if its number does not fit: the number is then in a 64-bit field."""
 IN_UTF8 = 0x800
@@ -99,8 +104,10 @@ def parse(ranges: Ranges, *, further: bool = False) -> Directory:
 def _last(ranges: Ranges, tail: bytes, from_: int, *, nested: bool) -> Directory | None:
     """The directory of the last valid end record in `tail`, which begins at the offset `from_` of the file. `nested`:
     the archive may have other bytes before it in the file."""
-    at = len(tail)
-    while (at := tail.rfind(END, 0, at)) >= 0:
+    at, tried = len(tail), 0
+    while (at := tail.rfind(END, 0, at)) >= 0 and tried < MOST_TRIED:
+        stated = int.from_bytes(tail[at + 12 : at + 16], "little")
+        tried += ARCHIVE_DIRECTORY_BYTES if ranges.remote else min(stated, ARCHIVE_DIRECTORY_BYTES)
         found = _ended_at(ranges, tail, from_, at)
         if found is not None and (nested or not found.shift):
             return found
@@ -130,29 +137,61 @@ def _ended_at(ranges: Ranges, tail: bytes, from_: int, at: int) -> Directory | N
             feature="zip in several parts",
             advice="Join the parts into one file.",
         )
-    data = exactly(ranges, start, size) if size else b""
-    comment = tail[at + END_RECORD.size :][:comment_size]
-    members = _members(data, shift)
-    if members is None:
+    if shift and not size:
+        return None  # an archive without entries behind other bytes: these are bytes of a comment, not an end record
+    read = _read(ranges, start, size, shift)
+    if read is None:
         return None
+    members, data = read
+    comment = tail[at + END_RECORD.size :][:comment_size]
     stop = end + END_RECORD.size + comment_size
     return Directory(members, comment, start, end, stop, shift, data, is_64)
 
 
-def _members(data: bytes, shift: int) -> tuple[ArchiveMember, ...] | None:
-    """The entries of a directory, from its bytes `data`; None if these are not the records of a directory."""
-    found = []
+def _read(ranges: Ranges, start: int, size: int, shift: int) -> tuple[tuple[ArchiveMember, ...], bytes] | None:
+    """The entries of the directory of `size` bytes at `start`, and its bytes; None if these are not its records.
+
+    An end record may state a false size, and be one of thousands in a comment. So a long directory is read in pieces,
+    up to the first record that is none. Raises Unsupported for more than DIRECTORY_LIMIT bytes.
+    """
+    found: list[ArchiveMember] = []
+    pieces: list[bytes] = []
+    rest, done = b"", 0
+    while done < size:
+        more = ARCHIVE_DIRECTORY_BYTES if size > DIRECTORY_LIMIT else max(ARCHIVE_DIRECTORY_BYTES, done)
+        length = min(size - done, more)
+        pieces.append(exactly(ranges, start + done, length))
+        done += length
+        rest = rest + pieces[-1] if rest else pieces[-1]
+        at = _members(rest, shift, found, last=done == size)
+        if at is None:
+            return None
+        rest = rest[at:]
+        if size > DIRECTORY_LIMIT:
+            raise Unsupported(
+                f"The directory of the archive has {size:,} bytes; at most {DIRECTORY_LIMIT:,} are read",
+                feature="zip with a very long directory",
+                advice="If the archive is genuine, unpack it, or put the chunks into shards, of which there are fewer.",
+            )
+    return tuple(found), pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def _members(data: bytes, shift: int, found: list[ArchiveMember], *, last: bool) -> int | None:
+    """Adds the entries of a piece `data` of a directory to `found`. Returns the number of bytes up to the end of its
+    last whole record; None if these are not the records of a directory. `last`: the directory ends with this piece."""
     at, size = 0, len(data)
     header, unpack = CENTRAL_RECORD.size, CENTRAL_RECORD.unpack_from
     while at < size:
         if at + header > size:
-            return None
+            return None if last else at
         (mark, _, _, flags, method, _, _, crc, packed, unpacked, named, extra, comment, _, _, _, offset) = unpack(
             data, at
         )
         stop = at + header + named + extra + comment
-        if mark != CENTRAL or stop > size:
+        if mark != CENTRAL:
             return None
+        if stop > size:
+            return None if last else at
         raw = data[at + header : at + header + named]
         if MORE32 in (packed, unpacked, offset):
             numbers = _numbers(data[at + header + named : stop - comment])
@@ -171,7 +210,7 @@ def _members(data: bytes, shift: int) -> tuple[ArchiveMember, ...] | None:
         record = data[at:stop]
         found.append(ArchiveMember(name, named, method, flags, crc, packed, unpacked, extra, offset + shift, record))
         at = stop
-    return tuple(found)
+    return at
 
 
 def _numbers(extra: bytes) -> Iterator[int] | None:

@@ -41,6 +41,13 @@ _AFTER_SLASH = "0"
 """The character after "/": "a0" comes in order after all names that begin with "a/"."""
 
 
+def _not_shown(names: Sequence[str]) -> str:
+    """The remark that entries with these names are not shown."""
+    more = " and more" if len(names) > 3 else ""
+    shown = ", ".join(repr(name if len(name) <= 60 else f"{name[:60]}…") for name in names[:3])
+    return f"Entries of the archive whose names could lead out of it are not shown: {shown}{more}"
+
+
 class ZipStore(Store):
     """A zip archive: the file at a path, or an archive that is read through `Ranges`; then `url` is its address.
 
@@ -95,6 +102,8 @@ class ZipStore(Store):
         with self._lock:
             if self._index is None:
                 self._index = self._read_index(self._ranges or self._open())
+                if self._index.refused:
+                    self.remark = ". ".join(filter(None, (self.remark, _not_shown(self._index.refused))))
             elif (
                 self._path is not None
                 and not self._appending
@@ -125,7 +134,8 @@ class ZipStore(Store):
         except ZarrscopeError as error:
             raise error.located(store=self.url) from error.__cause__
         except (OSError, MemoryError, OverflowError) as error:
-            raise Unreadable(f"The archive could not be read: {error}", store=self.url) from error
+            why = str(error) or "its directory does not fit into memory"
+            raise Unreadable(f"The archive could not be read: {why}", store=self.url) from error
 
     def _open(self) -> Ranges:
         try:
