@@ -38,8 +38,8 @@ def finding_of(error: ZarrscopeError, path: str, key: str | None = None) -> Find
     mild = isinstance(error, Unsupported | Refused) and not isinstance(error, OutsideLink)
     code = "".join(f"-{c.lower()}" if c.isupper() else c for c in type(error).__name__).lstrip("-")
     message = error.message.rstrip(".")
-    where = error.key if error.key is not None else key
-    return Finding("warning" if mild else "error", code, path, message, where, error.pointer or None, error.advice)
+    error.located(key=key)  # before its advice is asked for, which names the key
+    return Finding("warning" if mild else "error", code, path, message, error.key, error.pointer or None, error.advice)
 
 
 def descendant(dialect: Dialect, array: str, node: str, key: str) -> Finding:
@@ -65,5 +65,7 @@ def failed_chunk(error: ZarrscopeError, array: Array, key: str) -> Finding:
     code = "chunk-undecodable"
     if codec in ("crc32", "crc32c", "adler32", "fletcher32", "jenkins_lookup3"):
         code = "chunk-checksum"
-    advice = error.advice or "Its values are lost here: restore the chunk from a copy, or erase it to read fill values."
+    advice = (
+        error.own_advice or "Its values are lost here: restore the chunk from a copy, or erase it to read fill values."
+    )
     return Finding("error", code, array.path, error.message.rstrip("."), error.key or key, None, advice)

@@ -320,7 +320,7 @@ class _ChunkWriter:
         try:
             yield
         except BadChunk as error:
-            error.advice = error.advice or "It stays unchanged: writing a part of it would lose the other part."
+            error.advice = error.own_advice or "It stays unchanged: writing a part of it would lose the other part."
             error.index = error.index or self.piece.chunk
             self.array.located(error, self.key)
             raise

@@ -158,7 +158,7 @@ class CodecPipeline:
         """
         unread = settings.unread()
         if unread and "." not in made.name and not made.name.startswith("imagecodecs_"):
-            raise settings.unsupported(unread[0], f"the setting {unread[0]!r}", "Another reader may know it.")
+            raise settings.unsupported(unread[0], f"the setting {unread[0]!r}")
         return made
 
     @property

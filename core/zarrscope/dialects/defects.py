@@ -72,6 +72,11 @@ def as_far_as_read(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
     return {} if isinstance(attributes, UnreadAttributes) else attributes
 
 
+def placed(attributes: Mapping[str, Any], store: str) -> Mapping[str, Any]:
+    """The attributes; if they cannot be read, their defect gets the address of the store."""
+    return UnreadAttributes(attributes.defect.placed(store)) if isinstance(attributes, UnreadAttributes) else attributes
+
+
 class Defects:
     """Collects the defects of the document at `key`, in the order of reading."""
 
@@ -98,7 +103,7 @@ class Defects:
         """Keeps an error of reading as a defect."""
         feature = error.feature if isinstance(error, Unsupported) else None
         place = error.pointer or "", error.key if error.key is not None else self.key
-        self._found.append(Defect(error.message, *place, error.advice or "", feature))
+        self._found.append(Defect(error.message, *place, error.own_advice or "", feature))
         return self._found[-1]
 
     def nothing_of(self, kind: str, dialect: str) -> ArrayMetadata | GroupMetadata:

@@ -46,6 +46,8 @@ from zarrscope.model.typestr import parse_typestr
 
 Typed = tuple[DataType, str | None]
 """A data type, and the byte order that its name contains; None if the name has none."""
+_UNNAMED = "No draft of Zarr v3 names it: correct it, or restore the document from a copy."
+_NEEDED = "The array cannot be read without it; ask its writer which package understands it."
 MAX_TRANSFORMERS = 3
 MAX_SHARD = 1 << 24
 
@@ -189,7 +191,7 @@ def _data_type(
     if isinstance(value, str):
         typed = _named_type(value)
         if typed is None:
-            reports.append(missing("data type", value, "/data_type", "No draft of Zarr v3 names it."))
+            reports.append(missing("data type", value, "/data_type", _UNNAMED))
             return (unknown(value), None), False
         return typed, False
     inner = Members(value, "/data_type", "data type")
@@ -207,7 +209,7 @@ def _data_type(
                 raise error.beneath("/data_type/type") from None
     typed, name = _fallback(value.get("fallback"), form)
     if typed is None:
-        advice = "It offers no fallback that is known here, of the same size."
+        advice = "It offers no fallback of the same size that is known here. A newer zarrscope may know it."
         reports.append(missing("data type", extension, "/data_type", advice))
         return (unknown(extension), None), True
     if not dialect.fallbacks:
@@ -260,7 +262,7 @@ def _grid(
         if not isinstance(kind, str):
             where = next((inner.at(name) for name in ("extension", "type") if name in inner), "/chunk_grid")
             raise BadMetadata(f"The type of a chunk grid is text, not {spell(kind)}", pointer=where)
-        reports.append(missing("chunk grid", kind, "/chunk_grid", "A chunk grid can never be passed over."))
+        reports.append(missing("chunk grid", kind, "/chunk_grid", _NEEDED))
         return RegularGrid(tuple(max(1, n) for n in shape)), separator
     return RegularGrid(inner.chunk_shape("chunk_shape", shape)), separator
 
@@ -275,7 +277,7 @@ def _memory_layout(members: Members, ndim: int, reports: list[ExtensionReport]) 
             pointer = "/chunk_memory_layout"
             reports.append(ExtensionReport("memory layout", name, True, True, ExtensionOutcome.USED, "", pointer))
             return "C", with_origin(pointer, *from_v3(made(value, ndim), pointer, None, ndim))
-        advice = "A memory layout can never be passed over."
+        advice = _NEEDED
         reports.append(missing("memory layout", name, "/chunk_memory_layout", advice))
         return "C", ()
     return members.choice("chunk_memory_layout", "C", "F"), ()
@@ -339,11 +341,18 @@ def _codecs(
         found = _named(item, pointer)
         name, settings, uri, _ = found
         if name == "transpose":
-            reports.append(missing("codec", uri, pointer, "No draft defines what it does."))
+            reports.append(missing("codec", uri, pointer, "No draft defines what it does: ask its writer."))
         elif name == "endian":
             wanted = Members(settings, pointer + "/configuration", "endian codec").choice("endian", "little", "big")
             if named:
-                reports.append(missing("codec", uri, pointer, "It needs an array, and gets bytes."))
+                reports.append(
+                    missing(
+                        "codec",
+                        uri,
+                        pointer,
+                        "It needs an array, and gets bytes: restore the document from a copy, or correct it.",
+                    )
+                )
             twice = endian is not None and any(_is_endian(other) for other in items[:i])
             endian = wanted if not twice else ("big" if (wanted == "big") != (endian == "big") else "little")
             dtype_at = pointer
@@ -380,7 +389,7 @@ def _transformers(
         one = Members(item, pointer, "storage transformer")
         name, kind = one.need("extension", str), one.any("type")
         if not SHARDING_URI.fullmatch(name) or kind != "indexed":
-            advice = "A storage transformer can never be passed over."
+            advice = _NEEDED
             reports.append(missing("storage transformer", f"{name} {spell(kind)}", pointer, advice))
             continue
         settings = Members(one.need("configuration", dict), pointer + "/configuration", "sharding configuration")

@@ -191,14 +191,17 @@ class N5(Dialect):
         name = attempt(members.need, "dataType", str)
         for member in ("codecs", "shardSize"):
             if member in members:
-                advice = "N5 5 brings shards and codec lists, which zarrscope does not read."
+                advice = "N5 5 brings shards and codec lists, which a newer zarrscope may read."
                 reports.append(missing("member", member, f"/{member}", advice))
         dtype: DataType | None = None
         if name in _TYPES:
             dtype = data_type(name)
         elif name is not None:
             dtype = unknown(name)
-            advice = "N5 keeps Java's strings and objects in blocks of their own kinds, which zarrscope does not read."
+            advice = "N5 has no such type: correct it, or restore the document from a copy."
+            if name in ("string", "object"):
+                java = "N5 keeps Java's strings and objects in blocks of their own kinds, which zarrscope does not read"
+                advice = f"{java}: a package for N5 in Java does."
             reports.append(missing("data type", name, "/dataType", advice))
         ndim = len(shape or ())
         compression = attempt(_compression, members, dtype.itemsize if dtype is not None else 1)

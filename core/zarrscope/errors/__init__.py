@@ -20,6 +20,10 @@ code that handles OSError around calls that may raise a ZarrscopeError must hand
 An error is raised where the fault is noticed, often by code that knows neither store nor key; each caller adds the
 parts of the place that it knows with `located`. The message of an error always names the faulty thing. It shows text
 from files in a form that cannot control the terminal on which a traceback is printed.
+
+`advice` is the next step. An error that is raised without one has the usual step of its class, which names the document
+and the pointer to correct; so every fault in stored data has a next step, in Python and in all front ends alike
+(tests/core/test_error_steps.py).
 """
 
 from __future__ import annotations
@@ -45,7 +49,7 @@ class ZarrscopeError(Exception):
     pointer
         The place in a document (RFC 6901).
     advice
-        The next step for the user.
+        The next step for the user. Without it, the error has the usual step of its class; "" for no step at all.
 
     Examples
     --------
@@ -76,7 +80,20 @@ class ZarrscopeError(Exception):
         self.store = public(store) if store is not None else None
         self.key = key
         self.pointer = pointer
-        self.advice = scrub(advice) if advice is not None else None
+        self.own_advice = scrub(advice) if advice is not None else None
+
+    @property
+    def advice(self) -> str | None:
+        """The next step for the user: `own_advice`, or else the usual step of this class at this place."""
+        return self.own_advice if self.own_advice is not None else self._usual_step() or None
+
+    @advice.setter
+    def advice(self, step: str | None) -> None:
+        self.own_advice = step
+
+    def _usual_step(self) -> str:
+        """The next step if the error was raised without one; "" if this class has no usual step."""
+        return ""
 
     def located(self, *, store: str | None = None, key: str | None = None, pointer: str | None = None) -> Self:
         """Adds the parts of the place that were not yet known. Known parts stay.
@@ -95,7 +112,7 @@ class ZarrscopeError(Exception):
         --------
         >>> from zarrscope import Unreadable
         >>> str(Unreadable("The file could not be read").located(key="c/0"))
-        "The file could not be read (key 'c/0')."
+        "The file could not be read (key 'c/0'). Check that the store can be reached and read, then try again."
         """
         self.store = self.store if self.store is not None else store
         self.key = self.key if self.key is not None else key
@@ -140,7 +157,8 @@ class ZarrscopeError(Exception):
         text = self.message.rstrip(".")
         if self.place:
             text += f" ({self.place})"
-        return visible(f"{text}. {scrub(self.advice)}" if self.advice else f"{text}.")
+        advice = self.advice
+        return visible(f"{text}. {scrub(advice)}" if advice else f"{text}.")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.message, dict(self.__dict__))
@@ -201,6 +219,10 @@ class Unreadable(_SystemError):
 
     title = "Could not be read"
 
+    def _usual_step(self) -> str:
+        known = self.store is not None or self.key is not None
+        return "Check that the store can be reached and read, then try again." if known else ""
+
 
 class TooLarge(Unreadable):
     """The value is larger than the limit that the caller set.
@@ -210,6 +232,9 @@ class TooLarge(Unreadable):
 
     title = "Too large"
     errno = numbers.EFBIG
+
+    def _usual_step(self) -> str:
+        return "Check whether the value belongs there, and restore it from a copy if not." if self.key else ""
 
     def __init__(self, message: str, *, size: int | None, limit: int, **place: Any) -> None:
         super().__init__(message, **place)
@@ -256,6 +281,13 @@ class BadMetadata(ZarrscopeError):
 
     title = "Metadata breaks its specification"
 
+    def _usual_step(self) -> str:
+        if self.key is None:  # metadata that a caller gave, not a stored document
+            return f"Correct {shortened(self.pointer)}." if self.pointer else ""
+        if self.pointer:
+            return f"Correct {shortened(self.pointer)} in {self.key}, or restore that document from a copy."
+        return f"Correct the text of {self.key}, or restore that document from a copy."
+
 
 class Unsupported(ZarrscopeError):
     """A feature that zarrscope does not have here: a codec, a data type, an ability of a store.
@@ -286,6 +318,12 @@ class Unsupported(ZarrscopeError):
     def __init__(self, message: str, *, feature: str = "", **place: Any) -> None:
         super().__init__(message, **place)
         self.feature = feature
+
+    def _usual_step(self) -> str:
+        if self.key is None:  # asked for by a caller, not by stored data
+            return ""
+        place = f" If {shortened(self.pointer)} in {self.key} is wrong, correct it." if self.pointer else ""
+        return f"A newer zarrscope may know it.{place}"
 
 
 class BadChunk(_SystemError):
@@ -324,6 +362,10 @@ class BadChunk(_SystemError):
         super().__init__(message, **place)
         self.codec = codec
         self.index = index
+
+    def _usual_step(self) -> str:
+        rest = "The rest of the array can be read."
+        return f"{rest} Restore this chunk from a copy; zarrscope check finds all damaged chunks."
 
 
 class Conflict(ZarrscopeError):

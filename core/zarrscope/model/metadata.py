@@ -10,7 +10,7 @@ import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from enum import Enum
 from itertools import accumulate
 from typing import Any, ClassVar, Literal
@@ -291,12 +291,22 @@ class Defect:
     advice: str = ""
     feature: str | None = None
     """The feature that zarrscope lacks, if the document is valid but too new; None if the document is wrong."""
+    store: str | None = field(default=None, compare=False)
+    """The address of the store that holds the document. Dialects do not know it; NodeContext adds it."""
+
+    def placed(self, store: str) -> Defect:
+        """This defect with the address of the store."""
+        return replace(self, store=store)
 
     @property
     def error(self) -> BadMetadata | Unsupported:
-        """A new error to raise for this defect. Each call makes another one, because callers add the store and the key
-        to it."""
-        place: dict[str, Any] = {"key": self.key, "pointer": self.pointer or None, "advice": self.advice or None}
+        """A new error to raise for this defect. Each call makes another one, because callers add to its place."""
+        place: dict[str, Any] = {
+            "store": self.store,
+            "key": self.key,
+            "pointer": self.pointer or None,
+            "advice": self.advice or None,
+        }
         if self.feature is not None:
             return Unsupported(self.message, feature=self.feature, **place)
         return BadMetadata(self.message, **place)

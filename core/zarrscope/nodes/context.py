@@ -22,7 +22,7 @@ from zarrscope.dialects import (
     bare_root_dialects,
     dialect_named,
 )
-from zarrscope.dialects.defects import Defects, UnreadAttributes
+from zarrscope.dialects.defects import Defects, UnreadAttributes, placed
 from zarrscope.dialects.parse_cache import parsed
 from zarrscope.errors import BadMetadata, Denied, NotFound, ReadOnly, Refused, TooLarge, Unreadable, ZarrscopeError
 from zarrscope.jsondoc.parse import ParsedBytes
@@ -342,11 +342,13 @@ class NodeContext:
         return None
 
     def _ruled(self, node: Node) -> Node:
-        """The node, with the defect that all nodes share: a fault in the root document that states the hierarchy's
-        rules."""
-        if self.defect is None:
+        """The node; its defects name the store, and one that all nodes share precedes them: that of the root document
+        with the hierarchy's rules."""
+        found = node.metadata.defects if self.defect is None else (self.defect, *node.metadata.defects)
+        if not found:
             return node
-        return replace(node, metadata=replace(node.metadata, defects=(self.defect, *node.metadata.defects)))
+        metadata = replace(node.metadata, defects=tuple(defect.placed(self.store.url) for defect in found))
+        return replace(node, metadata=metadata, attributes=placed(node.attributes, self.store.url))
 
     def described(self, path: str, documents: Mapping[str, StoredDocument]) -> Node | None:
         """The node as `parsed` gives it; if its document cannot be understood at all, a node with this defect, of the
@@ -364,7 +366,7 @@ class NodeContext:
         defects = Defects(next(key for key in dialect.documents(path) if key in documents))
         named = "an array" if kind == "array" else "a group"
         guess = f"That it is {named} is a guess from its text and the keys around it."
-        defect = replace(defects.add(error), advice=f"{error.advice} {guess}" if error.advice else guess)
+        defect = replace(defects.add(error), advice=f"{error.located(key=defects.key).advice} {guess}")
         metadata = replace(defects.nothing_of(kind, dialect.name), defects=(defect,))
         return self._ruled(Node(path, metadata, UnreadAttributes(defect)))
 

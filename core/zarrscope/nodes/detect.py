@@ -160,7 +160,6 @@ def _detected_in(
         if detected is None and documents and not passed_over:
             detected = _in_spite_of(fault, store, documents, lenient)
         if detected is None and fault is not None:
-            fault.advice = fault.advice or f"Restore {fault.key}, or correct it in a text editor."
             raise fault
     except ZarrscopeError as error:
         raise error.located(store=store.url) from None

@@ -174,10 +174,13 @@ def _save(hierarchy: NodeContext, path: str, document: Document, allow_nan: bool
             f"With this edit {path} would no longer be a node of its kind ({before.metadata.kind})",
             store=hierarchy.url,
             key=document.key,
+            advice="Nothing was saved: undo that part of the edit.",
         )
     # Non-standard values that are already stored may stay or be repaired; the edit must not add any.
     if after is not None and after.metadata.defects and not (before is not None and before.metadata.defects):
-        raise after.metadata.defects[0].error.located(store=hierarchy.url)
+        wrong = after.metadata.defects[0].error.located(store=hierarchy.url)
+        wrong.advice = wrong.own_advice or "Nothing was saved: correct the value first."
+        raise wrong
     linked = hierarchy.store.files.links(document.key) > 1
     version = hierarchy.store.set(document.key, document.bytes, expect=document.version)
     if linked:

@@ -96,7 +96,8 @@ class Group:
     def problem(self) -> ZarrscopeError | None:
         """The error for a broken document, or for an extension that this group demands and zarrscope does not know;
         else None."""
-        return self.metadata.problem
+        found = self.metadata.problem
+        return found.located(store=self.hierarchy.url) if found is not None else None
 
     def children(self, cancelled: Callable[[], bool] = never, *, tree: Tree | None = None) -> Iterator[Child]:
         """Lists every child once, with its kind. The first children are yielded before the last are listed.

@@ -32,10 +32,6 @@ if TYPE_CHECKING:
     from zarrscope.nodes.context import NodeContext
     from zarrscope.nodes.opened import Opened
 
-_DAMAGED = (
-    "The rest of the array can be read. Restore this chunk from a copy; zarrscope check finds all damaged chunks."
-)
-
 
 class StoredArray:
     """The store, the metadata and the codecs of one array; an ArraySource (chunkio/source.py)."""
@@ -175,8 +171,6 @@ class StoredArray:
     def located(self, error: ZarrscopeError, key: str | None = None) -> ZarrscopeError:
         """Returns the error with the address of the store, and with `key` or, if that is None, the path of the
         array."""
-        if isinstance(error, BadChunk):
-            error.advice = error.advice or _DAMAGED
         return error.located(store=self.store.url, key=key if key is not None else self.path.lstrip("/") or "/")
 
     # ------------------------------------------------------------------ reading

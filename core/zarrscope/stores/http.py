@@ -180,7 +180,7 @@ class HTTPStore(RemoteStore):
         try:
             body, first = await read_body(response, part, limit, self.network)
         except Unreadable as error:
-            error.advice = error.advice or "The server breaks the rules of HTTP: download the data in another way."
+            error.advice = error.own_advice or "The server breaks the rules of HTTP: download the data in another way."
             raise
         if is_page(response, first) and await self._instead(response, key, first):
             return None

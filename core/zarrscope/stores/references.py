@@ -29,6 +29,8 @@ from zarrscope.stores.reference_targets import WEB, Targets, WebFiles, bucket_fi
 from zarrscope.stores.registry import Mode, StoreOptions
 from zarrscope.stores.store import Store
 
+_NO_FILE = "Check the address, or make the reference file again."
+
 
 class ReferenceStore(FsspecStore):
     """The values to which the reference file at `url` refers. Raises Unsupported, BadMetadata, Unreadable."""
@@ -45,7 +47,7 @@ class ReferenceStore(FsspecStore):
         self.url = url
         files = self._references(file)
         if isinstance(files.references, dict) and not all(isinstance(key, str) for key in files.references):
-            raise BadMetadata("This is not a reference file: a key is not text", store=self.url)
+            raise BadMetadata("This is not a reference file: a key is not text", store=self.url, advice=_NO_FILE)
         self._sorted: list[str] | None = None
         self._reading = asyncio.Lock()
         self._hold(files, "", self.network)
@@ -79,7 +81,8 @@ class ReferenceStore(FsspecStore):
                 advice="Run: pip install pandas pyarrow",
             ) from error
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise BadMetadata(f"This is not a reference file: {cause(error)}", store=self.url) from cause(error)
+            told = f"This is not a reference file: {cause(error)}"
+            raise BadMetadata(told, store=self.url, advice=_NO_FILE) from cause(error)
         except Exception as error:
             raise Unreadable(f"The reference file cannot be read: {cause(error)}", store=self.url) from cause(error)
 

@@ -95,6 +95,7 @@ def _exactly(file: FramePipe, length: int) -> bytes:
 def described(error: ZarrscopeError) -> MessageFrame:
     """The frame that describes an error."""
     told = {name: getattr(error, name) for name in _TOLD if getattr(error, name, None) is not None}
+    told["advice"] = error.own_advice  # the usual step of the class is that of the place which this side knows
     theirs = getattr(error, "theirs", None)
     return MessageFrame({"error": type(error).__name__, "told": told, "theirs": theirs is not None}, theirs or b"")
 
