@@ -296,7 +296,7 @@ def test_a_root_of_which_only_a_cut_document_is_left_has_a_next_step(capsys: Any
     (tmp_path / "zarr.json").write_text('{"zarr_format": 3,')
     code, _, err = zs(capsys, "info", tmp_path)
     assert code == 1
-    assert "Restore zarr.json, or correct it in a text editor." in err
+    assert "Correct the text of zarr.json, or restore that document from a copy." in err
 
 
 def test_strings_have_no_picture_and_the_verb_for_values_is_named(capsys: Any, tmp_path: Any) -> None:
