@@ -243,6 +243,17 @@ class AttributesPane(QWidget):
             self._paint()
 
     def _paint(self) -> None:
+        """Paints the state, and lays the form out once: Qt would do so again for each button that is shown."""
+        layout = self.layout()
+        assert layout is not None
+        layout.setEnabled(False)
+        try:
+            self._paint_state()
+        finally:
+            layout.setEnabled(True)
+            layout.activate()
+
+    def _paint_state(self) -> None:
         assert self._presenter is not None
         self._stale = False
         state = self._presenter.state

@@ -89,12 +89,8 @@ class SectionFormWidget(QScrollArea):
         if shape != self._shape:
             self._shape = shape
             self._build(state.sections)
-        for section in state.sections:
-            for row in section.rows:
-                for field in row.fields:
-                    self._show_field(field)
-                self._show_note(section, row)
-            self._show_notes(section)
+        else:
+            self._show_sections(state.sections)
         self._focus_first()
 
     @property
@@ -131,7 +127,11 @@ class SectionFormWidget(QScrollArea):
 
     def _fit_margins(self) -> None:
         page = self.widget()
-        column = page.layout() if page is not None else None
+        if page is not None:
+            self._fit_margins_of(page)
+
+    def _fit_margins_of(self, page: QWidget) -> None:
+        column = page.layout()
         if column is not None:
             column.setContentsMargins(_RIGHT if self.width() < _NARROW else _LEFT, 0, _RIGHT, 16)
 
@@ -194,8 +194,9 @@ class SectionFormWidget(QScrollArea):
             column.addLayout(self._lines(section))
             column.addWidget(self._note(section.id))
         column.addStretch(1)
+        self._show_sections(sections)  # a visible page would be laid out again for each text
+        self._fit_margins_of(page)
         self.setWidget(page)
-        self._fit_margins()
         page.show()
         self._order_tabs(sections)
         if focused and not self.jump(focused):
@@ -290,6 +291,14 @@ class SectionFormWidget(QScrollArea):
             QWidget.setTabOrder(one, other)
 
     # ---------------------------------------------------------------- painting
+    def _show_sections(self, sections: tuple[FormSection, ...]) -> None:
+        for section in sections:
+            for row in section.rows:
+                for field in row.fields:
+                    self._show_field(field)
+                self._show_note(section, row)
+            self._show_notes(section)
+
     def _show_field(self, field: Field) -> None:
         editor = self.editors[field.pointer]
         if isinstance(editor, CheckBox):
