@@ -21,7 +21,8 @@ from zarrscope.errors.visible import visible
 from zarrscope.model.frozen import frozen
 from zarrscope.runtime.tuning import EDITED_BOX, EDITED_EDGE
 from zarrscope.view.lazy import AxisIndex, LazyView, ShownAs
-from zarrscope.view.lazy_calls import IN_PLACE, is_lazy
+from zarrscope.view.lazy_calls import IN_PLACE, MemoryOrder, as_result, is_lazy
+from zarrscope.view.lazy_setting import READ_ONLY
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -54,6 +55,8 @@ class Edits:
         limits = (1,) * (rank - 2) + (EDITED_EDGE,) * min(rank, 2)
         self._size = tuple(max(1, min(limit, n)) for limit, n in zip(limits, self.shape, strict=True))
         self._blocks: dict[tuple[int, ...], EditedBlock] = {}
+        self._shared: set[tuple[int, ...]] = set()
+        """The places of blocks that a copy of these edits has, too, so they are copied before they change."""
         self._lock = threading.Lock()
         self.version = 0
         """Increases with every change."""
@@ -75,17 +78,15 @@ class Edits:
             if version != self.version:
                 return False
             self._blocks.clear()
+            self._shared.clear()
             return True
 
     def __deepcopy__(self, _: object) -> Edits:
-        """The same edits, which then change independently of these."""
+        """The same edits, which then change independently of these. A block is copied when one of the two changes."""
         made = Edits(self.shape, self.dtype)
         with self._lock:
-            copies = {
-                place: EditedBlock(block.corner, block.values.copy(), block.was_set.copy())
-                for place, block in self._blocks.items()
-            }
-            made._blocks, made.version = copies, self.version
+            made._blocks, made.version = dict(self._blocks), self.version
+            self._shared, made._shared = set(self._blocks), set(self._blocks)
         return made
 
     def set_region(self, region: Sequence[slice], values: NDArray[Any]) -> None:
@@ -127,6 +128,9 @@ class Edits:
             sides = (min(size, n - at) for size, n, at in zip(self._size, self.shape, corner, strict=True))
             shape = tuple(sides)
             block = self._blocks[place] = EditedBlock(corner, np.zeros(shape, self.dtype), np.zeros(shape, np.bool_))
+        elif place in self._shared:
+            self._shared.remove(place)
+            block = self._blocks[place] = EditedBlock(block.corner, block.values.copy(), block.was_set.copy())
         return block
 
     def over(self, axes: Sequence[AxisIndex], stored: NDArray[Any]) -> NDArray[Any]:
@@ -210,8 +214,35 @@ class EditableView(LazyView):
         """An editable view of the same part of the array as `view`; edits stay in memory."""
         return cls(view._array, view._axes, view._shown, view._layout)
 
+    @property
+    def copies_refuse(self) -> bool:
+        return True
+
     def _like(self, axes: tuple[AxisIndex, ...], shown: ShownAs | None, layout: tuple[int | None, ...]) -> LazyView:
-        return EditableView(self._array, axes, shown, layout, self.edits)
+        made = EditableView(self._array, axes, shown, layout, self.edits)
+        if not self._writeable:
+            made.setflags(write=False)
+        return made
+
+    @property
+    def _writeable(self) -> bool:
+        return "_stand_in" not in self.__dict__ or bool(self.flags.writeable)
+
+    def __getitem__(self, selection: object) -> Any:
+        """As a lazy view; a list or mask gives a copy with edits of its own, as it does in numpy."""
+        found = super().__getitem__(selection)
+        if isinstance(found, EditableView) and not self._is_basic(selection):
+            return deepcopy(found)
+        return found
+
+    def astype(self, dtype: npt.DTypeLike, order: MemoryOrder = "K", **options: Any) -> Any:
+        """A copy of another type, which reads when its values are asked for, and has the edits made until now."""
+        wanted = np.dtype(dtype)
+        if order in ("C", "F"):
+            return np.array(self, wanted, order=order)
+        if wanted == self.dtype and options.get("copy") is False:
+            return self
+        return as_result(self.lazy().astype(wanted), self)
 
     def on(self, array: Array) -> LazyView:
         view = super().on(array)
@@ -219,8 +250,9 @@ class EditableView(LazyView):
 
     @property
     def _dask(self) -> DaskArray | None:
-        """The view as a new dask array each time, because dask may cache results under the name of a graph."""
-        return self._in_dask()
+        """The view with the edits made until now, as a new dask array each time: results keep their values, and dask
+        may cache results under the name of a graph."""
+        return deepcopy(self)._in_dask()
 
     def _read(self) -> NDArray[Any]:
         return self.edits.over(self._axes, super()._read())
@@ -246,6 +278,8 @@ class EditableView(LazyView):
 
         Raises Refused for values that the array's type cannot hold.
         """
+        if not self._writeable:
+            raise ValueError(READ_ONLY)
         values = np.asarray(values)
         held = values.astype(self._array.dtype)
         if values.dtype != held.dtype and not np.array_equal(values, held):
@@ -267,7 +301,6 @@ class EditableView(LazyView):
         self[...] = np.asarray(found)
 
     def fill(self, value: npt.ArrayLike) -> None:
-        """Sets all elements to one value."""
         self[...] = value
 
     @staticmethod

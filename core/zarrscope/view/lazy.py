@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zarrscope.errors.visible import visible
-from zarrscope.view.lazy_calls import MemoryOrder, as_result, is_lazy, plain
+from zarrscope.view.lazy_calls import MemoryOrder, as_result, is_lazy, member, plain
 from zarrscope.view.lazy_math import Computing
 
 if TYPE_CHECKING:
@@ -157,6 +157,29 @@ class LazyView(Computing):
         if sorted(wanted) != list(range(self.ndim)):
             raise ValueError(f"axes {order} do not match a view of {self.ndim} axes")
         return self._like(self._axes, self._shown, tuple(self._layout[i] for i in wanted))
+
+    transposed = transpose  # marks a class whose own members move axes
+
+    def swapaxes(self, one: int, other: int) -> LazyView:
+        """A view with two axes exchanged; reads nothing."""
+        order = list(range(self.ndim))
+        order[one], order[other] = order[other], order[one]
+        return self.transpose(order)
+
+    def squeeze(self, axis: int | tuple[int, ...] | None = None) -> Any:
+        """A view without its axes of length one, or without those that `axis` names; reads nothing. Raises ValueError
+        for a longer one."""
+        named = range(self.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+        chosen = {range(self.ndim)[at] for at in named if axis is not None or self.shape[at] == 1}
+        if any(self.shape[at] != 1 for at in chosen):
+            raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
+        return self[tuple(0 if at in chosen else slice(None) for at in range(self.ndim))]
+
+    def view(self, *types: Any) -> Any:
+        """The bytes of the values as another type. Of truth values, which napari shows so, it is a view as this one."""
+        if self.dtype == bool and types and np.dtype(types[0]) == np.uint8:
+            return self.mapped(np.uint8, partial(_converted, self._shown, np.dtype(np.uint8)))
+        return member(self, "view")(*types)
 
     @property
     def T(self) -> LazyView:

@@ -10,7 +10,7 @@ import operator
 from abc import ABCMeta
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
-from inspect import signature
+from inspect import signature, unwrap
 from math import isnan
 from types import ModuleType
 from typing import Any, Literal, TypeAlias
@@ -19,6 +19,7 @@ import numpy as np
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope.runtime.tuning import LAZY_BLOCK_BYTES
+from zarrscope.view.lazy_setting import SETTING_FUNCTIONS, SHARING, SHARING_FUNCTIONS, Setting, refuse, refusing
 
 MemoryOrder: TypeAlias = Literal["K", "A", "C", "F"]
 """The order of elements in memory, as numpy names it."""
@@ -30,8 +31,7 @@ METHODS = frozenset(
 """The members of an array that dask computes. Without dask they are numpy's, which read the values at once."""
 
 VALUE_METHODS = frozenset(
-    "argpartition argsort byteswap choose compress conjugate data diagonal dumps searchsorted take tobytes"
-    " tofile".split()
+    "argpartition argsort choose compress conjugate diagonal dumps searchsorted take tobytes tofile".split()
 )
 """The members of a numpy array that dask lacks and that do not change the array. They read all values."""
 
@@ -45,8 +45,8 @@ _SUMMARIES = ("bincount", "histogram", "histogram2d", "histogramdd")
 _UNLIKE = ("einsum", "qr", "svd")
 """Functions for which dask's result differs from numpy's: another type, or other signs."""
 
-_SETTING = ("copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask")
-"""Functions that change their first argument, and return nothing."""
+_BY_METHODS = ("flip", "moveaxis", "rollaxis", "squeeze", "swapaxes", "transpose")
+"""Functions that numpy composes of an array's own members, which read nothing."""
 
 _DEEPEST = 16
 """Steps after which results of up to LAZY_BLOCK_BYTES are computed at once: an iteration would repeat all of its former
@@ -80,8 +80,12 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Iterable[Any], options: Map
 def call_function(function: Callable[..., Any], inputs: Iterable[Any], options: Mapping[str, Any]) -> Any:
     """Calls a function of numpy with inputs of which some are lazy (NEP 18)."""
     inputs = tuple(inputs)
-    if function.__name__ in _SETTING:
+    if function.__name__ in SETTING_FUNCTIONS:
         return _set_by(function, inputs, options)
+    if function.__name__ in _BY_METHODS and inputs and hasattr(type(inputs[0]), "transposed"):
+        return unwrap(function)(*inputs, **options)
+    if function is np.expand_dims and inputs and hasattr(type(inputs[0]), "transposed"):
+        return _with_new_axes(*inputs, **options)
     known = callable(_dask_form(function)) and function.__name__ not in (*_NEW_MEMORY, *_UNLIKE)
     if function is np.pad:  # dask reflects no more than one length of an axis, and says nothing beyond it
         known = known and (*inputs[2:3], options.get("mode", "constant"))[0] in ("constant", "edge")
@@ -89,7 +93,19 @@ def call_function(function: Callable[..., Any], inputs: Iterable[Any], options: 
         first, *rest = inputs
         inputs = (np.broadcast_to(np.zeros((), first.dtype), first.shape) if is_lazy(first) else first, *rest)
     found = _call(function, inputs, options, known)
+    if function.__name__ in SHARING_FUNCTIONS and getattr(inputs[0] if inputs else None, "copies_refuse", False):
+        return refusing(found)
     return _values(found) if function.__name__ in _SUMMARIES else found
+
+
+def _with_new_axes(array: Any, axis: int | tuple[int, ...]) -> Any:
+    """An array with further axes of length one at the places that `axis` names."""
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    places = range(array.ndim + len(axes))
+    new = {places[at] for at in axes}
+    if len(new) < len(axes):
+        raise ValueError("repeated axis")
+    return array[tuple(None if at in new else slice(None) for at in places)]
 
 
 def _set_by(function: Callable[..., Any], inputs: tuple[Any, ...], options: Mapping[str, Any]) -> None:
@@ -118,16 +134,21 @@ def member(array: Any, name: str) -> Any:
     if name in VALUE_METHODS:
         return getattr(np.asarray(array), name)
     found = getattr(plain(array), name)
+    share = refusing if name in SHARING and array.copies_refuse else _unchanged
     if not callable(found):
-        return as_result(found, array)
+        return share(as_result(found, array))
 
     def method(*inputs: Any, **options: Any) -> Any:
         flat = name in ("flatten", "ravel") or (name == "reshape" and inputs in ((-1,), ((-1,),)))
         if not flat and _accepts(found, inputs, options):
-            return as_result(found(*map(plain, inputs), **options), array, *inputs)
-        return getattr(np.asarray(array), name)(*inputs, **options)
+            return share(as_result(found(*map(plain, inputs), **options), array, *inputs))
+        return share(getattr(np.asarray(array), name)(*inputs, **options))
 
     return method
+
+
+def _unchanged(found: Any) -> Any:
+    return found
 
 
 def plain(value: Any) -> Any:
@@ -214,7 +235,7 @@ class PrintedAsDask(ABCMeta):
         return "<class 'dask.array.core.Array'>"
 
 
-class ArrayMembers(np.lib.mixins.NDArrayOperatorsMixin):
+class ArrayMembers(Setting, np.lib.mixins.NDArrayOperatorsMixin):
     """The operators and members of a numpy array that need no dask, for a lazy array with `shape`, `dtype`, `ndim`,
     `size`, `__getitem__`, `__array__` and the two protocols of numpy."""
 
@@ -263,11 +284,6 @@ class ArrayMembers(np.lib.mixins.NDArrayOperatorsMixin):
         return np.array(self, order=order)
 
     @property
-    def flat(self) -> np.flatiter[np.ndarray[Any, Any]]:
-        """Reads all values, and iterates over the copy in C order; assigning to it changes only the copy."""
-        return np.asarray(self).flat
-
-    @property
     def itemsize(self) -> int:
         """The size of one element in bytes."""
         return self.dtype.itemsize
@@ -276,11 +292,6 @@ class ArrayMembers(np.lib.mixins.NDArrayOperatorsMixin):
     def base(self) -> None:
         """None: a lazy array is no part of an array in memory."""
         return None
-
-    @property
-    def flags(self) -> Any:
-        """Flags of an array that lies in no order and is read-only: code that asks for them makes a copy then."""
-        return np.broadcast_to(np.zeros((), self.dtype), (*self.shape, 2)).flags
 
     @property
     def strides(self) -> tuple[int, ...]:
@@ -294,7 +305,13 @@ class ArrayMembers(np.lib.mixins.NDArrayOperatorsMixin):
 
 def _in_place(name: str) -> Callable[[Any, Any], Any]:
     def operate(self: Any, other: Any) -> Any:
-        return getattr(operator, name)(self, other)
+        found = getattr(operator, name)(self, other)
+        if hasattr(self, "replace_values"):  # numpy says whether the type takes the result
+            if not np.can_cast(found.dtype, self.dtype, "same_kind"):
+                raise TypeError(f"{self.dtype} does not hold the results, {found.dtype}, of this operation in place")
+            self.replace_values(found)
+            return self
+        return found
 
     return operate
 
@@ -303,7 +320,7 @@ IN_PLACE = "add sub mul matmul truediv floordiv mod pow lshift rshift and or xor
 """The operators that have a form that assigns, such as `+=`."""
 
 for _name in IN_PLACE:
-    # numpy's mixin would compute into a copy; `a += 1` shall name a new lazy array instead.
+    # numpy's mixin would compute into a copy; `a += 1` shall name a new lazy array of a read-only view instead.
     setattr(ArrayMembers, f"__i{_name}__", _in_place(f"__{_name}__"))
 
 
@@ -355,6 +372,10 @@ def result_class() -> Any:  # Any: the class exists only with dask
 
         _values: np.ndarray[Any, Any] | None = None
         steps = 0
+        guarded = False
+        """Whether it stands for an array that shares memory with an editable one, so that it cannot be set."""
+        _whole: tuple[Any, Any] | None = None
+        """(array, index) if this is a part of another result, which is set with it."""
 
         @classmethod
         def of(cls, array: Any, steps: int) -> LazyResult:
@@ -391,19 +412,26 @@ def result_class() -> Any:  # Any: the class exists only with dask
         def __getitem__(self, index: Any) -> Any:
             items = tuple(map(plain, index)) if isinstance(index, tuple) else plain(index)
             try:
-                return as_result(self.lazy()[items], self)
+                found = self.lazy()[items]
             except (NotImplementedError, ValueError):
                 return np.asarray(self)[index]
+            if not _is_basic(index) or not found.ndim:
+                return as_result(found, self)
+            part = LazyResult.of(found, self.steps)
+            part.guarded, part._whole = self.guarded, (self, index)
+            return part
 
         def __setitem__(self, index: Any, values: Any) -> None:
             items = index if isinstance(index, tuple) else (index,)
-            if all(item is Ellipsis or isinstance(item, int | slice) for item in items):
+            if self.guarded:
+                refuse()
+            if _is_basic(index) and not any(map(isnan, self.shape)):
                 changed = self.lazy()
                 changed[index] = plain(values)
             else:  # dask knows only some lists and masks
                 held = np.asarray(self)
                 held[tuple(np.asarray(item) if is_lazy(item) else item for item in items)] = values
-                changed = da.from_array(held, chunks=self.chunks)
+                changed = da.from_array(held, chunks="auto" if any(map(isnan, self.shape)) else self.chunks)
             self._become(changed)
 
         def replace_values(self, found: Any) -> None:
@@ -411,9 +439,16 @@ def result_class() -> Any:  # Any: the class exists only with dask
             self[...] = found
 
         def _become(self, array: Any) -> None:
-            self._values = None
+            steps, whole = self.steps, self._whole
             self.dask, self._name, self._chunks, self._meta = array.dask, array.name, array.chunks, array._meta
-            self._reset_cache()
+            self._reset_cache()  # drops all that is kept of the former values, and all attributes of this class, too
+            self._values, self.steps, self._whole = None, steps, whole
+            if whole is not None:
+                whole[0][whole[1]] = self
+
+        @property
+        def copies_refuse(self) -> bool:
+            return self.guarded
 
         def astype(self, dtype: Any, order: MemoryOrder = "K", **options: Any) -> Any:
             """The values as another type: lazy, unless an order in memory is asked for."""
@@ -429,6 +464,12 @@ def result_class() -> Any:  # Any: the class exists only with dask
     for name in (*METHODS, "T", "transpose"):
         setattr(LazyResult, name, property(partial(_member_of, name)))
     return LazyResult
+
+
+def _is_basic(index: Any) -> bool:
+    """Whether an index has only integers, slices and `...`."""
+    items = index if isinstance(index, tuple) else (index,)
+    return all(item is Ellipsis or (isinstance(item, int | slice) and not isinstance(item, bool)) for item in items)
 
 
 def _member_of(name: str, array: Any) -> Any:
