@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -149,7 +152,7 @@ def test_what_fails_or_is_cancelled_leaves_nothing(tmp_path: Path) -> None:
     done: list[float] = []
     with pytest.raises(Refused):
         write_image(plan, done.append, lambda: len(done) > 2)
-    assert not [path for path in target.rglob("*") if path.is_file()]
+    assert not target.exists()
 
     class Broken:
         shape, dtype, ndim = (20, 30), np.dtype("u1"), 2
@@ -160,7 +163,44 @@ def test_what_fails_or_is_cancelled_leaves_nothing(tmp_path: Path) -> None:
     broken = (Broken(), {**layers()[0][1], "scale": (1, 1), "translate": (0, 0)}, "image")
     with pytest.raises(OSError, match="no such disk"):
         write(str(tmp_path / "other.zarr"), [broken])
-    assert not [path for path in (tmp_path / "other.zarr").rglob("*") if path.is_file()]
+    assert not list(tmp_path.iterdir())
+
+
+CHILD = """
+import os, signal, sys
+import numpy as np
+from zarrscope_app.napari.writer import drawn
+from zarrscope_app.presenters.layers.layer_writing import plan_image, write_image
+
+class Ends:
+    shape, dtype, ndim = (4, 300, 300), np.dtype("u1"), 3
+    def __getitem__(self, block):
+        os.kill(os.getpid(), getattr(signal, sys.argv[2]))
+
+whole = np.ones(Ends.shape, "u1")
+told = {"scale": (1, 1, 1), "translate": (0, 0, 0)}
+planes = [(whole, {**told, "name": "a"}, "image"), (Ends(), {**told, "name": "b"}, "labels")]
+write_image(plan_image(sys.argv[1], [drawn(*layer) for layer in planes]), lambda _: None)
+"""
+"""Writes an image whose second layer ends the program by a signal when it is read."""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such signals")
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGINT"])
+def test_a_program_that_is_ended_leaves_no_half_image(name: str, tmp_path: Path) -> None:
+    target = tmp_path / "a.zarr"
+    ended = subprocess.run([sys.executable, "-c", CHILD, str(target), name], capture_output=True, text=True)
+    assert ended.returncode in (-getattr(signal, name), 1), ended.stderr
+    assert not target.exists()
+    left = [path.name for path in tmp_path.iterdir()]
+    if name == "SIGINT":
+        assert not left, "Ctrl-C removes what was written"
+    else:
+        assert len(left) == 1
+        assert left[0].startswith("a.zarr.")
+        assert left[0].endswith(".part")
+    write(str(target), layers()[:1])
+    assert zarrscope.open(str(target))["/0"].shape == VALUES.shape
 
 
 def test_labels_keep_a_position_of_their_own(tmp_path: Path) -> None:

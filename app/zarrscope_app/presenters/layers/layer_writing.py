@@ -8,9 +8,12 @@ complete one.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from itertools import product
+from secrets import token_hex
+from shutil import rmtree
 from typing import Any
 
 import numpy as np
@@ -20,6 +23,7 @@ from zarrscope import convert
 from zarrscope.errors import Refused, Unsupported
 from zarrscope.model.frozen import frozen
 from zarrscope.nodes.hierarchy import Hierarchy
+from zarrscope.stores.local.rename import move_folder
 from zarrscope_app.presenters import strings
 
 VERSIONS = {"0.5": "v3", "0.4": "v2"}
@@ -130,15 +134,29 @@ def write_image(
 
     Raises Conflict if the target exists, and the errors of reading the layers and of writing.
     """
-    hierarchy = zarrscope.open(plan.target, "w-", dialect=VERSIONS[plan.version])
+    place = _unfinished(plan.target)
+    hierarchy = zarrscope.open(place, "w-", dialect=VERSIONS[plan.version])
     try:
         with hierarchy:
             _write(hierarchy, plan, progress, cancelled)
+        if place != plan.target:
+            move_folder(place, plan.target, store=plan.target, prefix="")
     except BaseException:
-        with zarrscope.open(plan.target, "r+") as again:
-            again.store.erase_prefix("")
+        if place != plan.target:
+            rmtree(place, ignore_errors=True)
+        else:
+            with zarrscope.open(place, "r+") as again:
+                again.store.erase_prefix("")
         raise
     return plan.target
+
+
+def _unfinished(target: str) -> str:
+    """The place to write to: for a new folder one beside it, which is renamed when it is complete, so that a program
+    that is killed leaves no half image under the name."""
+    if "://" in target or not target.lower().rstrip("/").endswith(".zarr") or os.path.lexists(target):
+        return target
+    return f"{os.path.abspath(target)}.{token_hex(4)}.part"
 
 
 def _write(
