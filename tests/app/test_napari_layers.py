@@ -75,7 +75,12 @@ class Dock:
         session.select(path)
         self.wait(lambda: session.node is not None)
         self.widget.add()
-        self.wait(lambda: (self.viewer.layers or session.problems.items) and not self.widget._waiting)
+        self.wait(
+            lambda: (
+                (self.viewer.layers or session.problems.items or self.widget.layers.refusal)
+                and not self.widget._waiting
+            )
+        )
         QApplication.processEvents()
         return str(self.widget.facts.text())
 
@@ -457,6 +462,20 @@ def test_layers_are_projected_thresholded_and_duplicated(dock: Dock, shelf: Shel
     dock.viewer.dims.set_current_step(0, 2)
 
 
+def test_a_node_that_is_no_picture_is_no_problem_of_the_data(dock: Dock, shelf: Shelf) -> None:
+    open_hierarchy(shelf, "a").create_group("/group")
+    put(shelf, "line", made("u1", (50,)))
+    dock.open(shelf)
+    problems = dock.widget.session.problems
+    for path in ("/", "/group", "/line"):
+        said = dock.add(path)
+        assert "Choose an array of two axes" in said or "a picture needs two" in said
+        assert said.startswith((dock.widget.session.name, "/group", "/line")), said
+        assert problems.title == "Problems"
+    put(shelf, "picture", made("u1", (50, 60)))
+    assert "needs two" not in dock.add("/picture")
+
+
 # ---------------------------------------------------------------------- coordinate systems (RFC-5)
 TURN = [[0.8, -0.6], [0.6, 0.8]]
 
@@ -522,6 +541,54 @@ def test_a_transformation_of_the_levels_is_applied(shelf: Shelf) -> None:
     point = layer.affine @ [*(np.array([1, 1]) * layer.scale + layer.translation), 1]
     np.testing.assert_allclose(point, [7, 4, 1])
     assert not layer.warnings
+
+
+def moved(shelf: Shelf, path: str, matrix: list[list[float]]) -> np.ndarray[Any, Any]:
+    """An image of three axes whose level a matrix leads to "physical"; returns its values."""
+    names = [{"name": n, "type": "space", "unit": "micrometer"} for n in "zyx"]
+    step = {"type": "affine", "affine": matrix, "input": "0", "output": "physical"}
+    entry = {
+        "coordinateSystems": [{"name": "physical", "axes": names}],
+        "datasets": [{"path": "0", "coordinateTransformations": [step]}],
+    }
+    values = made("u1", (4, 20, 30))
+    image(shelf, {"multiscales": [entry]}, {"0": values}, path)
+    return values
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        [[0, 0, 1, 0], [1, 0, 0, 0], [0, 1, 0, 0]],
+        [[0, 0, -2, 5], [0, 3, 0, 6], [0.5, 0, 0, 7]],
+        [[0, 1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 0]],
+    ],
+)
+def test_axes_that_a_transformation_exchanges_are_drawn(dock: Dock, shelf: Shelf, matrix: list[list[float]]) -> None:
+    """napari inverts the matrix of the two drawn axes: it would fail at each drawing."""
+    values = moved(shelf, "image", matrix)
+    dock.open(shelf)
+    said = dock.add("/image")
+    assert "not applied" not in said, said
+    (layer,) = dock.viewer.layers
+    assert layer.axis_labels == ("z", "y", "x")
+    for place in ((0, 0, 0), (3, 19, 29), (1, 2, 3)):
+        index = layer.world_to_data(np.array(matrix) @ [*place, 1])
+        assert np.asarray(layer.data[tuple(np.rint(index).astype(int))]) == values[place]
+    dock.wait(lambda: layer.loaded and layer.visible)
+    dock.viewer.screenshot(flash=False)
+    dock.viewer.dims.ndisplay = 3
+    dock.viewer.screenshot(flash=False)
+
+
+def test_a_plane_that_is_turned_on_edge_is_said(dock: Dock, shelf: Shelf) -> None:
+    moved(shelf, "image", [[0, 0, 1, 0], [1, 1, 0, 0], [1, -1, 0, 0]])
+    dock.open(shelf)
+    said = dock.add("/image")
+    (layer,) = dock.viewer.layers
+    assert "'physical' is not applied: it turns the plane" in said
+    dock.viewer.screenshot(flash=False)
+    assert layer.data.shape == (4, 20, 30)
 
 
 def test_the_reader_tells_what_it_does_not_show(shelf: Shelf, make_napari_viewer: Any) -> None:

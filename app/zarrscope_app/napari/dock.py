@@ -74,7 +74,7 @@ class Explorer(QWidget):
         self.viewer = unwrapped(napari_viewer)
         self.bridge = Bridge()
         self.layers = Layers(self.bridge.post)
-        self.layers.ended.connect(lambda: self._show())
+        self.layers.ended.connect(lambda: self.tell(self.layers.refusal or self._said))
         self.planes = watch(self.viewer)
         self.planes.dock = ref(self)
         self.planes.listeners.add(id(self))
@@ -84,7 +84,7 @@ class Explorer(QWidget):
         sessions: list[Session] = []
         self.places = OpenPlaces(sessions, self.bridge.post, self.bring)
         self.destroyed.connect(partial(_close_all, sessions))  # napari's window deletes the dock without closing it
-        self._said = ""  # a sentence about the result of the last operation on layers
+        self._said: str = ""  # a sentence about the result of the last operation on layers
         self.address = QLineEdit()
         self.address.setPlaceholderText(LABELS["open-url-title"])
         self.address.setAccessibleName(LABELS["address"])
@@ -114,8 +114,7 @@ class Explorer(QWidget):
         self.tree.asked.connect(self._asked)
         self.tree.selected.connect(self._select_several)
         self.together = SelectedTogether(self.tree, lambda: self.session)
-        self._several: tuple[str, ...] = ()
-        """The nodes that are selected together in the tree."""
+        self._several: tuple[str, ...] = ()  # the nodes that are selected together in the tree
         self.tabs = ViewTabs(self.bridge.post, ("napari", "qt"), VIEWS_SHOWN)
         self.form: AttributesPane = self.tabs.pages["attributes"]
         self.form.asked.connect(self._asked)
@@ -232,6 +231,7 @@ class Explorer(QWidget):
             self._drop()
         session = self.places.open(found, url)
         session.slice.beyond.drawn.add("solid")
+        session.layers_say = True
         if view is not None:
             session.show_view(view)
             self._adds_once_open = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 from weakref import ref
 
@@ -38,7 +39,8 @@ class TakesNodes(QObject):
         for found in self._watched:
             widget = found()
             if widget is not None:
-                widget.removeEventFilter(self)
+                with suppress(RuntimeError):  # Qt has deleted the widget already
+                    widget.removeEventFilter(self)
         self._watched = []
 
     def eventFilter(self, watched: QObject | None, event: QEvent | None) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from zarrscope.errors import NotFound, ZarrscopeError
+from zarrscope.errors import NotFound, TooLarge, Unsupported, ZarrscopeError
 from zarrscope.model.frozen import frozen
 from zarrscope.view.image import Image, find_collection, find_images, members
 from zarrscope_app.presenters import strings
@@ -28,15 +28,18 @@ class ImageChoice:
     number: int = 0
 
 
+class NoImage(NotFound):
+    """The node is no picture, and holds none."""
+
+
 class SeveralImages(ZarrscopeError):
     """One image was requested, but there are several; `choices` lists them."""
 
     title = "Several images"
 
     def __init__(self, kind: str, path: str, choices: tuple[ImageChoice, ...], store: str | None) -> None:
-        shown = path if path != "/" else (store or path).rstrip("/").rpartition("/")[2]
         super().__init__(
-            _why(kind, shown, len(choices)),
+            _why(kind, _shown(path, store), len(choices)),
             store=store,
             key=path,
             advice=_advice(choices[0].path, choices[0].number),
@@ -48,7 +51,7 @@ def one_image(node: Group | Array, number: int | None = None, depth: int = 3) ->
     """The image of a node; for a collection of one member the image of that member. `number`: the number of the image
     if a document describes several.
 
-    Raises SeveralImages if there are several, NotFound if there is none.
+    Raises SeveralImages if there are several, NoImage if there is none.
     """
     if images := find_images(node):
         if number is None and len(images) > 1:
@@ -64,12 +67,24 @@ def one_image(node: Group | Array, number: int | None = None, depth: int = 3) ->
             raise SeveralImages(found.kind, node.path, choices, node.hierarchy.url)
         if listed:
             return one_image(node.hierarchy[listed[0].path], None, depth - 1)
-    raise NotFound(
-        f"{strings.clean(node.path)} holds no image",
+    raise NoImage(
+        f"{strings.clean(_shown(node.path, _url(node)))} holds no image",
         store=_url(node),
         key=node.path,
         advice="Choose an array of two axes or more, or a group with OME-Zarr metadata.",
     )
+
+
+def nothing_to_draw(error: BaseException) -> bool:
+    """Whether an error says that a node is no picture, or too large for one: nothing is wrong with its data."""
+    return isinstance(error, NoImage | TooLarge) or (
+        isinstance(error, Unsupported) and error.feature.startswith("picture ")
+    )
+
+
+def _shown(path: str, store: str | None) -> str:
+    """The path of a node; for the root the name of its store."""
+    return path if path != "/" else (store or path).rstrip("/").rpartition("/")[2]
 
 
 def _url(node: Group | Array) -> str | None:

@@ -60,11 +60,11 @@ def place_of(image: Image, wanted: str = "") -> ImagePosition:
     others = [name for name in ways if name != own]
     first_listed = listed[0] if listed[0] in ways else own
     target = wanted or (first_listed if first_listed != own else others[0] if len(others) == 1 else own)
-    said = [_not_applied(name) for name in others if name != target]
+    said = [not_applied(name) for name in others if name != target]
     for goal in dict.fromkeys((target, own)):
         found = ways.get(goal)
         if isinstance(found, ZarrscopeError):
-            said.append(_not_applied(goal, found.message))
+            said.append(not_applied(goal, found.message))
         elif found is not None:
             return ImagePosition(goal, _beyond(level, found), tuple(said))
     return ImagePosition("", None, tuple(said))
@@ -90,7 +90,8 @@ def _beyond(level: Level, found: np.ndarray[Any, Any]) -> np.ndarray[Any, Any] |
     return np.hstack([matrix, shift[:, None]])
 
 
-def _not_applied(system: str, why: str = "") -> str:
+def not_applied(system: str, why: str = "") -> str:
+    """The sentence for a coordinate system to which no matrix leads."""
     because = f": {strings.clean(why.rstrip('.'))}" if why else ""
     return f"Where it lies in the coordinate system {strings.clean(system)!r} is not applied{because}."
 
@@ -154,7 +155,7 @@ def matrix_of(
         return None, ()
     rank = len(place.extra)
     if any(place.extra[i, j] or place.extra[j, i] for i in fixed for j in range(rank) if j != i):
-        return None, (_not_applied(place.system, "it mixes channels with other axes"),)
+        return None, (not_applied(place.system, "it mixes channels with other axes"),)
     matrix = np.eye(len(kept) + 1)
     matrix[:-1] = place.extra[np.ix_(kept, [*kept, rank])]
     return matrix, ()

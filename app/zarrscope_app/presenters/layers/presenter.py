@@ -26,10 +26,11 @@ from zarrscope.view.loader import shared as chunk_loader
 from zarrscope.view.render import as_numbers
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import Post
-from zarrscope_app.presenters.image.choice import ImageChoice, SeveralImages, one_image
+from zarrscope_app.presenters.image.choice import ImageChoice, SeveralImages, nothing_to_draw, one_image
 from zarrscope_app.presenters.image.display_settings import LabelStyle, channel_styles
 from zarrscope_app.presenters.image.placement import ImagePosition, matrix_of, place_of
 from zarrscope_app.presenters.image.saved_view import Styles, restore_channels, restore_labels
+from zarrscope_app.presenters.layers.axis_order import drawable
 from zarrscope_app.presenters.layers.drawn_values import contrast_of, drawn_values, part_of_values
 from zarrscope_app.presenters.layers.first_plane import ViewerCanvas, read_ahead
 from zarrscope_app.presenters.session.session import Session
@@ -231,14 +232,16 @@ def _layer(image: Image, number: int | None, kind: str, name: str, place: ImageP
         data = (EditableView.of(data[0]),)  # viewers can paint only into labels of a single level
     contrast, reach = contrast_of(image.channels[number or 0], data) if kind == "image" else (None, None)
     matrix, unsaid = matrix_of(place, kept, fixed)
+    order, matrix, flat = drawable(matrix, len(kept), place.system)
+    own = [kept[axis] for axis in order]
     return Layer(
         kind,
         strings.clean(name),
-        data,
+        data if own == kept else tuple(view.transpose(order) for view in data),
         tuple(strings.clean(image.axes[i].name) for i in kept),
-        tuple(finest.scale[i] for i in kept),
-        tuple(finest.translation[i] for i in kept),
-        tuple((tuple(v.scale[i] for i in kept), tuple(v.translation[i] for i in kept)) for v in levels),
+        tuple(finest.scale[i] for i in own),
+        tuple(finest.translation[i] for i in own),
+        tuple((tuple(v.scale[i] for i in own), tuple(v.translation[i] for i in own)) for v in levels),
         tuple(image.axes[i].unit or "pixel" for i in kept),
         affine=matrix,
         channel=number,
@@ -247,7 +250,7 @@ def _layer(image: Image, number: int | None, kind: str, name: str, place: ImageP
         label_properties={value: dict(said) for value, said in image.label_properties.items() if _holds(dtype, value)},
         label_colors={value: color for value, color in image.label_colors.items() if _holds(dtype, value)},
         source={"url": image.hierarchy.url if image.hierarchy is not None else "", "path": image.path},
-        warnings=(*warnings, *place.warnings, *unsaid),
+        warnings=(*warnings, *place.warnings, *unsaid, *flat),
         **look,
     )
 
@@ -394,6 +397,7 @@ class Layers:
         self._owner = shared().owner(post)
         self._ticket: Ticket | None = None
         self.loader = chunk_loader()
+        self.refusal = ""  # the reason why the last node has nothing to draw
 
     @property
     def busy(self) -> bool:
@@ -418,7 +422,7 @@ class Layers:
         paths: Sequence[str] = (),
     ) -> None:
         """Calls `done` with the layers of the selected node, or of `choice`; if there are several images, calls
-        `choose` instead. A failure becomes a problem of the session. An earlier request is cancelled.
+        `choose` instead. A failure becomes a problem of the session, or `refusal`. An earlier request is cancelled.
 
         `canvas`: the display of the viewer; the planes that it shows first are read in advance, so that the viewer does
         not wait. `only`: selects the wanted layers of the image. `plans` makes the layers of a node. `paths`: several
@@ -426,7 +430,7 @@ class Layers:
 
         If the session has not yet read the selected node, this method opens it.
         """
-        hierarchy, node, path = session.hierarchy, session.node, session.state.path
+        hierarchy, node, path, self.refusal = session.hierarchy, session.node, session.state.path, ""
         if hierarchy is None:
             return
 
@@ -434,6 +438,8 @@ class Layers:
             self._ticket = None
             if isinstance(outcome.error, SeveralImages):
                 choose(outcome.error)
+            elif outcome.error is not None and nothing_to_draw(outcome.error):
+                self.refusal = strings.problem(outcome.error, path).headline
             elif outcome.error is not None:
                 session.problems.add(outcome.error, path, cause=("layers", path))
             else:

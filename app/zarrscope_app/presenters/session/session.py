@@ -64,6 +64,8 @@ class Session(
     """One opened hierarchy with its presenters. `url` may name a node in the store. `state` shows all failures."""
 
     changed = Signal()
+    layers_say = False
+    """Whether layers are made of the images; these say themselves where an image lies."""
 
     def __init__(
         self,
@@ -334,6 +336,10 @@ class Session(
         node = found.node
         assert node is not None, "read_details gives one"
         self._node, self._passable, self._falls_back = node, found.passable, found.fallback is not None
+        if self.layers_say and found.image is not None and found.image.multiscale is not None:
+            said = set(map(strings.clean, found.image.multiscale.warnings))
+            kept = tuple(warning for warning in found.info.warnings if warning not in said)
+            found = replace(found, info=replace(found.info, warnings=kept))
         for warning in found.info.warnings:
             self.problems.add(strings.warning(warning, node.path))
         if found.info.problem:
