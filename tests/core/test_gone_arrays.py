@@ -146,6 +146,49 @@ def test_a_write_looks_at_the_document_once() -> None:
     assert [key for _, key in counting.keys].count("a/zarr.json") == 1
 
 
+def test_the_first_write_far_away_needs_no_look_at_a_new_array(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zarrscope.nodes.opened.PAUSE", 1e6)
+    counting = Counting(MemoryStore())
+    counting.remote = True
+    hierarchy = zarrscope.open(counting, "w-")
+    array = an_array(hierarchy, "/a")
+    opened = array._stored.opened
+    assert opened is not None
+    opened.note_creation(1e6)  # as if it had taken long to read the document, so that no time passes here
+
+    def looks(act: Callable[[], object]) -> int:
+        counting.reset()
+        act()
+        return [key for _, key in counting.keys].count("a/zarr.json")
+
+    assert looks(lambda: array.__setitem__(..., 1)) == 0
+    assert (zarrscope.open(counting.store)["/a"][...] == 1).all()
+    elsewhere = copied(array)._stored.opened
+    assert elsewhere is not None
+    assert elsewhere._created is None, "another process knows nothing of the creation"
+    opened.note_creation(0.0)
+    assert looks(lambda: array.__setitem__(..., 3)) == 1, "the creation is too long ago"
+    opened.note_creation(1e6)
+    hierarchy.create_group("/other")
+    assert looks(lambda: array.__setitem__(..., 4)) == 1, "something has changed since"
+
+
+@pytest.mark.parametrize("how", GONE)
+def test_a_new_array_that_was_replaced_at_once_is_not_written(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zarrscope.nodes.opened.PAUSE", 1e6)
+    counting = Counting(MemoryStore())
+    counting.remote = True
+    hierarchy = zarrscope.open(counting, "w-")
+    array = an_array(hierarchy, "/a")
+    assert array._stored.opened is not None
+    array._stored.opened.note_creation(1e6)
+    GONE[how](hierarchy)
+    before = states(counting)
+    with pytest.raises((NotFound, Conflict), match="since"):
+        array[...] = 7
+    assert states(counting) == before
+
+
 def test_another_process_that_holds_the_array_notices(tmp_path: Path) -> None:
     hierarchy = zarrscope.open(tmp_path / "x", "w-")
     array = an_array(hierarchy, "/a")

@@ -7,6 +7,7 @@ Specification: v3 core, v2, spec A.8, A.9.
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -166,8 +167,11 @@ class ChangingHierarchy:
 
         StoredArray(nodes.store, path, metadata).need_encoding()
         create_node(nodes, path, metadata, attributes or {})
+        began = time.monotonic()
         made = self.open_node(path)
         assert isinstance(made, Array)
+        if made._stored.opened is not None:
+            made._stored.opened.note_creation(time.monotonic() - began)
         return made
 
     # ------------------------------------------------------------------ editing

@@ -8,6 +8,10 @@ differently, or its shape became smaller; changed attributes and a larger shape 
 A change between the check and the write is not noticed. Nor is an array that was erased and created again exactly as
 before, or by a read that finds chunks which can be decoded as those of the old array: uncompressed chunks of the same
 size, for example.
+
+An array that was created here needs no request for a write that follows at once: its document was stored and read a
+moment ago. That counts as a check for as long as reading the document took, because the answer to a check is as old as
+that, too. It no longer counts once this process has set or erased any value.
 """
 
 from __future__ import annotations
@@ -20,7 +24,7 @@ from zarrscope.dialects.parse_cache import parsed
 from zarrscope.errors import Conflict, NotFound
 from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.nodes.detect import fetch
-from zarrscope.stores.store import Store
+from zarrscope.stores.store import Store, latest_change
 
 PAUSE = 1.0
 """Seconds for which the result of a check is valid for reads from a remote store, so that panning over absent chunks
@@ -38,9 +42,15 @@ class Opened:
         """The keys of the documents that determine how chunks are stored."""
         self._seen: dict[str, bytes] | None = None
         self._until = 0.0
+        self._created: tuple[float, object] | None = None
+        """The time until which the creation of the array counts as a check, and the latest change at that moment."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Opened, (self.dialect, self.path, self.metadata, self.copied)
+
+    def note_creation(self, seconds: float) -> None:
+        """Notes that the array was just created, and that reading its document afterwards took `seconds`."""
+        self._created = time.monotonic() + min(seconds, PAUSE), latest_change()
 
     def check(self, store: Store, shape: tuple[int, ...], *, writing: bool) -> None:
         """Checks that the array is still the one that was opened, and no smaller than `shape`.
@@ -49,6 +59,11 @@ class Opened:
         """
         if store.remote and not writing and time.monotonic() < self._until:
             return
+        if store.remote and writing and self._created is not None:
+            until, change = self._created
+            if time.monotonic() < until and latest_change() is change:
+                return
+            self._created = None
         documents = fetch(store, self.keys)
         if documents != self._seen:
             self._compare(store, documents, shape, writing)

@@ -25,6 +25,19 @@ from zarrscope.stores.keys import check_key, check_prefix
 from zarrscope.stores.readable import ReadableStore
 from zarrscope.stores.value_reader import Reader
 
+_latest_change: object = object()
+
+
+def latest_change() -> object:
+    """Identifies the latest change that this process made to any store: another object after each value that was set
+    and each erasure. Chunks that are stored in bulk do not count."""
+    return _latest_change
+
+
+def _note_change() -> None:
+    global _latest_change
+    _latest_change = object()  # one assignment, so that threads need no lock
+
 
 class Store(ReadableStore):
     """A map from keys to values.
@@ -123,7 +136,10 @@ class Store(ReadableStore):
         b'value'
         """
         self._need_writing(key)
-        return self._set(check_key(key), bytes(value), expect)
+        try:
+            return self._set(check_key(key), bytes(value), expect)
+        finally:
+            _note_change()
 
     @uninterrupted
     def set_partial_values(self, values: Iterable[tuple[str, int, bytes]]) -> None:
@@ -156,6 +172,7 @@ class Store(ReadableStore):
             patches.setdefault(check_key(key), []).append((start, bytes(value)))
         for key, parts in patches.items():
             self._set_partial(key, parts)
+            _note_change()
 
     @uninterrupted
     def erase(self, key: str) -> None:
@@ -182,7 +199,10 @@ class Store(ReadableStore):
         ['b']
         """
         self._need_writing(key)
-        self._erase(check_key(key))
+        try:
+            self._erase(check_key(key))
+        finally:
+            _note_change()
 
     @uninterrupted
     def erase_values(self, keys: Iterable[str]) -> None:
@@ -237,7 +257,10 @@ class Store(ReadableStore):
         ['d']
         """
         self._need_writing(prefix)
-        self._erase_prefix(check_prefix(prefix))
+        try:
+            self._erase_prefix(check_prefix(prefix))
+        finally:
+            _note_change()
 
     def lock(self, key: str = "") -> AbstractContextManager[object]:
         """A lock for reading, changing and storing one value, or for adding, moving and removing nodes.
