@@ -200,7 +200,7 @@ def test_the_public_names_of_a_store_are_few() -> None:
     }
     assert public(BulkOperations) == {
         *("filter_existing", "reader", "scan_children", "scans_children", "put", "puts", "size_of", "copy_many"),
-        *("compare_many", "get_views"),
+        *("compare_many", "get_views", "get_growing"),
     }
     assert public(FileOperations) == {
         *("ignores_spelling", "spelled", "links", "list_with_folders", "stale_temporaries", "can_move_prefix"),

@@ -1,18 +1,26 @@
-"""Small inner chunks of a remote shard are fetched in one request and decoded in one call."""
+"""Small inner chunks of a remote shard are fetched in one request and decoded in one call. No shard waits for the index
+of another."""
 
 from __future__ import annotations
 
+import json
+import threading
 from collections.abc import Sequence
-from typing import Any
+from importlib.util import find_spec
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import zarrscope
+from contracts.http_server import WebServer, web_server
 from zarrscope.codecs.zstd import Zstd
-from zarrscope.errors import BadChunk
+from zarrscope.errors import BadChunk, Refused
+from zarrscope.model.storage import ByteRange, Request
+from zarrscope.nodes.array import Array
 from zarrscope.stores.memory import MemoryStore
-from zarrscope.stores.wrappers import Latency
+from zarrscope.stores.remote import RemoteStore
+from zarrscope.stores.wrappers import Counting, Latency
 
 SHAPE, CHUNKS = (96, 96), (8, 8)
 VALUES = np.arange(96 * 96, dtype="u2").reshape(SHAPE)
@@ -94,3 +102,129 @@ def _reader(store: MemoryStore) -> Any:
     reader = store.bulk.reader(Arena())
     reader.seek("a/c/0/0")
     return reader
+
+
+def places() -> list[Any]:
+    no_obstore = pytest.mark.skipif(find_spec("obstore") is None, reason="obstore is not installed")
+    return [pytest.param("http", marks=[]), pytest.param("s3", marks=no_obstore)]
+
+
+def served(kind: str, server: WebServer) -> tuple[str, dict[str, Any]]:
+    if kind == "http":
+        return f"{server.url}/pub", {}
+    return "s3://pub", {"endpoint": server.url, "region": "us-east-1", "anon": True}
+
+
+def in_bucket(shards: tuple[int, int]) -> dict[str, bytes]:
+    store = stored(shards)
+    return {f"pub/{key}": store.get(key) or b"" for key in store.list()}
+
+
+@pytest.mark.parametrize("kind", places())
+def test_chunks_are_requested_while_other_shards_have_not_answered(kind: str) -> None:
+    with web_server(in_bucket((32, 32))) as server:
+        url, options = served(kind, server)
+        with zarrscope.open(url, storage_options=options) as h:
+            array, found = h["/a"], list[Any]()
+            server.gate.clear()
+            before = server.held
+            reading = threading.Thread(target=lambda: found.append(array[5]))
+            reading.start()
+            try:
+                assert server.wait_held(before + 3), "the indexes of three shards"
+                server.let(1)
+                assert server.wait_held(before + 4), "chunks of the shard that answered"
+            finally:
+                server.gate.set()
+                reading.join(60)
+            assert np.array_equal(found[0], VALUES[5])
+
+
+@pytest.mark.parametrize("kind", places())
+@pytest.mark.parametrize("width", [1, 2, 5])
+def test_few_requests_at_once_are_enough(kind: str, width: int) -> None:
+    with web_server(in_bucket((16, 16))) as server:
+        url, options = served(kind, server)
+        with zarrscope.open(url, storage_options=options) as h:
+            store, array = cast("RemoteStore", h.store), cast("Array", h["/a"])
+            store._width = width
+            for part in (np.s_[3::16], np.s_[:, 9::16], np.s_[::16, ::16], np.s_[40:60, 40:60]):
+                assert np.array_equal(array[part], VALUES[part])
+
+
+@pytest.mark.parametrize("kind", places())
+def test_one_shard_that_fails_does_not_hide_the_others(kind: str) -> None:
+    values = in_bucket((32, 32))
+    values["pub/a/c/0/1"] = b"no shard"
+    with web_server(values) as server:
+        url, options = served(kind, server)
+        with zarrscope.open(url, storage_options=options) as h:
+            locator = h["/a"]._stored.locator
+            got = dict(locator.fetch([(0, column) for column in range(12)]))
+            assert [type(got[0, column]) for column in range(12)] == [memoryview] * 4 + [BadChunk] * 4 + [
+                memoryview
+            ] * 4
+
+
+def test_requests_may_be_added_to_any_store() -> None:
+    for store in (stored((48, 48)), Latency(stored((48, 48)), 0.0)):
+        requests: list[Request] = [("a/zarr.json", None), ("absent", None)]
+        found = []
+        for i, answer in store.bulk.get_growing(requests):
+            found.append((i, answer is None))
+            if i < 2:
+                requests.append(("a/c/0/0", ByteRange(0, i + 1)))
+        assert sorted(found) == [(0, False), (1, True), (2, False), (3, False)]
+        requests = [("absent", None)]
+        growing = store.bulk.get_growing(requests)
+        assert next(growing) == (0, None)
+        requests.append(("../outside", None))
+        with pytest.raises(Refused):
+            next(growing)
+
+
+def larger_than_the_array(at_start: bool) -> MemoryStore:
+    """An array of 20 x 20 elements within one shard of 96 x 96; the shard also holds chunks beyond the array's edge."""
+    store = MemoryStore()
+    how: dict[str, Any] = {"codecs": [index_at_start()]} if at_start else {"shards": (96, 96)}
+    with zarrscope.open(store, "w-") as h:
+        h.create_array("/a", shape=SHAPE, dtype="u2", chunks=(96, 96) if at_start else CHUNKS, **how)[...] = VALUES
+    document = json.loads(store.get("a/zarr.json") or b"")
+    store.set("a/zarr.json", json.dumps({**document, "shape": [20, 20]}).encode())
+    return store
+
+
+def index_at_start() -> dict[str, Any]:
+    plain: list[Any] = [{"name": "bytes", "configuration": {"endian": "little"}}]
+    settings = {"chunk_shape": [8, 8], "codecs": plain, "index_codecs": plain, "index_location": "start"}
+    return {"name": "sharding_indexed", "configuration": settings}
+
+
+@pytest.mark.parametrize("at_start", [False, True])
+@pytest.mark.parametrize("limit", [1 << 20, 5000])
+def test_an_array_smaller_than_its_shard_is_right_whatever_the_shard_holds(
+    at_start: bool, limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zarrscope.chunkio.sharded_fetch.MAX_WHOLE", limit)
+    counting = Counting(larger_than_the_array(at_start))
+    counting.remote = True
+    array = zarrscope.open_array(counting, "/a")
+    for part in (..., np.s_[5], np.s_[9:17, 3:12], np.s_[19, 19]):
+        array._stored.locator.forget()
+        counting.reset()
+        assert np.array_equal(array[part], VALUES[:20, :20][part])
+    if limit == 5000:
+        assert counting.read < 9 * 200 + 2 * 16 * 144 + 1000, "not the chunks beyond the edge, too"
+
+
+def test_all_of_an_array_smaller_than_its_shard_takes_one_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("zarrscope.chunkio.sharded_fetch.MAX_WHOLE", 5000)
+    store = MemoryStore()
+    with zarrscope.open(store, "w-") as h:
+        h.create_array("/a", shape=(20, 20), dtype="u2", chunks=CHUNKS, shards=(96, 96))[...] = VALUES[:20, :20]
+    counting = Counting(store)
+    counting.remote = True
+    array = zarrscope.open_array(counting, "/a")
+    counting.reset()
+    assert np.array_equal(array[...], VALUES[:20, :20])
+    assert [key for _, key in counting.keys] == ["a/c/0/0"]

@@ -15,7 +15,7 @@ import pytest
 
 import zarrscope
 from contracts.http_server import WebServer, web_server
-from zarrscope.chunkio import locator
+from zarrscope.chunkio import sharded_fetch
 from zarrscope.dialects import PROBES, dialect_named
 from zarrscope.errors import NotFound
 from zarrscope.nodes.detect import FIRST
@@ -102,7 +102,7 @@ def test_a_coarse_picture_of_shards_takes_four_and_three_where_they_are_small(
 ) -> None:
     store = image(shards=True)
     server.values = {key: store.get(key) or b"" for key in store.list()}
-    monkeypatch.setattr(locator, "MAX_WHOLE", 1 << 20 if whole else 0)
+    monkeypatch.setattr(sharded_fetch, "MAX_WHOLE", 1 << 20 if whole else 0)
 
     def all_planes(url: str) -> Any:
         (found,) = find_images(zarrscope.open(url)["/"])

@@ -2,8 +2,9 @@
 
 A *chunk* is the smallest part of an array that is encoded by itself. It is a cell of the metadata's chunk grid (a *grid
 chunk*), or, if the grid chunk is stored as a shard, an inner chunk of the innermost shard. Chunks are numbered by one
-grid over the whole array. `fetch` turns chunk indices into encoded bytes with few requests: first all shard indexes,
-then byte ranges, nearby ones merged into one request; or a whole shard in one request when most of it is wanted.
+grid over the whole array. `fetch` turns chunk indices into encoded bytes with few requests: shard indexes and then byte
+ranges, nearby ones merged into one request; or a whole shard in one request when most of it is wanted
+(sharded_fetch.py).
 
 Promises: one fetch requests nothing twice; a byte range that arrives incomplete becomes a BadChunk error, never wrong
 data; a shard index is parsed only once as long as its bytes stay the same. The index of a local shard is read each
@@ -17,24 +18,14 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from math import prod
 from typing import TYPE_CHECKING
 
 from zarrscope.errors import BadChunk, ZarrscopeError
 from zarrscope.model.buffers import Arena
 from zarrscope.model.metadata import ArrayMetadata, RegularEdges, RegularGrid
 from zarrscope.model.selection import ChunkIndex
-from zarrscope.model.storage import AnswerView, Buffer, ByteRange, Request, never
-from zarrscope.runtime.named_tuple import NamedTuple
-from zarrscope.runtime.tuning import (
-    LOCAL_GAP,
-    MAX_BLOCK,
-    MAX_GAP,
-    MAX_WHOLE,
-    MIN_BLOCK,
-    RANGES_AT_ONCE,
-    SHARD_INDEX_BYTES,
-)
+from zarrscope.model.storage import AnswerView, Buffer, ByteRange, Request, ShardPlace, never
+from zarrscope.runtime.tuning import LOCAL_GAP, MAX_BLOCK, SHARD_INDEX_BYTES
 from zarrscope.stores.store import Store
 from zarrscope.stores.value_reader import Reader
 
@@ -46,23 +37,12 @@ EncodedChunk = AnswerView
 """The encoded bytes of a chunk; None if none are stored (fill value); or the error of fetching them."""
 Fetched = tuple[ChunkIndex, EncodedChunk]
 
-GetMany = Callable[[Sequence[Request], Callable[[], bool]], Iterator[tuple[int, AnswerView]]]
-"""The signature of BulkOperations.get_views."""
-
 SLACK = 64 * 1024
 """Bytes that are read beyond the size of the largest valid chunk, so that a codec can report that one is too long."""
 MAX_STORED_SIZE = 2 << 30
 """The largest stored value that is read when its expected size is unknown."""
 MOST_INNER_SHARDS = 1 << 14
 """The most inner shards of one shard that are checked for overlapping chunks."""
-
-
-class _ShardPlace(NamedTuple):
-    """A shard: its key, its span within the stored value (None: all of it), and its tier (0 is the outermost)."""
-
-    key: str
-    span: tuple[int, int] | None
-    tier: int
 
 
 class Locator:
@@ -95,7 +75,7 @@ class Locator:
         """Chunks per grid chunk, along each axis; 1 without shards."""
         outer = metadata.grid.chunk_shape
         self.chunk_shape: ChunkIndex = tuple(c // n for c, n in zip(outer, self.chunks_per_shard, strict=True))
-        self._indexes: OrderedDict[_ShardPlace, tuple[bytes, ShardIndex]] = OrderedDict()
+        self._indexes: OrderedDict[ShardPlace, tuple[bytes, ShardIndex]] = OrderedDict()
         self._indexes_size = 0
         self._edges: dict[int, Edges] = {}
         self._guard = threading.Lock()
@@ -141,22 +121,26 @@ class Locator:
         self, chunks: Iterable[ChunkIndex], cancelled: Callable[[], bool] = never
     ) -> Iterator[Sequence[Fetched]]:
         """Like `fetch`, but yields the chunks of one answer together, so that one call can decode them."""
-        ask = partial(self.store.bulk.get_views, limit=self.max_stored_size)
+        bulk, limit = self.store.bulk, self.max_stored_size
         if self.tiers and self.store.remote:
-            yield from self._fetch_sharded(list(chunks), cancelled, ask)
+            from zarrscope.chunkio.sharded_fetch import ShardedFetch  # arrays without shards do not need it
+
+            yield from ShardedFetch(self, list(chunks), cancelled, partial(bulk.get_growing, limit=limit)).run()
             return
         if self.tiers:
             yield from self._fetch_held(chunks, cancelled)
             return
         wanted = list(chunks)
         key = self.metadata.keys.key
-        for i, answer in ask([(key(chunk), None) for chunk in wanted], cancelled):
+        for i, answer in bulk.get_views([(key(chunk), None) for chunk in wanted], cancelled, limit):
             yield ((wanted[i], answer),)
 
     def _fetch_held(self, chunks: Iterable[ChunkIndex], cancelled: Callable[[], bool]) -> Iterator[Sequence[Fetched]]:
         """Reads one shard after another. The file of a shard stays open while its chunks are read, because a shard that
         replaced it would have another index.
         """
+        from zarrscope.chunkio.sharded_fetch import ShardedFetch  # arrays without shards do not need it
+
         by_key: dict[str, list[ChunkIndex]] = {}
         for chunk in chunks:
             by_key.setdefault(self.key(chunk), []).append(chunk)
@@ -164,7 +148,7 @@ class Locator:
             reader = self.store.bulk.reader(Arena(), self.max_stored_size)
 
             def ask(
-                requests: Sequence[Request], cancelled: Callable[[], bool], reader: Reader = reader
+                requests: list[Request], cancelled: Callable[[], bool], reader: Reader = reader
             ) -> Iterator[tuple[int, AnswerView]]:
                 for i, (key, part) in enumerate(requests):
                     try:
@@ -176,69 +160,15 @@ class Locator:
                     yield i, answer
 
             try:
-                yield from self._fetch_sharded(wanted, cancelled, ask)
+                yield from ShardedFetch(self, wanted, cancelled, ask).run()
             finally:
                 reader.close()
             if cancelled():
                 return
 
-    def _fetch_sharded(
-        self, chunks: list[ChunkIndex], cancelled: Callable[[], bool], ask: GetMany
-    ) -> Iterator[Sequence[Fetched]]:
-        by_place: dict[_ShardPlace, list[ChunkIndex]] = {}
-        for chunk in chunks:
-            by_place.setdefault(_ShardPlace(self.key(chunk), None, 0), []).append(chunk)
-        found: list[tuple[str, list[tuple[int, int, ChunkIndex]]]] = []
-        while by_place:
-            beneath: dict[_ShardPlace, list[ChunkIndex]] = {}
-            for place, index, whole in self._load_indexes(by_place, cancelled, ask):
-                wanted = by_place[place]
-                if index is None or isinstance(index, ZarrscopeError):
-                    yield [(chunk, index) for chunk in wanted]
-                    continue
-                ranges: list[tuple[int, int, ChunkIndex]] = []
-                arrived: list[Fetched] = []
-                for chunk in wanted:
-                    try:
-                        span = self._locate(place, index, chunk)
-                    except ZarrscopeError as error:
-                        arrived.append((chunk, error.located(store=self.store.url, key=place.key)))
-                        continue
-                    if span is None:
-                        arrived.append((chunk, None))
-                    elif place.tier + 1 < len(self.tiers):
-                        beneath.setdefault(_ShardPlace(place.key, span, place.tier + 1), []).append(chunk)
-                    elif whole is not None:
-                        arrived.append((chunk, self._cut(whole, span, place.key, chunk)))
-                    else:
-                        ranges.append((*span, chunk))
-                if arrived:
-                    yield arrived
-                found.append((place.key, ranges))
-            if cancelled():
-                return
-            by_place = beneath
-        size = sum(stop - start for _, ranges in found for start, stop, _ in ranges)
-        most = min(MAX_BLOCK, max(MIN_BLOCK, size // RANGES_AT_ONCE)) if self.store.remote else MAX_BLOCK
-        blocks = [block for key, ranges in found for block in _coalesce(key, ranges, most)]
-        # each read also asks for as many bytes as the index has, because a short answer shows where the shard ends
-        outer = self.tiers[0]
-        margin = 0 if outer.at_start or outer.index_size > MAX_GAP else outer.index_size
-        requests = [(block.key, ByteRange(block.start, block.stop - block.start + margin)) for block in blocks]
-        for i, answer in ask(requests, cancelled):
-            block = blocks[i]
-            if isinstance(answer, ZarrscopeError):
-                yield [(chunk, answer) for _, _, chunk in block.parts]
-                continue
-            view = memoryview(answer or b"")
-            if len(view) < block.stop - block.start + margin:
-                view = view[: max(0, len(view) - margin)]
-            yield [
-                (chunk, self._cut(view, (start - block.start, stop - block.start), block.key, chunk))
-                for start, stop, chunk in block.parts
-            ]
-
-    def _cut(self, value: memoryview, span: tuple[int, int], key: str, chunk: ChunkIndex) -> EncodedChunk:
+    def cut(self, value: memoryview, span: tuple[int, int], key: str, chunk: ChunkIndex) -> EncodedChunk:
+        """The bytes of a chunk within `value`, the bytes of its shard or of a part of it; BadChunk if they are not
+        there."""
         start, stop = span
         if stop > len(value):
             return BadChunk(
@@ -270,8 +200,8 @@ class Locator:
         Empty where the shard's index cannot be read. For shards within shards see `inner_overlaps`.
         """
         shard, key = self.tiers[0], self.metadata.keys.key(chunk)
-        place = _ShardPlace(key, None, 0)
-        index = self._remembered(place)
+        place = ShardPlace(key, None, 0)
+        index = self.remembered(place)
         if index is None or not self.store.remote:
             reader = self.store.bulk.reader(Arena(), self.max_stored_size)
             try:
@@ -279,7 +209,7 @@ class Locator:
                 encoded = reader.part(shard.index_range)
                 if encoded is None:
                     return []
-                index = self._parsed(place, shard, encoded, None)
+                index = self.parsed(place, shard, encoded, None)
             except ZarrscopeError:
                 return []
             finally:
@@ -332,7 +262,7 @@ class Locator:
             part = ByteRange(span[0] + start, stop - start)
         encoded = reader.part(part)
         size = None if span is None else span[1] - span[0]
-        return None if encoded is None else self._parsed(_ShardPlace(key, span, tier), shard, encoded, size)
+        return None if encoded is None else self.parsed(ShardPlace(key, span, tier), shard, encoded, size)
 
     # ------------------------------------------------------------------ reading with a Reader, shards of one tier
     def spans(
@@ -344,9 +274,7 @@ class Locator:
         reader.seek(key)
         encoded = reader.part(shard.index_range)
         return (
-            None
-            if encoded is None
-            else self._parsed(_ShardPlace(key, None, 0), shard, encoded, None).locate_many(inner)
+            None if encoded is None else self.parsed(ShardPlace(key, None, 0), shard, encoded, None).locate_many(inner)
         )
 
     def read_spans(
@@ -368,7 +296,7 @@ class Locator:
                 n += 1
             block = memoryview(self._block(reader, start, stop, tail))
             for (low, high), i in order[:n]:
-                data = self._cut(block, (low - start, high - start), key, chunks[i])
+                data = self.cut(block, (low - start, high - start), key, chunks[i])
                 if isinstance(data, ZarrscopeError):
                     raise data
                 found[i] = data
@@ -386,49 +314,7 @@ class Locator:
         return value if len(value) == stop - start + tail else value[: max(0, len(value) - tail)]
 
     # ------------------------------------------------------------------ shard indexes
-    def _load_indexes(
-        self, places: dict[_ShardPlace, list[ChunkIndex]], cancelled: Callable[[], bool], ask: GetMany
-    ) -> Iterator[tuple[_ShardPlace, ShardIndex | ZarrscopeError | None, memoryview | None]]:
-        """Yields (shard, its index, the whole shard if that was fetched: see `_better_whole`)."""
-        remote = self.store.remote
-        asked: list[tuple[_ShardPlace, bool]] = []
-        requests: list[tuple[str, ByteRange | None]] = []
-        for place, chunks in places.items():
-            shard = self.tiers[place.tier]
-            known = self._remembered(place) if remote else None
-            if known is not None:
-                yield place, known, None
-                continue
-            whole = remote and place.span is None and len(self.tiers) == 1 and self._better_whole(len(chunks))
-            if whole:
-                part = None
-            elif place.span is None:
-                part = shard.index_range
-            else:
-                low, high = place.span
-                start, stop = shard.index_range.span(high - low)
-                part = ByteRange(low + start, stop - start)
-            asked.append((place, whole))
-            requests.append((place.key, part))
-        for i, answer in ask(requests, cancelled):
-            place, whole = asked[i]
-            if answer is None or isinstance(answer, ZarrscopeError):
-                yield place, answer, None
-                continue
-            try:
-                shard = self.tiers[place.tier]
-                encoded = memoryview(answer)[slice(*shard.index_range.span(len(answer)))] if whole else answer
-                size = len(answer) if whole else None if place.span is None else place.span[1] - place.span[0]
-                yield place, self._parsed(place, shard, encoded, size), memoryview(answer) if whole else None
-            except ZarrscopeError as error:
-                yield place, error.located(store=self.store.url, key=place.key), None
-
-    def _better_whole(self, wanted: int) -> bool:
-        dtype = self.metadata.dtype
-        size = prod(self.metadata.grid.chunk_shape) * max(1, dtype.itemsize)
-        return 2 * wanted >= prod(self.chunks_per_shard) and size <= MAX_WHOLE
-
-    def _locate(self, place: _ShardPlace, index: ShardIndex, chunk: ChunkIndex) -> tuple[int, int] | None:
+    def locate(self, place: ShardPlace, index: ShardIndex, chunk: ChunkIndex) -> tuple[int, int] | None:
         """The byte range, in the stored value, of the inner chunk of this shard that is `chunk` or contains it."""
         per_inner, grid = self.chunks_per_inner[place.tier], self.tiers[place.tier].grid
         found = index.locate(tuple(u // n % g for u, n, g in zip(chunk, per_inner, grid, strict=True)))
@@ -439,7 +325,8 @@ class Locator:
             return start, start + length
         return place.span[0] + start, place.span[0] + start + length
 
-    def _parsed(self, place: _ShardPlace, shard: Shard, encoded: Buffer, size: int | None) -> ShardIndex:
+    def parsed(self, place: ShardPlace, shard: Shard, encoded: Buffer, size: int | None) -> ShardIndex:
+        """The index of a shard of `size` bytes (None: unknown), which is cached. Raises BadChunk."""
         if (
             len(encoded) > SHARD_INDEX_BYTES and not self.store.remote
         ):  # decoded at once, so that no second copy is in memory
@@ -460,7 +347,8 @@ class Locator:
                 self._indexes_size -= len(dropped)
         return index
 
-    def _remembered(self, place: _ShardPlace) -> ShardIndex | None:
+    def remembered(self, place: ShardPlace) -> ShardIndex | None:
+        """The cached index of a shard."""
         with self._guard:
             known = self._indexes.get(place)
             return known[1] if known else None
@@ -474,25 +362,3 @@ class Locator:
                 encoded, _ = self._indexes.pop(place)
                 self._indexes_size -= len(encoded)
             return bool(stale)
-
-
-class _RangeBlock:
-    """Neighbouring byte ranges of one value, fetched by one request."""
-
-    def __init__(self, key: str, start: int, stop: int, parts: list[tuple[int, int, ChunkIndex]]) -> None:
-        self.key = key
-        self.start = start
-        self.stop = stop
-        self.parts = parts
-
-
-def _coalesce(key: str, ranges: Sequence[tuple[int, int, ChunkIndex]], most: int) -> list[_RangeBlock]:
-    blocks: list[_RangeBlock] = []
-    for start, stop, chunk in sorted(ranges, key=lambda r: r[:2]):
-        last = blocks[-1] if blocks else None
-        if last and start - last.stop <= MAX_GAP and max(stop, last.stop) - last.start <= most:
-            last.stop = max(last.stop, stop)
-            last.parts.append((start, stop, chunk))
-        else:
-            blocks.append(_RangeBlock(key, start, stop, [(start, stop, chunk)]))
-    return blocks

@@ -106,3 +106,11 @@ AnswerView = bytes | memoryview | ZarrscopeError | None
 def never() -> bool:
     """Always False: the `cancelled` of calls that nobody cancels."""
     return False
+
+
+class ShardPlace(NamedTuple):
+    """A shard: its key, its span within the stored value (None: all of it), and its tier (0 is the outermost)."""
+
+    key: str
+    span: tuple[int, int] | None
+    tier: int

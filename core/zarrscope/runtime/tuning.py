@@ -84,8 +84,8 @@ RANGES_AT_ONCE = 64
 """A remote fetch is split into about this many ranges of MIN_BLOCK to MAX_BLOCK: several connections are faster than
 one, and decoding begins with the first range (bench http, shards)."""
 MAX_WHOLE = 8 * 1024 * 1024
-"""A remote shard of at most this many decoded bytes is fetched whole if at least half of its chunks are wanted: that
-saves a round trip, which takes longer than the unwanted bytes (bench http, shards)."""
+"""A remote shard is fetched whole if its chunks within the array have at most this many decoded bytes, and at least
+half of them are wanted: that saves a round trip, which takes longer than the unwanted bytes (bench http, shards)."""
 
 # ---------------------------------------------------------------------------------------------- writing
 SLAB_BYTES = 8 << 20

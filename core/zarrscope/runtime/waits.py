@@ -151,8 +151,8 @@ class waiting:
 
 def naming(place: str, keys: Sequence[str], answers: Iterator[tuple[int, T]]) -> Iterator[tuple[int, T]]:
     """Passes answers on, given as (position in `keys`, answer). While the next one is awaited, the first key without an
-    answer is named."""
-    left = dict(enumerate(keys))
+    answer is named. `keys` may grow between two answers."""
+    left, known = dict(enumerate(keys)), len(keys)
     while left:
         with asking(place, next(iter(left.values()))):
             found = next(answers, None)
@@ -160,4 +160,7 @@ def naming(place: str, keys: Sequence[str], answers: Iterator[tuple[int, T]]) ->
             return
         left.pop(found[0], None)
         yield found
+        if len(keys) > known:
+            left.update(enumerate(keys[known:], known))
+            known = len(keys)
     yield from answers

@@ -111,6 +111,17 @@ class Backend:
         """See BulkOperations.get_views. It need not check the limit."""
         return self._get_many(requests, cancelled, limit)
 
+    def _get_growing(
+        self, requests: list[Request], cancelled: Callable[[], bool], limit: int | None
+    ) -> Iterator[tuple[int, AnswerView]]:
+        """See BulkOperations.get_growing. It need not check the limit. Here requests that were added wait until the
+        earlier ones are answered."""
+        done = 0
+        while done < len(requests) and not cancelled():
+            first, done = done, len(requests)
+            for i, answer in self._get_views(requests[first:done], cancelled, limit):
+                yield first + i, answer
+
     def _renew(self, other: Backend) -> bool:
         """See renewal.renew."""
         return False

@@ -144,6 +144,61 @@ class BulkOperations:
             found = naming(self._store.url, [key for key, _ in requests], found)
         yield from found
 
+    @uninterrupted_steps
+    def get_growing(
+        self, requests: list[Request], cancelled: Callable[[], bool] = never, limit: int | None = None
+    ) -> Iterator[tuple[int, AnswerView]]:
+        """As `get_views`, but the caller may append further requests before it takes the next answer. Some stores send
+        them at once, others once the earlier ones are answered.
+
+        Parameters
+        ----------
+        requests
+            A key, and the part of the value or None, for each request. The list may grow.
+        cancelled
+            Reading ends early when this returns true.
+        limit
+            The most bytes of each answer that the caller can use; None for any number.
+
+        Yields
+        ------
+        tuple[int, AnswerView]
+            The index of the request; the bytes, None when nothing is stored, or the error.
+
+        Raises
+        ------
+        Refused
+            A key could leave the store.
+
+        Examples
+        --------
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> requests, found = [("a", None)], []
+        >>> for i, view in MemoryStore({"a": b"b", "b": b"end"}).bulk.get_growing(requests):
+        ...     found.append(bytes(view))
+        ...     if i == 0:
+        ...         requests.append((found[0].decode(), None))
+        >>> found
+        [b'b', b'end']
+        """
+        asked: list[Request] = []
+        keys: list[str] = []
+
+        def take() -> None:
+            for request in requests[len(asked) :]:
+                keys.append(check_key(request[0]))
+                asked.append(request)
+
+        take()
+        found = self._store._get_growing(asked, cancelled, limit)
+        if limit is not None:
+            found = self._store._checked(found, asked, limit)
+        if self._store.remote and current_job() is not None:
+            found = naming(self._store.url, keys, found)
+        for answer in found:
+            yield answer
+            take()
+
     def scan_children(
         self, prefix: str, names: Sequence[str], *, read: bool, limit: int | None = None
     ) -> Iterator[ScannedChild]:

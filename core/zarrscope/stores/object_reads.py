@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import queue
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -56,12 +56,12 @@ class Bucket(Protocol):
 
 class ManyReads:
     """Sends the requests of one `get_many` on the event loop, as many at once as the store allows. The results are put
-    into `answers` in order of completion."""
+    into `answers` in order of completion. `requests` may grow; then `more` has the new ones sent."""
 
     def __init__(self, store: Bucket, requests: Sequence[Request], limit: int | None) -> None:
         self.answers: queue.SimpleQueue[tuple[int, AnswerView]] = queue.SimpleQueue()
         self._store, self._limit = store, limit
-        self._todo: Iterator[tuple[int, Request]] = enumerate(requests)
+        self._requests, self._next = requests, 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._under_way: dict[int, Sent] = {}
         self._loop = store._loop
@@ -73,9 +73,13 @@ class ManyReads:
         """Cancels all requests that are not answered. May be called from any thread."""
         self._loop.call_soon_threadsafe(self._end)
 
+    def more(self) -> None:
+        """Sends requests that were added. May be called from any thread."""
+        self._loop.call_soon_threadsafe(self._fill)
+
     # ------------------------------------------------------------------ on the event loop
     def _end(self) -> None:
-        self._todo, self._over = iter(()), True
+        self._over = True
         if self._timer is not None:
             self._timer.cancel()
         for sent in self._under_way.values():
@@ -85,11 +89,11 @@ class ManyReads:
 
     def _fill(self) -> None:
         """Sends further requests."""
-        while len(self._under_way) + len(self._tasks) < self._store.width:
-            following = next(self._todo, None)
-            if following is None:
+        while not self._over and len(self._under_way) + len(self._tasks) < self._store.width:
+            if (i := self._next) == len(self._requests):
                 return
-            i, (key, part) = following
+            self._next += 1
+            key, part = self._requests[i]
             sent = self._store._send_read(key, part, self._limit)
             if sent is None:
                 self._go_on(i, key, part, None)

@@ -59,7 +59,12 @@ class ObjectStore(BucketRequests):
         if not requests or cancelled():
             return
         many = ManyReads(self, requests, limit)
-        yield from self._arriving(len(requests), many.answers, many.cancel, cancelled)
+        yield from self._arriving(requests, many, cancelled)
+
+    def _get_growing(
+        self, requests: list[Request], cancelled: Callable[[], bool], limit: int | None
+    ) -> Iterator[tuple[int, AnswerView]]:
+        return self._get_views(requests, cancelled, limit)
 
     def _get_many(
         self, requests: Sequence[Request], cancelled: Callable[[], bool], limit: int | None = None

@@ -25,11 +25,12 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from zarrscope.errors import Denied, Unreadable, ZarrscopeError
-from zarrscope.model.storage import Answer, ByteRange, Request, never
+from zarrscope.model.storage import Answer, AnswerView, ByteRange, Request, never
 from zarrscope.runtime.interrupts import LOOK_SECONDS, check
 from zarrscope.runtime.tuning import FEWEST_IN_FLIGHT, IN_FLIGHT
 from zarrscope.runtime.waits import waiting
 from zarrscope.stores.backend import Backend
+from zarrscope.stores.many_fetches import ManyAnswers, ManyFetches
 from zarrscope.stores.network import SETTINGS, Network
 from zarrscope.stores.puts import WhenDone
 from zarrscope.stores.store import Store
@@ -284,6 +285,13 @@ class RemoteStore(Store):
     ) -> Iterator[tuple[int, Answer]]:
         return self._fetched(self._fetch, requests, cancelled, limit)
 
+    def _get_growing(
+        self, requests: list[Request], cancelled: Callable[[], bool], limit: int | None
+    ) -> Iterator[tuple[int, AnswerView]]:
+        if type(self)._get_many is not RemoteStore._get_many:
+            return super()._get_growing(requests, cancelled, limit)
+        return self._fetched(self._fetch, requests, cancelled, limit)
+
     def _fetched(
         self,
         fetch: Callable[[str, ByteRange | None, int | None], Awaitable[T]],
@@ -291,49 +299,37 @@ class RemoteStore(Store):
         cancelled: Callable[[], bool],
         limit: int | None,
     ) -> Iterator[tuple[int, T | ZarrscopeError]]:
-        """Awaits `fetch` for each request, many at once, and yields the results in order of completion."""
-        if not requests or cancelled():
-            return
-        answers: queue.SimpleQueue[tuple[int, T | ZarrscopeError]] = queue.SimpleQueue()
-        todo = iter(enumerate(requests))
-
-        async def work(number: int) -> None:
-            for i, (key, part) in todo:
-                try:
-                    answers.put((i, await fetch(key, part, limit)))
-                except ZarrscopeError as error:
-                    answers.put((i, error.located(store=self.url, key=key or None)))
-                except Exception as error:
-                    answers.put((i, Unreadable(f"The request failed: {error!r}", store=self.url, key=key or None)))
-                if number >= self._width:
-                    return
-
-        async def all_of_it() -> None:
-            await asyncio.gather(*(work(number) for number in range(min(self._width, len(requests)))))
-
-        running = asyncio.run_coroutine_threadsafe(all_of_it(), self._loop)
-        yield from self._arriving(len(requests), answers, running.cancel, cancelled)
+        """Awaits `fetch` for each request, many at once, and yields the results in order of completion. The caller may
+        append requests before it takes the next result."""
+        if requests and not cancelled():
+            yield from self._arriving(requests, ManyFetches(self, fetch, requests, limit), cancelled)
 
     @staticmethod
     def _arriving(
-        count: int, answers: queue.SimpleQueue[T], cancel: Callable[[], object], cancelled: Callable[[], bool]
-    ) -> Iterator[T]:
-        """Yields `count` answers as they arrive. Calls `cancel` at the end, and when the caller needs no more."""
+        requests: Sequence[object], many: ManyAnswers[T], cancelled: Callable[[], bool]
+    ) -> Iterator[tuple[int, T]]:
+        """Yields the answers to `requests`, which may grow, as they arrive. Calls `many.cancel` at the end, and when
+        the caller needs no more."""
+        known, answered = len(requests), 0
         try:
-            for _ in range(count):
+            while answered < len(requests):
+                if len(requests) > known:
+                    known = len(requests)
+                    many.more()
                 with waiting():
                     while True:
                         check()
                         if cancelled():
                             return
                         try:
-                            answer = answers.get(timeout=LOOK_SECONDS)
+                            answer = many.answers.get(timeout=LOOK_SECONDS)
                             break
                         except queue.Empty:
                             continue
+                answered += 1
                 yield answer
         finally:
-            cancel()
+            many.cancel()
 
     def _begun(self, work: Callable[[], Coroutine[Any, Any, object]], key: str, done: WhenDone) -> Callable[[], object]:
         """Starts `work` on the event loop, which calls `done` at its end. Returns a function that cancels it."""
