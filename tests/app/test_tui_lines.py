@@ -261,3 +261,33 @@ def test_without_problems_no_line_is_marked(tmp_path: Path) -> None:
         assert not any(problems.marked(line) for line in range(problems.count()))
 
     explore(str(tmp_path / "x.zarr"), steps)
+
+
+def test_the_reason_why_there_are_no_values_is_folded(place: str) -> None:
+    async def steps(screen: Screen) -> None:
+        table = screen.app.query_one("#values", TableLines)
+        screen.session.set_tab("values")
+        await screen.until(lambda: table.size.width and table.count() > 1, "the reason has several lines")
+        await screen.pilot.pause()
+        told = [line.strip() for line in painted(table)]
+        assert " ".join(filter(None, told)) == table.session.values.state.sentence
+        assert not any(table.marked(line) for line in range(table.count()))
+
+    explore(f"{place}::broken", steps)
+
+
+def test_an_error_on_the_line_of_the_cursor_has_its_colour(place: str) -> None:
+    async def steps(screen: Screen) -> None:
+        screen.session.set_tab("problems")
+        problems = screen.app.query_one("#problems", ProblemLines)
+        screen.session.report(zarrscope.Unreadable("A problem."))
+        await screen.until(lambda: problems.size.width and screen.session.problems.items, "it is shown")
+        screen.app.keyboard.focus(problems)
+        await screen.until(lambda: problems.has_focus, "it has the focus")
+        line = next(line for line in range(problems.count()) if problems.marked(line))
+        mark = next(iter(problems.render_line(line)))
+        assert mark.text.startswith("!")
+        assert mark.style is not None
+        assert (mark.style.color, mark.style.bold) == (problems.rich_style.color, True)
+
+    explore(place, steps)

@@ -132,10 +132,13 @@ class Lines(Painter, ScrollView, can_focus=True):
         base = self.rich_style if self._plain is None else self._plain
         if line >= self.count():
             return Strip.blank(width, base)
-        if self.has_cursor and self.marked(line):
+        marked = self.has_cursor and self.marked(line)
+        if marked:
             base += self.get_component_rich_style("lines--cursor")
+        # On the colour of the focused cursor, red and yellow are hard to read.
+        faults = {role: base + Style(bold=True) for role in ("error", "warning")} if marked and self.has_focus else {}
         try:
-            segments = [Segment(text, self._style(role, base)) for text, role in self.pieces(line)]
+            segments = [Segment(text, faults.get(role) or self._style(role, base)) for text, role in self.pieces(line)]
         except Exception as error:
             self.fault(error)
             return Strip.blank(width, base)

@@ -55,7 +55,7 @@ class Sheet(Guarded, ModalScreen[str]):
         """A sheet with a difference, whose answer saves or discards it."""
         from rich.text import Text
 
-        text = Text(f"{title}\n\n" if title else "", "bold", end="")
+        text = Text(end="").append(f"{title}\n\n" if title else "", "bold")
         for line in diff.splitlines() or [strings.NOTHING_TO_SAVE]:
             style = "green" if line.startswith("+") else "red" if line.startswith("-") else ""
             text.append(strings.clean(line) + "\n", style)

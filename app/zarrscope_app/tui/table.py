@@ -6,7 +6,7 @@ from textual import events
 
 from zarrscope_app.presenters import Session, strings
 from zarrscope_app.presenters import strings_terminal as words
-from zarrscope_app.tui.lines import Lines, StyledText
+from zarrscope_app.tui.lines import Lines, StyledText, fold
 
 COLUMN, LONGEST = 12, 60
 """The least and the greatest width in terminal columns of values of which the longest is not known."""
@@ -25,7 +25,14 @@ class TableLines(Lines):
 
     def count(self) -> int:
         table = self.session.values.state
-        return table.rows + 1 if table.rows else 1
+        return table.rows + 1 if table.rows else len(self._sentence())
+
+    def _sentence(self) -> list[StyledText]:
+        """The lines that say why there is no table."""
+        return fold(self.session.values.state.sentence, max(10, self.columns))
+
+    def marked(self, line: int) -> bool:
+        return bool(self.session.values.state.rows) and super().marked(line)
 
     @property
     def _wide(self) -> int:
@@ -62,7 +69,7 @@ class TableLines(Lines):
         values, first, wide = self.session.values, self._first, self._wide
         table = values.state
         if not table.rows:
-            return [(table.sentence, "quiet")]
+            return [(self._sentence()[line][0], "quiet")]
         columns = min(self._columns, table.columns - first)
         side = ">" if table.numbers else "<"  # numbers are compared by their ends, words are read
 
