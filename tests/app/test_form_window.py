@@ -283,6 +283,28 @@ def test_a_match_beyond_the_first_plane_of_unicode_or_in_a_piece_that_is_still_m
     assert editor.textCursor().selectedText() == "needle"
 
 
+@pytest.mark.parametrize("lines", [1, 1000])
+def test_a_very_long_line_is_inserted_in_pieces_that_double(qtbot: Any, lines: int) -> None:
+    """Qt lays out a line again for each piece of it: 5 MB on one line took minutes in pieces of one size."""
+    from zarrscope_app.qt.long_text import PIECE, LongText
+
+    editor = LongText()
+    editor.setLineWrapMode(LongText.LineWrapMode.NoWrap)  # as in the form
+    qtbot.addWidget(editor)
+    text = "\n".join(["ab, " * (10 * PIECE // lines)] * lines)
+    pieces = [PIECE]
+    editor.show_text(text)
+    while editor.filling:
+        before = editor._filled
+        assert before is not None
+        editor._put_next()
+        pieces.append((editor._filled or len(text)) - before)
+    assert editor.toPlainText() == text == editor.content()
+    assert sum(pieces) == len(text)
+    assert pieces[:4] == ([PIECE, PIECE, 2 * PIECE, 4 * PIECE] if lines == 1 else [PIECE] * 4)
+    assert lines > 1 or len(pieces) == 7
+
+
 def test_a_long_text_shows_its_beginning(qtbot: Any, place: str, shown: Callable[[str], Any]) -> None:
     path = Path(place) / "zarr.json"
     document = json.loads(path.read_text())

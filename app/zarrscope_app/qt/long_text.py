@@ -114,7 +114,8 @@ class LongText(QPlainTextEdit):
 
     def _put_next(self) -> None:
         whole, at = self._content or "", self._filled or 0
-        piece = whole[at : at + PIECE]
+        # Qt lays out a line again for each piece of it, so the pieces of a very long line double.
+        piece = whole[at : at + max(PIECE, at - 1 - whole.rfind("\n", 0, at))]
         blocker = QSignalBlocker(self)
         cursor = QTextCursor(self.document())
         cursor.movePosition(QTextCursor.MoveOperation.End)
