@@ -20,6 +20,7 @@ from zarrscope.dialects import DIALECTS, Dialect
 from zarrscope.errors import BadMetadata, Refused, Unreadable, Unsupported, ZarrscopeError
 from zarrscope.errors.visible import visible
 from zarrscope.stores.memory import MemoryStore
+from zarrscope_app.presenters.problems import problem_of
 from zarrscope_app.presenters.strings import defect, problem
 
 STEPS = (
@@ -74,6 +75,9 @@ def missing_parts(way: str, error: ZarrscopeError, store: MemoryStore, pointer: 
     for place, text in zip(("Python", "headline", "full text", "information", "check"), told, strict=True):
         if visible(error.advice or "") not in text and place != "check":
             yield f"{way}: {place} does not say the next step: {text}"
+    found = problem_of(finding_of(error, "/"), store.url)
+    if (found.headline, found.place) != (shown.headline, shown.place):
+        yield f"{way}: a check says {found.headline} ({found.place})"
     for part in (error.store, error.key):
         if part and (part not in str(error) or part not in shown.details or part not in shown.place):
             yield f"{way}: {part} is not shown"
@@ -136,3 +140,25 @@ def test_an_advice_replaces_the_usual_step_and_an_empty_one_removes_it() -> None
     assert str(error).endswith("(key 'zarr.json' at /shape). Do that.")
     error.advice = ""
     assert str(error) == "No (key 'zarr.json' at /shape)."
+
+
+@pytest.mark.parametrize("code", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be"])
+def test_a_document_in_another_encoding_is_to_be_saved_as_utf_8(code: str) -> None:
+    store = MemoryStore()
+    zarrscope.open(store, "w-").create_group("/g")
+    store.set("g/zarr.json", (store.get("g/zarr.json") or b"").decode().encode(code))
+    error = zarrscope.open(store)["/g"].problem
+    assert error is not None
+    assert error.message == f"The document is {code[:6].upper()}; JSON is UTF-8"
+    assert "Save it again as UTF-8." in (error.advice or "")
+
+
+def test_a_number_of_a_newer_format_asks_for_a_newer_zarrscope() -> None:
+    store = MemoryStore()
+    zarrscope.open(store, "w-").create_group("/g")
+    for number, step in (("4", "A newer zarrscope may read it"), ("1.5", "correct the number")):
+        store.set("g/zarr.json", b'{"zarr_format": %s, "node_type": "group"}' % number.encode())
+        error = zarrscope.open(store)["/g"].problem
+        assert error is not None
+        assert step in (error.advice or "")
+        assert error.pointer == "/zarr_format"

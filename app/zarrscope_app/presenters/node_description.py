@@ -19,6 +19,7 @@ from zarrscope_app.presenters.snippets import Snippet
 from zarrscope_app.presenters.snippets import as_text as as_code
 
 if TYPE_CHECKING:
+    from zarrscope.errors import ZarrscopeError
     from zarrscope.nodes.array import Array
     from zarrscope.nodes.group import Group
 
@@ -153,7 +154,7 @@ def describe(
         subtitle,
         tuple(sections),
         tuple(dict.fromkeys(warnings)),
-        "" if problem is None else strings.defect(problem) if metadata.defects else strings.problem(problem).headline,
+        _problem(problem, placed=bool(metadata.defects)),
         words=in_words(image, collection) or formats.words_of(node),
     )
 
@@ -380,6 +381,14 @@ def _node(node: Group | Array) -> DescriptionSection:
     if hierarchy.consolidated:
         items.append(Item("Consolidated", "yes", "The metadata of all nodes is kept in one document too."))
     return DescriptionSection("Node", tuple(items))
+
+
+def _problem(error: ZarrscopeError | None, *, placed: bool) -> str:
+    """The sentence about a node's problem, with its place if that is a member of a document, or `placed`; "" if it has
+    none."""
+    if error is None:
+        return ""
+    return strings.defect(error) if error.pointer or placed else strings.problem(error).headline
 
 
 def _extension(report: ExtensionReport, inherited: Sequence[Inherited] = ()) -> Item:

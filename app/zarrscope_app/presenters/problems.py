@@ -20,6 +20,7 @@ from zarrscope.nodes.opening import open as open_hierarchy
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope.stores.address import absolute_address
 from zarrscope_app.presenters import differences
+from zarrscope_app.presenters.advice import sentence_of
 from zarrscope_app.presenters.coalesce import CoalescedCall
 from zarrscope_app.presenters.node_details import NodeDetails
 from zarrscope_app.presenters.strings import Problem, clean, counted, joined, percent, problem
@@ -346,7 +347,7 @@ class ProblemsPresenter:
         if finding.severity == "information":
             self._further += 1
         else:
-            self.add(problem_of(finding))
+            self.add(problem_of(finding, self._hierarchy.url if self._hierarchy is not None else ""))
         self._notify.soon()
 
 
@@ -356,12 +357,12 @@ def beneath(found: Problem) -> tuple[str, ...]:
     return tuple(text for text in (found.place, "" if said else found.details) if text and text != found.headline)
 
 
-def problem_of(finding: Finding) -> Problem:
-    """A finding of a check as a problem."""
-    headline = f"{clean(finding.message)}."
+def problem_of(finding: Finding, store: str) -> Problem:
+    """A finding of a check as a problem, in the words in which the error itself is shown. `store`: its address."""
+    headline = sentence_of(finding.message, finding.key)
     if finding.advice:
         headline += f" {clean(scrub(finding.advice))}"
-    place = clean(joined(finding.key or "", finding.pointer or ""))
+    place = clean(ZarrscopeError("", store=store, key=finding.key, pointer=finding.pointer).place)
     return Problem(
         finding.severity,
         headline,

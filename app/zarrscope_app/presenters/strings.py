@@ -12,14 +12,14 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from zarrscope.errors import BadMetadata, Denied, OutsideLink, Refused, Unreadable, ZarrscopeError
+from zarrscope.errors import Denied, OutsideLink, Refused, Unreadable, ZarrscopeError
 from zarrscope.errors.confidential import scrub
 from zarrscope.errors.visible import visible, visible_lines
 from zarrscope.model.dtype import Fill
 from zarrscope.model.frozen import frozen
 from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.runtime.lazy_numpy import np
-from zarrscope_app.presenters.advice import advice_of
+from zarrscope_app.presenters.advice import advice_of, sentence_of
 
 # ---------------------------------------------------------------------- shared sentences
 MAX_HEXADECIMAL = 4096
@@ -423,9 +423,7 @@ class Problem:
 def problem(error: BaseException, path: str = "") -> Problem:
     """Describes any error in words; one that is not a ZarrscopeError is called a fault of zarrscope."""
     if isinstance(error, ZarrscopeError):
-        text = clean(error.message.rstrip(".")) + "."
-        if isinstance(error, BadMetadata) and error.key and text.startswith("Line "):
-            text = f"{clean(error.key, 120)}: {text}"  # names the document that "Line …" counts in
+        text = sentence_of(error.message, error.key)
         if advice := clean(scrub(advice_of(error))):
             text += f" {advice}"
         return Problem(

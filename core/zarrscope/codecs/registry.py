@@ -89,7 +89,8 @@ def _plugged_in(name: str) -> CodecClass:
         raise Unsupported(
             f"The codec {name!r} is not known here",
             feature=f"codec {name}",
-            advice=f"{REGISTRY_PAGE} may describe it; packages can add codecs by entry points 'zarrscope.codecs'.",
+            advice="Install a package that adds it (entry points 'zarrscope.codecs'), or look for a newer zarrscope; "
+            f"{REGISTRY_PAGE} may describe it.",
         )
     if not (isinstance(made, type) and issubclass(made, ArrayToArray | ArrayToBytes | BytesToBytes)):
         raise Unsupported(

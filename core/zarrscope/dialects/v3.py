@@ -251,7 +251,9 @@ def _check_format(members: Members, notes: list[str]) -> None:
         raise BadMetadata(
             f"zarr_format is {spell(found)}, not 3",
             pointer="/zarr_format",
-            advice="Open it as the format that it names, or correct the number.",
+            advice="A newer zarrscope may read it; if the number is wrong, correct it."
+            if type(found) is int and found > 3
+            else "Open it as the format that it names, or correct the number.",
         )
 
 

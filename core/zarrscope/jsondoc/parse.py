@@ -123,8 +123,11 @@ def decode_text(data: bytes, *, limit: int = NODE_LIMIT) -> str:
         )
     if data[:2] == b"\x1f\x8b":
         raise BadMetadata("The document is compressed with gzip, not JSON text", advice="Store it uncompressed.")
-    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise BadMetadata("The document is UTF-16; JSON is UTF-8", advice="Save it again as UTF-8.")
+    # Text of UTF-16 or UTF-32 begins with a mark, or has zero bytes beside its first characters.
+    head = data[:4]
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff") or (b"\0" in head and head.replace(b"\0", b"")[:1] in (b"{", b"[")):
+        wide = "UTF-32" if head.count(0) == 3 or head == b"\xff\xfe\0\0" else "UTF-16"
+        raise BadMetadata(f"The document is {wide}; JSON is UTF-8", advice="Save it again as UTF-8.")
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
