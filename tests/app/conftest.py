@@ -17,6 +17,7 @@ from zarrscope.model import plugins
 from zarrscope.runtime.threads import Mailbox, shared
 from zarrscope_app.presenters import Forgetful, Session, TreePresenter, Workspace, views
 from zarrscope_app.presenters.form import field_editors
+from zarrscope_app.presenters.form.words import FOLDER_HAS_NONE
 
 if TYPE_CHECKING:
     from napari_hand import Hand
@@ -46,10 +47,11 @@ def workspace(mailbox: Mailbox) -> Iterator[Workspace]:
 
 @pytest.fixture
 def session(place: str, mailbox: Mailbox) -> Iterator[Session]:
-    """A session on the address that the test's fixture `place` gives, open for writing, with all fields read."""
+    """A session on the address that the test's fixture `place` gives, open for writing, with all fields read; the root
+    of a folder of hierarchies has none."""
     made = Session(place, mailbox, writable=True)
     made.set_tab("attributes")
-    mailbox.run_until(lambda: bool(made.edit.state.fields))
+    mailbox.run_until(lambda: bool(made.edit.state.fields) or made.edit.state.sentence == FOLDER_HAS_NONE)
     yield made
     made.close()
 

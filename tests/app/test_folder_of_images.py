@@ -13,6 +13,7 @@ import pytest
 import zarrscope
 from zarrscope.runtime.threads import Mailbox
 from zarrscope_app.presenters import EditStatus, Session
+from zarrscope_app.presenters.form.words import FOLDER_HAS_NONE
 from zarrscope_app.presenters.formats import FOLDER_WORDS
 from zarrscope_app.presenters.snippets import snippets
 
@@ -106,9 +107,26 @@ def test_the_folder_itself_has_no_format(session: Session, mailbox: Mailbox, pla
     assert "A folder that contains hierarchies" in session.metadata.text()
     assert session.metadata.state.words == FOLDER_WORDS
     assert not session.metadata.state.warnings, "a folder without a document of its own is no problem"
+    assert not session.problems.count, "that it contains hierarchies is said by Info"
+    assert session.metadata.state.subtitle == "folder"
     found = {each.id: each for each in snippets(zarrscope.open(place)["/"])}
     assert not found["zarr"].text
     assert "a document of their own" in found["zarr"].why
+
+
+def test_the_folder_itself_has_no_attributes_to_edit(session: Session, mailbox: Mailbox, place: str) -> None:
+    """It has no document, so that a form of it would write one into a folder that is no hierarchy."""
+    mailbox.run_until(lambda: session.state.path == "/" and not session.state.selecting)
+    edit = session.edit
+    assert (edit.state.status, edit.state.sentence, edit.state.ways) == (EditStatus.EMPTY, FOLDER_HAS_NONE, ())
+    go(session, mailbox, "/a.zarr")
+    assert edit.state.sentence == "", "an image has a form"
+    session.select("/")
+    mailbox.run_until(lambda: session.state.path == "/" and not session.state.selecting)
+    assert edit.state.sentence == FOLDER_HAS_NONE
+    session.select_several([f"/{name}" for name in FORMATS])
+    mailbox.run_until(lambda: bool(edit.state.sections) and not edit.busy)
+    assert edit.state.title == "Attributes of 3"
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -56,3 +56,17 @@ def test_open_in_code_calls_a_format_by_its_title(tmp_path: Path) -> None:
         made = h.create_array("/t", shape=(3,), dtype="u1", chunks=(3,))
         why = {each.id: each.why for each in snippets(made, None)}
     assert why["zarr"] == "zarr-python 3 reads Zarr v2 and v3; this is N5."
+
+
+def test_pixel_sizes_without_a_unit_are_told_as_such(tmp_path: Path) -> None:
+    """An image whose axes have no unit has sizes none the less; a plain array has none."""
+    with zarrscope.open(str(tmp_path / "a.zarr"), "w-", dialect="v2") as h:
+        axes = [{"name": "t", "type": "time"}, {"name": "c", "type": "channel"}]
+        axes += [{"name": n, "type": "space", **({"unit": "micrometer"} if n == "z" else {})} for n in "zyx"]
+        scale = [{"type": "scale", "scale": [2, 1, 0.5, 0.25, 0.25]}]
+        level = {"path": "0", "coordinateTransformations": scale}
+        h.root.attrs["multiscales"] = [{"version": "0.4", "axes": axes, "datasets": [level]}]
+        made = h.create_array("/0", shape=(1, 1, 2, 4, 4), dtype="u1", chunks=(1, 1, 1, 4, 4))
+        told = as_text(describe(h["/"], find_images(h["/"])[0]))
+        assert "z 0.5 µm, t 2, y 0.25, x 0.25 (the file states no unit)" in told
+        assert "Pixel size" not in as_text(describe(made, find_images(made)[0]))

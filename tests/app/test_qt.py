@@ -507,8 +507,8 @@ LONG = "measured on monday in the other room"
 def test_the_second_column_gives_way_to_long_names(
     robot: QtRobot, tmp_path: Path, root: str, name: str, kept: bool
 ) -> None:
-    """A long name takes the width of both columns if the second one has no text, and most of it beside a text; the
-    texts beside short names stay whole."""
+    """A long name takes the width of both columns if the second one has no text, and beside a text as much as
+    it needs; the texts beside short names stay whole."""
     with zarrscope.open(tmp_path / f"{root}.zarr", "w-") as made:
         for each in (name, "b"):
             made.create_array(f"/{each}", shape=(4, 4, 4, 4, 4), dtype="complex128")
@@ -527,6 +527,6 @@ def test_the_second_column_gives_way_to_long_names(
 
     assert (room(f"/{name}", 1).width() > needed) == kept
     assert room(f"/{name}", 0).right() + 1 == room(f"/{name}", 1).left()
-    assert kept or room(f"/{name}", 1).width() == wide // 4
+    assert kept or room(f"/{name}", 1).width() < wide // 4, "a rest of the text would say nothing"
     assert room("/b", 1).width() > needed
     assert room("/", 0).right() == wide - 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from zarrscope.nodes.detect import PlainFolder
 from zarrscope.nodes.internals import node_context
 
 if TYPE_CHECKING:
@@ -37,7 +38,18 @@ def name_of(hierarchy: HierarchyLike, node: Group | Array | None) -> str:
 
 def words_of(node: Group | Array) -> str:
     """A sentence about a folder of hierarchies; "" for other nodes."""
-    return FOLDER_WORDS if title_of(node) == FOLDER_OF_HIERARCHIES else ""
+    return FOLDER_WORDS if is_folder(node) else ""
+
+
+def is_folder(node: Group | Array) -> bool:
+    """Whether the node is a folder of hierarchies, which has no document and thus no attributes."""
+    return title_of(node) == FOLDER_OF_HIERARCHIES
+
+
+def warnings_of(hierarchy: HierarchyLike) -> tuple[str, ...]:
+    """The warnings about a hierarchy that are problems. That a folder only contains hierarchies is none: its
+    description says so."""
+    return tuple(each for each in hierarchy.warnings if each != PlainFolder.warning)
 
 
 def title_of(node: Group | Array) -> str:

@@ -130,7 +130,7 @@ def describe(
         )
         sections += [_values(metadata), _storage(metadata, node)]
     else:
-        subtitle = strings.GROUP
+        subtitle = formats.FOLDER if formats.is_folder(node) else strings.GROUP
     if image is not None:
         sections.append(_image(image, node.path))
         if len(image.levels) > 1:
@@ -294,19 +294,28 @@ def _image(image: Image, node: str) -> DescriptionSection:
         for axis in image.axes
     )
     items.append(Item("Axes", axes))
-    finest = image.levels[0]
-    sized = [
-        f"{strings.clean(axis.name, 20)} {strings.length(scale, axis.unit)}"
-        for axis, scale in zip(image.axes, finest.scale, strict=True)
-        if axis.unit and axis.unit != "rgb"
-    ]
-    if sized:
-        items.append(Item("Pixel size", ", ".join(sized)))
+    if sized := _pixel_size(image):
+        items.append(Item("Pixel size", sized))
     if image.channel_axis is not None:
         items.append(Item("Channels", ", ".join(strings.clean(c.label, 60) for c in image.channels[:40])))
     title = "Image" if image.value_kind in _PICTURED else "Array"
     beneath = image.path.removeprefix(node).lstrip("/")
     return DescriptionSection(f"{title} {strings.clean(beneath, 60)}".rstrip(), tuple(items))
+
+
+def _pixel_size(image: Image) -> str:
+    """The size of a pixel along each axis that has one; "" for an image whose metadata state none."""
+    stated = image.multiscale is not None and image.version not in ("0.1", "0.2", "0.3")  # these state no sizes
+    sized, unitless = [], []
+    for axis, scale in zip(image.axes, image.levels[0].scale, strict=True):
+        told = f"{strings.clean(axis.name, 20)} {strings.length(scale, axis.unit)}"
+        if axis.unit and axis.unit != "rgb":
+            sized.append(told)
+        elif stated and not axis.unit and axis.type in ("space", "time"):
+            unitless.append(told)
+    if unitless:
+        sized.append(f"{', '.join(unitless)} (the file states no unit)")
+    return ", ".join(sized)
 
 
 def _levels(image: Image) -> DescriptionSection:

@@ -56,7 +56,7 @@ class ChannelRow(QWidget):
         self.limits = {end: TypedField("") for end in ("lo", "hi")}
         for end, field in self.limits.items():
             field.typed.connect(partial(self._type_limit, end))
-            field.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+            field.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.limits["lo"].setAlignment(Qt.AlignmentFlag.AlignLeft)
         self._auto = QToolButton()
         self._auto.setAutoRaise(True)
@@ -88,13 +88,11 @@ class ChannelRow(QWidget):
         grid.addWidget(self.strip, 1, 0, 1, 4)
         below = QHBoxLayout()
         below.setContentsMargins(0, 0, 0, 0)
-        below.addWidget(self.limits["lo"])
-        below.addStretch(1)
+        below.addWidget(self.limits["lo"], 1)  # as wide as the other: γ then stands in one column of all rows
         below.addWidget(self._auto)
         below.addWidget(self._gamma_title)
         below.addWidget(self.gamma)
-        below.addStretch(1)
-        below.addWidget(self.limits["hi"])
+        below.addWidget(self.limits["hi"], 1)
         grid.addLayout(below, 2, 0, 1, 4)
         grid.setColumnStretch(1, 1)
 

@@ -13,6 +13,7 @@ from zarrscope_app.presenters.chunks.view_models import (
     FAILED,
     LEGEND,
     LOADING,
+    NONE_MISSING,
     PARTLY,
     PRESENT,
     UNTOLD,
@@ -47,7 +48,7 @@ from zarrscope_app.qt.toolkit.widgets import (
 )
 
 from .follow import follow
-from .text import Label
+from .text import Label, tip
 from .theme import current_palette, icon, mix, quiet, warning
 from .wrapping import WrappingRow
 
@@ -322,6 +323,8 @@ class ChunksPane(QWidget):
         _show_items(self.details, chosen.items if chosen is not None else ())
         self.told.setText(chosen.sentence if chosen is not None else "")
         self.missing.setVisible(state.cells is not None)
+        self.missing.setEnabled(not state.all_stored)
+        self.missing.setToolTip(tip(NONE_MISSING if state.all_stored else ""))
         self.check.setVisible(chosen is not None)
         self.check.setText(strings.RETRY if chosen is not None and chosen.failed else LABELS["chunk-check"])
         used = [] if state.cells is None else np.unique(state.cells).tolist()

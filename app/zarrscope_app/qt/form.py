@@ -268,6 +268,7 @@ class AttributesPane(QWidget):
             page.show_state(state)
         else:
             self._show_tree(state)
+        self._stack.setVisible(bool(state.ways))  # an empty table would look like attributes without members
         self._ways.show_state(state)
         self.findings.show_state(state)
         self._sentence.setText(state.sentence)

@@ -18,7 +18,7 @@ from .text import Label
 from .theme import icon
 
 _SIDES = {"tree": Qt.DockWidgetArea.LeftDockWidgetArea, "channels": Qt.DockWidgetArea.RightDockWidgetArea}
-_WIDTHS = {"tree": (0.2, 176, 236), "channels": (0.24, 208, 240)}
+_WIDTHS = {"tree": (0.22, 192, 260), "channels": (0.24, 208, 240)}
 """For each panel, its first width as a share of the window's width, and the limits of that width in pixels. In a window
 of 900 pixels all tabs fit between both panels."""
 

@@ -37,6 +37,10 @@ from .undo_keys import UndoKeys
 
 _WIDTHS = {"number": (64, 88), "colour": (88, 96), "choice": (128, 144)}
 """The least and the usual width of editors."""
+_LONGEST_NUMBER = 176
+"""The most pixels of a number, which is as wide as its text: 0.10833333333333334 is seen whole."""
+_FRAME = 20
+"""The pixels of a line of text beside its letters."""
 _LINE_LEAST = 72
 """The least width of a line of text."""
 _LEFT, _RIGHT = 16, 8
@@ -298,6 +302,7 @@ class SectionFormWidget(QScrollArea):
                     self._show_field(field)
                 self._show_note(section, row)
             self._show_notes(section)
+            self._fit_numbers(section)
 
     def _show_field(self, field: Field) -> None:
         editor = self.editors[field.pointer]
@@ -318,6 +323,17 @@ class SectionFormWidget(QScrollArea):
         if font.bold() != field.changed:
             font.setBold(field.changed)
             editor.setFont(font)
+
+    def _fit_numbers(self, section: FormSection) -> None:
+        """Makes the numbers of each column as wide as the longest one."""
+        for place in range(max((len(row.fields) for row in section.rows), default=0)):
+            there = [row.fields[place] for row in section.rows if place < len(row.fields)]
+            editors = [self.editors[field.pointer] for field in there if field.kind == "number"]
+            lines = [editor for editor in editors if isinstance(editor, QLineEdit)]
+            texts = [line.fontMetrics().horizontalAdvance(line.text() or line.placeholderText()) for line in lines]
+            width = max(_WIDTHS["number"][1], min(max(texts, default=0) + _FRAME, _LONGEST_NUMBER))
+            for line in lines:
+                line.setMaximumWidth(width)
 
     def _show_note(self, section: FormSection, row: FormRow) -> None:
         error = next(filter(None, (self._wrong.get(f.pointer, "") or f.error for f in row.fields)), "")

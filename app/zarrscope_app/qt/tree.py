@@ -23,6 +23,8 @@ from .editors import is_typed
 from .theme import icon
 from .tree_model import TreeModel
 
+_LEAST_TEXT = 40
+"""In fewer pixels the text of the second column is left out: its first letters would say nothing."""
 _ICON = 30
 """The width in pixels of the icon in front of a name, with the margins of both."""
 _SELECT = QItemSelectionModel.SelectionFlag.Select
@@ -347,6 +349,8 @@ class _RowPainter(QStyledItemDelegate):
         if second or model.is_note(index):
             option.textElideMode = Qt.TextElideMode.ElideRight  # for names the view's own mode is right
         option.rect = view.room(model, index, option.rect)
+        if second and option.rect.width() < _LEAST_TEXT and index.data(Qt.ItemDataRole.DecorationRole) is None:
+            return
         super().paint(painter, option, index)
         if not second:
             model.note_painted(index)
@@ -377,7 +381,7 @@ class _View(QTreeView):
 
     def room(self, model: TreeModel, index: QModelIndex, cell: QRect) -> QRect:
         """The part of a row in which a cell is painted. A name that is too long for its column is continued in the
-        second one, whose text keeps a quarter of the width; without such a text the name has the whole row."""
+        second one, of which only an icon keeps its place; without a text there the name has the whole row."""
         viewport, header, room = self.viewport(), self.header(), QRect(cell)
         if viewport is None or header is None or self.isRightToLeft():
             return room
@@ -387,7 +391,9 @@ class _View(QTreeView):
         row = model.row_of(index)
         name = self.fontMetrics().horizontalAdvance(row.name) if row is not None else 0
         end = self.visualRect(index.siblingAtColumn(0)).left() + _ICON + name
-        split = max(header.sectionViewportPosition(1), min(end, viewport.width() - viewport.width() // 4))
+        beside = index.siblingAtColumn(1).data(Qt.ItemDataRole.DecorationRole)
+        most = viewport.width() - (_ICON if beside is not None else 0)
+        split = max(header.sectionViewportPosition(1), min(end, most))
         room.setLeft(split) if index.column() else room.setRight(split - 1)
         return room
 

@@ -25,6 +25,11 @@ def next_missing(
     return inventory.next_absent(number_of(first, inventory.grid) if first else 0)
 
 
+def all_stored(inventory: Inventory | None) -> bool:
+    """Whether it is known that every chunk is stored."""
+    return inventory is not None and inventory.known and inventory.complete and not inventory.absent
+
+
 def step_of(window: PlanePart, most: int) -> tuple[int, int]:
     """The number of chunks per cell along each side, if a side has at most `most` cells."""
     return max(1, -(-window[2] // most)), max(1, -(-window[3] // most))

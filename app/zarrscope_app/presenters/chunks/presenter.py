@@ -24,7 +24,7 @@ from zarrscope.nodes.internals import stored_array
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
 from zarrscope.view.loader import ChunkLoader
 from zarrscope_app.presenters import strings
-from zarrscope_app.presenters.chunks.missing import next_missing, part_around, step_of
+from zarrscope_app.presenters.chunks.missing import all_stored, next_missing, part_around, step_of
 from zarrscope_app.presenters.chunks.view_models import (
     ABSENT,
     FAILED,
@@ -329,7 +329,7 @@ class ChunksPresenter:
             return
         chosen, shown = self._chosen, (self._rows, self._columns)
         found = next_missing(inventory, chosen.index if chosen is not None else None, self._fixed(), shown)
-        self._none_missing = found is None and inventory.known and inventory.complete and not inventory.absent
+        self._none_missing = found is None and all_stored(inventory)
         if found is not None:
             for axis, chunk in enumerate(found):
                 if axis not in shown and chunk != self._fixed()[axis]:
@@ -420,8 +420,7 @@ class ChunksPresenter:
         array = self._array
         if array is None:
             return ChunkMap(sentence=self._sentence)
-        grid, fixed = self._grid, self._fixed()
-        shown = (self._rows, self._columns)
+        grid, fixed, shown = self._grid, self._fixed(), (self._rows, self._columns)
         cells, shades = self._cells(array, fixed)
         return ChunkMap(
             tuple(strings.clean(name, 60) for name, _ in self._arrays),
@@ -440,6 +439,7 @@ class ChunksPresenter:
             self._said(),
             self._chosen,
             self._place(self._chosen.index, fixed, self._window()[:2], self._step()) if self._chosen else None,
+            all_stored(self._inventory),
         )
 
     def _said(self) -> str:

@@ -64,6 +64,8 @@ class ChunkMap:
     sentence: str = ""
     chosen: Chosen | None = None
     chosen_cell: tuple[int, int] | None = None
+    all_stored: bool = False
+    """Whether it is known that every chunk is stored: then `show_missing` has nothing to show."""
 
 
 NONE_MISSING = "Every chunk of this array is stored."

@@ -10,8 +10,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal
 
+from zarrscope.nodes.internals import node_context
 from zarrscope.runtime.threads import JobResult, Owner, Ticket
-from zarrscope_app.presenters import strings
+from zarrscope_app.presenters import formats, strings
 from zarrscope_app.presenters.form import json_text, words
 from zarrscope_app.presenters.form.acts import MeaningEditor
 from zarrscope_app.presenters.form.background_view import BackgroundView, ShownFields, shown_of
@@ -26,6 +27,7 @@ from zarrscope_app.presenters.form.members import MemberEditor
 from zarrscope_app.presenters.form.mending import Asked
 from zarrscope_app.presenters.form.saving import Saver
 from zarrscope_app.presenters.form.section_form import Judge, SectionForm, is_section_field
+from zarrscope_app.presenters.form.sections.model import surroundings_from
 from zarrscope_app.presenters.form.sections.table import fields_of
 from zarrscope_app.presenters.form.view_models import (
     Diff,
@@ -38,6 +40,7 @@ from zarrscope_app.presenters.form.view_models import (
 )
 from zarrscope_app.presenters.form.waiting import Waiting
 from zarrscope_app.presenters.form.whole_text import WHOLE, judgement, read_draft, status_of, ways_of
+from zarrscope_app.presenters.node_details import NodeDetails
 
 FOLD_ABOVE = 60
 """Lists and objects with more members than this are collapsed at first."""
@@ -52,6 +55,8 @@ class NodeForm:
         self._owner, self._drafts, self._waiting, self._saver, self._told = owner, drafts, waiting, saver, told
         self._loading: Ticket | None = None
         self._failure = ""
+        self._lacking = ""
+        """The reason why the selected node has no attributes; "" for a node that can have some."""
         self.faulty = ""
         """The key of the faulty document of the node; "" if none is faulty."""
         self._way: Way = "image"
@@ -65,11 +70,20 @@ class NodeForm:
         self.meaning = MeaningEditor(drafts, self._editor, self.sections, self._judge)
 
     # ------------------------------------------------------------------ the document
+    def surround(self, details: NodeDetails) -> None:
+        """Sets what is known about the selected node, beside its document."""
+        node = details.node
+        assert node is not None, "the view is one of nodes that could be read"
+        self.sections.surround(surroundings_from(details))
+        faulty = node_context(details.hierarchy).faulty_keys(node.path, node.metadata)
+        self.faulty = faulty[0] if faulty else ""
+        self._lacking = words.FOLDER_HAS_NONE if formats.is_folder(node) else ""
+
     def load(self) -> None:
         """Reads the document of the selected node."""
         self.stop_loading()
         path, kind, hierarchy = self._drafts.path, self._drafts.kind, self._drafts.hierarchy
-        if hierarchy is None:
+        if hierarchy is None or self._lacking:
             return
 
         key = self.faulty if self._way == WHOLE else ""
@@ -124,6 +138,8 @@ class NodeForm:
         """A new snapshot without fields and texts, for the titles and commands of a form that is not displayed."""
         draft, path = self._drafts.selected, self._drafts.path
         if draft is None:
+            if self._lacking and not self._failure:
+                return EditState(sentence=self._lacking, path=path, ways=())
             status = EditStatus.FAILED if self._failure else EditStatus.EMPTY
             return EditState(status, self._failure or strings.LOADING, path=path)
         changes = len(draft.changes)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from psygnal import Signal
 
-from zarrscope.nodes.internals import node_context
 from zarrscope.ome.edits import Edit
 from zarrscope.runtime.threads import Owner
 from zarrscope_app.presenters.coalesce import CoalescedCall
@@ -26,7 +25,7 @@ from zarrscope_app.presenters.form.revealing import reveal, turn
 from zarrscope_app.presenters.form.saving import Saver
 from zarrscope_app.presenters.form.search import FormSearch
 from zarrscope_app.presenters.form.sections.image import CHANNELS
-from zarrscope_app.presenters.form.sections.model import Subject, surroundings_from
+from zarrscope_app.presenters.form.sections.model import Subject
 from zarrscope_app.presenters.form.several import SeveralForm
 from zarrscope_app.presenters.form.trying import TextTrials
 from zarrscope_app.presenters.form.view_models import Diff, EditState, EditStatus, Field, FieldKind, Side, Way, Whose
@@ -133,9 +132,7 @@ class EditPresenter:
         """Selects a node, whose document is then read in the background. Edits of other nodes are kept."""
         node = details.node
         assert node is not None, "the view is one of nodes that could be read"
-        self._one.sections.surround(surroundings_from(details))
-        faulty = node_context(details.hierarchy).faulty_keys(node.path, node.metadata)
-        self._one.faulty = faulty[0] if faulty else ""
+        self._one.surround(details)
         self.select(node.path, node.kind)
 
     def expect(self, path: str) -> None:
@@ -282,6 +279,8 @@ class EditPresenter:
     def next_way(self) -> None:
         """Shows the next view of the attributes."""
         ways = self.state.ways
+        if len(ways) < 2:
+            return
         self.show_way(ways[(ways.index(self.state.way) + 1) % len(ways)])
 
     def judge(self, on: bool) -> None:

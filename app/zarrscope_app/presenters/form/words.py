@@ -42,6 +42,10 @@ NO_UNIT = "no unit"
 LINKED = "y and x alike"
 WAYS: dict[Way, str] = {"image": "Image", "fields": "All fields", "json": "JSON", "document": "Whole document"}
 """The titles of the views of the attributes."""
+FOLDER_HAS_NONE = (
+    "This folder has no attributes: each hierarchy in it has its own. Choose one in the tree; several that are "
+    "selected there are edited together."
+)
 SAVE_OR_REVERT = "Save or revert the changes first; then the other view can be shown."
 READS_VALUES = "Reading the values from which the contrast of the channels follows …"
 WAITS = "Opened read-only. Open it for writing to apply the typed text. Save does so, too; a second Save writes it."

@@ -1,0 +1,80 @@
+"""Faults of the window's tabs that were seen on stores of the conformance archive, light and dark, large and small."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import zarrscope
+from contracts.slides import image
+
+pytestmark = pytest.mark.needs("qt", "display")
+
+
+def open_image(qtbot: Any, place: Path, names: tuple[str, ...]) -> tuple[Any, Any]:
+    """A window in front with an image that has a channel for each name, once its picture is there; its session."""
+    from qt_robot import window_on
+
+    image(place, names)
+    window, session = window_on(qtbot, str(place))
+    qtbot.waitUntil(lambda: session.node is not None and not session.state.selecting, timeout=60_000)
+    qtbot.waitUntil(lambda: not session.slice.frame.loading, timeout=60_000)
+    return window, session
+
+
+def test_gamma_stands_in_one_column(qtbot: Any, tmp_path: Path) -> None:
+    """The fields were placed by the lengths of the numbers beside them."""
+    window, session = open_image(qtbot, tmp_path / "a.zarr", ("DAPI", "GFP", "RFP"))
+    rows = window.channels._rows
+    session.slice.set_levels(0, 0, 7)
+    session.slice.set_levels(1, 12.25, 187.75)
+    qtbot.waitUntil(lambda: [row.limits["hi"].text() for row in rows] == ["7", "188", "200"], timeout=60_000)
+    qtbot.waitUntil(lambda: len({row.gamma.geometry().left() for row in rows}) == 1, timeout=60_000)
+
+
+def test_a_chunk_that_is_not_stored_is_sought_only_where_there_may_be_one(qtbot: Any, tmp_path: Path) -> None:
+    window, session = open_image(qtbot, tmp_path / "a.zarr", ("DAPI",))
+    session.set_tab("chunks")
+    button = window.tabs.pages["chunks"].missing
+    qtbot.waitUntil(lambda: button.isVisible() and not button.isEnabled(), timeout=60_000)
+    assert button.toolTip(), "says why"
+    gone = next(path for path in (tmp_path / "a.zarr" / "0" / "c").rglob("*") if path.is_file())
+    gone.unlink()
+    session.chunks.refresh()
+    qtbot.waitUntil(button.isEnabled, timeout=60_000)
+
+
+def test_a_long_pixel_size_is_seen_whole(qtbot: Any, tmp_path: Path) -> None:
+    """The last digits of sizes that another program computed were cut off; the fields of a column stay alike."""
+    image(tmp_path / "a.zarr", ("DAPI",))
+    with zarrscope.open(str(tmp_path / "a.zarr"), "r+") as h:
+        ome = h.root.attrs["ome"]
+        for level in ome["multiscales"][0]["datasets"]:
+            level["coordinateTransformations"][0]["scale"][2:] = [0.10833333333333334] * 2
+        h.root.attrs["ome"] = ome
+    from qt_robot import window_on
+
+    window, session = window_on(qtbot, str(tmp_path / "a.zarr"))
+    session.set_tab("attributes")
+    form = window.form.sections
+    qtbot.waitUntil(lambda: "size/2" in form.editors, timeout=60_000)
+    lines: list[Any] = [form.editors[f"size/{axis}"] for axis in (1, 2, 3)]
+    needed = lines[1].fontMetrics().horizontalAdvance("0.10833333333333334") + 8
+    qtbot.waitUntil(lambda: lines[1].text() == "0.10833333333333334" and lines[1].width() > needed, timeout=60_000)
+    qtbot.waitUntil(lambda: len({line.width() for line in lines}) == 1, timeout=60_000)
+
+
+def test_the_folder_of_several_images_shows_no_empty_table(qtbot: Any, tmp_path: Path) -> None:
+    from qt_robot import window_on
+
+    for name in "ab":
+        image(tmp_path / f"{name}.zarr", ("DAPI",))
+    window, session = window_on(qtbot, str(tmp_path))
+    session.set_tab("attributes")
+    qtbot.waitUntil(lambda: session.edit.state.sentence.startswith("This folder"), timeout=60_000)
+    qtbot.waitUntil(lambda: not window.form.view.isVisible() and window.form.isVisible(), timeout=60_000)
+    assert not window.form._buttons["writable"].isVisible()
+    session.select("/a.zarr")
+    qtbot.waitUntil(window.form.sections.isVisible, timeout=60_000)
