@@ -83,7 +83,7 @@ def test_every_act_and_back(make: Any, shelf: Shelf) -> None:
 
 @pytest.mark.parametrize(
     ("pointer", "text"),
-    [("/scale", "0,5"), ("/scale", "1 000"), ("/scale", ""), ("/deep/a/b", "maybe"), ("/list", "[1,")],
+    [("/scale", "1,250"), ("/scale", "1 000"), ("/scale", ""), ("/deep/a/b", "maybe"), ("/list", "[1,")],
 )
 def test_what_is_wrong_stays_with_its_field(make: Any, pointer: str, text: str) -> None:
     edit, _, _ = make()
@@ -184,12 +184,12 @@ def held(value: Any) -> set[str]:
 
 def test_a_wrong_text_can_become_a_text(make: Any) -> None:
     edit, _, _ = make()
-    edit.edit("/scale", "0,108")
+    edit.edit("/scale", "0.1.8")
     assert edit.state.status is EditStatus.INVALID
     assert edit.field("/scale").kinds == ("text", "number", "list")
     edit.retype("/scale", "text")
     assert edit.state.status is EditStatus.DIRTY  # type: ignore[comparison-overlap]  # it has changed since it was last compared
-    assert edit.field("/scale").text == "0,108"
+    assert edit.field("/scale").text == "0.1.8"
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,51 @@ def test_what_is_wrong_stays_as_typed_says_why_and_blocks_saving(open_form: Call
     assert field(s, "channel/0/color").text == "00FF88"
 
 
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("0,5", "0.5"), (".5", "0.5"), ("+0.3", "0.3"), ("1e-1", "0.1"), ("0,250", "0.25"), ("2 um", "2"),
+        ("0.5 \N{MICRO SIGN}m", "0.5"), ("500 nm", "0.5"), ("1e-3mm", "1"), ("108nanometer", "0.108"),
+    ],
+)  # fmt: skip
+def test_a_pixel_size_is_read_as_people_type_it(
+    open_form: Callable[..., Session], place: str, typed: str, read: str
+) -> None:
+    s = open_form(place)
+    s.edit.edit("size/1", typed)
+    found = field(s, "size/1")
+    assert (float(found.text), found.error, field(s, "unit/1").text) == (float(read), "", "micrometer")
+    assert s.edit.state.can_save
+
+
+@pytest.mark.parametrize(
+    "typed", ["1,250", "1.000,5", "3 s", "12 3", "0x10", "\N{VULGAR FRACTION ONE HALF}", "", "-1 nm"]
+)
+def test_a_number_of_doubtful_meaning_is_refused(open_form: Callable[..., Session], place: str, typed: str) -> None:
+    """1,250 is a thousand in some countries, and one and a quarter in others."""
+    s = open_form(place)
+    s.edit.edit("size/1", typed)
+    assert (field(s, "size/1").text, bool(field(s, "size/1").error)) == (typed, True)
+    assert not s.edit.state.can_save
+
+
+def test_a_size_typed_with_a_unit_gives_it_to_axes_without_one(open_form: Callable[..., Session], place: str) -> None:
+    s = open_form(place)
+    for axis in (0, 1, 2):
+        s.edit.edit(f"unit/{axis}", "")
+    s.edit.edit("size/1", "108 nm")
+    assert [field(s, f"unit/{axis}").text for axis in (0, 1, 2)] == ["", "nanometer", "nanometer"]
+    assert [field(s, f"size/{axis}").text for axis in (1, 2)] == ["108", "108"], "both axes of the plane"
+    s.edit.undo()
+    assert [field(s, f"unit/{axis}").text for axis in (0, 1, 2)] == ["", "", ""], "one step"
+
+
+def test_a_limit_of_contrast_may_have_a_comma(open_form: Callable[..., Session], place: str) -> None:
+    s = open_form(place)
+    s.edit.edit("channel/0/start", "0,5")
+    assert (field(s, "channel/0/start").text, field(s, "channel/0/start").error) == ("0.5", "")
+
+
 def test_a_text_is_tried_while_it_is_typed_and_nothing_changes(
     open_form: Callable[..., Session], place: str, mailbox: Mailbox
 ) -> None:

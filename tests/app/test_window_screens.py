@@ -78,3 +78,76 @@ def test_the_folder_of_several_images_shows_no_empty_table(qtbot: Any, tmp_path:
     assert not window.form._buttons["writable"].isVisible()
     session.select("/a.zarr")
     qtbot.waitUntil(window.form.sections.isVisible, timeout=60_000)
+
+
+def test_a_document_in_one_line_is_wrapped(qtbot: Any, tmp_path: Path) -> None:
+    """It was scrolled sideways for metres. Other documents keep their lines."""
+    import json
+
+    from qt_robot import window_on
+
+    for name, indent in (("one", None), ("many", 2)):
+        image(tmp_path / f"{name}.zarr", ("DAPI",))
+        document = tmp_path / f"{name}.zarr" / "zarr.json"
+        document.write_text(json.dumps(json.loads(document.read_text()), indent=indent))
+    window, session = window_on(qtbot, str(tmp_path))
+    session.set_tab("attributes")
+    for name in ("one", "many"):
+        session.select(f"/{name}.zarr")
+        qtbot.waitUntil(lambda name=name: session.state.path == f"/{name}.zarr" and not session.state.selecting)
+        qtbot.waitUntil(lambda: "json" in session.edit.state.ways, timeout=60_000)
+        session.edit.show_way("json")
+        text = window.form.json.text
+        wrapped = text.LineWrapMode.WidgetWidth if name == "one" else text.LineWrapMode.NoWrap
+        qtbot.waitUntil(
+            lambda text=text, wrapped=wrapped: text.isVisible() and text.lineWrapMode() == wrapped, timeout=60_000
+        )
+
+
+def test_what_could_not_be_opened_is_neither_checked_nor_compared(qtbot: Any, tmp_path: Path) -> None:
+    from qt_robot import window_on
+
+    window, session = window_on(qtbot, str(tmp_path / "none.zarr"))
+    pane = window.problems
+    qtbot.waitUntil(lambda: bool(session.problems.count) and pane.isVisible(), timeout=60_000)
+    qtbot.waitUntil(lambda: not pane.check.isEnabled() and not pane.compare.isEnabled(), timeout=60_000)
+    assert "Nothing was checked" not in pane.sentence.text()
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("a sentence of a letter", []),
+        ("/data/cells.zarr", ["/data/cells.zarr"]),
+        ("https://example.org/a.zarr\nplease look at it\ncells.zarr", ["https://example.org/a.zarr", "cells.zarr"]),
+        ("C:\\data\\a.zarr", ["C:\\data\\a.zarr"]),
+    ],
+)
+def test_only_lines_that_look_like_an_address_are_dropped(text: str, places: list[str]) -> None:
+    """A sentence that was dropped by mistake stood in the tree as a place that could not be opened."""
+    from qtpy.QtCore import QMimeData, QPointF, Qt
+    from qtpy.QtGui import QDropEvent
+
+    from zarrscope_app.qt.address import dropped_places
+
+    data = QMimeData()
+    data.setText(text)
+    button, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    assert dropped_places(QDropEvent(QPointF(9, 9), Qt.DropAction.CopyAction, data, button, none)) == places
+
+
+def test_complex_values_stand_in_two_lines(qtbot: Any, tmp_path: Path) -> None:
+    """A column of them was as wide as half the window: hardly two columns were seen."""
+    from qt_robot import window_on
+
+    with zarrscope.open(str(tmp_path / "a.zarr"), "w-") as h:
+        made = h.create_array("/c", shape=(4, 4), dtype="complex128", chunks=(4, 4))
+        made[...] = -1 / 3 + 1j / 7
+    window, session = window_on(qtbot, str(tmp_path / "a.zarr"))
+    session.select("/c")
+    qtbot.waitUntil(lambda: session.state.path == "/c" and not session.state.selecting, timeout=60_000)
+    session.set_tab("values")
+    view, model = window.values.view, window.values.model
+    qtbot.waitUntil(lambda: view.isVisible() and "\n" in str(model.index(0, 0).data()), timeout=60_000)
+    assert [line[0] for line in model.index(0, 0).data().split("\n")] == ["-", "+"]
+    assert view.rowHeight(0) >= 2 * view.fontMetrics().height()

@@ -122,6 +122,11 @@ class ProblemsPresenter:
         return self._ticket is not None
 
     @property
+    def can_check(self) -> bool:
+        """Whether there is a hierarchy to check or to compare; there is none if it could not be opened."""
+        return self._hierarchy is not None
+
+    @property
     def can_resume(self) -> bool:
         """Whether a check was stopped, so that `resume` can continue it."""
         return self._ticket is None and self._steps is not None and not self._whole
@@ -143,7 +148,7 @@ class ProblemsPresenter:
         if self._ticket is not None:
             return joined(f"Checking {self._scope}…", self._told, found)
         if self._steps is None:
-            return f"{found} {UNLOOKED}".strip()
+            return f"{found} {UNLOOKED if self.can_check else ''}".strip()
         examined = sum(self._steps.known.values())
         chunks = counted(examined, "chunk") if examined < _MANY else MANY_CHUNKS
         also = f" {counted(self._further, 'remark')} besides, which zarrscope check lists." if self._further else ""

@@ -7,6 +7,7 @@ from typing import Any
 
 from zarrscope_app.presenters import SessionState
 from zarrscope_app.presenters.commands import LABELS, command
+from zarrscope_app.presenters.session.opening import is_address
 from zarrscope_app.qt.toolkit.core import QEvent, QObject, QSize, Qt, Signal
 from zarrscope_app.qt.toolkit.gui import QDropEvent, QFocusEvent, QKeyEvent, QMouseEvent
 from zarrscope_app.qt.toolkit.widgets import (
@@ -24,11 +25,12 @@ from .theme import Role, icon
 
 
 def dropped_places(event: QDropEvent | None) -> list[str]:
-    """The paths and addresses in the data of a drag: files, links or lines of text."""
+    """The paths and addresses in the data of a drag: files, links, or lines of text that look like one."""
     data = event.mimeData() if event is not None else None
     if data is None:
         return []
-    places = [url.toLocalFile() or url.toString() for url in data.urls()] or data.text().splitlines()
+    places = [url.toLocalFile() or url.toString() for url in data.urls()]
+    places = places or [line for line in data.text().splitlines() if is_address(line)]
     return [place.strip() for place in places if place.strip()]
 
 

@@ -18,6 +18,9 @@ _PAUSE = 250
 """Milliseconds after the last key until the text is checked."""
 _COLUMNS = 60
 """In an editor of fewer characters a line, lines are wrapped, because most of them would be scrolled sideways."""
+_LONG_LINE, _LONGEST = 400, 1 << 14
+"""Lines are wrapped, too, if one has more characters than this, as in a document without line breaks, but not if it has
+more than the second number: Qt lays out a wrapped line anew at every key."""
 
 
 class _Numbers(QWidget):
@@ -37,6 +40,8 @@ class _Numbers(QWidget):
 class _Text(LongText):
     left = Signal()
     """Emitted when the keyboard focus has left the editor."""
+    _longest = 0
+    """The number of characters of the longest line of the text that was shown last."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,9 +66,20 @@ class _Text(LongText):
         super().resizeEvent(event)
         area = self.contentsRect()
         self._numbers.setGeometry(QRect(area.left(), area.top(), self.margin(), area.height()))
-        narrow = area.width() - self.margin() < _COLUMNS * self.fontMetrics().horizontalAdvance("0")
-        modes = LongText.LineWrapMode
-        self.setLineWrapMode(modes.WidgetWidth if narrow else modes.NoWrap)
+        self._wrap()
+
+    def show_text(self, text: str) -> None:
+        self._longest = max(map(len, text.split("\n")))
+        self._wrap()
+        super().show_text(text)
+
+    def _wrap(self) -> None:
+        """Wraps the lines if they would have to be scrolled sideways otherwise."""
+        width = self.contentsRect().width() - self.margin()
+        narrow = width < _COLUMNS * self.fontMetrics().horizontalAdvance("0")
+        modes, wrapped = LongText.LineWrapMode, narrow or _LONG_LINE < self._longest <= _LONGEST
+        if (mode := modes.WidgetWidth if wrapped else modes.NoWrap) != self.lineWrapMode():
+            self.setLineWrapMode(mode)
 
     def focusOutEvent(self, event: QFocusEvent | None) -> None:
         super().focusOutEvent(event)

@@ -17,7 +17,7 @@ from zarrscope_app.presenters import (
 from zarrscope_app.presenters.commands import LABELS, command
 from zarrscope_app.presenters.node_description import DescriptionSection
 from zarrscope_app.presenters.snippets import without_repetition
-from zarrscope_app.presenters.values import NUMBER_FORMATS, ONE_COLUMN
+from zarrscope_app.presenters.values import NUMBER_FORMATS, ONE_COLUMN, in_two_lines
 from zarrscope_app.qt.follow import follow
 from zarrscope_app.qt.toolkit.core import QAbstractTableModel, QEvent, QModelIndex, Qt, QUrl, Signal
 from zarrscope_app.qt.toolkit.gui import QGuiApplication, QKeySequence, QResizeEvent, QShortcut, QShowEvent
@@ -92,7 +92,9 @@ class ValuesModel(QAbstractTableModel):
             return side | Qt.AlignmentFlag.AlignVCenter  # numbers are compared by their ends, words are read
         if role not in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.ToolTipRole):
             return None
-        return tip(self._text(index)) if role == Qt.ItemDataRole.ToolTipRole else self._text(index)
+        if role == Qt.ItemDataRole.ToolTipRole:
+            return tip(self._text(index))
+        return in_two_lines(self._text(index)) if self._frame.complex else self._text(index)
 
     def _text(self, index: QModelIndex) -> str:
         if self._presenter is None:
@@ -140,7 +142,6 @@ class ValuesPane(QWidget):
             across.setMaximumSectionSize(480)
         header = self.view.verticalHeader()
         if header is not None:
-            header.setDefaultSectionSize(self.view.fontMetrics().height() + 6)
             header.setMinimumWidth(self.view.fontMetrics().horizontalAdvance("0000"))  # else "0" touches both edges
             header.setDefaultAlignment(Qt.AlignmentFlag.AlignCenter)
         self.sentence = Label()
@@ -198,6 +199,9 @@ class ValuesPane(QWidget):
         self._show_choices(state)
         shown = bool(state.rows and state.columns)
         self.view.setVisible(shown)
+        header, lines = self.view.verticalHeader(), 2 if state.complex else 1
+        if header is not None:
+            header.setDefaultSectionSize(lines * self.view.fontMetrics().lineSpacing() + 6)
         centre = Qt.AlignmentFlag.AlignCenter
         self.sentence.setAlignment(Qt.AlignmentFlag.AlignLeft if shown else centre)
         self.sentence.setMargin(0 if shown else 24)

@@ -77,7 +77,7 @@ class ProblemsPane(QWidget):
         self.other.setAccessibleName(LABELS["compare-with"])
         self.other.setClearButtonEnabled(True)
         self.other.returnPressed.connect(self._compare)
-        browse = QPushButton(LABELS["browse"])
+        browse = self.browse = QPushButton(LABELS["browse"])
         browse.clicked.connect(self._browse)
         self.values = CheckBox(LABELS["compare-values"])
         self.compare = QPushButton(LABELS["compare"])
@@ -108,6 +108,8 @@ class ProblemsPane(QWidget):
         checking, stopped = self._presenter.checking, self._presenter.can_resume
         self.check.setText(LABELS["check-stop" if checking else "check-resume" if stopped else "check-begin"])
         self.again.setVisible(stopped)
+        for widget in (self.check, self.other, self.browse, self.values, self.compare):
+            widget.setEnabled(self._presenter.can_check)
         self.compare.setText(LABELS["compare-stop" if self._presenter.comparing else "compare"])
         items = self._presenter.items
         if items == self._shown:

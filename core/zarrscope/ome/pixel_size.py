@@ -362,7 +362,8 @@ def positive(text: str) -> Fraction:
     told = number(value)
     if told is None or not told > 0 or not math.isfinite(told):
         raise Refused(
-            f"{text.strip()!r} is not a pixel size", advice="Use a number above zero, with a point: 0.108 or 1e-3."
+            f"{text.strip()!r} is not a pixel size, which is a number above zero",
+            advice="Use a number above zero, with a point: 0.108 or 1e-3.",
         )
     return Fraction(Decimal(text.strip()))
 

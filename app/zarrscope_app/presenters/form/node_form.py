@@ -28,7 +28,8 @@ from zarrscope_app.presenters.form.mending import Asked
 from zarrscope_app.presenters.form.saving import Saver
 from zarrscope_app.presenters.form.section_form import Judge, SectionForm, is_section_field
 from zarrscope_app.presenters.form.sections.model import surroundings_from
-from zarrscope_app.presenters.form.sections.table import fields_of
+from zarrscope_app.presenters.form.sections.table import SIZE, fields_of
+from zarrscope_app.presenters.form.typed_numbers import typed_number
 from zarrscope_app.presenters.form.view_models import (
     Diff,
     EditState,
@@ -289,14 +290,21 @@ class NodeForm:
 
     def _set(self, pointer: str, text: str, field: Field | None) -> None:
         kind: FieldKind = field.kind if field is not None else "text"
-        if kind == "number" and not strings.is_number(text):
+        draft = self._drafts.selected
+        if kind == "number" and not pointer.startswith(SIZE):  # a size may have a unit
+            text = typed_number(text)
+        if kind == "number" and not (
+            self.sections.takes_number(self._drafts.path, draft, pointer, text)
+            if draft is not None and is_section_field(pointer)
+            else strings.is_number(text)
+        ):
             self._editor.wrong(pointer, text, strings.NOT_A_NUMBER)
         elif kind == "bool" and text.strip().lower() not in ("true", "false"):
             self._editor.wrong(pointer, text, strings.NOT_A_BOOL)
         elif field is not None and (why := refusal(field.row, text)):
             self._editor.wrong(pointer, text, why)
         elif is_section_field(pointer):
-            if (draft := self._drafts.selected) is not None:
+            if draft is not None:
                 ask = partial(self.sections.edited, self._drafts.path, draft, pointer, text)
                 reads = self.sections.must_read(self._drafts.path, draft, pointer)
                 self._editor.change(pointer, lambda d, p: ask(), text, reads=reads)

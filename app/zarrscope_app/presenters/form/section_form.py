@@ -19,7 +19,8 @@ from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.draft import Draft
 from zarrscope_app.presenters.form.mending import Verdict, verdict, version_of
 from zarrscope_app.presenters.form.sections.model import Subject, Surroundings
-from zarrscope_app.presenters.form.sections.table import edits_of, fields_of, sections_of
+from zarrscope_app.presenters.form.sections.table import SIZE, edits_of, fields_of, sections_of, takes_number
+from zarrscope_app.presenters.form.typed_numbers import typed_number
 from zarrscope_app.presenters.form.view_models import Field, FormSection
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -118,6 +119,10 @@ class SectionForm:
         draft.note_channels(subject.around)
         return made
 
+    def takes_number(self, path: str, draft: Draft, id: str, text: str) -> bool:
+        """Whether a text can be typed into a field for a number."""
+        return takes_number(self.subject(path, draft, draft.now), id, text)
+
     def must_read(self, path: str, draft: Draft, id: str = CHANNEL) -> bool:
         """Whether the edit of a field reads values, which waits for the store."""
         return id.startswith(CHANNEL) and self.subject(path, draft, draft.now).must_read
@@ -136,9 +141,11 @@ class SectionForm:
         if id == "linked":
             return ""
         found = {f.pointer: f for section in self.sections(path, draft) for row in section.rows for f in row.fields}
-        if id in found and found[id].kind == "number" and not strings.is_number(text):
-            return strings.NOT_A_NUMBER
         subject = self.subject(path, draft, draft.now)
+        if id in found and found[id].kind == "number" and not takes_number(subject, id, text):
+            return strings.NOT_A_NUMBER
+        if id in found and found[id].kind == "number" and not id.startswith(SIZE):
+            text = typed_number(text)
         try:
             edits_of(replace(subject, around=replace(subject.around, shown=None)), id, text)  # reads no values
         except ZarrscopeError as error:

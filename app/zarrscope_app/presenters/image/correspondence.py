@@ -11,7 +11,7 @@ from zarrscope.view.image import Image
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.image.composition import unit_of
 from zarrscope_app.presenters.image.view_models import Rect
-from zarrscope_app.presenters.image.words import METRES, SECONDS
+from zarrscope_app.presenters.units import METRES, SECONDS
 
 
 @frozen

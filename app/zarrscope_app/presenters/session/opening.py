@@ -156,3 +156,9 @@ def target_of(value: Any, path: str | None = None) -> OpenTarget:
         raise TypeError(str(error)) from error
     url = given.store.url if given.store is not None else given.address
     return OpenTarget(url, path or (None if given.path == "/" else given.path), given.store)
+
+
+def is_address(text: str) -> bool:
+    """Whether a dropped line of text can be a path or an address: a sentence of a letter is none."""
+    place = text.strip()
+    return any(sign in place for sign in "/\\:") or place.endswith((".zarr", ".n5", ".zip", ".ozx"))

@@ -11,6 +11,7 @@ from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.sections.model import MOST_ROWS, Section, Subject, is_image, make_field
 from zarrscope_app.presenters.form.sections.shown_channels import listed_channels
+from zarrscope_app.presenters.form.typed_numbers import typed_number
 from zarrscope_app.presenters.form.view_models import Field, FormRow
 
 
@@ -108,7 +109,7 @@ def _channel_edits(subject: Subject, parts: Sequence[str], text: str) -> list[Ed
     elif member == "active":
         change = ChannelEdit(active=text.strip().lower() == "true")
     else:
-        change = ChannelEdit(window=_ends(subject, channel, member, text))
+        change = ChannelEdit(window=_ends(subject, channel, member, typed_number(text)))
     return subject.set_channel(channel, change)
 
 

@@ -11,6 +11,7 @@ from zarrscope.ome.validate import UNITS
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form import words
 from zarrscope_app.presenters.form.sections.model import Section, Subject, is_image, make_field
+from zarrscope_app.presenters.form.typed_numbers import typed_number, typed_unit
 from zarrscope_app.presenters.form.view_models import FormRow
 
 PLANE = ("y", "x")
@@ -114,7 +115,23 @@ def _edits(subject: Subject, parts: Sequence[str], text: str) -> list[Edit]:
         return set_axis(subject.attributes, 0, axis, unit=text)
     plane = _plane(sizes)
     together = plane if axis in plane and is_linked(subject, sizes) else (axis,)
-    return set_pixel_sizes(subject.attributes, dict.fromkeys(together, text), 0, subject.around.shape_of)
+    number, named = typed_number(text, sizes.axes[axis].unit), ""
+    if not sizes.axes[axis].unit and not sizes.upgrades and (with_unit := typed_unit(text, sizes.axes[axis].type))[1]:
+        number, named = with_unit
+    edits = set_pixel_sizes(subject.attributes, dict.fromkeys(together, number), 0, subject.around.shape_of)
+    for each in together if named else ():
+        if not sizes.axes[each].unit:
+            edits = [*edits, *set_axis(subject.attributes, 0, each, unit=named)]
+    return edits
+
+
+def takes(subject: Subject, parts: Sequence[str], text: str) -> bool:
+    """Whether a text can be typed for the size along an axis: a number, which may have a unit."""
+    sizes = _sizes(subject)
+    if sizes is None:
+        return False
+    axis = sizes.axes[int(parts[1])]
+    return strings.is_number(typed_number(text, axis.unit)) or bool(not axis.unit and typed_unit(text, axis.type)[1])
 
 
 def _notes(subject: Subject) -> list[str]:

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from zarrscope.ome.edits import Edit
+from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.form.sections.conventions import CF, DIMENSIONS, RESOLUTION
 from zarrscope_app.presenters.form.sections.geo import GEO
 from zarrscope_app.presenters.form.sections.image import AXES, CHANNELS, IMAGE
 from zarrscope_app.presenters.form.sections.labels import LABELS, PROPERTIES
 from zarrscope_app.presenters.form.sections.model import Section, Subject
-from zarrscope_app.presenters.form.sections.pixels import PIXELS
+from zarrscope_app.presenters.form.sections.pixels import PIXELS, takes
 from zarrscope_app.presenters.form.sections.plates import PLATE, WELL
 from zarrscope_app.presenters.form.sections.transformations import TRANSFORMATIONS
+from zarrscope_app.presenters.form.typed_numbers import typed_number
 from zarrscope_app.presenters.form.view_models import Field, FormSection
 
 SECTIONS: tuple[Section, ...] = (
@@ -32,6 +34,10 @@ _BY_FIRST_PART = {
 """First part of a field's id → the section of the field."""
 
 
+SIZE = "size/"
+"""The beginning of the id of a pixel size."""
+
+
 def sections_of(subject: Subject) -> tuple[FormSection, ...]:
     """The sections whose schema the attributes follow, with their fields."""
     found = []
@@ -40,6 +46,11 @@ def sections_of(subject: Subject) -> tuple[FormSection, ...]:
         if rows or notes:
             found.append(FormSection(section.id, section.title, rows, notes))
     return tuple(found)
+
+
+def takes_number(subject: Subject, id: str, text: str) -> bool:
+    """Whether a text can be typed into a field for a number; a pixel size may have a unit."""
+    return takes(subject, id.split("/"), text) if id.startswith(SIZE) else strings.is_number(typed_number(text))
 
 
 def edits_of(subject: Subject, id: str, text: str) -> Sequence[Edit]:
