@@ -80,6 +80,9 @@ def test_a_place_that_is_not_there_is_an_error_in_python_too(tmp_path: Path) -> 
     try:
         with pytest.raises(NotFound):
             lost.index = {"z": 3}
+        page = lost.page()
+        assert "nothing.zarr" in page.split("<code>")[0], "a saved notebook says why nothing was displayed"
+        assert 'class="zs-still"' in page, "it is hidden while the widget is there"
     finally:
         lost.close()
 

@@ -15,6 +15,7 @@ from contracts.slides import image
 pytest.importorskip("anywidget")
 
 from notebook_page import WidgetPage
+from zarrscope_app.presenters import EditStatus
 
 pytestmark = [pytest.mark.needs("chromium"), pytest.mark.timeout(240)]
 Shown = Callable[..., WidgetPage]
@@ -166,3 +167,26 @@ def test_a_line_fills_its_pane_and_has_numbers_at_its_edges(widget_page: Shown, 
         page.page.wait_for_function(
             "() => { const c = document.querySelector('.zs-linecanvas'); return c.width === c.clientWidth; }"
         )
+
+
+def test_both_sides_of_a_conflict_are_visible(widget_page: Shown, tmp_path: Path) -> None:
+    image(tmp_path / "a.zarr", ("DAPI", "GFP"))
+    page = widget_page(tmp_path / "a.zarr")
+    edit = page.session.edit
+    page.click("[data-tab=attributes]")
+    page.until("!!document.querySelector(\".zs-sections [data-pointer='size/2']\")")
+    edit.edit("size/2", "0.5")
+    page.wait(lambda: edit.state.changes > 0, "the edit")
+    document = tmp_path / "a.zarr/zarr.json"
+    document.write_text(document.read_text().replace("0.2", "0.9"))
+    edit.save()
+    page.wait(lambda: edit.state.status is EditStatus.CONFLICT, "the conflict")
+    page.until("!!document.querySelector('.zs-conflict table')")
+    over = page.page.evaluate(
+        "() => { const box = document.querySelector('.zs-pane').getBoundingClientRect();"
+        " return [...document.querySelectorAll('.zs-conflict button')].filter((b) => {"
+        " const r = b.getBoundingClientRect(); return r.right > box.right || !r.width; }).length; }"
+    )
+    assert over == 0, "a button of the conflict is cut off"
+    page.page.screenshot(path=str(tmp_path / "conflict.png"))
+    edit.revert()

@@ -50,6 +50,16 @@ def shown(thing: Any) -> Tags:
     return found
 
 
+@pytest.mark.parametrize(
+    ("dtype", "fill", "text"),
+    [("float32", 0, "0.0"), ("uint16", 7, "7"), ("bool", True, "True"), ("complex64", 1j, "1j"), ("<U3", "no", "'no'"),
+     ("string", "no", "'no'")],
+)  # fmt: skip
+def test_a_fill_value_is_written_without_its_type(dtype: str, fill: object, text: str) -> None:
+    array = zarrscope.open(MemoryStore(), "a").create_array("/a", shape=(4,), dtype=dtype, chunks=(2,), fill_value=fill)
+    assert re.search(r"Fill value(.*?)Codecs", shown(array).text, re.S)[1].strip() == text
+
+
 def test_it_says_what_a_person_asks_first() -> None:
     hierarchy = zarrscope.open(MemoryStore(), "a")
     hierarchy.create_group("/g", {"name": "cells", "list": [1, {"a": None}], "empty": {}})

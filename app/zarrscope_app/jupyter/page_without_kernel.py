@@ -18,6 +18,8 @@ PAGE = (
     'font:13px/1.45 system-ui,sans-serif;margin:2px 0 6px">{}</div>{}'
     '<div style="opacity:.65;font:12px system-ui,sans-serif;margin:4px 0">{} <code>{}</code></div></div>'
 )
+NOTHING = '<div class="zs-still"><div>{}</div><code>{}</code></div>'
+"""The page of a place that did not open: the reason, and the code."""
 FIGURE = (
     '<figure style="margin:0"><img alt="{}" style="max-width:100%;display:block" src="{}">'
     '<figcaption style="opacity:.7">{}</figcaption></figure>'
@@ -47,7 +49,7 @@ def page(session: Session, tree: TreePresenter | RootsPresenter, code: str) -> s
     """The still page, with the parts that have arrived: the picture of `session`, and the tree of all hierarchies."""
     node, picture = session.node, session.slice
     if node is None:
-        return f"<code>{escape(code)}</code>"
+        return NOTHING.format(escape(session.state.sentence), escape(code))
     rows = [row for row in tree.flat(0, ROWS) if row.name]
     more = max(0, tree.flat_count - len(rows))
     lines = [*tree_lines(rows, tree.find(node.path)), *([more_rows(more)] if more else [])]

@@ -12,6 +12,8 @@ from html import escape
 from itertools import islice
 from typing import Any, Protocol
 
+import numpy as np
+
 from zarrscope.dialects.defects import as_far_as_read
 from zarrscope.errors import ZarrscopeError
 from zarrscope.errors.visible import visible
@@ -139,11 +141,18 @@ def _array(array: _Array) -> Iterator[tuple[str, str]]:
         yield "Chunks", f"{_shape(array.chunks)}  in a grid of {_shape(array.chunk_grid_shape)}"
         if array.shards is not None:
             yield "Shards", _shape(array.shards)
-        yield "Fill value", repr(array.fill_value)
+        yield "Fill value", _value(array.fill_value)
     except ZarrscopeError:
         pass  # the summary shows the problem below
     codecs = [f"{c.spelled or c.name} {c.configuration if c.configuration else ''}".strip() for c in metadata.codecs]
     yield "Codecs", " → ".join(codecs)
+
+
+def _value(value: Any) -> str:
+    """A fill value without the name of its type in numpy, which the row "Type" has; texts and bytes with quotes."""
+    if isinstance(value, str | bytes):
+        return repr(value.item() if isinstance(value, np.generic) else value)
+    return str(value) if isinstance(value, np.generic) else repr(value)
 
 
 def _shape(shape: tuple[int, ...]) -> str:
