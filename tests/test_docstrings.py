@@ -231,6 +231,7 @@ SHOWN = {
     "PrefixStore": {*PART_OF, "prefix"},
     "ReadOnlyStore": PART_OF,
     "Rehearsal": {*PART_OF, "log", "operations"},
+    "IcechunkSession": DISTANT,
     "IcechunkStore": DISTANT,
     "RedisStore": set(),
     "ReferenceStore": DISTANT,

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import pickle
+import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import zarrscope
-from zarrscope.errors import Unsupported
+from zarrscope.errors import BadChunk, NotFound, Unreadable, Unsupported
 
 
 @pytest.fixture
@@ -55,3 +59,99 @@ def test_the_branch_main_is_read(tmp_path: Path) -> None:
         assert not h.writable
         assert any("Icechunk repository" in warning for warning in h.warnings)
         assert pickle.loads(pickle.dumps(h["/a"]))[...].tolist() == [1, 2, 3, 4]
+
+
+# ---------------------------------------------------------------------- faults
+VALUES = np.random.default_rng(1).integers(0, 60_000, 4000).astype("uint16")
+"""Two chunks of random values, which are too large to be kept within a manifest."""
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "cut": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
+    "empty": lambda path: path.write_bytes(b""),
+    "gone": lambda path: path.unlink(),
+}
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Any:
+    icechunk = pytest.importorskip("icechunk")
+    import zarr
+
+    made = icechunk.Repository.create(icechunk.local_filesystem_storage(str(tmp_path / "repository")))
+    session = made.writable_session("main")
+    array = zarr.group(session.store).create_array("a", shape=(4000,), dtype="u2", chunks=(2000,), fill_value=9)
+    array[:] = VALUES
+    made.create_tag("first", session.commit("first"))
+    return made
+
+
+def read(h: zarrscope.Hierarchy) -> None:
+    assert [child.name for child in h.root.children()] == ["a"]
+    array = h["/a"]
+    assert isinstance(array, zarrscope.Array)
+    np.testing.assert_array_equal(array[...], VALUES)
+
+
+@pytest.mark.parametrize("before", [False, True], ids=["then opened", "while open"])
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("kind", ["refs", "snapshots", "manifests", "chunks", "everything"])
+def test_a_damaged_file_is_one_sentence_and_no_fill_value(
+    repository: Any, tmp_path: Path, kind: str, damage: str, before: bool
+) -> None:
+    place = tmp_path / "repository"
+    h = zarrscope.open(place) if before else None
+    for path in [*(place if kind == "everything" else place / kind).rglob("*")]:
+        if path.is_file():
+            DAMAGES[damage](path)
+    if before and kind in ("refs", "snapshots"):
+        assert h is not None
+        read(h)  # the session holds them
+        return
+    with pytest.raises((Unreadable, BadChunk, NotFound)) as caught:
+        read(h or zarrscope.open(place))
+    error = caught.value
+    assert not isinstance(error, NotFound) or kind in ("refs", "everything"), error
+    assert error.store == place.as_uri()
+    assert kind in ("refs", "everything") or error.key is not None
+    assert error.advice
+    assert "context" not in error.message
+    assert error.message.isprintable()
+
+
+def test_a_repository_that_is_erased_while_open(repository: Any, tmp_path: Path) -> None:
+    h = zarrscope.open(tmp_path / "repository")
+    shutil.rmtree(tmp_path / "repository")
+    with pytest.raises(Unreadable, match="The Icechunk repository cannot be read") as caught:
+        read(h)
+    assert caught.value.key == "a/c/0"
+
+
+def test_a_session_of_another_branch_tag_or_snapshot_is_given(repository: Any, tmp_path: Path) -> None:
+    snapshot = repository.lookup_tag("first")
+    repository.create_branch("other", snapshot)
+    for options in ({"branch": "other"}, {"tag": "first"}, {"snapshot_id": snapshot}):
+        read(zarrscope.open(repository.readonly_session(**options).store))
+    for path in (tmp_path / "repository" / "chunks").iterdir():
+        path.unlink()
+    with pytest.raises(Unreadable, match="The Icechunk repository cannot be read") as caught:
+        read(zarrscope.open(repository.readonly_session(tag="first").store))
+    assert caught.value.key in ("a/c/0", "a/c/1")
+    assert "restore it from a copy" in str(caught.value.advice)
+
+
+def test_without_the_branch_main_the_next_step_is_named(repository: Any, tmp_path: Path) -> None:
+    repository.create_branch("other", repository.lookup_tag("first"))
+    shutil.rmtree(tmp_path / "repository" / "refs" / "branch.main")
+    with pytest.raises(Unreadable, match="The Icechunk repository cannot be opened") as caught:
+        zarrscope.open(tmp_path / "repository")
+    assert "Open another branch or tag with icechunk" in str(caught.value.advice)
+
+
+def test_a_format_that_icechunk_does_not_know(lookalike: Path) -> None:
+    pytest.importorskip("icechunk")
+    (lookalike / "refs" / "branch.main").mkdir(parents=True)
+    (lookalike / "refs" / "branch.main" / "ref.json").write_text('{"snapshot":"1CECHNKREP0F1RSTCMT0"}')
+    (lookalike / "snapshots" / "1CECHNKREP0F1RSTCMT0").write_bytes(b"ICE\xf0\x9f\xa7\x8aCHUNK" + bytes(100))
+    with pytest.raises(Unreadable, match="The Icechunk repository cannot be") as caught:
+        zarrscope.open(lookalike)
+    assert caught.value.store == lookalike.as_uri()
+    assert caught.value.advice

@@ -7,26 +7,63 @@ writes. A repository is recognised by the names of its folders.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from importlib.util import find_spec
-from typing import Any, TypeVar
+from typing import Any
 
-from zarrscope.errors import Unreadable, Unsupported, ZarrscopeError
+from zarrscope.errors import Unreadable, Unsupported
 from zarrscope.errors.confidential import cause
 from zarrscope.model.storage import ByteRange
 from zarrscope.stores.address_options import split_options
 from zarrscope.stores.local.paths import path_of
 from zarrscope.stores.store import Store
-from zarrscope.stores.zarr_python import ZarrPythonStore
-
-T = TypeVar("T")
+from zarrscope.stores.zarr_python import ZarrPythonStore, guarded, in_one_line
 
 BRANCH = "main"
+_DOCUMENT = "zarr.json"
+_RESTORE = (
+    "A file of the repository may be missing, damaged or denied: restore it from a copy, or open an older snapshot "
+    "with icechunk and pass its store to zarrscope.open."
+)
 _MOST_NAMES = 32
 """A folder with more names is no repository, which has about ten."""
 
 
-class IcechunkStore(ZarrPythonStore):
+class IcechunkSession(ZarrPythonStore):
+    """The values of a store that icechunk made: a branch, a tag or a snapshot, as its session states."""
+
+    def _is_absent(self, error: Exception, key: str) -> bool:
+        """Also for a key that Zarr v3 does not use, for which icechunk raises an error of its own."""
+        return super()._is_absent(error, key) or "invalid zarr key" in str(error)
+
+    async def _asked(self, key: str, part: ByteRange | None) -> bytes | None:
+        """Also asks whether a document exists if it seems to be absent, because icechunk 1.1 says so if it cannot read
+        the snapshot."""
+        value = await super()._asked(key, part)
+        if value is None and key.rpartition("/")[2] == _DOCUMENT:
+            await guarded(self._theirs.exists(key))
+        return value
+
+    async def _part(self, key: str, part: ByteRange | None) -> bytes | None:
+        """Requests only ranges within the value, because icechunk 1.1 panics at ranges beyond its end."""
+        if part is None or key.rpartition("/")[2] == _DOCUMENT:
+            value = await self._asked(key, None)
+            return value if value is None or part is None else part.of(value)
+        size = await self._size(key)
+        if size is None:
+            return None
+        start, stop = part.span(size)
+        return await self._asked(key, ByteRange(start, stop - start)) if stop > start else b""
+
+    def _failed(self, error: Exception, key: str) -> Unreadable:
+        return Unreadable(
+            f"The Icechunk repository cannot be read: {_in_short(error)}",
+            store=self.url,
+            key=key or None,
+            advice=_RESTORE,
+        )
+
+
+class IcechunkStore(IcechunkSession):
     """The newest snapshot of the branch BRANCH of the repository whose files are the values of the store `beneath`."""
 
     def __init__(self, beneath: Store) -> None:
@@ -39,34 +76,11 @@ class IcechunkStore(ZarrPythonStore):
     def __reduce__(self) -> tuple[Any, ...]:
         return IcechunkStore, (self._beneath,)
 
-    async def _asked(self, key: str, part: ByteRange | None) -> bytes | None:
-        return await _if_key(super()._asked(key, part))
 
-    async def _size(self, key: str) -> int | None:
-        return await _if_key(super()._size(key))
-
-    async def _part(self, key: str, part: ByteRange | None) -> bytes | None:
-        """Requests only ranges within the value, because icechunk 1.1 panics at ranges beyond its end."""
-        if part is None or key.rpartition("/")[2] == "zarr.json":
-            value = await self._asked(key, None)
-            return value if value is None or part is None else part.of(value)
-        size = await self._size(key)
-        if size is None:
-            return None
-        start, stop = part.span(size)
-        return await self._asked(key, ByteRange(start, stop - start)) if stop > start else b""
-
-
-async def _if_key(asked: Awaitable[T]) -> T | None:
-    """Awaits an answer of icechunk. None for a key that Zarr v3 does not use, for which icechunk raises an error."""
-    try:
-        return await asked
-    except ZarrscopeError:
-        raise
-    except Exception as error:
-        if "invalid zarr key" in str(error):
-            return None
-        raise
+def _in_short(error: BaseException) -> str:
+    """The first line of an error of icechunk; the others name places in its source text."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return in_one_line(lines[0].removeprefix("x ").removeprefix("× ").strip()) if lines else type(error).__name__
 
 
 def is_repository(store: Store) -> bool:
@@ -98,9 +112,10 @@ def _session(beneath: Store) -> Any:
         return icechunk.Repository.open(storage).readonly_session(BRANCH).store
     except Exception as error:
         raise Unreadable(
-            f"The Icechunk repository cannot be read: {cause(error)}",
+            f"The Icechunk repository cannot be opened: {_in_short(error)}",
             store=beneath.url,
-            advice=f"It needs a branch {BRANCH}, and a version of icechunk that knows its format.",
+            advice=f"It needs a branch {BRANCH}, and a version of icechunk that knows its format (installed: "
+            f"{icechunk.__version__}). Open another branch or tag with icechunk, and pass its store to zarrscope.open.",
         ) from cause(error)
 
 

@@ -96,8 +96,11 @@ class ManyFetches(Generic[T]):
                 self.answers.put((i, await self._fetch(key, part, self._limit)))
             except ZarrscopeError as error:
                 self.answers.put((i, error.located(**place)))
-            except Exception as error:
+            except BaseException as error:
                 self.answers.put((i, Unreadable(f"The request failed: {error!r}", **place)))
+                task = asyncio.current_task()
+                if isinstance(error, GeneratorExit) or task is None or task.cancelling():
+                    raise  # the caller needs no more; other errors must not end the requests that follow
             if self._next == len(self._requests) or len(self._tasks) > self._store.width:
                 return
             i = self._taken()

@@ -150,6 +150,10 @@ def _of_zarr_python(store: Any, mode: Mode) -> Store:
         return _unless(store.read_only, inner)
     from zarrscope.stores.zarr_python import ZarrPythonStore
 
+    if type(store).__module__.partition(".")[0] == "icechunk":
+        from zarrscope.stores.icechunk import IcechunkSession
+
+        return IcechunkSession(store)
     return ZarrPythonStore(store)
 
 

@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
+from urllib.parse import unquote
 
 from zarrscope.errors import Denied, Unreadable, ZarrscopeError
+from zarrscope.errors.confidential import cause, scrub
+from zarrscope.errors.visible import visible
 from zarrscope.model.storage import ByteRange, Entry, Version
 from zarrscope.runtime.tuning import SCANNED_AT_ONCE
 from zarrscope.stores.given import object_address, open_given
@@ -24,7 +27,35 @@ from zarrscope.stores.network import network
 from zarrscope.stores.remote import RemoteStore
 from zarrscope.stores.remote import loop as shared_loop
 
-_ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError, KeyError)
+T = TypeVar("T")
+
+_ABSENT = (FileNotFoundError, IsADirectoryError, NotADirectoryError)
+_MOST_TOLD = 300
+"""The most characters of an error of another store that are repeated; some quote a whole document."""
+
+
+def in_one_line(told: str) -> str:
+    """The text of an error as a part of a sentence."""
+    told = visible(" ".join(scrub(told).split())).removesuffix(":")
+    return told if len(told) <= _MOST_TOLD else told[:_MOST_TOLD] + " …"
+
+
+class _Ended(RuntimeError):
+    """An error of a store that would have ended the event loop."""
+
+
+async def guarded(work: Awaitable[T]) -> T:
+    """Awaits the answer of a store. Turns errors that would end the event loop, or pass for a cancelling by the caller,
+    into an ordinary error: `exit()` in a store, its own cancelled tasks, and panics of stores written in Rust."""
+    try:
+        return await work
+    except (Exception, GeneratorExit):
+        raise
+    except BaseException as error:
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and (task is None or task.cancelling()):
+            raise
+        raise _Ended(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__) from error
 
 
 class ZarrPythonStore(RemoteStore):
@@ -40,6 +71,8 @@ class ZarrPythonStore(RemoteStore):
         module = next(kind.__module__ for kind in type(store).__mro__ if kind.__module__ == "zarr.abc.store")
         self._requests: Any = sys.modules[module]
         self._buffers: Any = sys.modules["zarr.core.buffer"]
+        # never one that can be written: opening an archive again with the mode "w" would empty it
+        self._unopened = bool(store.read_only) and not getattr(store, "_is_open", True)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return open_given, (self.url,)
@@ -50,9 +83,16 @@ class ZarrPythonStore(RemoteStore):
         found: asyncio.AbstractEventLoop = own()
         return found
 
+    async def _open(self) -> None:
+        """Opens their store if it was given before its first use: not every store does that itself."""
+        if self._unopened:
+            await guarded(self._theirs._ensure_open())
+            self._unopened = False
+
     # ------------------------------------------------------------------ reading
     async def _fetch(self, key: str, part: ByteRange | None, limit: int | None) -> bytes | None:
         try:
+            await self._open()
             if part is not None and part.length == 0:
                 return None if await self._part(key, ByteRange(0, 1)) is None else b""
             if part is not None or limit is None:
@@ -63,20 +103,20 @@ class ZarrPythonStore(RemoteStore):
             return value
         except ZarrscopeError:
             raise
-        except _ABSENT:
-            return None
         except Exception as error:
-            raise self._failed(error, key) from error
+            if self._is_absent(error, key):
+                return None
+            raise self._failed(error, key) from cause(error)
 
     async def _part(self, key: str, part: ByteRange | None) -> bytes | None:
         try:
             value = await self._asked(key, part)
         except ZarrscopeError:
             raise
-        except (*_ABSENT, PermissionError):
+        except PermissionError:
             raise
-        except Exception:  # some stores fail for a range beyond the end
-            if part is None:
+        except Exception as error:  # some stores fail for a range beyond the end
+            if part is None or self._is_absent(error, key):
                 raise
             value = b""
         if value is None or part is None or (part.length is not None and len(value) == part.length):
@@ -100,16 +140,19 @@ class ZarrPythonStore(RemoteStore):
             assert part.start is not None
             assert part.length is not None
             asked = self._requests.RangeByteRequest(part.start, part.start + part.length)
-        found = await self._theirs.get(key, self._buffers.default_buffer_prototype(), asked)
+        found = await guarded(self._theirs.get(key, self._buffers.default_buffer_prototype(), asked))
         return None if found is None else bytes(found.to_bytes())
 
     async def _size(self, key: str) -> int | None:
         try:
-            return int(await self._theirs.getsize(key))
+            await self._open()
+            return int(await guarded(self._theirs.getsize(key)))
         except ZarrscopeError:
             raise
-        except _ABSENT:
-            return None
+        except Exception as error:
+            if self._is_absent(error, key):
+                return None
+            raise self._failed(error, key) from cause(error)
 
     def size(self, key: str) -> int | None:
         """The size of the value in bytes; None when absent."""
@@ -125,10 +168,17 @@ class ZarrPythonStore(RemoteStore):
         return await self._size(key) is not None
 
     # ------------------------------------------------------------------ listing
-    def _names(self, names: AsyncIterator[str], prefix: str) -> Iterator[str]:
+    def _names(self, listed: Callable[[str], AsyncIterator[str]], prefix: str, asked: str) -> Iterator[str]:
+        names: AsyncIterator[str] | None = None
+
         async def some() -> list[str]:
+            nonlocal names
+            await self._open()
+            names = listed(asked) if names is None else names
             found: list[str] = []
             async for name in names:
+                if not isinstance(name, str):
+                    raise TypeError(f"a listing holds {type(name).__name__} in place of names")
                 found.append(name)
                 if len(found) == SCANNED_AT_ONCE:
                     break
@@ -136,24 +186,24 @@ class ZarrPythonStore(RemoteStore):
 
         while True:
             try:
-                batch = self._wait(some())
+                batch = self._wait(guarded(some()))
             except ZarrscopeError:
                 raise
             except _ABSENT:
                 return
             except Exception as error:
-                raise self._failed(error, prefix) from error
+                raise self._failed(error, prefix) from cause(error)
             yield from batch
             if len(batch) < SCANNED_AT_ONCE:
                 return
 
     def _list_prefix(self, prefix: str) -> Iterator[str]:
-        yield from self._names(self._theirs.list_prefix(prefix), prefix)
+        yield from self._names(self._theirs.list_prefix, prefix, prefix)
 
     def _list_dir(self, prefix: str) -> Iterator[Entry]:
         """Lists one level. zarr-python returns only names; a request for each finds out whether it is a key or a
         prefix."""
-        names = (name.strip("/") for name in self._names(self._theirs.list_dir(prefix.rstrip("/")), prefix))
+        names = (name.strip("/") for name in self._names(self._theirs.list_dir, prefix, prefix.rstrip("/")))
         seen: set[str] = set()
         while batch := [*dict.fromkeys(name for name in islice(names, SCANNED_AT_ONCE) if name and name not in seen)]:
             if not seen and len(batch) == 1 and prefix and self._get(prefix[:-1], ByteRange(0, 1)) is not None:
@@ -173,29 +223,39 @@ class ZarrPythonStore(RemoteStore):
             if expect is not None:
                 found = self._get(key, None)
                 self._expect(key, expect, None if found is None else (found, Version.of(found)))
-            self._act(self._theirs.set(key, self._buffers.default_buffer_prototype().buffer.from_bytes(value)), key)
+            made = self._buffers.default_buffer_prototype().buffer.from_bytes(value)
+            self._act(lambda: self._theirs.set(key, made), key)
         return Version.of(value)
 
     def _erase(self, key: str) -> None:
         with self._lock_key(key):
             if self._wait(self._size(key)) is not None:  # without a value some stores would erase a folder of that name
-                self._act(self._theirs.delete(key), key)
+                self._act(lambda: self._theirs.delete(key), key, erases=True)
 
-    def _act(self, work: Any, key: str) -> None:
+    def _act(self, work: Callable[[], Awaitable[object]], key: str, *, erases: bool = False) -> None:
+        async def done() -> None:
+            await guarded(work())
+
         try:
-            self._wait(work)
+            self._wait(done())
         except ZarrscopeError:
             raise
-        except _ABSENT:
-            return
         except Exception as error:
-            raise self._failed(error, key) from error
+            if erases and self._is_absent(error, key):
+                return
+            raise self._failed(error, key) from cause(error)
+
+    def _is_absent(self, error: Exception, key: str) -> bool:
+        """Whether an error of the store says that there is no value. It must name the key, or nothing: a missing
+        archive and a mistake in a store are such errors, too, and an absent chunk reads as the fill value."""
+        told = unquote(str(error)).replace("\\\\", "/").replace("\\", "/")
+        return isinstance(error, (*_ABSENT, KeyError)) and (key in told or not error.args)
 
     def _failed(self, error: Exception, key: str) -> Unreadable:
         kind = Denied if isinstance(error, PermissionError) else Unreadable
-        name = type(self._theirs).__name__
+        told = str(error) if isinstance(error, _Ended) else f"{type(error).__name__}: {error}"
         return kind(
-            f"The {name} failed: {type(error).__name__}: {error}",
+            f"The {type(self._theirs).__name__} failed: {in_one_line(told)}",
             store=self.url,
             key=key or None,
             advice="Check the store of zarr-python, then try again.",
