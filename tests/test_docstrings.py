@@ -203,7 +203,15 @@ def test_the_public_names_of_a_store_are_few() -> None:
         *("compare_many", "get_views", "get_growing"),
     }
     assert public(FileOperations) == {
-        *("ignores_spelling", "spelled", "links", "list_with_folders", "stale_temporaries", "can_move_prefix"),
+        *(
+            "ignores_spelling",
+            "spelled",
+            "links",
+            "lost_rights",
+            "list_with_folders",
+            "stale_temporaries",
+            "can_move_prefix",
+        ),
         "move_prefix",
     }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shlex
 import stat
 import struct
 import sys
@@ -63,6 +64,12 @@ def share(tmp_path: Path) -> Path:
     return path
 
 
+def rights(path: Path) -> tuple[dict[str, bytes], int, int, int]:
+    """The lists, mode, owner and group of a file."""
+    found = path.stat()
+    return lists(path), found.st_mode, found.st_uid, found.st_gid
+
+
 def files(path: Path) -> list[Path]:
     return [each for each in sorted(path.rglob("*")) if each.is_file()]
 
@@ -102,23 +109,32 @@ def edit(
         array[...] = 7
 
 
-FAR_SIDE = {"ssh": NEAR, "command": COMMAND}
-ways = pytest.mark.parametrize(("way", "options"), [("", None), ("ssh://127.0.0.1", FAR_SIDE)], ids=["here", "ssh"])
+@pytest.fixture(params=["here", "ssh", "sshd"])
+def way(request: pytest.FixtureRequest, services: Services) -> tuple[str, Mapping[str, Any] | None]:
+    """Written before a path, and the options: this process, a far side without a network, and one behind sshd."""
+    if request.param == "here":
+        return "", None
+    if request.param == "ssh":
+        return "ssh://127.0.0.1", {"ssh": NEAR, "command": COMMAND}
+    if (why := servers.missing("sshd")) is not None:
+        pytest.skip(why)
+    return "ssh://127.0.0.1", {"ssh": services.sshd, "command": COMMAND}
 
 
-@ways
-def test_a_list_stays_with_a_file_that_is_replaced(share: Path, way: str, options: Any) -> None:
+Way = tuple[str, Mapping[str, Any] | None]
+
+
+def test_a_list_stays_with_a_file_that_is_replaced(share: Path, way: Way) -> None:
     before = {}
     for i, path in enumerate(files(share)):
         give(path, ACCESS, acl(guest=4 + 2 * (i % 2)))
         before[path] = (lists(path), stat.S_IMODE(path.stat().st_mode))
-    edit(f"{way}{share}", options=options)
+    edit(f"{way[0]}{share}", options=way[1])
     assert json.loads((share / "a" / "zarr.json").read_text())["attributes"] == {"edited": "once"}
     assert {path: (lists(path), stat.S_IMODE(path.stat().st_mode)) for path in files(share)} == before
 
 
-@ways
-def test_a_list_for_new_files_gives_no_rights_to_old_ones(share: Path, way: str, options: Any) -> None:
+def test_a_list_for_new_files_gives_no_rights_to_old_ones(share: Path, way: Way) -> None:
     """A file that replaces an old one is new in the folder, and would get the folder's default list."""
     for folder in (share, *(each for each in share.rglob("*") if each.is_dir())):
         give(folder, DEFAULT, acl(guest=6))
@@ -126,7 +142,7 @@ def test_a_list_for_new_files_gives_no_rights_to_old_ones(share: Path, way: str,
     for path in files(share):
         path.chmod(0o640)
         before[path] = ({}, 0o640)
-    edit(f"{way}{share}", options=options)
+    edit(f"{way[0]}{share}", options=way[1])
     assert {path: (lists(path), stat.S_IMODE(path.stat().st_mode)) for path in files(share)} == before
 
 
@@ -155,14 +171,81 @@ def test_group_and_mode_stay_when_a_server_writes(share: Path, scheme: str, serv
     assert {path.stat().st_gid for path in files(share / "made")} == {GROUP}, "of new files, as the folder says"
 
 
-def test_a_new_file_gets_the_list_of_its_folder(share: Path) -> None:
+@as_root
+def test_group_mode_and_list_stay_together(share: Path, way: Way) -> None:
+    """Folders that give their group and a list to new files, and files of another group with lists of their own."""
+    for path in (share, *share.rglob("*")):
+        os.chown(path, OWNER, GROUP)
+        if path.is_dir():
+            path.chmod(0o2770)
+            give(path, DEFAULT, acl(guest=6))
+        else:
+            os.chown(path, MEMBER, GROUP + 1)
+            give(path, ACCESS, acl(guest=4, group=4, mask=4))
+    before = {path: rights(path) for path in files(share)}
+    edit(f"{way[0]}{share}", make=True, options=way[1])
+    assert json.loads((share / "a" / "zarr.json").read_text())["attributes"] == {"edited": "once"}
+    assert {path: rights(path) for path in before} == before
+    for path in files(share / "made"):
+        assert path.stat().st_gid == GROUP
+        assert lists(path) == {ACCESS: acl(guest=6)}
+
+
+def test_a_new_file_gets_the_list_of_its_folder(share: Path, way: Way) -> None:
     give(share, DEFAULT, acl(guest=6))
-    with zarrscope.open(share, "r+") as h:
+    with zarrscope.open(f"{way[0]}{share}", "r+", storage_options=way[1]) as h:
         h.create_array("/made", shape=(2,), dtype="u1")[...] = 1
     made = files(share / "made")
     assert len(made) == 2
     assert {path.name: lists(path) for path in made} == {path.name: {ACCESS: acl(guest=6)} for path in made}
     assert lists(share / "made")[DEFAULT] == acl(guest=6)
+
+
+TOLD = "The file a/zarr.json could not keep its group: set it again, or ask an administrator"
+
+
+def save_twice(address: str, options: Mapping[str, Any] | None = None) -> None:
+    """Saves a document that cannot keep its group; the second time it has a group that it can keep."""
+    with zarrscope.open(address, "r+", storage_options=options) as h:
+        for value in ("twice", "thrice"):
+            h["/a"].attrs["edited"] = value
+            assert h.warnings == (TOLD,)
+
+
+@as_root
+def test_a_group_that_cannot_be_kept_is_told(share: Path) -> None:
+    """The member owns the file, but is not in its group, and so may not give a new file to that group."""
+    edit(share)  # imports modules that the other user may not read
+    for path in (share, *share.rglob("*")):
+        os.chown(path, MEMBER, GROUP)
+        path.chmod(0o2770 if path.is_dir() else 0o660)
+    document = share / "a" / "zarr.json"
+    os.chown(document, MEMBER, GROUP + 1)
+    for above in share.parents:
+        if above.stat().st_uid == 0 and not above.stat().st_mode & 0o001:
+            above.chmod(above.stat().st_mode | 0o011)
+    assert as_member(lambda: save_twice(str(share))) == ""
+    assert json.loads(document.read_text())["attributes"] == {"edited": "thrice"}
+    assert document.stat().st_gid == GROUP
+
+
+DENYING = """
+import os, runpy, sys
+def denied(*given, **named):
+    raise PermissionError(1, "Operation not permitted")
+os.chown = denied
+sys.argv = ["zarrscope", "serve", "--stdio"]
+runpy.run_module("zarrscope_app", run_name="__main__")
+"""
+
+
+@as_root
+def test_a_group_that_the_far_side_cannot_keep_is_told(share: Path) -> None:
+    document = share / "a" / "zarr.json"
+    os.chown(document, -1, GROUP)
+    command = f"exec {shlex.quote(sys.executable)} -c {shlex.quote(DENYING)}"
+    save_twice(f"ssh://127.0.0.1{share}", {"ssh": NEAR, "command": command})
+    assert json.loads(document.read_text())["attributes"] == {"edited": "thrice"}
 
 
 @as_root

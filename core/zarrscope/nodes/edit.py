@@ -186,6 +186,10 @@ def _save(hierarchy: NodeContext, path: str, document: Document, allow_nan: bool
     if linked:
         note = f"The file {document.key} has another name (a hard link), which still has the former content"
         hierarchy.warnings = (*(each for each in hierarchy.warnings if each != note), note)
+    if lost := hierarchy.store.files.lost_rights(document.key):
+        rights = " and its ".join(lost)
+        note = f"The file {document.key} could not keep its {rights}: set it again, or ask an administrator"
+        hierarchy.warnings = (*(each for each in hierarchy.warnings if each != note), note)
     if path == "/":
         hierarchy.forget()
     follow(hierarchy, {document.key: document.bytes})

@@ -249,6 +249,9 @@ class Backend:
     def _spelled(self, key: str) -> str:
         return key
 
+    def _lost_rights(self, key: str) -> tuple[str, ...]:
+        return ()
+
     def _links(self, key: str) -> int:
         return 1
 

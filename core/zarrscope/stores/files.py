@@ -66,6 +66,33 @@ class FileOperations:
         """
         return self._store._spelled(check_key(key))
 
+    def lost_rights(self, key: str) -> tuple[str, ...]:
+        """The rights that the value's file lost when it was last replaced, because the system did not permit to keep
+        them. They are told once.
+
+        Parameters
+        ----------
+        key
+            The key of the value.
+
+        Returns
+        -------
+        tuple of str
+            Of "access control list", "group" and "mode"; empty in stores without files.
+
+        Raises
+        ------
+        Refused
+            The key could leave the store.
+
+        Examples
+        --------
+        >>> from zarrscope.stores.memory import MemoryStore
+        >>> MemoryStore().files.lost_rights("a")
+        ()
+        """
+        return self._store._lost_rights(check_key(key))
+
     def links(self, key: str) -> int:
         """The number of hard links of the value's file.
 

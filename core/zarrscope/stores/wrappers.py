@@ -158,6 +158,9 @@ class Wrapper(Store):
     def _links(self, key: str) -> int:
         return self.store._links(key)
 
+    def _lost_rights(self, key: str) -> tuple[str, ...]:
+        return self.store._lost_rights(key)
+
     def _folder_of(self, prefix: str) -> str | None:
         return self.store._folder_of(prefix)
 
@@ -296,6 +299,9 @@ class PrefixStore(Wrapper):
 
     def _links(self, key: str) -> int:
         return self.store._links(self.prefix + key)
+
+    def _lost_rights(self, key: str) -> tuple[str, ...]:
+        return self.store._lost_rights(self.prefix + key)
 
     def _folder_of(self, prefix: str) -> str | None:
         return self.store._folder_of(self.prefix + prefix)

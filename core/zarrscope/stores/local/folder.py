@@ -24,6 +24,8 @@ class Folder(Readable, Protocol):
     _renames_open: bool
     _lock_on_folder: bool
     _exchanges: bool
+    _lost: dict[str, tuple[str, ...]]
+    """Key → the rights that its file lost when it was replaced; see FileOperations.lost_rights."""
 
     def _path(self, key: str) -> str:
         """The path of the file of a key. Raises Refused if a folder in the path is a link out of the root."""

@@ -58,9 +58,9 @@ def write(handle: int, parts: Sequence[Buffer]) -> None:
             view = view[os.write(handle, view[:SYSTEM_CALL_BYTES]) :]
 
 
-def keep(old: os.stat_result, path: str, unfinished: str) -> None:
+def keep(old: os.stat_result, path: str, unfinished: str) -> tuple[str, ...]:
     """Gives the new file the owner, mode and extended attributes of `path`, as far as permitted. `old` is the stat of
-    `path`.
+    `path`. Returns the names of the rights that were not permitted: those of the group, the mode and the list.
 
     The access control list is one of the extended attributes. If `path` has none, the list that the new file inherited
     from its folder is removed, because it may give rights that the old file did not give.
@@ -72,6 +72,7 @@ def keep(old: os.stat_result, path: str, unfinished: str) -> None:
             with suppress(OSError):
                 os.chown(unfinished, -1, old.st_gid)
     names: Sequence[str] = ()
+    lost: list[str] = []
     if sys.platform == "linux":
         with suppress(OSError):
             names = os.listxattr(path)
@@ -82,8 +83,14 @@ def keep(old: os.stat_result, path: str, unfinished: str) -> None:
         os.chmod(unfinished, stat.S_IMODE(old.st_mode))
     if sys.platform == "linux":
         for name in names:
-            with suppress(OSError):
+            try:
                 os.setxattr(unfinished, name, os.getxattr(path, name))
+            except OSError:
+                lost += ["access control list"] if name == ACCESS_LIST else []
+    new = os.stat(unfinished)
+    lost += ["mode"] if stat.S_IMODE(new.st_mode) != stat.S_IMODE(old.st_mode) else []
+    lost += ["group"] if new.st_gid != old.st_gid else []
+    return tuple(sorted(lost))
 
 
 def rename_over(unfinished: str, path: str) -> None:

@@ -76,6 +76,7 @@ class LocalStore(Store):
         self.writable = writable
         self.allow_outside = allow_outside
         self.sync = sync
+        self._lost: dict[str, tuple[str, ...]] = {}
         self._spelling_ignored: bool | None = None
         """The result of `_ignores_spelling`; None: not known yet."""
 
@@ -371,6 +372,9 @@ class LocalStore(Store):
             return os.stat(path).st_nlink
         except OSError:
             return 1
+
+    def _lost_rights(self, key: str) -> tuple[str, ...]:
+        return self._lost.pop(key, ())
 
     def _folder_of(self, prefix: str) -> str | None:
         return self._folder(prefix)

@@ -175,7 +175,9 @@ def _supersede(store: Folder, unfinished: str, path: str, key: str, expect: Vers
             old = _old(store, path, key)
             found = _expected(store, key, expect)
             if old is not None:
-                keep(old, path, unfinished)
+                lost = keep(old, path, unfinished)
+                if lost and expect is not None:  # a document; chunks may be millions
+                    store._lost[key] = lost
             if old is None and expect == ABSENT:
                 _create(store, unfinished, path, key)
             elif found is None:

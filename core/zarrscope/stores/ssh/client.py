@@ -100,6 +100,7 @@ class SSHStore(Store):
         self._root = url.partition("://")[2].partition("/")[2]
         self._root = "/" + self._root if not self._root.startswith("/") else self._root
         self._joined = False
+        self._lost: dict[str, tuple[str, ...]] = {}
         told = next(self._ask("open", {"mode": mode})).head
         self.listable, self.writable = told["listable"], told["writable"]
         self._scans_children = True
@@ -367,7 +368,13 @@ class SSHStore(Store):
     # ------------------------------------------------------------------ writing
     def _set(self, key: str, value: bytes, expect: Version | None) -> Version:
         told = {"key": key, "expect": None if expect is None else expect.token}
-        return Version(self._write("set", told, value).head["version"])
+        head = self._write("set", told, value).head
+        if lost := head.get("lost"):  # absent if an older zarrscope answers
+            self._lost[key] = tuple(lost)
+        return Version(head["version"])
+
+    def _lost_rights(self, key: str) -> tuple[str, ...]:
+        return self._lost.pop(key, ())
 
     def _put(self, key: str, parts: Sequence[Buffer]) -> None:
         self._write("put", {"key": key}, b"".join(parts))

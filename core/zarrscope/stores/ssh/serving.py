@@ -168,8 +168,9 @@ class _Serving:
 
     def _op_set(self, frame: MessageFrame, number: int) -> AnswerFrames:
         expect = frame.head["expect"]
-        version = self._store(frame).set(frame.head["key"], frame.body, None if expect is None else Version(expect))
-        yield MessageFrame({"version": version.token})
+        store, key = self._store(frame), frame.head["key"]
+        version = store.set(key, frame.body, None if expect is None else Version(expect))
+        yield MessageFrame({"version": version.token, "lost": [*store.files.lost_rights(key)]})
 
     def _op_put(self, frame: MessageFrame, number: int) -> AnswerFrames:
         self._store(frame).bulk.put(frame.head["key"], frame.body)
