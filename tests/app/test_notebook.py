@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -325,20 +326,20 @@ def test_thirty_are_made_and_none_is_left(place: str) -> None:
 
 
 def test_one_that_was_shown_is_let_go_by_close(place: str) -> None:
+    before = {*_instances}
     seat = Seat(place)
     seat.look()
     assert seat.widget.model_id in _instances
-    name, widget = seat.widget.model_id, weakref.ref(seat.widget)
+    widget, mailbox = weakref.ref(seat.widget), seat.mailbox
     seat.widget.close()
-    assert name not in _instances
-    mailbox = seat.mailbox
+    assert {*_instances} <= before, "neither the widget nor its layout is kept"
     del seat
-
-    def gone() -> bool:
+    end = time.monotonic() + SECONDS / 2
+    while widget() is not None:  # a job that began earlier still refers to it, and may end without a call
+        assert time.monotonic() < end
+        mailbox.run()
         gc.collect()
-        return widget() is None
-
-    mailbox.run_until(gone, SECONDS)  # a job that began earlier still refers to it
+        time.sleep(0.02)
 
 
 class Notebook:

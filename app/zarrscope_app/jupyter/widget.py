@@ -414,6 +414,8 @@ class Explorer(ShowsPlaces, anywidget.AnyWidget):
             self._places.close_all()
             self._owner.close()
         super().close()
+        if self.trait_has_value("layout"):
+            self.layout.close()  # ipywidgets keeps every model, with its connection, until it is closed
         # ipywidgets has set this attribute to None; without it the method shows a note that the widget is closed
         self.__dict__.pop("_repr_mimebundle_", None)
 
