@@ -177,10 +177,10 @@ def test_a_survey_looks_neither_outside_nor_into_pipes(tmp_path: Path, read: boo
     (tmp_path / "x/folder/doc").mkdir()
     found = {each.name: each for each in store.bulk.scan_children("", ("doc",), read=read)}
     held = b"1" if read else None
-    assert {name: (found[name].document, found[name].value) for name in ("plain", "linked", "in", "folder")} == {
-        "plain": ("doc", held), "linked": ("doc", held), "in": ("doc", held), "folder": (None, None)
+    assert {name: (found[name].document, found[name].value) for name in ("plain", "linked", "in")} == {
+        "plain": ("doc", held), "linked": ("doc", held), "in": ("doc", held)
     }  # fmt: skip
-    for name, kind in (("away", Refused), ("out", Refused), ("pipe", Unreadable)):
+    for name, kind in (("away", Refused), ("out", Refused), ("pipe", Unreadable), ("folder", Unreadable)):
         assert found[name].document is None
         assert isinstance(found[name].value, kind)
     free = LocalStore(tmp_path / "x", allow_outside=True)

@@ -36,6 +36,7 @@ from zarrscope.nodes.detect import (
     found_in,
     is_untold,
     keys_beneath,
+    need_no_folder,
     not_zarr,
 )
 from zarrscope.runtime.tuning import LARGE_DOCUMENT
@@ -222,6 +223,8 @@ class NodeContext:
             return self.node_at(path)
         if node is not None and path != "/" and self.store.files.ignores_spelling and self._is_misspelled(keys):
             return None
+        if node is None and (path != "/" or len(self.dialects) == 1):  # `open` tells it of a folder of hierarchies
+            need_no_folder(self.store, self.outline_of(path))
         return node if node is not None else self.implicit_group(path)
 
     def _is_misspelled(self, keys: Sequence[str]) -> bool:

@@ -7,7 +7,7 @@ reports these places if there is no hierarchy.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -32,6 +32,7 @@ from zarrscope.model.storage import Answer, never
 from zarrscope.runtime.interrupts import operation
 from zarrscope.runtime.memo import Memo
 from zarrscope.runtime.named_tuple import NamedTuple
+from zarrscope.stores.keys import folder_in_place
 from zarrscope.stores.store import Store
 
 if TYPE_CHECKING:
@@ -220,9 +221,23 @@ class PlainFolder:
     warning = "This folder is not a hierarchy itself, but contains hierarchies"
 
 
-def not_zarr(store: Store) -> NotFound:
+def folders_in_place(store: Store, keys: Iterable[str]) -> Iterator[Unreadable]:
+    """An error for each of these documents in whose place there is a folder."""
+    return (folder_in_place(store.url, key) for key in keys if store._is_folder(key))
+
+
+def need_no_folder(store: Store, keys: Iterable[str]) -> None:
+    """Raises Unreadable if there is a folder in the place of one of these documents, all of which are absent."""
+    error = next(folders_in_place(store, keys), None)
+    if error is not None:
+        raise error
+
+
+def not_zarr(store: Store) -> ZarrscopeError:
     """The error for a store without a hierarchy. If the store can be listed, the advice names up to five of its
     entries."""
+    for error in folders_in_place(store, PROBES):
+        return error
     looked = ", ".join(PROBES[:-1])
     advice = "Check the address; a hierarchy is opened at its root."
     if store.listable:

@@ -21,7 +21,7 @@ from zarrscope.errors import Denied, NotFound, TooLarge, ZarrscopeError
 from zarrscope.model.metadata import ArrayMetadata, GroupMetadata
 from zarrscope.model.node_path import clean_path, close_to, join_path
 from zarrscope.model.storage import Entry, ScannedChild, never
-from zarrscope.nodes.detect import document_limit, fetch
+from zarrscope.nodes.detect import document_limit, fetch, need_no_folder
 from zarrscope.runtime.tuning import CHILDREN_AT_ONCE, SEARCHED_AT_ONCE
 
 if TYPE_CHECKING:
@@ -338,6 +338,7 @@ def _child(hierarchy: NodeContext, path: str, name: str, documents: Mapping[str,
     try:
         node = hierarchy.described(where, documents)
         if node is None and not documents:
+            need_no_folder(hierarchy.store, hierarchy.outline_of(where))
             node = hierarchy.implicit_group(where, listed=True)
     except ZarrscopeError as error:
         return Child(name, error=error)

@@ -10,11 +10,11 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from zarrscope.dialects import Detected, dialect_named
+from zarrscope.dialects import PROBES, Detected, dialect_named
 from zarrscope.errors import Conflict, NotFound, Refused, Unsupported, ZarrscopeError
 from zarrscope.model.node_path import join_path
 from zarrscope.nodes.context import NodeContext, with_bare_root
-from zarrscope.nodes.detect import PlainFolder, found_in, is_named_n5, look_above, not_zarr
+from zarrscope.nodes.detect import PlainFolder, folders_in_place, found_in, is_named_n5, look_above, not_zarr
 from zarrscope.nodes.group import Group
 from zarrscope.nodes.hierarchy import Hierarchy
 from zarrscope.stores.registry import Mode
@@ -317,7 +317,8 @@ def _opened(
             first, absent = PlainFolder.dialects()[0], asked - documents.keys()
             folder = NodeContext(store, Detected(first), {}, writable=mode != "r", folder=True, asked=absent)
             if has_nodes(folder, "/"):
-                folder.warnings = (PlainFolder.warning,)
+                told = tuple(f"{each.message}. {each.advice}" for each in folders_in_place(store, PROBES))
+                folder.warnings = (PlainFolder.warning, *told)
                 return Hierarchy(folder)
             detected = None if named else with_bare_root(store, documents)
         if detected is None:

@@ -255,6 +255,10 @@ class Backend:
     def _links(self, key: str) -> int:
         return 1
 
+    def _is_folder(self, key: str) -> bool:
+        """Whether a folder of the file system lies where the value of `key` would be."""
+        return False
+
     def _folder_of(self, prefix: str) -> str | None:
         """The folder of the file system that contains exactly the values beneath `prefix`."""
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from zarrscope.errors import Refused, TooLarge
+from zarrscope.errors import Refused, TooLarge, Unreadable
 
 MAX_KEY_BYTES = 4096
 
@@ -39,6 +39,17 @@ def _check_segments(whole: str, segments: Sequence[str], what: str) -> None:
         raise Refused(f"The {what} {whole!r} has a NUL character", key=whole)
     if len(whole.encode("utf-8", "surrogatepass")) > MAX_KEY_BYTES:
         raise Refused(f"The {what} {whole[:60]!r}… is longer than {MAX_KEY_BYTES} bytes", key=whole[:200])
+
+
+def folder_in_place(store: str, key: str) -> Unreadable:
+    """The error for a document in whose place there is a folder."""
+    name = key.rpartition("/")[2]
+    return Unreadable(
+        f"There is a folder in the place of the document {name}, so the node cannot be read",
+        store=store,
+        key=key,
+        advice=f"Move that folder elsewhere, then restore {name} from a copy.",
+    )
 
 
 def too_large(size: int | None, limit: int) -> TooLarge:

@@ -161,6 +161,9 @@ class Wrapper(Store):
     def _lost_rights(self, key: str) -> tuple[str, ...]:
         return self.store._lost_rights(key)
 
+    def _is_folder(self, key: str) -> bool:
+        return self.store._is_folder(key)
+
     def _folder_of(self, prefix: str) -> str | None:
         return self.store._folder_of(prefix)
 
@@ -302,6 +305,9 @@ class PrefixStore(Wrapper):
 
     def _lost_rights(self, key: str) -> tuple[str, ...]:
         return self.store._lost_rights(self.prefix + key)
+
+    def _is_folder(self, key: str) -> bool:
+        return self.store._is_folder(self.prefix + key)
 
     def _folder_of(self, prefix: str) -> str | None:
         return self.store._folder_of(self.prefix + prefix)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from zarrscope.errors import ZarrscopeError
 from zarrscope.model.storage import ByteRange, ScannedChild
+from zarrscope.stores.keys import folder_in_place
 
 if TYPE_CHECKING:
     from zarrscope.stores.local.folder import Folder
@@ -76,6 +77,8 @@ def _look_into(
                 value = error.located(store=store.url, key=key)
                 continue
             if answer is None:
+                if os.path.isdir(f"{entry.path}{os.sep}{name}"):
+                    value = folder_in_place(store.url, key)
                 continue
         return ScannedChild(entry.name, name, answer if read and isinstance(answer, bytes) else None)
     return ScannedChild(entry.name, None, value)

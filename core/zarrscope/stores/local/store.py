@@ -369,9 +369,13 @@ class LocalStore(Store):
     def _links(self, key: str) -> int:
         path = self._path(key)
         try:
-            return os.stat(path).st_nlink
+            found = os.stat(path)
         except OSError:
             return 1
+        return found.st_nlink if stat.S_ISREG(found.st_mode) else 1  # each folder is the ".." of those in it
+
+    def _is_folder(self, key: str) -> bool:
+        return os.path.isdir(self._path(key))
 
     def _lost_rights(self, key: str) -> tuple[str, ...]:
         return self._lost.pop(key, ())
