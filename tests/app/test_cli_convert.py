@@ -105,9 +105,10 @@ def test_exit_codes_of_places(old: str, tmp_path: Path, capsys: pytest.CaptureFi
     assert told(capsys, old, str(tmp_path / "new"), "--to", "v3", "--node", "nothing")[0] == 3
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("mine")
-    code, _, err = told(capsys, old, str(tmp_path / "full"), "--to", "v3")
+    code, out, err = told(capsys, old, str(tmp_path / "full"), "--to", "v3")
     assert code == 1
     assert "not empty" in err
+    assert not out, "no plan of a conversion that is refused"
     code, _, err = told(capsys, old, old, "--to", "v3")
     assert code == 1
     assert "the source itself" in err

@@ -262,7 +262,8 @@ class TextualRobot(Robot):
         shown = [_text(widget) for widget in self.app.screen.query(Static)]
         for lines in self.app.screen.query(Lines):
             if lines.display and lines.is_on_screen:
-                shown += ["".join(piece for piece, _ in lines.pieces(i)) for i in range(lines.count())]
+                rows = ["".join(piece for piece, _ in lines.pieces(i)) for i in range(lines.count())]
+                shown += [*rows, " ".join(row.strip() for row in rows)]  # a long sentence is folded
         pane = self._picture
         shown.append(" ".join(pane.render_line(y).text.strip() for y in range(min(6, pane.size.height))))
         return any(text in one for one in shown)

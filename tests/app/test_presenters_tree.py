@@ -254,6 +254,25 @@ def test_a_store_that_cannot_list_says_so_and_takes_a_name(tree: TreePresenter, 
     mailbox.run_until(lambda: "nowhere" in tree.row(ROOT).sentence)
 
 
+def test_an_array_of_an_unknown_type_has_a_badge(tree: TreePresenter, mailbox: Mailbox) -> None:
+    shelf = MemoryStore()
+    made = open_hierarchy(shelf, "w-")
+    made.create_array("/known", shape=(4,), dtype="uint8")
+    made.create_array("/odd", shape=(4,), dtype="uint8")
+    text = shelf.get("odd/zarr.json")
+    assert text is not None
+    shelf.set("odd/zarr.json", text.replace(b'"uint8"', b'"acme.money"'))
+    tree.attach(open_hierarchy(shelf), "x")
+
+    def badge(path: str) -> str | None:
+        found = tree.find(path)
+        return None if found is None or not tree.row(found).detail else tree.row(found).badge
+
+    mailbox.run_until(lambda: badge("/odd") is not None and badge("/known") is not None)
+    assert "acme.money" in (badge("/odd") or "")
+    assert badge("/known") == ""
+
+
 def test_a_failure_is_a_sentence_on_the_row(tree: TreePresenter, mailbox: Mailbox) -> None:
     tree.attach(cast(Hierarchy, Fake({}, Unsupported("Needs x", feature="x"))), "x")
     mailbox.run_until(lambda: tree.row(ROOT).state is RowState.FAILED)

@@ -202,6 +202,7 @@ def test_every_command_of_the_terminal_is_found_by_name(place: str) -> None:
         await screen.press("colon")
         await screen.until(lambda: isinstance(screen.top, Picker), "the commands are shown")
         assert {"export", "remove-node", "bookmarks", "project"} <= {id for id, _, _ in screen.top.found}
+        assert ("undo", "Undo", "u (attributes)") in screen.top.found
         await screen.press("r", "e", "n", "a")
         assert next(id for id, _, _ in screen.top.found) == "rename-node"
         await screen.press("escape")

@@ -62,7 +62,7 @@ def test_a_long_name_in_the_tree_ends_with_an_ellipsis(place: str) -> None:
         rows = painted(tree)
         assert rows[0].rstrip().endswith("…")
         assert rows[1].rstrip().endswith("…")
-        assert rows[2].rstrip() == "    broken 2-D int33"
+        assert rows[2].rstrip() == "    broken ! 2-D int33"
 
     explore(place, steps)
 
@@ -106,6 +106,21 @@ def test_a_shape_is_not_broken_and_wide_characters_are_counted_twice() -> None:
     folded = [text for text, _ in fold(wide, 20)]
     assert max(map(cell_len, folded)) <= 20
     assert "".join(part.strip() for part in folded) == wide
+
+
+def test_a_long_path_is_broken_at_a_slash() -> None:
+    def folded(text: str, columns: int) -> list[str]:
+        return [line for line, _ in fold(text, columns)]
+
+    opening = "node = zarrscope.open('/data/of/somebody/experiment.zarr')['/labels/nuclei']"
+    assert folded(opening, 54) == [
+        "node =",
+        "  zarrscope.open('/data/of/somebody/experiment.zarr')",
+        "  ['/labels/nuclei']",
+    ]
+    assert folded(opening, 40)[1:] == ["  zarrscope.open('/data/of/somebody/", "  experiment.zarr')['/labels/nuclei']"]
+    assert folded("open('/data/of/somebody/long.zarr')['/']", 38) == ["open('/data/of/somebody/long.zarr')", "  ['/']"]
+    assert folded("file:///" + "x" * 30, 20) == ["file:///", "  " + "x" * 18, "  " + "x" * 12]
 
 
 def test_enter_on_a_field_asks_to_open_for_writing(place: str) -> None:

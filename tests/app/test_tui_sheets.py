@@ -88,6 +88,11 @@ def test_a_conflict_opens_its_dialog_which_shows_its_keys(place: str, size: tupl
             await screen.press("down")
         await foot_in_sight(screen, "⏎ merge", "▸ /field 21")  # field 7 has no conflict
         await screen.until(lambda: "Theirs 7" in _words(screen).partition("▸ /field 21")[2], "both sides are in sight")
+        await screen.press("enter")
+        assert isinstance(screen.top, ConflictSheet)
+        assert screen.top._at == 0, "it goes to the first field without a side"
+        await screen.press("m", "enter")
+        assert screen.top._at == 1
         await screen.press("escape")
         await screen.pilot.pause(0.2)
         assert not isinstance(screen.top, Sheet), "it opens by itself once"

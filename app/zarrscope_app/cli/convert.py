@@ -243,6 +243,8 @@ def convert(
     plan = engine.plan(
         hierarchy, destination, target, chunks=chunks, shards=shards, codecs=codecs, path=path, pyramid=wanted
     )
+    if not dry_run and (allow_losses or not plan.losses):
+        plan = engine.with_destination(plan)
     if not _goes_on(plan, dry_run, allow_losses, as_json):
         return
     _tell_result(

@@ -40,7 +40,8 @@ class ConflictSheet(FollowingSheet):
         return "\n".join([state.sentence, conflict_summary(state), "", *rows])
 
     def takes(self, event: events.Key) -> bool:
-        """Moves between fields or chooses a side; Enter closes the sheet only if each field has a side."""
+        """Moves between fields or chooses a side. Enter closes the sheet only if each field has a side; otherwise it
+        goes to the first one without."""
         disputed = [row for row in conflict_rows(self._edit.state) if not row.fixed]
         if event.key in ("up", "down", "tab", "shift+tab") and disputed:
             self._go(1 if event.key in ("down", "tab") else -1, len(disputed))
@@ -51,8 +52,10 @@ class ConflictSheet(FollowingSheet):
             self._edit.choose(field.pointer, side, field.path)
             self._go(0, len(disputed))
             return True
-        if event.key == "enter":
-            return not can_merge(self._edit.state)
+        if event.key == "enter" and not can_merge(self._edit.state):
+            undecided = (number for number, row in enumerate(disputed) if not row.choice)
+            self._go(next(undecided, self._at) - self._at, len(disputed))
+            return True
         return event.key == "d" or super().takes(event)  # d opens this sheet, and must not close it at once
 
     def _go(self, by: int, fields: int) -> None:

@@ -326,7 +326,8 @@ class Keyboard:
         """Shows all commands, with and without keys."""
         useless = {*OFFERS} - {*self.session.state.offers}
         listed = [c for c in COMMANDS if (c.id in OWN or c.id in ACTIONS) and c.id not in useless]
-        items = [(c.id, c.label.rstrip("…"), next(iter(terminal_keys(c)), "")) for c in listed]
+        own = {"undo": words.UNDO_KEY}
+        items = [(c.id, c.label.rstrip("…"), own.get(c.id) or next(iter(terminal_keys(c)), "")) for c in listed]
         if self.session.edit.state.status is EditStatus.CONFLICT:
             items.insert(0, ("merge", words.MERGE, "d"))
         self.app.show_sheet(Picker(words.COMMANDS, items), self._command)

@@ -25,6 +25,8 @@ from zarrscope_app.tui.entry import Painter
 _SHAPE = "\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}"
 _UNIT = re.compile(r"(?<=\d) (?=(?:[KMGTP]iB|B|bytes|%|[pnµm]?m|[mµn]?s|px)(?!\w))|(?<=· chunks|· shards) (?=\d)")
 """The blank between a number and its unit, or a shape and its name, which stay on one line."""
+_IN_PATH = re.compile(r"(?=\['/)|(?<=[^'\"]/)(?=[^/'\"])")
+"""The places in a word at which a path may be broken. Not within `['/']`, the root."""
 ROLES = ("quiet", "accent", "warning", "error", "added", "difference", "cursor")
 StyledText = tuple[str, str]
 """A text and its role. A role is the name of a component class of `Lines` without its prefix "lines--"."""
@@ -331,10 +333,17 @@ def fold(line: str, width: int) -> list[StyledText]:
         # A line breaks only at a blank after its indentation: a break within the indentation would leave `rest` as long
         # as before, and the loop would never end.
         found = rest.rfind(" ", start + 1, fits + 1)
-        at = found if found > start else max(fits, start + 1)
+        at = found if found > start else _within_path(rest, start + 1, fits)
         folded.append((rest[:at].replace("\N{NO-BREAK SPACE}", " "), role))
         start, rest = following, " " * following + rest[at:].lstrip(" ")
     return [*folded, (rest.replace("\N{NO-BREAK SPACE}", " "), role)]
+
+
+def _within_path(text: str, least: int, fits: int) -> int:
+    """The place of a break in a word of a line that is too long: before a node's path in brackets or after a slash, if
+    the word has one after `least` characters; otherwise at the edge."""
+    places = [match.start() for match in _IN_PATH.finditer(text[: fits + 4], least) if match.start() <= fits]
+    return max(places, default=max(fits, least))
 
 
 @lru_cache(maxsize=16)

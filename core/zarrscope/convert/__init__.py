@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING
 from zarrscope.runtime.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from zarrscope.convert.copying import ConversionProgress, Result, run
+    from zarrscope.convert.copying import ConversionProgress, Result, run, with_destination
     from zarrscope.convert.label_images import add_label_image
     from zarrscope.convert.levels import Pyramid
     from zarrscope.convert.patching import Patch, plan_patch, write_patch
@@ -51,6 +51,7 @@ else:
                 "ConversionProgress",
                 "Result",
                 "run",
+                "with_destination",
             ),
             "label_images": ("add_label_image",),
             "levels": ("Pyramid",),
@@ -96,5 +97,6 @@ __all__ = [
     "rebuild",
     "run",
     "upgrade",
+    "with_destination",
     "write_patch",
 ]

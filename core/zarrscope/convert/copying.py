@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from zarrscope.convert.array_work import ArrayWork, WorkCount
 from zarrscope.convert.planning import JOURNAL, JOURNAL_LIMIT, ConversionPlan, NodePlan
@@ -82,6 +82,24 @@ def run(
         executor.close()
 
 
+def with_destination(plan: ConversionPlan) -> ConversionPlan:
+    """The plan with its destination opened, for `run`. Writes nothing, so that a front end can refuse a destination
+    before it shows the plan. Raises Conflict if there is anything but an unfinished conversion, and ReadOnly."""
+    store = plan.store if plan.store is not None else _opened(plan.destination)
+    if store.get(JOURNAL, None, JOURNAL_LIMIT) is None:
+        _need_empty(store)
+    return replace(plan, store=store)
+
+
+def _need_empty(store: Store) -> None:
+    if next(store.list(), None) is not None:
+        raise Conflict(
+            "The destination is not empty",
+            store=store.url,
+            advice="Name a new place: a conversion never overwrites.",
+        )
+
+
 def _opened(destination: str) -> Store:
     from zarrscope.stores.address import open_store
 
@@ -117,12 +135,8 @@ class DestinationWriter:
         """Stores the journal, which reserves the destination for this run. Raises Conflict if another run's journal is
         there, or, with `empty`, anything else."""
         if self.store.get(JOURNAL, None, JOURNAL_LIMIT) is None:
-            if empty and next(self.store.list(), None) is not None:
-                raise Conflict(
-                    "The destination is not empty",
-                    store=self.store.url,
-                    advice="Name a new place: a conversion never overwrites.",
-                )
+            if empty:
+                _need_empty(self.store)
             try:
                 self.store.set(JOURNAL, journal, expect=ABSENT)
             except Conflict:

@@ -46,8 +46,10 @@ class Seen(NamedTuple):
 
     @classmethod
     def of(cls, child: Child) -> Seen:
-        """Describes a child whose documents were read; its error, if it has one, becomes the badge."""
-        badge = strings.problem(child.error).headline if child.error is not None else ""
+        """Describes a child whose documents were read. Its error becomes the badge, or the reason why its documents,
+        which were read, do not suffice to read its values: an unknown data type, for example."""
+        error = child.error or (child.metadata.problem if child.metadata is not None else None)
+        badge = strings.problem(error).headline if error is not None else ""
         found = icon(child)
         return cls(child.kind, detail(child), found, badge, plain=found == "group" and not child.attributes)
 
