@@ -398,3 +398,11 @@ def test_one_odd_member_at_the_root_or_of_a_group_is_an_error_that_names_it(dial
                                 assert has(changed, node.problem.pointer) or node.problem.key != key
                     list(check(zarrscope.open(store)))
     assert tried >= 27
+
+
+def test_an_error_counts_a_single_dimension_in_the_singular(tmp_path: Path) -> None:
+    grid = {"name": "regular", "configuration": {"chunk_shape": [2, 2]}}
+    stored(tmp_path / "odd.zarr", {**V3, "chunk_grid": grid})
+    problem = str(zarrscope.open(tmp_path / "odd.zarr")["/a"].problem)
+    assert "chunk_shape has 2 entries, the array has 1 dimension" in problem
+    assert "1 dimensions" not in problem

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from zarrscope.errors import BadMetadata, Unsupported
+from zarrscope.errors.counting import counted
 from zarrscope.model.metadata import CodecSpec, Configuration
 
 MAX_CODECS = 64
@@ -126,7 +127,7 @@ class CodecSettings:
         if not isinstance(found, list | tuple) or any(type(item) is not int for item in found):
             raise self.fault(member, f"must be a list of integers, not {shown(found)}")
         if length is not None and len(found) != length:
-            raise self.fault(member, f"must have {length} entries, one per axis, not {len(found)}")
+            raise self.fault(member, f"must have {counted(length, 'entry', 'entries')}, one per axis, not {len(found)}")
         if low is not None and any(item < low for item in found):
             raise self.fault(member, f"must have entries of at least {low}, not {shown(found)}")
         return tuple(found)

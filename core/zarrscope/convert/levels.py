@@ -17,6 +17,7 @@ from typing import Any
 import zarrscope.ome.metadata as ome
 from zarrscope.convert.downsampling import METHODS, Method, coarser_shape, middle
 from zarrscope.errors import Refused
+from zarrscope.errors.counting import counted
 from zarrscope.model.metadata import ArrayMetadata
 from zarrscope.ome.metadata import TYPE_OF_NAME, Axis
 
@@ -178,7 +179,10 @@ def named_axes(names: Sequence[str | None] | None, rank: int, stated: tuple[str,
     """The axes of a plain array, named as the caller states, else by its dimension names. Raises Refused."""
     chosen: Sequence[str | None] | None = stated if stated is not None else names
     if stated is not None and len(stated) != rank:
-        raise Refused(f"{len(stated)} axes ({', '.join(stated)}) do not fit an array with {rank} axes")
+        raise Refused(
+            f"{counted(len(stated), 'axis does', 'axes do')} not fit an array with {counted(rank, 'axis', 'axes')}: "
+            + ", ".join(stated)
+        )
     if chosen is None and rank == 2:
         chosen = ("y", "x")
     if chosen is None or not all(chosen):

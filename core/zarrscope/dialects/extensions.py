@@ -8,6 +8,7 @@ from typing import Any
 
 from zarrscope.dialects.reading import Members, token
 from zarrscope.errors import BadMetadata, Unsupported
+from zarrscope.errors.counting import counted
 from zarrscope.model.dtype import spell
 from zarrscope.model.frozen import frozen
 from zarrscope.model.metadata import (
@@ -48,7 +49,9 @@ def _rectilinear(settings: Members, shape: tuple[int, ...]) -> RectilinearGrid:
     pointer = settings.at("chunk_shapes")
     if len(value) != len(shape):
         raise BadMetadata(
-            f"chunk_shapes has {len(value)} entries, the array has {len(shape)} dimensions", pointer=pointer
+            f"chunk_shapes has {counted(len(value), 'entry', 'entries')}, "
+            f"the array has {counted(len(shape), 'dimension')}",
+            pointer=pointer,
         )
     return RectilinearGrid(
         tuple(_axis(item, n, f"{pointer}/{i}") for i, (item, n) in enumerate(zip(value, shape, strict=True)))

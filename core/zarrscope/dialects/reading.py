@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from zarrscope.errors import BadMetadata, ZarrscopeError
+from zarrscope.errors.counting import counted
 from zarrscope.jsondoc.parse import NODE_LIMIT, parse_json
 from zarrscope.model.dtype import spell
 from zarrscope.model.json_value import JSON
@@ -116,7 +117,8 @@ class Members:
                 )
         if length is not None and len(value) != length:
             raise BadMetadata(
-                f"{name} has {len(value)} entries, the array has {length} dimensions", pointer=self.at(name)
+                f"{name} has {counted(len(value), 'entry', 'entries')}, the array has {counted(length, 'dimension')}",
+                pointer=self.at(name),
             )
         return tuple(value)
 

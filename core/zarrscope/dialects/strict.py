@@ -14,6 +14,7 @@ from typing import Any
 from zarrscope.dialects.extensions import CHUNK_GRIDS
 from zarrscope.dialects.reading import token
 from zarrscope.errors import ZarrscopeError
+from zarrscope.errors.counting import counted
 from zarrscope.model.codec_table import codec_row
 from zarrscope.model.dtype import DATA_TYPES, data_type
 from zarrscope.model.fill_value import V3 as FILL
@@ -72,7 +73,7 @@ def _array_faults(document: Mapping[str, JSON]) -> Iterator[SchemaFault]:
         wrong = list(faults(names, {"type": "array", "items": {"type": ["string", "null"]}}, "/dimension_names"))
         yield from wrong
         if not wrong and ndim is not None and len(names) != ndim:
-            yield "/dimension_names", f"must have {ndim} entries, one per axis"
+            yield "/dimension_names", f"must have {counted(ndim, 'entry', 'entries')}, one per axis"
     yield from faults(document.get("storage_transformers", []), {"type": "array"}, "/storage_transformers")
 
 
@@ -118,7 +119,10 @@ def _grid_faults(value: JSON, ndim: int | None) -> Iterator[SchemaFault]:
     name, configuration = _parts(value)
     row = CHUNK_GRIDS.get(name)
     if row is not None and len(configuration[row.per_axis]) != ndim:
-        yield f"/chunk_grid/configuration/{row.per_axis}", f"must have {ndim} entries, one per axis"
+        yield (
+            f"/chunk_grid/configuration/{row.per_axis}",
+            f"must have {counted(ndim, 'entry', 'entries')}, one per axis",
+        )
 
 
 def _data_type_faults(value: JSON, pointer: str, depth: int = 0) -> Iterator[SchemaFault]:
@@ -203,7 +207,7 @@ def codec_faults(value: JSON, pointer: str, ndim: int | None, wide: bool, depth:
         if name == "sharding_indexed":
             shape = configuration.get("chunk_shape")
             if ndim is not None and isinstance(shape, list) and len(shape) != ndim:
-                yield at + "/chunk_shape", f"must have {ndim} entries, one per axis"
+                yield at + "/chunk_shape", f"must have {counted(ndim, 'entry', 'entries')}, one per axis"
             if isinstance(configuration.get("codecs"), list):
                 yield from codec_faults(configuration["codecs"], at + "/codecs", ndim, wide, depth + 1)
             if isinstance(configuration.get("index_codecs"), list):

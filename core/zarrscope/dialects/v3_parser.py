@@ -16,6 +16,7 @@ from zarrscope.dialects.pipeline import extension, from_v3
 from zarrscope.dialects.protocol import Dialect
 from zarrscope.dialects.reading import Members, prefix_of, token, within
 from zarrscope.errors import BadMetadata
+from zarrscope.errors.counting import counted
 from zarrscope.model.codec_table import kind_of
 from zarrscope.model.dtype import CORE_NAMES, DataType, Fill, data_type, spell
 from zarrscope.model.fill_value import V3 as FILL
@@ -263,7 +264,8 @@ class DocumentParser:
             return None
         if len(value) != ndim or not all(name is None or isinstance(name, str) for name in value):
             raise BadMetadata(
-                f"dimension_names must hold {ndim} names (text or null), one per dimension, not {spell(value)}",
+                f"dimension_names must hold {counted(ndim, 'name')} (text or null), one per dimension, "
+                f"not {spell(value)}",
                 pointer="/dimension_names",
             )
         return tuple(value)

@@ -17,6 +17,7 @@ from math import prod
 from typing import Protocol, SupportsIndex, cast
 
 from zarrscope.errors import Refused
+from zarrscope.errors.counting import counted
 from zarrscope.runtime.named_tuple import NamedTuple
 
 MAX_TOUCHED = 4_000_000
@@ -126,8 +127,9 @@ def select(index: object, shape: tuple[int, ...]) -> Selection:
     if ellipses > 1:
         raise IndexError("an index can only have a single ellipsis ('...')")
     if taken > len(shape):
-        axes = "1 axis" if len(shape) == 1 else f"{len(shape)} axes"
-        raise IndexError(f"too many indices: the array has {axes}, but {taken} were indexed")
+        raise IndexError(
+            f"too many indices: the array has {counted(len(shape), 'axis', 'axes')}, but {taken} were indexed"
+        )
     positions: list[range] = []
     result: list[int] = []
 

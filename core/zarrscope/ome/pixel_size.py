@@ -21,6 +21,7 @@ from fractions import Fraction
 from typing import Any
 
 from zarrscope.errors import Refused
+from zarrscope.errors.counting import counted
 from zarrscope.ome.edits import Edit, axes_at, base_of, edit, multiscale
 from zarrscope.ome.metadata import HISTORICAL_AXES, TYPE_OF_NAME, Axis, block, number
 
@@ -162,7 +163,7 @@ class _Pyramid:
             for vector in (steps.scale, steps.translation):
                 if vector is not None and len(vector.values) != self.rank:
                     where = vector.pointers[0].rpartition("/")[0] if vector.pointers else steps.at
-                    return f"The numbers at {where} are {len(vector.values)}, for {self.rank} axes"
+                    return f"The numbers at {where} are {len(vector.values)}, for {counted(self.rank, 'axis', 'axes')}"
         return ""
 
     def inner(self, level: int, axis: int) -> Fraction | None:
@@ -335,7 +336,7 @@ def set_pixel_sizes(
         )
     wanted = {axis: positive(text) for axis, text in sizes.items()}
     if any(not 0 <= axis < found.rank for axis in wanted):
-        raise Refused(f"The image has {found.rank} axes", pointer=found.at)
+        raise Refused(f"The image has {counted(found.rank, 'axis', 'axes')}", pointer=found.at)
     edits: list[Edit] = []
     if found.version in EARLY and not any(steps.stated for steps in found.levels):
         edits += _upgraded(attributes, found)

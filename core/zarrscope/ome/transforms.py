@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zarrscope.errors import BadMetadata, NotFound, Unsupported
+from zarrscope.errors.counting import counted
 
 Points = npt.NDArray[np.float64]
 ReadArray = Callable[[str], npt.NDArray[Any]]
@@ -47,7 +48,8 @@ def transform(
     points = np.asarray(coordinates, np.float64)
     rank = ranks[source]
     if points.ndim != 2 or (rank is not None and points.shape[1] != rank):
-        raise TransformError(f"The coordinates have shape {points.shape}; {source!r} has {rank} axes")
+        axes = "any axes" if rank is None else counted(rank, "axis", "axes")
+        raise TransformError(f"The coordinates have shape {points.shape}; {source!r} has {axes}")
     for step, forward in _way(edges, source, target):
         points = _apply(step, points, forward, read, 0)
     return points
@@ -172,7 +174,10 @@ def _apply(step: Mapping[str, Any], points: Points, forward: bool, read: ReadArr
     if kind in ("scale", "translation"):
         vector = _array(step, str(kind), read, 1)
         if len(vector) != rank:
-            raise TransformError(f"{kind} has {len(vector)} numbers, the coordinates {rank} axes", pointer=f"/{kind}")
+            raise TransformError(
+                f"{kind} has {counted(len(vector), 'number')}, the coordinates {counted(rank, 'axis', 'axes')}",
+                pointer=f"/{kind}",
+            )
         if kind == "translation":
             return points + vector if forward else points - vector
         if not forward and not vector.all():

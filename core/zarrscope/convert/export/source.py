@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from zarrscope.errors import Refused
+from zarrscope.errors.counting import counted
 from zarrscope.runtime.tuning import EXPORTED_BYTES
 from zarrscope.view.image import Axis, Channel, Image, Level, default_image
 
@@ -170,7 +171,7 @@ def _complete(selection: Sequence[Any], rank: int) -> list[Any]:
     """A selection with one item for each axis."""
     given = list(selection) or [Ellipsis]
     if len(given) - given.count(Ellipsis) > rank:
-        raise Refused(f"The selection has {len(given)} parts, and there are {rank} axes")
+        raise Refused(f"The selection has {counted(len(given), 'part')}, the array {counted(rank, 'axis', 'axes')}")
     if Ellipsis in given:
         at = given.index(Ellipsis)
         given[at : at + 1] = [slice(None)] * (rank - len(given) + 1)
