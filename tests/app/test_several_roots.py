@@ -189,9 +189,10 @@ def test_the_window_shows_all_places_and_follows_into_another(robot: QtRobot, pl
     assert window.workspace.current is second
 
 
-def test_what_is_dropped_is_a_root_each(robot: QtRobot, places: list[str]) -> None:
+def drop(robot: QtRobot, *places: str | Path) -> None:
+    """Drops files on the window, as a file manager does."""
     data = QMimeData()
-    data.setUrls([QUrl.fromLocalFile(place) for place in places[1:]])
+    data.setUrls([QUrl.fromLocalFile(str(place)) for place in places])
     event = QDropEvent(
         QPointF(100, 100),
         Qt.DropAction.CopyAction,
@@ -200,8 +201,49 @@ def test_what_is_dropped_is_a_root_each(robot: QtRobot, places: list[str]) -> No
         Qt.KeyboardModifier.NoModifier,
     )
     robot.window.dropEvent(event)
+
+
+def test_what_is_dropped_is_a_root_each(robot: QtRobot, places: list[str]) -> None:
+    drop(robot, *places[1:])
     names = ["one.zarr", "two.zarr", "three.zarr"]
     robot.wait(lambda: shown(robot) == [(name, ["g", "other"]) for name in names], "three roots")
+
+
+def test_a_dropped_file_that_is_no_zarr_is_reported_and_leaves_no_root(
+    robot: QtRobot, places: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "note.txt").write_text("hello")
+    window = robot.window
+    drop(robot, tmp_path / "note.txt")
+    robot.wait(lambda: "note.txt is a file" in window.error_bar.sentence, "the sentence")
+    robot.wait(lambda: [session.name for session in window.workspace.sessions] == ["one.zarr"], "no root is left")
+    assert window.workspace.current is robot.session
+    robot.wait(lambda: "note.txt is a file" in window.error_bar.sentence, "the sentence over the place before")
+    assert all("note.txt" not in recent.url for recent in window.workspace.recent)
+    drop(robot, places[1], tmp_path / "note.txt", tmp_path / "nothing.zarr")
+    robot.wait(lambda: shown(robot) == [(name, ["g", "other"]) for name in ("one.zarr", "two.zarr")], "two roots")
+    second = window.workspace.current
+    assert second is not None
+    assert second.name == "two.zarr", "in front is the one that was opened"
+    told = [problem.headline for problem in second.problems.items]
+    assert any("note.txt" in each for each in told), told
+
+
+def test_a_dropped_chunk_opens_the_hierarchy_at_its_array(robot: QtRobot, places: list[str]) -> None:
+    chunk = next(path for path in sorted(Path(places[1]).rglob("c/*")) if path.is_file() or path.is_dir())
+    while chunk.is_dir():
+        chunk = sorted(chunk.iterdir())[0]
+    array = "/" + chunk.relative_to(places[1]).as_posix().partition("/c/")[0]
+    drop(robot, chunk)
+
+    def is_there() -> bool:
+        front = robot.window.workspace.current
+        return front is not None and front.name == "two.zarr" and front.state.path == array
+
+    robot.wait(is_there, "the array")
+    robot.wait(lambda: [name for name, _ in shown(robot)] == ["one.zarr", "two.zarr"], "two roots")
+    assert [session.name for session in robot.window.workspace.sessions] == ["one.zarr", "two.zarr"]
+    robot.wait(lambda: not robot.window.error_bar.sentence, "no error any more")
 
 
 def test_the_window_goes_to_the_next_place_and_asks_for_the_other_side(robot: QtRobot, places: list[str]) -> None:

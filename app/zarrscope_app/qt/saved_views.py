@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from zarrscope.errors import ZarrscopeError
@@ -50,6 +50,12 @@ class Views:
             self._workspace.restore(text)
         except ZarrscopeError as error:
             self._failed(error)
+
+    def take(self, texts: Sequence[str]) -> list[str]:
+        """Opens the views among dropped texts, and returns the other texts."""
+        for text in filter(is_view, texts):
+            self.show(text)
+        return [text for text in texts if not is_view(text)]
 
     def fill(self, menu: QMenu) -> None:
         """Fills the menu with the bookmarks and the commands for them."""

@@ -245,8 +245,7 @@ class Window(QMainWindow):
     def _slice_changed(self) -> None:
         session = self._session
         picture = session.slice.state if session is not None and session.tabs.front == "image" else SliceState()
-        shown = bool(picture.channels or picture.labels)
-        self.panels.fit("channels", shown)
+        self.panels.fit("channels", bool(picture.channels or picture.labels))
         self._status()
 
     def _edit_changed(self) -> None:
@@ -289,8 +288,8 @@ class Window(QMainWindow):
         said = [part for part in (refused, probe.text, remark) if part] or [broken]
         self._probe.setText("   ".join(said) if image else "")
         self._probe.setToolTip(tip("\n".join(said) if image else ""))
-        parts = (self.image.zoom_text() if image else "", session.status_text)
-        self._view_text.setText("  ·  ".join(part for part in parts if part))
+        zoom = self.image.zoom_text() if image else ""
+        self._view_text.setText("  ·  ".join(filter(None, (zoom, session.status_text))))
         self._view_text.setToolTip(tip(broken))
 
     # ---------------------------------------------------------------- commands
@@ -418,8 +417,7 @@ class Window(QMainWindow):
             event.acceptProposedAction()
 
     def dropEvent(self, event: QDropEvent | None) -> None:
-        for place in dropped_places(event):
-            self.open(place)
+        self.workspace.drop(self.views.take(dropped_places(event)))
         if event is not None:
             event.acceptProposedAction()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from psygnal import Signal
@@ -14,6 +14,7 @@ from zarrscope.stores.address import absolute_address
 from zarrscope_app.presenters import strings
 from zarrscope_app.presenters.coalesce import Post
 from zarrscope_app.presenters.session.bookmarks import Bookmark, Bookmarks
+from zarrscope_app.presenters.session.dropped import Drop
 from zarrscope_app.presenters.session.kept_views import LastLooks
 from zarrscope_app.presenters.session.session import Session
 from zarrscope_app.presenters.session.state_text import decode_view
@@ -96,6 +97,8 @@ class Workspace:
         self._current: Session | None = None
         self._roots = RootsPresenter(self._bring_tree)
         self._recent = self._load()
+        self._drops: list[Drop] = []
+        """Those that have not ended: signals do not keep them alive."""
 
     def _load(self) -> list[str]:
         try:
@@ -133,6 +136,10 @@ class Workspace:
     def recent(self) -> tuple[Recent, ...]:
         """The addresses that were opened last, newest first."""
         return tuple(Recent(url, strings.clean(url, 90)) for url in self._recent)
+
+    def drop(self, urls: Sequence[str]) -> None:
+        """Opens places that were dropped on the window. Of one that is no Zarr, only the error stays."""
+        self._drops = [*(drop for drop in self._drops if not drop.ended), Drop(self, urls)]
 
     def open(
         self, url: str, *, writable: bool = False, follow_links: bool = False, missing_is_fill: bool = False
@@ -190,6 +197,11 @@ class Workspace:
             if session is self._current:
                 self._current = self._sessions[min(at, len(self._sessions) - 1)] if self._sessions else None
             self.changed.emit()
+
+    def forget(self, session: Session) -> None:
+        """Closes a session, and removes its address from those that were opened last."""
+        self.close(session)
+        self._remember([url for url in self._recent if url != session.url])
 
     def close_all(self) -> None:
         """Closes all sessions, without asking about unsaved edits."""
