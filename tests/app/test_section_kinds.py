@@ -253,3 +253,20 @@ def test_geozarr_is_recognised() -> None:
     assert "WKT 2" in section.notes[0]
     assert typed(GEO, "box: largest y", "2e5")["spatial:bbox"] == [5e5, 0.0, 6e5, 2e5]
     assert typed(GEO, "reference system", "EPSG:4326")["proj:code"] == "EPSG:4326"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "title"),
+    [
+        (PLATE, "Plate"),
+        (WELL, "Well"),
+        (CF, "CF conventions"),
+        (GEO, "GeoZarr"),
+        (LABELS, "Image"),
+        ({"multiscales": [IMAGE]}, "Image"),
+    ],
+)
+def test_the_view_by_meaning_is_titled_after_what_it_shows(attributes: dict[str, Any], title: str) -> None:
+    sections = sections_of(subject(attributes, "array" if attributes is CF else "group"))
+    assert words.way_title("image", words.meaning_of(sections)) == title
+    assert words.way_title("json", words.meaning_of(sections)) == "JSON"

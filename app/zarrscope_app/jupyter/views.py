@@ -18,7 +18,7 @@ from zarrscope_app.jupyter.snapshots import plain
 from zarrscope_app.presenters import View, strings
 from zarrscope_app.presenters.chunks.view_models import LEGEND
 from zarrscope_app.presenters.form.view_models import Field
-from zarrscope_app.presenters.form.words import WAYS
+from zarrscope_app.presenters.form.words import way_title
 from zarrscope_app.presenters.image.overview import OverviewPresenter
 from zarrscope_app.presenters.values import NUMBER_FORMATS, in_two_lines
 from zarrscope_app.presenters.views import ViewPresenter, text_of, widget_factory
@@ -83,7 +83,7 @@ def _form(widget: Host) -> dict[str, Any]:
         ]
     else:
         told["fields"] = plain(state.fields)
-    return {"edit": told, "ways": [[way, WAYS[way]] for way in state.ways]}
+    return {"edit": told, "ways": [[way, way_title(way, state.meaning)] for way in state.ways]}
 
 
 def _section_field(field: Field) -> dict[str, Any]:

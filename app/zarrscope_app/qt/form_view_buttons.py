@@ -1,9 +1,9 @@
-"""The buttons that choose the form's view of the attributes: as an image, all fields, JSON."""
+"""The buttons that choose the form's view of the attributes: by their meaning, all fields, JSON."""
 
 from __future__ import annotations
 
 from zarrscope_app.presenters.form.view_models import EditState, Way
-from zarrscope_app.presenters.form.words import WAYS
+from zarrscope_app.presenters.form.words import WAYS, way_title
 from zarrscope_app.qt.toolkit.core import QObject, Signal
 from zarrscope_app.qt.toolkit.widgets import QButtonGroup, QToolButton
 
@@ -20,10 +20,8 @@ class FormViewButtons(QObject):
         super().__init__(parent)
         self.buttons: dict[Way, QToolButton] = {}
         self._group = QButtonGroup(self)
-        for way, title in WAYS.items():
+        for way in WAYS:
             button = QToolButton()
-            button.setText(title)
-            button.setAccessibleName(title)
             button.setCheckable(True)
             button.clicked.connect(lambda _=False, way=way: self.asked.emit(way))
             button.hide()
@@ -33,6 +31,9 @@ class FormViewButtons(QObject):
     def show_state(self, state: EditState) -> None:
         """Shows the available views of the attributes, and which one is displayed."""
         for way, button in self.buttons.items():
+            title = way_title(way, state.meaning)
+            button.setText(title)
+            button.setAccessibleName(title)
             button.setVisible(len(state.ways) > 1 and way in state.ways)
             button.setChecked(way == state.way)
             button.setPalette(chosen(way == state.way))

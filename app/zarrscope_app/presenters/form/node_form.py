@@ -177,6 +177,7 @@ class NodeForm:
             fitting=draft.sides.fitting,
             way=way,
             ways=ways,
+            meaning=words.meaning_of(sections),
             sections=sections if way == "image" else (),
             text=self._background.setting.get(json_text.WHOLE, shown.text),
             text_line=shown.fault.line if shown.fault is not None else 0,

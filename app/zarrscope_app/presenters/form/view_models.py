@@ -171,6 +171,8 @@ class EditState:
     """The displayed view of the attributes. `fields` contains the fields of this view."""
     ways: tuple[Way, ...] = ("fields",)
     """The views that are available for this node."""
+    meaning: str = ""
+    """The title of the view "image", such as "Plate"; "" for an image."""
     sections: tuple[FormSection, ...] = ()
     """The sections by meaning; only in the view "image"."""
     text: str = ""

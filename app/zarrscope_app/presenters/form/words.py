@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from zarrscope.errors import ZarrscopeError
-from zarrscope_app.presenters.form.view_models import Field, Way
+from zarrscope_app.presenters.form.view_models import Field, FormSection, Way
 from zarrscope_app.presenters.strings import ATTRIBUTES, clean, count, counted, percent, short
 
 PIXEL_SIZE = "Pixel size"
@@ -41,7 +41,9 @@ SHOWN, HIDDEN = "shown", "hidden"
 NO_UNIT = "no unit"
 LINKED = "y and x alike"
 WAYS: dict[Way, str] = {"image": "Image", "fields": "All fields", "json": "JSON", "document": "Whole document"}
-"""The titles of the views of the attributes."""
+"""The titles of the views of the attributes; see `way_title`."""
+OF_IMAGES = frozenset(("pixels", "channels", "image", "axes", "transformation", "label", "labels", "property"))
+"""The ids of the sections of images and labels."""
 FOLDER_HAS_NONE = (
     "This folder has no attributes: each hierarchy in it has its own. Choose one in the tree; several that are "
     "selected there are edited together."
@@ -50,6 +52,16 @@ SAVE_OR_REVERT = "Save or revert the changes first; then the other view can be s
 READS_VALUES = "Reading the values from which the contrast of the channels follows …"
 WAITS = "Opened read-only. Open it for writing to apply the typed text. Save does so, too; a second Save writes it."
 ADD_AMONG_ALL = "Members are added, removed and renamed among All fields."
+
+
+def meaning_of(sections: Sequence[FormSection]) -> str:
+    """The title of the view by meaning, from its sections: "Plate", "CF conventions"; "" for an image."""
+    return "" if not sections or any(each.id in OF_IMAGES for each in sections) else sections[0].title
+
+
+def way_title(way: Way, meaning: str) -> str:
+    """The title of a view of the attributes. `meaning`: that of the view by meaning; "" for an image."""
+    return (way == "image" and meaning) or WAYS[way]
 
 
 def refusal(error: ZarrscopeError, most: int = 0) -> str:
