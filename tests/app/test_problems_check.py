@@ -51,6 +51,17 @@ def test_nothing_is_claimed_before_anything_was_checked(shelf: Shelf, workspace:
     assert problems.sentence.startswith(told)
 
 
+@pytest.mark.needs("qt", "display")
+def test_the_window_offers_a_check_as_soon_as_the_place_is_open(qtbot: Any, shelf: Shelf) -> None:
+    from qt_robot import window_on
+
+    window, session = window_on(qtbot, shelf.address)
+    session.set_tab("problems")
+    pane = window.problems
+    qtbot.waitUntil(lambda: pane.check.isEnabled() and pane.other.isEnabled(), timeout=60_000)
+    qtbot.waitUntil(lambda: UNLOOKED in pane.sentence.text(), timeout=60_000)
+
+
 def test_a_number_of_chunks_that_nobody_reads_is_not_written_out(
     shelf: Shelf, workspace: Workspace, mailbox: Mailbox
 ) -> None:

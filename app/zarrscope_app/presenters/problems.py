@@ -161,6 +161,8 @@ class ProblemsPresenter:
     # ------------------------------------------------------------------ for the session
     def show_node(self, details: NodeDetails) -> None:
         """Sets the node at which a check would begin. The list stays unchanged, because it covers the whole session."""
+        if self._hierarchy is not details.hierarchy:
+            self._notify.soon()  # from now on it can be checked
         self._hierarchy = details.hierarchy
         self._path = details.node.path if details.node is not None else "/"
 
